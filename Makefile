@@ -6,16 +6,19 @@ export OMP_WAIT_POLICY := PASSIVE
 # Tests start hundreds of processes; without bytecode on disk each would compile the project again.
 export PYTHONDONTWRITEBYTECODE :=
 
-help: ## Print these lines
+help: ## Print this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
-setup: .venv/.installed-web-train ## Make .venv and install what running needs (pinned, with hashes)
+# make run PORT=8001 starts on another port.
+PORT_OPTION = $(if $(PORT),--port $(PORT))
 
-demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http://127.0.0.1:8000
-	$(PY) manage.py demo
+setup: .venv/.installed-web-train ## Create .venv and install what running needs (pinned, with hashes)
 
-run: setup ## Start esweb with its own PostgreSQL and Valkey
-	$(PY) manage.py up
+demo: setup ## Show everything: servers, a tiny model, ES against GRPO, live at http://127.0.0.1:8000; PORT=8001
+	$(PY) manage.py demo $(PORT_OPTION)
+
+run: setup ## Start esweb with its own PostgreSQL and Valkey; PORT=8001 chooses another port
+	$(PY) manage.py up $(PORT_OPTION)
 
 test: .venv/.installed-dev ## Run every test, the browser's too
 	$(PY) -m pytest -n auto --durations=10
@@ -23,28 +26,28 @@ test: .venv/.installed-dev ## Run every test, the browser's too
 test-tools: .venv/.installed-dev ## Install Chromium, Slurm, OpenSSH and Ray, which some tests need (apt: as root)
 	requirements/test-tools.sh
 
-check: .venv/.installed-dev ## Everything that must hold: lint, format, types, contracts, migrations, tests
+check: .venv/.installed-dev ## Run lint, format, types, contracts, migrations and tests
 	$(PY) -m tests.check
 
-bench: .venv/.installed-dev ## Measure every promise on speed beside its goal or peer, in one table; PART=chart measures one
+bench: .venv/.installed-dev ## Measure every performance goal, next to a goal or peer, in one table; PART=chart measures one
 	$(PY) -m benchmarks $(PART)
 
 soak: .venv/.installed-dev ## Test for longer with random seeds, at most 10 minutes a part; PART=chaos DURATION=1800 SEED=7 choose
 	$(PY) -m tests.soak $(PART) $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED))
 
-fix: .venv/.installed-dev ## Format and mend what can be mended
+fix: .venv/.installed-dev ## Format the code and fix what linters can fix
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 	.venv/bin/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
 
-config-reference: .venv/.installed-dev ## Renew docs/config.md from the code
+config-reference: .venv/.installed-dev ## Regenerate docs/config.md from the code
 	$(PY) -m workers.config > docs/config.md
 
-words: .venv/.installed-dev ## Renew what translators find of the words of workers
+words: .venv/.installed-dev ## Regenerate the lists of translatable texts from workers and judging
 	$(PY) -m runs.translation > runs/translation/marked.py
 	$(PY) -m judging.translation > judging/translation/marked.py
 
-lock: .venv/.installed-dev ## Renew the locks from requirements/*.in
+lock: .venv/.installed-dev ## Regenerate the locks from requirements/*.in
 	requirements/lock.sh
 
 .venv/.installed-web-train: requirements/web.lock requirements/train.lock requirements/scorer.lock requirements/torch.txt requirements/install.sh

@@ -18,19 +18,19 @@ except ModuleNotFoundError:
 
 
 def without_data_option(argv: list[str]) -> list[str]:
-    """Takes --data DIR, which every command understands, out of argv: the settings need it before any command runs."""
-    kept = []
-    words = iter(argv)
-    for word in words:
-        name, equals, value = word.partition("=")
+    """Return argv without `--data DIR`, which becomes ESWEB_DATA: the settings read it before a command runs."""
+    remaining = []
+    arguments = iter(argv)
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
         if name != "--data":
-            kept.append(word)
+            remaining.append(argument)
             continue
-        folder = value if equals else next(words, "")
+        folder = value if equals else next(arguments, "")
         if not folder:
             sys.exit("--data needs a folder.")
         os.environ["ESWEB_DATA"] = folder
-    return kept
+    return remaining
 
 
 def main() -> None:

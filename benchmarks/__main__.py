@@ -1,4 +1,4 @@
-"""Runs every benchmark, each in a process of its own, and prints one table of all figures:
+"""Run every benchmark, each in a process of its own, and print one table of all figures:
 
     python -m benchmarks [NAME ...]
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.results import HEADER, MISSED_EXIT_CODE, RESULTS_FILE, Result, Status, aligned
 
 SHARED_MODULES = {"closed_loop", "judgments", "peers", "points", "results", "servers"}
-"""Modules of this folder that benchmarks import, and that measure nothing by themselves."""
+"""Modules of this folder that benchmarks import, and that measure nothing alone."""
 
 
 def names() -> list[str]:
@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 
 def measure(command: Sequence[str]) -> list[Result]:
-    """Run one benchmark; return its results, with one that says `failed` where it did not run to its end."""
+    """Run one benchmark; return its results, with a `failed` one if it did not run to its end."""
     with tempfile.TemporaryDirectory(prefix="esweb-results-") as folder:
         file = Path(folder) / "results.jsonl"
         code = subprocess.run(command, env=os.environ | {RESULTS_FILE: str(file)}, check=False).returncode
@@ -45,13 +45,13 @@ def table(results: dict[str, list[Result]]) -> str:
     return aligned([HEADER, *((name, *result.cells) for name, several in results.items() for result in several)])
 
 
-def main(chosen: Sequence[str]) -> int:
+def main(selected: Sequence[str]) -> int:
     """Run `chosen`, or all. Return 1 if anything was missed or failed, 2 for a name that is no benchmark."""
-    if unknown := set(chosen) - set(names()):
+    if unknown := set(selected) - set(names()):
         print(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(names())}", file=sys.stderr)
         return 2
     results = {}
-    for name in chosen or names():
+    for name in selected or names():
         print(f"\n== {name} ==", flush=True)
         results[name] = measure([sys.executable, "-m", f"benchmarks.{name}"])
     print(f"\n{table(results)}", flush=True)

@@ -1,10 +1,10 @@
-"""A board of 100 000 verdicts on 20 models as it is worked out of the database, by the job that keeps boards.
+"""Compute a leaderboard of 100 000 verdicts on 20 models from the database, by the job that keeps leaderboards current.
 
     python -m benchmarks.boards
 
-The limit is the goal's own: 5 s for reading the verdicts and rating them with 1000 resamples of prompts. Beside it,
-with no limit, all that stands on a board's page: controls, 200 orders of online Elo, held-out prompts, agreement, and
-the snapshot.
+The limit is the goal's own: 5 s for reading the verdicts and rating them with 1000 resamples of prompts. Also measured,
+with no limit, are the other parts of a leaderboard's page: controls, 200 orders of online Elo, held-out prompts,
+agreement, and the snapshot.
 """
 
 from __future__ import annotations
@@ -25,34 +25,36 @@ if TYPE_CHECKING:
 MODELS, PROMPTS, VERDICTS, WORDS = 20, 260, 100_000, 130
 VOTERS = 3
 GOAL = 5.0
-AT_ONCE = 5000
+BATCH_SIZE = 5000
 
 
 def fill() -> tuple[Tournament, Rubric]:
-    """A tournament of all models on all prompts, judged by three people."""
-    from judging.judges import make_standard
+    """Create a tournament of all models on all prompts, judged by three voters."""
+    from judging.judges import create_standard_rubrics
     from judging.models import Rubric
-    from judging.tournaments import Draft, Entry, make
+    from judging.tournaments import Draft, Entry, create_from_draft
 
-    make_standard()
+    create_standard_rubrics()
     rubric = Rubric.objects.select_related("criterion").order_by("pk")[0]
-    entries = [Entry(run, 0, "eval") for run in answered()]
+    entries = [Entry(run, 0, "eval") for run in make_runs()]
     owner = servers.experiment().owner
-    made = make(owner, Draft("Benchmark", entries, [rubric], prompts=PROMPTS, seed=1, overlap=VOTERS))
-    vote(made, rubric)
+    tournament = create_from_draft(
+        owner, Draft("Benchmark", entries, [rubric], prompts=PROMPTS, seed=1, overlap=VOTERS)
+    )
+    vote(tournament, rubric)
     servers.settle()
-    return made, rubric
+    return tournament, rubric
 
 
-def answered() -> list[Run]:
-    """Runs that answered every prompt."""
+def make_runs() -> list[Run]:
+    """Create runs that answered every prompt."""
     from runs.models import Attempt, Cluster, Prompt, Response, Run
 
     rng, experiment = np.random.default_rng(0), servers.experiment()
     prompts = Prompt.objects.bulk_create(
         Prompt(name=str(k), digest=f"{k:064x}", text=f"Question {k}?") for k in range(PROMPTS)
     )
-    found = []
+    runs = []
     for k in range(MODELS):
         run = Run.objects.create(
             experiment=experiment, name=f"model-{k:02}", method="es", seed=k, config={}, created_by=experiment.owner
@@ -66,12 +68,12 @@ def answered() -> list[Run]:
             )
             for n, prompt in enumerate(prompts)
         )  # fmt: skip
-        found.append(run)
-    return found
+        runs.append(run)
+    return runs
 
 
 def vote(tournament: Tournament, rubric: Rubric) -> None:
-    """Bradley-Terry verdicts, a fifth of them ties: so many of all comparisons' as there are to be."""
+    """Store Bradley-Terry verdicts, a fifth of them ties, on as many comparisons as there are to be verdicts."""
     from judging.models import Comparison, Verdict, Voter
 
     rng = np.random.default_rng(1)
@@ -79,21 +81,21 @@ def vote(tournament: Tournament, rubric: Rubric) -> None:
     voters = Voter.objects.bulk_create(
         Voter(tournament=tournament, number=k, imported_name=f"voter {k}") for k in range(VOTERS)
     )
-    met = list(Comparison.objects.filter(tournament=tournament).values_list("pk", "a__place", "b__place"))
-    asked = [(one, voter.pk) for voter in voters for one in met][:VERDICTS]
+    comparisons = list(Comparison.objects.filter(tournament=tournament).values_list("pk", "a__place", "b__place"))
+    turns = [(comparison, voter.pk) for voter in voters for comparison in comparisons][:VERDICTS]
     chance, tie, side = rng.random(VERDICTS), rng.random(VERDICTS) < 0.2, rng.random(VERDICTS) < 0.5
     rows = [
         Verdict(
             comparison_id=pk, rubric=rubric, voter_id=voter, first="a" if side[n] else "b",
             outcome="tie" if tie[n] else "a" if chance[n] < 1 / (1 + np.exp(theta[b] - theta[a])) else "b",
         )
-        for n, ((pk, a, b), voter) in enumerate(asked)
+        for n, ((pk, a, b), voter) in enumerate(turns)
     ]  # fmt: skip
-    Verdict.objects.bulk_create(rows, batch_size=AT_ONCE)
+    Verdict.objects.bulk_create(rows, batch_size=BATCH_SIZE)
 
 
-def opened(tournament: Tournament) -> None:
-    """The board's page, as its owner's browser gets it."""
+def open_board(tournament: Tournament) -> None:
+    """Open the leaderboard's page, as its owner's browser does."""
     from django.test import Client
     from django.urls import reverse
 
@@ -105,18 +107,18 @@ def opened(tournament: Tournament) -> None:
 def main() -> int:
     """Measure, record, and return the exit code."""
     with servers.site():
-        from judging.boards import keep, votes_in, work_through
+        from judging.boards import compute_due_boards, save_board, votes_in
         from judging.models import Snapshot
-        from judging.stats.ratings import RatingOptions, board
+        from judging.stats.ratings import RatingOptions, compute_board
 
         tournament, rubric = fill()
         read = best(lambda: votes_in(tournament, rubric))
         votes = votes_in(tournament, rubric)
-        rate = best(lambda: board(votes, RatingOptions()))
-        whole = best(lambda: keep(tournament, rubric), rounds=1)
-        due, page = best(work_through), best(partial(opened, tournament))
-        kept = Snapshot.objects.get()
-        assert kept.digest == board(votes).hash
+        rate = best(lambda: compute_board(votes, RatingOptions()))
+        whole = best(lambda: save_board(tournament, rubric), rounds=1)
+        due, page = best(compute_due_boards), best(partial(open_board, tournament))
+        snapshot = Snapshot.objects.get()
+        assert snapshot.digest == compute_board(votes).hash
     print(
         f"{len(votes)} verdicts, {MODELS} models, {PROMPTS} prompts, {RatingOptions().resampling.resamples} resamples"
     )

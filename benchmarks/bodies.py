@@ -1,12 +1,12 @@
-"""What the worst bodies cost the web server: CPU seconds and memory of one request, each to a new server process.
+"""Measure what the worst bodies cost the web server: CPU seconds and memory of a request, each to a new server process.
 
     python -m benchmarks.bodies
 
-Bodies of 8 MiB, plain and as gzip, that are made to be slow or large: of somebody without a good token, whose bodies
-must not be read, and of a run's own token, whose bodies must be cut off. The memory is the growth of the process's peak
-(VmHWM) over what it held before the request; the CPU seconds are those of all its threads. A stranger's body is sent
-five times, and counts the median of the seconds; a second push of the same records would not be the same work. The
-goals are those of the worst body.
+Bodies of 8 MiB, plain and as gzip, that are made to be slow or large: those of a client without a valid token, which
+must not be read, and those of a run's own token, which must be cut off. The memory is the growth of the process's peak
+(VmHWM) over its memory before the request; the CPU seconds are those of all its threads. A stranger's body is sent five
+times, and the median of the seconds counts; a second push of the same records would not be the same work. The goals are
+those of the worst body.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LINES, COLUMNS = "application/jsonl", "application/json"
 
 @dataclass(frozen=True)
 class Body:
-    """A body, and how it is sent. `is_gzip`: compressed already."""
+    """A body, and the way in which it is sent. `is_gzip`: compressed already."""
 
     name: str
     data: Callable[[], bytes]
@@ -52,13 +52,13 @@ class Cost:
     status: int
 
 
-def repeated(piece: bytes) -> bytes:
-    """As many pieces as fit into the limit."""
+def repeat_to_limit(piece: bytes) -> bytes:
+    """Return as many pieces as fit into the limit."""
     return piece * (LIMIT // len(piece))
 
 
-def numbered(line: Callable[[int], str]) -> bytes:
-    """As many lines as fit into the limit."""
+def lines_to_limit(line: Callable[[int], str]) -> bytes:
+    """Return as many lines as fit into the limit."""
     out, size, seq = [], 0, 0
     while (size := size + len(text := line(seq)) + 1) <= LIMIT:
         out.append(text)
@@ -66,26 +66,26 @@ def numbered(line: Callable[[int], str]) -> bytes:
     return "\n".join(out).encode()
 
 
-def some(count: int, line: Callable[[int], str]) -> bytes:
-    """So many lines."""
+def some_lines(count: int, line: Callable[[int], str]) -> bytes:
+    """Return so many lines."""
     return "\n".join(line(seq) for seq in range(count)).encode()
 
 
 def metric(seq: int, keys: int, first: int = 0) -> str:
-    """A metric record of so many keys."""
+    """Return a metric record of so many keys."""
     values = ",".join(f'"k{key}":{key}.5' for key in range(first, first + keys))
     return f'{{"seq":{seq},"t":1,"kind":"metric","step":{seq},"values":{{{values}}}}}'
 
 
 def response(seq: int, text: str, prompt: str = "p") -> str:
-    """An answer."""
-    said = {"seq": seq, "t": 1, "kind": "response", "step": 0, "split": "eval", "prompt_id": prompt, "sample": 0}
-    said |= {"text": text, "tokens": 1, "reward": 0, "prompt": prompt}
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    """Return a response record."""
+    record = {"seq": seq, "t": 1, "kind": "response", "step": 0, "split": "eval", "prompt_id": prompt, "sample": 0}
+    record |= {"text": text, "tokens": 1, "reward": 0, "prompt": prompt}
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def columnar(keys: int, records: int) -> bytes:
-    """So many keys in so many records."""
+    """Return so many keys in so many records, as columns."""
     column = f"[{','.join(['0.5'] * records)}]"
     values = ",".join(f'"k{key}":{column}' for key in range(keys))
     rows = f"[{','.join(['1'] * records)}]"
@@ -93,21 +93,21 @@ def columnar(keys: int, records: int) -> bytes:
 
 
 def bomb(size: int) -> bytes:
-    """A gzip of so many newlines, in pieces, as they have no room here."""
+    """Return a gzip of so many newlines, compressed in pieces, since they do not fit into memory."""
     stream = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     piece = b"\n" * MIB
     return b"".join([*(stream.compress(piece) for _ in range(size // MIB)), stream.flush()])
 
 
 BODIES = (
-    Body("newlines", lambda: repeated(b"\n")),
-    Body("a gzip of newlines", lambda: gzip.compress(repeated(b"\n")), is_gzip=True),
+    Body("newlines", lambda: repeat_to_limit(b"\n")),
+    Body("a gzip of newlines", lambda: gzip.compress(repeat_to_limit(b"\n")), is_gzip=True),
     Body("a gzip of 1 GiB", lambda: bomb(1024 * MIB), is_gzip=True),
-    Body("many gzip members", lambda: repeated(gzip.compress(b"", mtime=0)), is_gzip=True),
+    Body("many gzip members", lambda: repeat_to_limit(gzip.compress(b"", mtime=0)), is_gzip=True),
     Body("a thousand gzip members", lambda: gzip.compress(b"", mtime=0) * 999 + gzip.compress(b"x"), is_gzip=True),
     Body("empty deflate blocks", lambda: gzip.compress(b"")[:10] + b"\x00\x00\x00\xff\xff" * 1_600_000, is_gzip=True),
-    Body("small objects", lambda: repeated(b"{}\n")),
-    Body("bad lines after good ones", lambda: some(19_990, lambda seq: metric(seq, 5)) + b"\nx" * MIB),
+    Body("small objects", lambda: repeat_to_limit(b"{}\n")),
+    Body("bad lines after good ones", lambda: some_lines(19_990, lambda seq: metric(seq, 5)) + b"\nx" * MIB),
     Body("deep nesting", lambda: b"[" * LIMIT),
     Body("deep nesting, columns", lambda: b"[" * LIMIT, COLUMNS),
     Body("lists in a line", lambda: b'{"seq":[' + b"[]," * (LIMIT // 3 - 10) + b"[]]}"),
@@ -121,18 +121,18 @@ BODIES = (
     Body("one answer", lambda: response(0, "x" * (LIMIT - 200)).encode()),
     Body("the longest answer", lambda: response(0, "x" * (LINE - 200)).encode()),
     Body("the longest answer with an emoji", lambda: response(0, "x" * (LINE - 200) + "\U0001f600").encode()),
-    Body("the longest answers", lambda: some(4, lambda seq: response(seq, "x" * (LINE - 200)))),
-    Body("long answers with emojis", lambda: some(4, lambda seq: response(seq, "x" * 1_240_000 + "\U0001f600"))),
+    Body("the longest answers", lambda: some_lines(4, lambda seq: response(seq, "x" * (LINE - 200)))),
+    Body("long answers with emojis", lambda: some_lines(4, lambda seq: response(seq, "x" * 1_240_000 + "\U0001f600"))),
     Body("one key", lambda: b'{"seq":0,"t":1,"kind":"metric","step":0,"values":{"' + b"x" * (LIMIT - 99) + b'":1}}'),
-    Body("the most lines, metrics", lambda: some(18_000, lambda seq: metric(seq, 1))),
-    Body("the most metrics of five keys", lambda: some(12_400, lambda seq: metric(seq, 5))),
-    Body("too many lines, metrics", lambda: numbered(lambda seq: metric(seq, 1))),
-    Body("the most keys in records", lambda: some(17, lambda seq: metric(seq, 9_990))),
-    Body("too many keys in records", lambda: some(60, lambda seq: metric(seq, 9_990))),
-    Body("other keys in each record", lambda: some(18, lambda seq: metric(seq, 9_990, seq * 9_990))),
-    Body("the most answers", lambda: some(1_980, lambda seq: response(seq, "x", f"p{seq}"))),
-    Body("too many answers", lambda: some(20_000, lambda seq: response(seq, "x", f"p{seq}"))),
-    Body("the most alerts", lambda: some(
+    Body("the most lines, metrics", lambda: some_lines(18_000, lambda seq: metric(seq, 1))),
+    Body("the most metrics of five keys", lambda: some_lines(12_400, lambda seq: metric(seq, 5))),
+    Body("too many lines, metrics", lambda: lines_to_limit(lambda seq: metric(seq, 1))),
+    Body("the most keys in records", lambda: some_lines(17, lambda seq: metric(seq, 9_990))),
+    Body("too many keys in records", lambda: some_lines(60, lambda seq: metric(seq, 9_990))),
+    Body("other keys in each record", lambda: some_lines(18, lambda seq: metric(seq, 9_990, seq * 9_990))),
+    Body("the most answers", lambda: some_lines(1_980, lambda seq: response(seq, "x", f"p{seq}"))),
+    Body("too many answers", lambda: some_lines(20_000, lambda seq: response(seq, "x", f"p{seq}"))),
+    Body("the most alerts", lambda: some_lines(
         3_980, lambda seq: f'{{"seq":{seq},"t":1,"kind":"alert","level":"info","message":"x"}}')),
     Body("the most members", lambda: (
         '{"seq":0,"t":1,"kind":"population","step":0,"members":['
@@ -143,7 +143,7 @@ BODIES = (
 
 
 def cost(site: servers.Site, body: Body, data: bytes, *, is_known: bool) -> Cost:
-    """Send the body to a new server that has answered the same sender once: what is loaded then is no body's cost."""
+    """Send the body to a new server that has answered the same sender once, so that loading code is no body's cost."""
     writer, first = site.writer(), site.writer()
     with servers.web() as web:
         push(web, first, first.headers(LINES), metric(0, 1).encode())
@@ -184,28 +184,28 @@ def cpu_seconds(web: servers.Web) -> float:
 
 
 def kilobytes(process: Path, name: str) -> int:
-    """A line of the process's status."""
+    """Return a line of the process's status."""
     lines = (process / "status").read_text(encoding="ascii").splitlines()
     return int(next(line for line in lines if line.startswith(f"{name}:")).split()[1])
 
 
-def report(who: str, costs: dict[str, Cost], seconds: float, megabytes: float) -> None:
-    """Print what each body cost, and record the worst."""
-    for name, one in costs.items():
-        print(f"  {who}: {name}: {one.status}, {one.seconds:.3f} s, {one.megabytes:.1f} MB")
+def report(sender: str, costs: dict[str, Cost], seconds: float, megabytes: float) -> None:
+    """Print the cost of each body, and record the worst."""
+    for name, body_cost in costs.items():
+        print(f"  {sender}: {name}: {body_cost.status}, {body_cost.seconds:.3f} s, {body_cost.megabytes:.1f} MB")
     slowest = max(costs, key=lambda name: costs[name].seconds)
     largest = max(costs, key=lambda name: costs[name].megabytes)
-    results.at_most(f"{who}, CPU of the slowest ({slowest})", costs[slowest].seconds, seconds, "s")
-    results.at_most(f"{who}, memory of the largest ({largest})", costs[largest].megabytes, megabytes, "MB")
+    results.at_most(f"{sender}, CPU of the slowest ({slowest})", costs[slowest].seconds, seconds, "s")
+    results.at_most(f"{sender}, memory of the largest ({largest})", costs[largest].megabytes, megabytes, "MB")
 
 
 def main() -> int:
     """Measure, record, and return the exit code."""
     os.environ["ESWEB_STRANGERS_PER_MINUTE"] = "100000"
-    chosen = [body for body in BODIES if not sys.argv[1:] or body.name in sys.argv[1:]]
+    selected = [body for body in BODIES if not sys.argv[1:] or body.name in sys.argv[1:]]
     strangers, writers = dict[str, Cost](), dict[str, Cost]()
     with servers.site() as site:
-        for body in chosen:
+        for body in selected:
             data = body.data()
             strangers[body.name] = cost(site, body, data, is_known=False)
             writers[body.name] = cost(site, body, data, is_known=True)

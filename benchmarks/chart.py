@@ -1,4 +1,4 @@
-"""A chart of 10 runs with a million points each, 800 pixels wide, asked for at its own address.
+"""Measure a chart of 10 runs with a million points each, 800 pixels wide, requested at its own address.
 
     python -m benchmarks.chart
 
@@ -25,7 +25,7 @@ KEY = "reward/mean"
 
 
 def fill(site: servers.Site) -> list[str]:
-    """Writes the points as a pushed run would, and compacts them; the runs' uids."""
+    """Write the points as a pushed run would, and compact them; return the runs' uids."""
     from runs import ingest
     from runs.ingest import Columns
     from runs.metrics import Block
@@ -46,7 +46,7 @@ def fill(site: servers.Site) -> list[str]:
 
 
 def addresses(uids: list[str]) -> dict[str, str]:
-    """What is asked for, by name."""
+    """Return the requested addresses, by name."""
     from django.urls import reverse
 
     chart = reverse("experiment-chart", args=[servers.experiment().pk])
@@ -65,7 +65,7 @@ def report(name: str, pages: list[Page]) -> None:
 def main() -> int:
     """Measure, record, and return the exit code."""
     with servers.site() as site, servers.web() as web:
-        addresses_by_name, headers = addresses(fill(site)), servers.signed_in()
+        addresses_by_name, headers = addresses(fill(site)), servers.browser_headers()
         pages: dict[str, list[Page]] = {name: [] for name in addresses_by_name}
         for number in range(ROUNDS + 2):
             for name, address in addresses_by_name.items():

@@ -1,4 +1,4 @@
-"""Clients that send their next request once the last is answered, each over one connection that it keeps."""
+"""Clients that send their next request once the last is answered, each over one connection that stays open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Client:
-    """What one client sends, made beforehand so that making it costs the measured time nothing."""
+    """The requests of one client, prepared beforehand so that preparing them costs no measured time."""
 
     port: int
     path: str
@@ -20,25 +20,25 @@ class Client:
     bodies: Sequence[bytes]
 
     def send(self) -> list[float]:
-        """Sends all of it; the seconds that each answer took. Raises RuntimeError with an answer that is a refusal."""
+        """Send all of them; return the seconds of each answer. Raise RuntimeError with an answer that is a refusal."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        took = [self._ask(connection, body) for body in self.bodies]
+        took = [self._send(connection, body) for body in self.bodies]
         connection.close()
         return took
 
-    def _ask(self, connection: http.client.HTTPConnection, body: bytes) -> float:
+    def _send(self, connection: http.client.HTTPConnection, body: bytes) -> float:
         began = time.perf_counter()
         connection.request("POST", self.path, body, dict(self.headers))
         answer = connection.getresponse()
-        said = answer.read()
+        content = answer.read()
         if answer.status >= 300:
-            raise RuntimeError(f"{self.path}: {answer.status} {said[:500]!r}")
+            raise RuntimeError(f"{self.path}: {answer.status} {content[:500]!r}")
         return time.perf_counter() - began
 
 
 @dataclass(frozen=True)
 class Page:
-    """What came of asking for a page: seconds until its last byte, and how many bytes came, as they were sent."""
+    """The response to a page request: seconds until its last byte, and the number of bytes as they were sent."""
 
     seconds: float
     size: int
@@ -46,7 +46,7 @@ class Page:
 
 
 def get(port: int, address: str, headers: Mapping[str, str]) -> Page:
-    """Asks for a page over a new connection. Raises RuntimeError with an answer that is not 200."""
+    """Request a page over a new connection. Raise RuntimeError with an answer that is not 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     began = time.perf_counter()
     connection.request("GET", address, headers=dict(headers))
@@ -60,13 +60,14 @@ def get(port: int, address: str, headers: Mapping[str, str]) -> Page:
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value below which `part` (0 to 1) of them lie, themselves one of them."""
+    """Return the value below which `part` (0 to 1) of the values are; it is one of them."""
     return sorted(values)[min(len(values) - 1, int(part * len(values)))]
 
 
 def drive(clients: Sequence[Client]) -> tuple[float, list[float]]:
-    """All clients at once: seconds from the first request to the last answer, and those of each request, sorted."""
+    """Run all clients concurrently; return seconds from the first request to the last answer, and of each request,
+    sorted."""
     with ThreadPoolExecutor(len(clients)) as threads:
         began = time.perf_counter()
-        took = [seconds for found in threads.map(Client.send, clients) for seconds in found]
+        took = [seconds for client_seconds in threads.map(Client.send, clients) for seconds in client_seconds]
         return time.perf_counter() - began, sorted(took)

@@ -1,4 +1,4 @@
-"""ES on a CPU: members evaluated per CPU-second, against the loop that ES codes use (`reference` below).
+"""Measure ES on a CPU: members evaluated per CPU-second, compared with the usual loop of ES codes (`reference`).
 
     python -m benchmarks.es_members
 
@@ -27,11 +27,11 @@ from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.seeds import member_seeds, prompt_subset
-from workers.engines.es.trained import trained
+from workers.engines.es.trainable import make_trainable
 from workers.models import Loaded, chat_text, keep_freed_memory, load
 
 GOALS = {"low_rank": 5.0, "full": 3.0}
-"""Least median ratio of members per CPU-second to the reference loop."""
+"""The least median ratio of members per CPU-second to the reference loop."""
 ROUNDS = 7
 ES = EsConfig(population=30, prompts=16, max_new_tokens=40, sigma=0.01)
 
@@ -44,8 +44,11 @@ def main() -> int:
     torch.set_num_threads(1)
     keep_freed_memory()
     tiny = ModelConfig(path="tiny", device="cpu")
-    theirs, loaded = load(tiny, needs_transformers=True), load(tiny)
-    ways: dict[str, Round] = {"reference": reference(theirs), **{kind: ours(loaded, kind) for kind in GOALS}}
+    transformers_model, loaded = load(tiny, needs_transformers=True), load(tiny)
+    ways: dict[str, Round] = {
+        "reference": reference(transformers_model),
+        **{kind: ours(loaded, kind) for kind in GOALS},
+    }
     for way in ways.values():
         way(0)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -57,7 +60,8 @@ def main() -> int:
 
 
 def reference(loaded: Loaded) -> Round:
-    """Perturb in place tensor by tensor, transformers' `generate` on all prompts, restore by subtraction."""
+    """Return a round that perturbs in place tensor by tensor, calls transformers' `generate` on all prompts, and
+    subtracts."""
 
     def round_of(number: int) -> list[list[str]]:
         texts = prompts(loaded, number)
@@ -84,13 +88,13 @@ def add_noise(model: torch.nn.Module, seed: int, scale: float) -> None:
 
 
 def ours(loaded: Loaded, kind: str) -> Round:
-    """The engine's own way, with its own noise."""
+    """Return a round of the engine's own back end, with its own noise."""
     es = replace(ES, noise=kind)
-    what = trained(loaded, None, 0)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
-    fitting = MemberMemory.measure(loaded, what, perturbation, es).fitting()
+    weights = make_trainable(loaded, None, 0)
+    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(weights.master, es.layer_scale))
+    fitting = MemberMemory.measure(loaded, weights, perturbation, es).fitting()
     plan = BatchPlan.of_rows(choose_rows(es, es.prompts, fitting, "cpu", 0), es.prompts)
-    backend = DecoderBackEnd(loaded, what, perturbation, es, plan.rows)
+    backend = DecoderBackEnd(loaded, weights, perturbation, es, plan.rows)
 
     def round_of(number: int) -> list[list[str]]:
         cut = plan.cut(member_seeds(0, number, es.population, antithetic=False))
@@ -102,8 +106,8 @@ def ours(loaded: Loaded, kind: str) -> Round:
 
 def prompts(loaded: Loaded, number: int) -> list[str]:
     examples = tasks.make(TaskConfig()).examples("train")
-    chosen = prompt_subset(0, number, ES.prompts, len(examples))
-    return [chat_text(loaded.tokenizer, examples[i].messages) for i in chosen]
+    indices = prompt_subset(0, number, ES.prompts, len(examples))
+    return [chat_text(loaded.tokenizer, examples[i].messages) for i in indices]
 
 
 def cpu_seconds(way: Round, number: int) -> float:

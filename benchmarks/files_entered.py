@@ -1,4 +1,4 @@
-"""How many files of our own a request enters: what somebody has to read who wants to follow it.
+"""Count the files of our own that a request enters: those that a reader has to open to follow it.
 
     python -m benchmarks.files_entered [--list]
 
@@ -41,7 +41,7 @@ PROMPTS = 4
 
 
 @dataclass
-class Trace:
+class CallTrace:
     """The files of our own that were entered, by their paths from the root."""
 
     files: set[str] = field(default_factory=set)
@@ -86,15 +86,15 @@ class Trace:
                 self.files.add(str(relative))
 
 
-def traced(
+def trace_operation(
     operation: Callable[[], object],
-    trace: Trace | None = None,
+    trace: CallTrace | None = None,
     *,
     is_request: bool = True,
     last: CodeType | None = None,
-) -> Trace:
+) -> CallTrace:
     """Do an operation and record the files that it enters."""
-    trace = trace or Trace()
+    trace = trace or CallTrace()
     with trace.recording(is_request=is_request, last=last):
         operation()
     return trace
@@ -109,7 +109,7 @@ def browser(person: Any) -> Client:
     return client
 
 
-def launched(experiment: Experiment) -> Trace:
+def launch_run(experiment: Experiment) -> CallTrace:
     """Launch a run by the form, and submit it as the task does that the form enqueued."""
     from django.urls import reverse
 
@@ -125,16 +125,16 @@ def launched(experiment: Experiment) -> Trace:
         values = initial_from(presets()["es-micro"].config).items()
         form = {"preset": "es-micro", "name": "", **{k: v for k, v in values if v is not None and v is not False}}
         client, address = browser(experiment.owner), reverse("launch", args=[experiment.pk])
-        trace = Trace()
+        trace = CallTrace()
         for seed in range(2):
-            trace = traced(_post(client, address, {**form, "seeds": str(seed)}))
-            traced(partial(submit_attempt, sent.pop()), trace, is_request=False, last=Local.submit.__code__)
+            trace = trace_operation(_post(client, address, {**form, "seeds": str(seed)}))
+            trace_operation(partial(submit_attempt, sent.pop()), trace, is_request=False, last=Local.submit.__code__)
     finally:
         enqueue.send = send
     return trace
 
 
-def followed(site: servers.Site) -> Trace:
+def follow_records(site: servers.Site) -> CallTrace:
     """Look at an attempt's file of records, to which lines of metrics were added."""
     from runs.ingest import Follower
     from runs.models import Attempt
@@ -142,15 +142,15 @@ def followed(site: servers.Site) -> Trace:
 
     attempt = Attempt.objects.get(key=site.writer().key)
     attempt.directory.mkdir(parents=True)
-    follower, trace = Follower(), Trace()
+    follower, trace = Follower(), CallTrace()
     with RecordWriter(attempt.directory, 0) as records:
         for step in range(3):
             records.write(Metric(step, {"reward/mean": 1.0, "kl": 0.1}))
-            trace = traced(follower.look, is_request=False)
+            trace = trace_operation(follower.look, is_request=False)
     return trace
 
 
-def answered(experiment: Experiment) -> list[Run]:
+def make_runs(experiment: Experiment) -> list[Run]:
     """Return two runs with curves, and with responses to the same prompts."""
     from runs.ingest import ingest
     from runs.models import Attempt, Cluster, Run
@@ -172,34 +172,36 @@ def answered(experiment: Experiment) -> list[Run]:
     return runs
 
 
-def judged(tournament: Tournament, rubric: Rubric) -> Trace:
+def cast_votes(tournament: Tournament, rubric: Rubric) -> CallTrace:
     """Choose the left response of two pairs."""
     from django.urls import reverse
 
     from judging.models import Turn
 
-    client, trace = browser(tournament.owner), Trace()
+    client, trace = browser(tournament.owner), CallTrace()
     address = reverse("vote-choices", args=[tournament.pk])
     client.get(reverse("vote", args=[tournament.pk]))
     for turn in Turn.objects.filter(comparison__tournament=tournament).order_by("n")[:2]:
         choice = {"key": f"k{turn.pk}", "turn": turn.pk, "rubric": rubric.pk, "said": "left", "seconds": 1.5}
-        trace = traced(_post(client, address, json.dumps({"choices": [choice]}), content_type="application/json"))
+        trace = trace_operation(
+            _post(client, address, json.dumps({"choices": [choice]}), content_type="application/json")
+        )
     return trace
 
 
-def opened(person: Any, address: str) -> Trace:
+def open_page(person: Any, address: str) -> CallTrace:
     """Open a page, for the second time."""
-    client, trace = browser(person), Trace()
+    client, trace = browser(person), CallTrace()
     for _ in range(2):
-        trace = traced(partial(_checked, client.get, address))
+        trace = trace_operation(partial(_request, client.get, address))
     return trace
 
 
 def _post(client: Client, address: str, data: Any, **more: Any) -> Callable[[], object]:
-    return partial(_checked, client.post, address, data, **more)
+    return partial(_request, client.post, address, data, **more)
 
 
-def _checked(call: Callable[..., Any], *arguments: Any, **more: Any) -> None:
+def _request(call: Callable[..., Any], *arguments: Any, **more: Any) -> None:
     """Make a request. Raise ValueError if it is refused: then fewer files are entered than were meant."""
     answer = call(*arguments, **more)
     if answer.status_code not in (200, 302):
@@ -211,25 +213,25 @@ def main(arguments: list[str]) -> int:
     with servers.site() as site:
         from django.urls import reverse
 
-        from judging.boards import keep
-        from judging.judges import make_standard
+        from judging.boards import save_board
+        from judging.judges import create_standard_rubrics
         from judging.models import Rubric
-        from judging.tournaments import Draft, Entry, make
+        from judging.tournaments import Draft, Entry, create_from_draft
 
         experiment = servers.experiment()
-        runs = answered(experiment)
-        make_standard()
+        runs = make_runs(experiment)
+        create_standard_rubrics()
         rubric = Rubric.objects.order_by("pk")[0]
         draft = Draft("Benchmark", [Entry(run, 0, "eval") for run in runs], [rubric], prompts=PROMPTS)
-        tournament = make(experiment.owner, draft)
+        tournament = create_from_draft(experiment.owner, draft)
         traces = {
-            "form to executor": launched(experiment),
-            "records to rows": followed(site),
-            "vote POST": judged(tournament, rubric),
+            "form to executor": launch_run(experiment),
+            "records to rows": follow_records(site),
+            "vote POST": cast_votes(tournament, rubric),
         }
-        keep(tournament, rubric)
-        traces["board GET"] = opened(experiment.owner, reverse("tournament-board", args=[tournament.pk]))
-        traces["run page GET"] = opened(experiment.owner, runs[0].get_absolute_url())
+        save_board(tournament, rubric)
+        traces["board GET"] = open_page(experiment.owner, reverse("tournament-board", args=[tournament.pk]))
+        traces["run page GET"] = open_page(experiment.owner, runs[0].get_absolute_url())
     for name, trace in traces.items():
         if "--list" in arguments:
             print(f"{name}:", *sorted(trace.files), sep="\n  ")

@@ -1,4 +1,4 @@
-"""GRPO: time inside our callback and writer as a share of step time, over 200 steps of the micro model.
+"""Measure GRPO: time inside our callback and writer as a share of step time, over 200 steps of the micro model.
 
     python -m benchmarks.grpo_callback
 
@@ -36,7 +36,7 @@ GOAL_PERCENT = 2.0
 
 
 class Calls:
-    """When each call of a method began and ended, in CPU seconds: float64 [calls, 2]."""
+    """The begin and the end of each call of a method, in CPU seconds: float64 [calls, 2]."""
 
     def __init__(self, cls: type, name: str) -> None:
         self._spans: list[tuple[float, float]] = []
@@ -54,17 +54,17 @@ class Calls:
 
     @property
     def counted(self) -> NDArray[np.float64]:
-        """The calls of the steps that count."""
+        """The spans of the steps that count."""
         return np.array(self._spans)[WARM_UP : WARM_UP + STEPS]
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Their durations."""
+        """The durations of the counted calls."""
         return np.diff(self.counted)[:, 0]
 
 
 def run_config() -> RunConfig:
-    """The micro preset, longer, evaluated only before and after."""
+    """Return the micro preset, longer, evaluated only before and after."""
     config = preset("grpo-micro").config
     changes = {
         "grpo": config["grpo"] | {"max_steps": WARM_UP + STEPS + 1},
@@ -74,7 +74,7 @@ def run_config() -> RunConfig:
 
 
 def train_in(folder: Path) -> None:
-    """One run, as `python -m workers.train` would do it. Its log is a file, as an agent would make it."""
+    """Train one run, as `python -m workers.train` would do it. Its log is a file, as an agent would create it."""
     config = run_config()
     loaded, task = models.load(config.model, needs_transformers=True), tasks.make(config.task)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)

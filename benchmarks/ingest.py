@@ -1,15 +1,15 @@
-"""Points a second over HTTP, from four closed-loop clients, beside MLflow and trackio.
+"""Measure points a second over HTTP, from four closed-loop clients, compared with MLflow and trackio.
 
     python -m benchmarks.ingest
 
 One server process each. Ours is on the bundled PostgreSQL, flushed to disk at every commit, called through the API with
 an ingest token a run; MLflow is on the same PostgreSQL, and for comparison once more with the four processes that it
-starts by default; trackio keeps SQLite files. All send the same values over connections that are kept, in the quickest
-way that their public API has (benchmarks.peers says which), from bodies made beforehand. The systems take turns, so
-that a busy machine slows each alike; a ratio is the median of the rounds.
+starts by default; trackio writes SQLite files. All send the same values over connections that stay open, in the
+quickest way that their public API has (see benchmarks.peers), from bodies prepared beforehand. The systems take turns,
+so that a busy machine slows each alike; a ratio is the median of the rounds.
 
-First all send batches of 1000 points, the most that MLflow takes. Then those that take more are sent larger ones, as a
-writer with a backlog does, and each is compared at the size that it is quickest at.
+First all send batches of 1000 points, the most that MLflow takes. Then systems that take larger batches get them, as
+from a writer with a backlog, and each is compared at its quickest size.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class System(Protocol):
 
 @dataclass(frozen=True)
 class Ours:
-    """esweb. `path` and `content_type` say how its batches are sent, `body` makes one."""
+    """The esweb server. `path` and `content_type` define how its batches are sent, `body` makes one."""
 
     name: str
     site: servers.Site
@@ -65,7 +65,7 @@ class Ours:
     goal = quickest_goal = 0.0
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]:
-        """One client a writer, each with a new run and its token."""
+        """Return one client a writer, each with a new run and its token."""
         writers = [self.site.writer() for _ in batches]
         return [
             Client(self.web.port, writer.path, writer.headers(self.content_type), [self.body(b) for b in own])
@@ -74,14 +74,14 @@ class Ours:
 
 
 def columns(batch: Batch) -> bytes:
-    """A batch as the API takes columns."""
+    """Return a batch as the API takes columns."""
     steps = list(range(batch.first, batch.first + len(batch.columns[0])))
     body = {"seq": batch.first, "t": [START + step for step in steps], "step": steps}
     return json.dumps(body | {"values": dict(zip(KEYS, batch.columns, strict=True))}).encode()
 
 
 def lines(batch: Batch) -> bytes:
-    """The same records as the lines of a run's file."""
+    """Return the same records as the lines of a run's file."""
     rows = enumerate(zip(*batch.columns, strict=True), batch.first)
     return b"".join(
         json.dumps({"seq": n, "t": START + n, "kind": "metric", "step": n, "values": dict(zip(KEYS, row, strict=True))})
@@ -91,8 +91,8 @@ def lines(batch: Batch) -> bytes:
 
 
 def rates(systems: Sequence[System], web: servers.Web, points: int = POINTS) -> Rates:
-    """Points a second of each system, round by round, after one round that warms up, in batches of so many points."""
-    found: Rates = {system.name: [] for system in systems}
+    """Return points a second of each system, round by round, after one warm-up round, in batches of so many points."""
+    measured: Rates = {system.name: [] for system in systems}
     for number in range(ROUNDS + 1):
         for system in systems:
             count = max(2, system.batches * POINTS // points) if number else 2
@@ -101,18 +101,18 @@ def rates(systems: Sequence[System], web: servers.Web, points: int = POINTS) -> 
             before = web.cpu_seconds()
             seconds, answers = drive(clients)
             if number:
-                found[system.name].append(len(answers) * points / seconds)
+                measured[system.name].append(len(answers) * points / seconds)
             if number == ROUNDS and isinstance(system, Ours):
                 spent = 1000 * (web.cpu_seconds() - before) / len(answers)
                 print(f"{system.name}: {spent:.1f} ms of the server's CPU a batch of {points}", flush=True)
-    return found
+    return measured
 
 
-def report(systems: Sequence[System], found: Rates) -> None:
+def report(systems: Sequence[System], rates_by_system: Rates) -> None:
     """Record the rates in batches of 1000 points."""
-    ours = found[systems[0].name]
+    ours = rates_by_system[systems[0].name]
     for system in systems:
-        rate = found[system.name]
+        rate = rates_by_system[system.name]
         print(f"{system.name}: {min(rate):.0f} to {max(rate):.0f} points/s")
         ratio = statistics.median(a / b for a, b in zip(ours, rate, strict=True))
         if system is systems[0]:
@@ -120,11 +120,11 @@ def report(systems: Sequence[System], found: Rates) -> None:
         elif isinstance(system, Ours):
             results.without_goal(f"{system.name}, batches of {POINTS}", statistics.median(rate), "points/s")
         else:
-            beside(system.name, f"batches of {POINTS}", statistics.median(ours), ratio, system.goal)
+            record_peer(system.name, f"batches of {POINTS}", statistics.median(ours), ratio, system.goal)
 
 
-def beside(peer: str, batches: str, ours: float, ratio: float, goal: float) -> None:
-    """Record our rate beside a peer's; a goal of 0 promises nothing."""
+def record_peer(peer: str, batches: str, ours: float, ratio: float, goal: float) -> None:
+    """Record our rate and its ratio to a peer's; a goal of 0 promises nothing."""
     figure = f"esweb beside {peer}, {batches}"
     if goal:
         results.times_peer(figure, ours, "points/s", ratio=ratio, goal=goal, peer=peer)
@@ -132,9 +132,9 @@ def beside(peer: str, batches: str, ours: float, ratio: float, goal: float) -> N
         results.without_goal(figure, ours, "points/s", ratio=ratio, peer=peer)
 
 
-def report_larger(systems: Sequence[System], web: servers.Web, found: Rates) -> None:
-    """Measure larger batches where they are taken, and record each system at its quickest."""
-    best = {name: (statistics.median(rate), POINTS) for name, rate in found.items()}
+def report_larger(systems: Sequence[System], web: servers.Web, rates_by_system: Rates) -> None:
+    """Measure larger batches if a system takes them, and record each system at its quickest."""
+    best = {name: (statistics.median(rate), POINTS) for name, rate in rates_by_system.items()}
     for points in LARGER:
         for name, rate in rates([system for system in systems if system.largest >= points], web, points).items():
             middle = statistics.median(rate)
@@ -147,7 +147,7 @@ def report_larger(systems: Sequence[System], web: servers.Web, found: Rates) -> 
             results.without_goal(f"{system.name}, batches of {points}", middle, "points/s")
         else:
             sizes = f"batches of {our_points} and {points}"
-            beside(system.name, sizes, ours, ours / middle, system.quickest_goal)
+            record_peer(system.name, sizes, ours, ours / middle, system.quickest_goal)
 
 
 def main() -> int:
@@ -160,11 +160,11 @@ def main() -> int:
         for peer in (peers.mlflow, peers.mlflow_as_it_comes, peers.trackio):
             try:
                 systems.append(running.enter_context(peer(site)))
-            except peers.Missing as error:
+            except peers.PeerUnavailable as error:
                 results.not_measured(f"esweb beside {peer.__name__}", str(error))
-        found = rates(systems, web)
-        report(systems, found)
-        report_larger(systems, web, found)
+        rates_by_system = rates(systems, web)
+        report(systems, rates_by_system)
+        report_larger(systems, web, rates_by_system)
     return results.exit_code()
 
 

@@ -1,9 +1,10 @@
-"""What writing a record costs the training loop: microseconds of a call with ten values, beside a bare write().
+"""Measure what writing a record costs the training loop: microseconds of a call with ten values, and of a bare write().
 
     python -m benchmarks.log_call
 
 The call is the one that every trainer makes; each record is on its way to the disk when it returns, in one `write()`.
-Beside it `write()` itself, with a line of the same length, in the same file system. The goal is that of the median.
+The comparison is `write()` itself, with a line of the same length, in the same file system. The goal is that of the
+median.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ VALUES = {f"train/key_{number}": 0.1234567890123 * number for number in range(10
 
 
 def microseconds(call: Callable[[int], object]) -> list[float]:
-    """What each call took, sorted."""
-    found = []
+    """Return the microseconds of each call, sorted."""
+    durations = []
     for number in range(WARM_UP + CALLS):
         began = time.perf_counter_ns()
         call(number)
-        found.append((time.perf_counter_ns() - began) / 1000)
-    return sorted(found[WARM_UP:])
+        durations.append((time.perf_counter_ns() - began) / 1000)
+    return sorted(durations[WARM_UP:])
 
 
 def bare(folder: Path, line: bytes) -> list[float]:
-    """The same for nothing but handing over a line."""
+    """Return the microseconds of writing a line, and nothing else."""
     descriptor = os.open(folder / "bare", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         return microseconds(lambda _: os.write(descriptor, line))

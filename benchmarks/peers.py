@@ -1,6 +1,6 @@
-"""Other trackers' servers, each installed into an environment of its own and started beside ours.
+"""Servers of other trackers, each installed into an environment of its own and started next to ours.
 
-The environments are kept in the cache folder (ESWEB_CACHE, else .esweb/cache); only the first time needs a network.
+The environments are stored in the cache folder (ESWEB_CACHE, else .esweb/cache); only the first time needs a network.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ TRACKIO = SERVES + "uvicorn.run(build()[0], port=int(sys.argv[1]), log_level='er
 TOKEN = "for-this-benchmark"  # noqa: S105
 
 
-class Missing(Exception):
-    """A peer that cannot be had here. The message says why."""
+class PeerUnavailable(Exception):
+    """A peer that is not available here. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class MLflow:
     """`mlflow server` on a database of our own PostgreSQL.
 
-    Its quickest API: POST runs/log-batch, with as many metrics as it takes, a thousand.
+    The quickest API: POST runs/log-batch, with as many metrics as it takes, a thousand.
     """
 
     name: str
@@ -47,7 +47,7 @@ class MLflow:
     quickest_goal = 0.0
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]:
-        """One client a writer, each with a run of its own."""
+        """Return one client a writer, each with a run of its own."""
         return [Client(self.port, "/api/2.0/mlflow/runs/log-batch", JSON, self._bodies(own)) for own in batches]
 
     def _bodies(self, batches: Sequence[Batch]) -> list[bytes]:
@@ -58,9 +58,9 @@ class MLflow:
 
 @dataclass(frozen=True)
 class Trackio:
-    """trackio's own server application under uvicorn, on SQLite, which is all that it knows.
+    """trackio's own server application under uvicorn, on SQLite, the only database that it supports.
 
-    Its quickest API: POST /api/bulk_log with as many logs as one likes, here of ten metrics, without log ids,
+    The quickest API: POST /api/bulk_log with as many logs as one likes, here of ten metrics, without log ids,
     which cost it an index.
     """
 
@@ -71,7 +71,7 @@ class Trackio:
     port: int
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]:
-        """One client a writer, each with a run of its own."""
+        """Return one client a writer, each with a run of its own."""
         headers = JSON | {"X-Trackio-Write-Token": TOKEN}
         return [
             Client(self.port, "/api/bulk_log", headers, [_logs(name, batch) for batch in own])
@@ -83,18 +83,18 @@ JSON = {"Content-Type": "application/json"}
 
 
 def mlflow(site: Site) -> AbstractContextManager[MLflow]:
-    """MLflow's server as one process, like ours, until the end. Raises Missing."""
+    """Run MLflow's server as one process, like ours, until the end. Raise PeerUnavailable."""
     return _mlflow(site, "MLflow", 50.0, 1)
 
 
 def mlflow_as_it_comes(site: Site) -> AbstractContextManager[MLflow]:
-    """MLflow's server with the processes that it starts by default, until the end. Raises Missing."""
+    """Run MLflow's server with the processes that it starts by default, until the end. Raise PeerUnavailable."""
     return _mlflow(site, "MLflow, 4 processes", 0.0, 4)
 
 
 @contextmanager
 def _mlflow(site: Site, name: str, goal: float, workers: int) -> Iterator[MLflow]:
-    python = installed("mlflow", "mlflow==3.17.2", "psycopg2-binary==2.9.13")
+    python = install("mlflow", "mlflow==3.17.2", "psycopg2-binary==2.9.13")
     port, store = free_port(), site.database_url(f"mlflow_{workers}").replace("postgresql://", "postgresql+psycopg2://")
     argv = [str(python.parent / "mlflow"), "server", "--backend-store-uri", store, "--port", str(port)]
     argv += ["--workers", str(workers), "--default-artifact-root", str(site.data / "mlflow")]
@@ -105,16 +105,16 @@ def _mlflow(site: Site, name: str, goal: float, workers: int) -> Iterator[MLflow
 
 @contextmanager
 def trackio(site: Site) -> Iterator[Trackio]:
-    """trackio's server, until the end. Raises Missing."""
-    python, port = installed("trackio", "trackio==0.43.0"), free_port()
+    """Run trackio's server, until the end. Raise PeerUnavailable."""
+    python, port = install("trackio", "trackio==0.43.0"), free_port()
     env = {"TRACKIO_DIR": str(site.data / "trackio"), "TRACKIO_WRITE_TOKEN": TOKEN}
     argv = [str(python), "-c", TRACKIO, str(port)]
     with _running(argv, f"http://127.0.0.1:{port}/version", site.data / "trackio.log", **env):
         yield Trackio(port)
 
 
-def installed(name: str, *requirements: str) -> Path:
-    """The Python of the peer's environment, made where there is none. Raises Missing."""
+def install(name: str, *requirements: str) -> Path:
+    """Return the Python of the peer's environment; create it if it is missing. Raise PeerUnavailable."""
     folder = Path(os.environ.get("ESWEB_CACHE", ROOT / ".esweb" / "cache")) / "peers" / name
     done, python = folder / "installed", folder / "bin" / "python"
     if not (done.exists() and done.read_text(encoding="utf-8") == " ".join(requirements)):
@@ -126,7 +126,7 @@ def installed(name: str, *requirements: str) -> Path:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on now."""
+    """Return a port of this machine that no server listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
 
@@ -135,8 +135,8 @@ def _install(argv: list[str]) -> None:
     try:
         subprocess.run(argv, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS)
     except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or error
-        raise Missing(f"it cannot be installed: {' '.join(str(said).split())[:300]}") from error
+        reason = getattr(error, "stderr", None) or error
+        raise PeerUnavailable(f"it cannot be installed: {' '.join(str(reason).split())[:300]}") from error
 
 
 @contextmanager
@@ -147,7 +147,7 @@ def _running(argv: list[str], address: str, log: Path, **env: str) -> Iterator[N
         await_answer(address, process)
         yield
     except OSError as error:
-        raise Missing(f"its server does not come up: {error}") from error
+        raise PeerUnavailable(f"its server does not come up: {error}") from error
     finally:
         end(process)
 

@@ -22,7 +22,7 @@ class Batch:
 
 
 def batches(seed: int, count: int, first: int = 0, records: int = RECORDS) -> Iterator[Batch]:
-    """Batches one after the other, of normal noise: what deflates worst and has the most digits."""
+    """Yield consecutive batches of normal noise, which compresses worst and has the most digits."""
     noise = np.random.default_rng(seed)
     for number in range(count):
         yield Batch(first + number * records, noise.standard_normal((len(KEYS), records)).tolist())

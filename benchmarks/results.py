@@ -1,7 +1,7 @@
 """Results of benchmarks: one for each figure that a benchmark promises, and the table that shows all of them.
 
 A benchmark calls `at_most`, `at_least` or `times_peer` for each promise, `without_goal` for a figure that promises
-nothing, and `not_measured` where something that it needs is missing. It ends with `sys.exit(exit_code())`.
+nothing, and `not_measured` if a requirement is missing. It ends with `sys.exit(exit_code())`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GOAL = "the goal"
 
 
 class Status(StrEnum):
-    """What a result says of its promise."""
+    """The outcome of a result's promise."""
 
     MET = "met"
     MISSED = "missed"
@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One figure. `ratio` compares it with what `peer` names: its goal, or another program or method."""
+    """One figure. `ratio` compares it with `peer`: its goal, or another program or method."""
 
     figure: str
     measured: str
@@ -65,7 +65,7 @@ class Result:
 
 
 _results: list[Result] = []
-"""What this process recorded."""
+"""Results that this process recorded."""
 
 
 def at_most(figure: str, measured: float, goal: float, unit: str) -> None:
@@ -118,6 +118,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _number(value: float, unit: str) -> str:
-    """Three digits or all whole ones, thousands apart."""
+    """Return three digits, or all whole ones with spaces between thousands."""
     digits = f"{value:,.0f}".replace(",", " ") if abs(value) >= 100 else f"{value:.3g}"
     return f"{digits} {unit}".rstrip()

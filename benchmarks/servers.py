@@ -1,6 +1,6 @@
-"""A site of its own for a benchmark: bundled PostgreSQL and Valkey in a temporary folder, and one web server on them.
+"""A temporary site for a benchmark: bundled PostgreSQL and Valkey in a temporary folder, and one web server on them.
 
-The servers are durable and the limits are those of a new installation: what is measured is what people get.
+The servers are durable and the limits are those of a new installation, so that users get the measured speed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 STARTS_SECONDS = 300.0
-OTHERS = ("DATABASE_URL", "REDIS_URL", "ESWEB_STATIC_COLLECTED")
+UNSET_VARIABLES = ("DATABASE_URL", "REDIS_URL", "ESWEB_STATIC_COLLECTED")
 
 
 @dataclass(frozen=True)
@@ -39,35 +39,35 @@ class Writer:
 
     @property
     def path(self) -> str:
-        """Where its records are pushed."""
+        """The address to which its records are pushed."""
         return f"/api/v1/attempts/{self.key}/records"
 
     def headers(self, content_type: str) -> dict[str, str]:
-        """What a push must carry."""
+        """Return the headers that a push must carry."""
         return {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where the data lie; Django of this very process is set up on them."""
+    """A site: the folder of its data. Django of this very process is set up on it."""
 
     data: Path
 
     def writer(self) -> Writer:
-        """A new run of the one experiment and the one person that there are, with an attempt that is running."""
+        """Create a running attempt of a new run, in the only experiment and by its only user."""
         from runs import access
         from runs.models import Attempt, Cluster, Run
 
-        found, config = experiment(), {"method": "es", "seed": 0}
-        made = Run.objects.create(
-            experiment=found, name="run", method="es", seed=0, config=config, created_by=found.owner
+        target, config = experiment(), {"method": "es", "seed": 0}
+        run = Run.objects.create(
+            experiment=target, name="run", method="es", seed=0, config=config, created_by=target.owner
         )
-        cluster, key = Cluster.objects.get(name="local"), f"esweb-{made.uid}-a1"
-        Attempt.objects.create(run=made, n=1, key=key, cluster=cluster, state="running")
-        return Writer(made.pk, key, access.issue(found.owner, "ingest", run=made)[1])
+        cluster, key = Cluster.objects.get(name="local"), f"esweb-{run.uid}-a1"
+        Attempt.objects.create(run=run, n=1, key=key, cluster=cluster, state="running")
+        return Writer(run.pk, key, access.issue(target.owner, "ingest", run=run)[1])
 
     def database_url(self, name: str) -> str:
-        """Address of another database of the same PostgreSQL, made empty."""
+        """Create an empty database in the same PostgreSQL and return its address."""
         from django.db import connection
 
         with connection.cursor() as sql:
@@ -87,15 +87,15 @@ class Web:
         return f"http://127.0.0.1:{self.port}"
 
     def cpu_seconds(self) -> float:
-        """What it has used so far, of all its threads."""
+        """Return the CPU seconds so far, of all its threads."""
         return cpu_seconds(self.process.pid)
 
 
 @contextmanager
 def site() -> Iterator[Site]:
-    """PostgreSQL and Valkey with a migrated esweb on them. They and their folder go away at the end."""
+    """Run PostgreSQL and Valkey with a migrated esweb on them. They and their folder are removed at the end."""
     data = Path(tempfile.mkdtemp(prefix="esweb-bench-"))
-    for name in OTHERS:
+    for name in UNSET_VARIABLES:
         os.environ.pop(name, None)
     os.environ |= {"ESWEB_DATA": str(data), "DJANGO_SETTINGS_MODULE": "esweb.settings", "ESWEB_LOG_LEVEL": "WARNING"}
     servers = [Postgres(data), Valkey(data)]
@@ -113,14 +113,14 @@ def site() -> Iterator[Site]:
 
 @contextmanager
 def web() -> Iterator[Web]:
-    """A web server on the site, ended at the end."""
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
-        fd = listening.fileno()
+    """Run a web server on the site, and end it at the end."""
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+        fd = listener.fileno()
         argv = [sys.executable, "-m", "esweb.supervisor.web", str(fd)]
         env = os.environ | {"PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(argv, env=env, cwd=ROOT, pass_fds=(fd,))
         try:
-            server = Web(int(listening.getsockname()[1]), process)
+            server = Web(int(listener.getsockname()[1]), process)
             await_answer(f"{server.address}/healthz", process)
             yield server
         finally:
@@ -128,7 +128,7 @@ def web() -> Iterator[Web]:
 
 
 def settle() -> None:
-    """Lets the database do what filling it left to be done, which it would else do beside what is measured."""
+    """Make the database finish the work that filling it left, which would otherwise run during the measurement."""
     from django.db import connection
 
     with connection.cursor() as sql:
@@ -138,7 +138,7 @@ def settle() -> None:
 
 @contextmanager
 def follower() -> Iterator[None]:
-    """`manage.py follow` on the site: what attempts write to their files comes in. Ended at the end."""
+    """Run `manage.py follow` on the site, which reads the files of attempts. It ends at the end of the block."""
     process = subprocess.Popen([sys.executable, str(ROOT / "manage.py"), "follow"], cwd=ROOT)
     try:
         yield
@@ -147,7 +147,7 @@ def follower() -> Iterator[None]:
 
 
 def await_answer(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Returns once an address answers. Raises OSError where it does not in five minutes, or its server has ended."""
+    """Return once an address answers. Raise OSError if it does not in five minutes, or its server has ended."""
     give_up_at = time.monotonic() + STARTS_SECONDS
     while True:
         try:
@@ -161,7 +161,7 @@ def await_answer(address: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM, and SIGKILL where that is not heard."""
+    """Send SIGTERM, and SIGKILL if the process does not end."""
     process.terminate()
     try:
         process.wait(15)
@@ -171,7 +171,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds of a process, of all its threads, in its own code and the kernel's."""
+    """Return the CPU seconds of a process, of all its threads, in its own code and the kernel's."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -184,8 +184,8 @@ def _set_up() -> None:
     call_command("migrate", verbosity=0, interactive=False)
 
 
-def signed_in() -> dict[str, str]:
-    """The headers of a browser in which the one person is signed in."""
+def browser_headers() -> dict[str, str]:
+    """Return the headers of a browser in which the only user is signed in."""
     from django.test import Client
 
     browser = Client()
@@ -194,7 +194,7 @@ def signed_in() -> dict[str, str]:
 
 
 def experiment() -> Experiment:
-    """The one experiment, made when it is first asked for."""
+    """Return the only experiment; create it on the first call."""
     from django.contrib.auth.models import User
 
     from runs.models import Experiment

@@ -1,4 +1,4 @@
-"""Bytes on disk for a point, once it is compacted: all tables that grow with points, with their indexes and TOAST.
+"""Measure bytes on disk for a compacted point: all tables that grow with points, with their indexes and TOAST.
 
     python -m benchmarks.storage
 

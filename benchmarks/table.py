@@ -1,9 +1,10 @@
-"""The runs table with 100 000 runs of one experiment, each with a config and 20 keys, filtered and sorted, as a page.
+"""Measure the page of the runs table: 100 000 runs of one experiment, each with a config and 20 keys, filtered and
+sorted.
 
     python -m benchmarks.table
 
-The real page over HTTP from one web server process, charts of the runs shown included, asked for in every way below in
-turn. The goals are those of the slowest twentieth of the answers and of the largest page.
+The real page over HTTP from one web server process, with charts of the listed runs, in every way below in turn. The
+goals are those of the slowest twentieth of the answers and of the largest page.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ KEYS = (
     "es/update_norm", "train/loss", "train/grad_norm", "train/entropy", "axes/tokens", "axes/samples",
 )  # fmt: skip
 # The pages of one sitting: every kind of key, filtered, sorted, both, further down the list.
-ASKED = (
+QUERIES = (
     {},
     {"sort": "-reward/mean"},
     {"sort": "kl"},
@@ -81,7 +82,7 @@ ASKED = (
     {"q": "archived:yes"},
     {"q": "archived:any state:failed", "sort": "name"},
 )
-# Far down a list: the order, and the value and run that the page before ended at.
+# Pages far down a list: the order, and the value and run at which the previous page ended.
 DEEP = (
     ("-created", None, 30_000),
     ("created", None, 70_000),
@@ -105,7 +106,7 @@ FROM runs_run r CROSS JOIN unnest(%s::text[]) AS k (key)
 
 
 def fill() -> None:
-    """Makes the runs, each with an attempt; some are archived, some in the bin."""
+    """Create the runs, each with an attempt; some are archived, some in the trash."""
     from django.db import connection
 
     for first in range(0, RUNS, 5_000):
@@ -116,7 +117,7 @@ def fill() -> None:
 
 
 def make_runs(numbers: range) -> None:
-    """Runs of these numbers: a grid over noise, step size and population, many seeds at each point."""
+    """Create runs of these numbers: a grid over noise, step size and population, many seeds at each point."""
     from django.utils import timezone
 
     from runs.models import Attempt, Cluster, Run
@@ -146,32 +147,32 @@ def make_runs(numbers: range) -> None:
 
 
 def state(n: int) -> str:
-    """Most have succeeded; some of the newest are at work."""
+    """Return the state of a run: most have succeeded; some of the newest are running."""
     if n > RUNS - 100:
         return "running"
     return "interrupted" if n % 50 == 0 else "failed" if n % 7 == 0 else "succeeded"
 
 
 def addresses() -> list[str]:
-    """What each page is asked for by."""
+    """Return the query string of each page."""
     from runs.compare.run_table import PageCursor
 
     deep = [{"sort": word, "after": str(PageCursor(value, pk))} for word, value, pk in DEEP]
-    return [urlencode(asked) for asked in (*ASKED, *deep)]
+    return [urlencode(query) for query in (*QUERIES, *deep)]
 
 
-def ask(web: servers.Web) -> dict[str, list[Page]]:
-    """query -> the pages that came, over all rounds, after one that warms up."""
+def fetch_pages(web: servers.Web) -> dict[str, list[Page]]:
+    """Return query -> the pages, over all rounds, after one that warms up."""
     from django.urls import reverse
 
-    headers, address = servers.signed_in(), reverse("experiment", args=[servers.experiment().pk])
-    found = defaultdict(list)
+    headers, address = servers.browser_headers(), reverse("experiment", args=[servers.experiment().pk])
+    pages = defaultdict(list)
     for number in range(ROUNDS + 1):
-        for asked in addresses():
-            page = get(web.port, f"{address}?{asked}", headers)
+        for query in addresses():
+            page = get(web.port, f"{address}?{query}", headers)
             if number:
-                found[unquote_plus(asked) or "(as it opens)"].append(page)
-    return found
+                pages[unquote_plus(query) or "(as it opens)"].append(page)
+    return pages
 
 
 def report(pages_by_query: dict[str, list[Page]]) -> None:
@@ -188,10 +189,10 @@ def report(pages_by_query: dict[str, list[Page]]) -> None:
 
 
 def main() -> int:
-    """Measures, prints, and returns 1 where a goal is missed."""
+    """Measure, print, and return 1 if a goal is missed."""
     with servers.site(), servers.web() as web:
         fill()
-        report(ask(web))
+        report(fetch_pages(web))
     return results.exit_code()
 
 

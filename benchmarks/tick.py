@@ -1,9 +1,9 @@
-"""Seconds of a tick over 500 attempts that wait on a real Slurm, beside those of the one squeue that it asks.
+"""Measure the seconds of a tick over 500 attempts that wait on a real Slurm, and of the squeue call that it makes.
 
     python -m benchmarks.tick
 
-Three nodes on this machine, all drained, so that nothing starts; the bundled PostgreSQL. The first tick, which writes
-why each attempt waits, is not counted.
+Three nodes on this machine, all drained, so that nothing starts; the bundled PostgreSQL. The first tick, which stores
+the reason why each attempt waits, is not counted.
 """
 
 from __future__ import annotations
@@ -24,43 +24,44 @@ FIGURE = f"a tick over {WAITING} waiting attempts"
 
 
 def queue(slurm: SlurmCluster) -> None:
-    """Attempts that wait on a cluster of the site, each with its job."""
+    """Create attempts that wait on a cluster of the site, each with its job."""
     from runs.models import Attempt, Cluster, Run, key_of
 
-    found = servers.experiment()
-    far = Cluster.objects.create(name="far", kind="slurm", config={"slurm_conf": str(slurm.conf)})
+    experiment = servers.experiment()
+    cluster = Cluster.objects.create(name="far", kind="slurm", config={"slurm_conf": str(slurm.conf)})
     config = {"method": "es", "compute": {"cluster": "far"}}
     runs = Run.objects.bulk_create(
-        Run(experiment=found, name=f"run {n}", method="es", seed=n, config=config, created_by=found.owner)
+        Run(experiment=experiment, name=f"run {n}", method="es", seed=n, config=config, created_by=experiment.owner)
         for n in range(WAITING)
     )
-    Attempt.objects.bulk_create(Attempt(run=r, n=1, key=key_of(r, 1), cluster=far, state="queued") for r in runs)
+    Attempt.objects.bulk_create(Attempt(run=r, n=1, key=key_of(r, 1), cluster=cluster, state="queued") for r in runs)
     for run in runs:
         slurm.ask("sbatch", f"--job-name={key_of(run, 1)}", "--output=/dev/null", "--wrap=true")
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """How long a call takes."""
+    """Return the seconds that a call takes."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
 
 
-def measured(slurm: SlurmCluster) -> tuple[float, float]:
-    """Medians of a tick and of a bare squeue, in turns. Raises AssertionError where a tick forgets an attempt."""
+def measure(slurm: SlurmCluster) -> tuple[float, float]:
+    """Return the medians of a tick and of a bare squeue, in turns. Raise AssertionError if a tick forgets an
+    attempt."""
     from runs.launching import reconcile
     from runs.models import Attempt, Cluster
 
-    far = Cluster.objects.get(name="far")
-    reconcile.reconcile_cluster(far)
+    cluster = Cluster.objects.get(name="far")
+    reconcile.reconcile_cluster(cluster)
     took = [
         (
-            seconds(lambda: reconcile.reconcile_cluster(far)),
+            seconds(lambda: reconcile.reconcile_cluster(cluster)),
             seconds(lambda: slurm.ask("squeue", "-h", "-r", "-t", "all")),
         )
         for _ in range(ROUNDS)
     ]
-    waiting = Attempt.objects.filter(cluster=far, native_state="PENDING", reason__startswith="waiting: ").count()
+    waiting = Attempt.objects.filter(cluster=cluster, native_state="PENDING", reason__startswith="waiting: ").count()
     if waiting != WAITING:
         raise AssertionError(f"{waiting} of {WAITING} attempts wait and say why")
     ticks, squeues = zip(*took, strict=True)
@@ -69,8 +70,8 @@ def measured(slurm: SlurmCluster) -> tuple[float, float]:
 
 def main() -> int:
     """Measure, record, and return the exit code."""
-    if why := missing():
-        results.not_measured(FIGURE, why)
+    if reason := missing():
+        results.not_measured(FIGURE, reason)
         return results.exit_code()
     slurm = SlurmCluster(Path(tempfile.mkdtemp(prefix="esweb-slurm-")))
     try:
@@ -78,7 +79,7 @@ def main() -> int:
         slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=benchmark")
         with servers.site():
             queue(slurm)
-            tick, squeue = measured(slurm)
+            tick, squeue = measure(slurm)
     finally:
         slurm.down()
     results.at_most(FIGURE, 1000 * tick, 1000 * GOAL_SECONDS, "ms")

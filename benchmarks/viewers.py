@@ -1,9 +1,10 @@
-"""From a record written by a run to its points received by 200 open pages: seconds, over every record and page.
+"""Measure the seconds from a record written by a run to its points received by 200 open pages, over every record and
+page.
 
     python -m benchmarks.viewers
 
-The run writes its file as trainers do, `manage.py follow` reads it, one web server process tells all sockets. Both
-ends are on this machine and read the same clock; opening the sockets and what was written before they were open are
+The run writes its file as trainers do, `manage.py follow` reads it, one web server process publishes to all sockets.
+Both ends are on this machine and read the same clock; opening the sockets and records from before they were open are
 not counted. The goal is that of the slowest twentieth.
 """
 
@@ -25,18 +26,19 @@ from workers.records import Metric, RecordWriter
 VIEWERS, RECORDS, EVERY_SECONDS = 200, 200, 0.1
 GOAL_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
-OPENING_AT_ONCE = 20
+MAX_CONCURRENT_OPENS = 20
 
 
 class Viewer:
-    """One open page of one run: when each step came, and when it was written, by the clock in Unix seconds."""
+    """One open page of one run: the delay of each step, from writing it to receiving it, by the clock in Unix
+    seconds."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.seconds: dict[int, float] = {}
 
     async def see_all(self) -> None:
-        """Returns once every record has come. Raises TimeoutError."""
+        """Return once every record has arrived. Raise TimeoutError."""
         while len(self.seconds) < RECORDS:
             message = json.loads(await asyncio.wait_for(self.socket.recv(), PATIENCE_SECONDS))
             now, points = time.time(), message.get("points", {}).get(KEYS[0], {"step": [], "t": []})
@@ -44,8 +46,8 @@ class Viewer:
 
 
 async def watch(port: int, uid: str, headers: dict[str, str], write: threading.Thread) -> list[float]:
-    """Opens the pages, has the run write, and gives what each record took to each page."""
-    gate = asyncio.Semaphore(OPENING_AT_ONCE)
+    """Open the pages, make the run write, and return the delay of each record to each page."""
+    gate = asyncio.Semaphore(MAX_CONCURRENT_OPENS)
 
     async def opened() -> Viewer:
         async with gate:
@@ -62,30 +64,30 @@ async def watch(port: int, uid: str, headers: dict[str, str], write: threading.T
 
 
 def write_steadily(records: RecordWriter) -> None:
-    """Ten keys a record, ten records a second."""
+    """Write ten keys a record, ten records a second."""
     for step in range(RECORDS):
         records.write(Metric(step, dict.fromkeys(KEYS, step / 7)))
         time.sleep(EVERY_SECONDS)
 
 
-def measured(site: servers.Site, web: servers.Web) -> list[float]:
-    """Seconds of each record to each page."""
+def measure(site: servers.Site, web: servers.Web) -> list[float]:
+    """Return the seconds of each record to each page."""
     from runs.models import Attempt
 
     attempt = Attempt.objects.select_related("run").get(key=site.writer().key)
-    headers = servers.signed_in() | {"Accept-Encoding": "identity"}
+    headers = servers.browser_headers() | {"Accept-Encoding": "identity"}
     with RecordWriter(attempt.directory, 0) as records:
         writing = threading.Thread(target=write_steadily, args=(records,))
-        found = asyncio.run(watch(web.port, attempt.run.uid, headers, writing))
+        delays = asyncio.run(watch(web.port, attempt.run.uid, headers, writing))
         writing.join()
-    return found
+    return delays
 
 
 def main() -> int:
     """Measure, record, and return the exit code."""
     with servers.site() as site, servers.web() as web, servers.follower():
         before = web.cpu_seconds()
-        seconds = measured(site, web)
+        seconds = measure(site, web)
         spent = web.cpu_seconds() - before
     figure = f"{RECORDS} records to {VIEWERS} viewers"
     results.at_most(f"{figure}, p95", 1000 * percentile(seconds, 0.95), 1000 * GOAL_SECONDS, "ms")

@@ -1,4 +1,5 @@
-"""Django's admin, for administrators: people, groups, and what the apps register. It has no sign-in of its own."""
+"""Django's admin, for administrators: users, groups, and models that the apps register. It has no sign-in of its
+own."""
 
 from __future__ import annotations
 
@@ -11,14 +12,15 @@ from django.urls import URLPattern, URLResolver
 
 
 class Site(AdminSite):
-    """Whoever is not signed in is sent to the site's own page for it; whoever is, and may not be here, is refused."""
+    """The admin site. It sends strangers to the site's own sign-in page, and refuses signed-in users who may not use
+    it."""
 
     site_header = site_title = "esweb"
-    # Every address says by itself who may see it: there is none that catches all others.
+    # Every view decides who may see it: there is none that catches all other addresses.
     final_catch_all_view = False
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
-        """The usual ones, but that strangers are sent to the site's own sign-in."""
+        """Return the usual patterns, but strangers are sent to the site's own sign-in."""
         patterns = super().get_urls()
         for pattern in patterns:
             if isinstance(pattern, URLPattern) and hasattr(pattern.callback, "login_url"):
@@ -26,5 +28,5 @@ class Site(AdminSite):
         return patterns
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Asked for only by those who are signed in and may not be here."""
+        """Refuse: only signed-in users who may not use the admin are sent here."""
         raise PermissionDenied

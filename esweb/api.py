@@ -17,12 +17,12 @@ from ninja.parser import Parser
 
 import judging.api  # noqa: F401  (adds its operations to the router)
 import runs.api  # noqa: F401  (likewise)
-from runs.http import answer_in_words, closed, complete, not_allowed, router, tagged, words
+from runs.http import add_error_handlers, add_etag, add_refusals, description, not_allowed, require_read_access, router
 from workers.config.shallow_json import loads
 
 
 class BodyParser(Parser):
-    """Reads JSON bodies, and refuses those that are nested deeper than whatever walks them can bear."""
+    """A parser of JSON bodies that refuses values nested deeper than recursive code can walk."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         """Return the body's JSON value. Raise ValueError if it is none or nested too deep."""
@@ -30,49 +30,50 @@ class BodyParser(Parser):
 
 
 class Api(NinjaAPI):
-    """Answers in its own words, instead of sending a script to the sign-in page: each address asks for its token."""
+    """The API. It answers with problem documents instead of sending a script to the sign-in page: every view needs a
+    token."""
 
     def _get_urls(self) -> list[URLPattern | URLResolver]:
         urls = super()._get_urls()
         for url in urls:
             if isinstance(url, URLPattern):
-                url.callback = login_not_required(_in_full(url.callback))
+                url.callback = login_not_required(_with_full_responses(url.callback))
         return urls
 
     def operation(self, url_name: str | None, method: str) -> Operation | None:
         """Return the operation at the route of that name which answers the method; None if there is none."""
         view = self._views_by_url_name.get(url_name or "")
-        return next((one for one in view.operations if method in one.methods), None) if view else None
+        return next((candidate for candidate in view.operations if method in candidate.methods), None) if view else None
 
     @cached_property
     def _views_by_url_name(self) -> dict[str, PathView]:
         views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
-        return {one.view_func.__name__: view for view in views for one in view.operations}
+        return {operation.view_func.__name__: view for view in views for operation in view.operations}
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        """The name of its function, which is no other's."""
+        """Return the name of its function, which is unique."""
         return operation.view_func.__name__
 
-    def get_openapi_schema(self, **_asked: Any) -> OpenAPISchema:
+    def get_openapi_schema(self, **_options: Any) -> OpenAPISchema:
         """Return the OpenAPI document, with how each operation refuses. It is the same object for every caller."""
         return self._openapi_schema
 
     @cached_property
     def _openapi_schema(self) -> OpenAPISchema:
         document = super().get_openapi_schema()
-        complete(document)
+        add_refusals(document)
         return document
 
 
-def _in_full(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Gives what ninja answers its version, and a word where it has only a status."""
+def _with_full_responses(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Give ninja's responses their version, and a message if they have only a status."""
 
     @wraps(view)
     def inner(request: HttpRequest, *args: Any, **more: Any) -> HttpResponseBase:
         answer = view(request, *args, **more)
         if isinstance(answer, HttpResponseNotAllowed):
             return not_allowed(answer)
-        return tagged(request, answer)
+        return add_etag(request, answer)
 
     return inner
 
@@ -80,11 +81,11 @@ def _in_full(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 api = Api(
     title="esweb",
     version="1",
-    description=words(),
+    description=description(),
     urls_namespace="api",
     docs_url=None,
-    docs_decorator=closed,
+    docs_decorator=require_read_access,
     parser=BodyParser(),
 )
-answer_in_words(api)
+add_error_handlers(api)
 api.add_router("", router)

@@ -1,4 +1,4 @@
-"""The API for people: one page made from the OpenAPI document, without any script, from this server alone."""
+"""Pages about the API, made from its OpenAPI document: a list of operations, and one page for each group."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from esweb.api import api
+from runs.http.parameters import require_choice
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What an operation takes in its path, query or headers."""
+    """A parameter that an operation takes in its path, query or headers."""
 
     name: str
-    place: str
+    location: str
     kind: str
     required: bool
     help: str
@@ -35,25 +38,39 @@ class Entry:
     summary: str
     help: str
     parameters: list[Parameter]
-    answers: list[tuple[int, str]]
+    responses: list[tuple[int, str]]
     call: str
 
 
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
-    """Every operation by its tag, with its parameters, refusals and a command that works as it stands."""
+    """Show a list of all operations by group or, with `?group=`, the operations of one group in full."""
+    groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
     document = api.get_openapi_schema()
-    here = request.build_absolute_uri("/").rstrip("/")
-    chapters: dict[str, list[Entry]] = {}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            chapters.setdefault(operation["tags"][0], []).append(_entry(here, method, path, operation))
-    words = document["info"]["description"].split("\n\n")
-    context = {"words": [_pieces(word) for word in words], "chapters": list(chapters.items())}
+            groups.setdefault(operation["tags"][0], []).append((path, method, operation))
+    name = require_choice(request, "group", groups, "")
+    site_url = request.build_absolute_uri("/").rstrip("/")
+    context = {
+        "introduction": [_pieces(paragraph) for paragraph in document["info"]["description"].split("\n\n")],
+        "groups": {group: [_summary(*operation) for operation in rows] for group, rows in groups.items()},
+        "group": name,
+        "entries": [_entry(site_url, *operation) for operation in groups.get(name, [])],
+    }
     return TemplateResponse(request, "api.html", context)
 
 
-def _entry(here: str, method: str, path: str, operation: dict[str, Any]) -> Entry:
+def _summary(path: str, method: str, operation: dict[str, Any]) -> dict[str, str]:
+    return {
+        "name": operation["operationId"],
+        "method": method.upper(),
+        "path": path,
+        "summary": operation["summary"],
+    }
+
+
+def _entry(site_url: str, path: str, method: str, operation: dict[str, Any]) -> Entry:
     return Entry(
         name=operation["operationId"],
         method=method.upper(),
@@ -61,8 +78,8 @@ def _entry(here: str, method: str, path: str, operation: dict[str, Any]) -> Entr
         summary=operation["summary"],
         help=operation["description"],
         parameters=[_parameter(parameter) for parameter in operation["parameters"]],
-        answers=sorted((int(status), said["description"]) for status, said in operation["responses"].items()),
-        call=_call(here, method, path, operation),
+        responses=sorted((int(status), response["description"]) for status, response in operation["responses"].items()),
+        call=_call(site_url, method, path, operation),
     )
 
 
@@ -81,12 +98,12 @@ def _kind(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "any"))
 
 
-def _call(here: str, method: str, path: str, operation: dict[str, Any]) -> str:
-    """A curl command with the operation's own examples."""
+def _call(site_url: str, method: str, path: str, operation: dict[str, Any]) -> str:
+    """Return a curl command with the operation's own examples."""
     for parameter in operation["parameters"]:
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
-    lines = [f"curl -X {method.upper()} {here}{path}", '-H "Authorization: Bearer $ESWEB_TOKEN"']
+    lines = [f"curl -X {method.upper()} {site_url}{path}", '-H "Authorization: Bearer $ESWEB_TOKEN"']
     for kind, body in operation.get("requestBody", {}).get("content", {}).items():
         if kind == "multipart/form-data":
             lines += _form(body)
@@ -97,17 +114,18 @@ def _call(here: str, method: str, path: str, operation: dict[str, Any]) -> str:
 
 
 def _form(body: dict[str, Any]) -> list[str]:
-    """The fields of a form; its files are on the caller's machine."""
+    """Return the fields of a form; its files are on the caller's machine."""
     fields = body["schema"]["properties"]
     files = [name for name, field in fields.items() if field.get("items", {}).get("format") == "binary"]
-    said = [f"-F '{name}={value}'" for name, value in body["example"].items() if name not in files]
-    return [*(f"-F {name}=@run.log" for name in files), *said]
+    options = [f"-F '{name}={value}'" for name, value in body["example"].items() if name not in files]
+    return [*(f"-F {name}=@run.log" for name in files), *options]
 
 
-def _pieces(text: str) -> list[tuple[str, str]]:
-    """(strong, code or text, its words) of a paragraph with **strong** and `code` in it."""
-    out: list[tuple[str, str]] = []
+def _pieces(text: str) -> list[SafeString]:
+    """Return the parts of a paragraph, with **strong** and `code` as elements and all else escaped."""
+    pieces = []
     for i, bold in enumerate(text.split("**")):
         for j, piece in enumerate(bold.split("`")):
-            out.append(("strong" if i % 2 else "code" if j % 2 else "text", piece))
-    return out
+            element = "<strong>{}</strong>" if i % 2 else "<code>{}</code>" if j % 2 else "{}"
+            pieces.append(format_html(element, piece))
+    return pieces

@@ -1,4 +1,4 @@
-"""The project as an app: it brings the commands, and makes the Celery app the one that jobs are sent through."""
+"""The project as an app: it adds the commands, and makes the Celery app the one that jobs are sent through."""
 
 from __future__ import annotations
 

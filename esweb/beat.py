@@ -1,4 +1,4 @@
-"""Beat's schedule on a machine whose clock may be set back, and whose broker may be away."""
+"""Beat's scheduler for a machine whose clock may be set back, and whose broker may be away."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ log = logging.getLogger(__name__)
 
 
 class Scheduler(beat.Scheduler):  # type: ignore[misc]
-    """Celery's own sends nothing until a clock that was set back has caught up with the last time that it did."""
+    """Celery's own scheduler sends nothing until a clock that was set back has reached the time of its last job."""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Sends what is due; seconds until the next look."""
+        """Send the jobs that are due; return the seconds until the next tick."""
         now = self.app.now()
         ahead = [entry for entry in self.schedule.values() if entry.last_run_at > now]
         for entry in ahead:
             entry.last_run_at = now
         if ahead:
-            self._heap = None  # it holds times of the old clock, and is made anew where there is none
+            self._heap = None  # it holds times of the old clock, and is rebuilt if it is missing
         wait: float = super().tick(*args, **kwargs)
         return wait
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Queue a job that is due. While the broker is away that is one line of the log: it is due again in seconds."""
+        """Queue a job that is due. While the broker is away this logs one line: the job is due again in seconds."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except beat.SchedulingError as error:
-            log.error("%s", error, exc_info=not server_of(error.__context__))
+            log.error(
+                "Beat could not queue a job; it is due again in seconds: %s",
+                error,
+                exc_info=not server_of(error.__context__),
+            )

@@ -25,7 +25,7 @@ TASK_PACKAGES = (
     "runs.responses.collapse",
     "runs.responses.scoring",
 )
-"""Each package with a module `tasks`: features are no Django apps, which Celery would find by itself."""
+"""Each package with a module `tasks`: features are no Django apps, which Celery would find automatically."""
 STOP_SECONDS = 30.0
 """Longer than `manage.py up` waits for a part that it stops."""
 
@@ -37,14 +37,14 @@ app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
 class StopDeadline(bootsteps.StartStopStep):  # type: ignore[misc]
     """End a worker that cannot stop, so that it is started again.
 
-    Where the queue refuses it, as Valkey does while its disk is full, a worker stops. It then waits for its processes,
-    and one that has a result to hand over waits for the worker. Ticks make up for the jobs that are lost.
+    If the queue refuses it, as Valkey does while its disk is full, a worker stops. It then waits for its processes, and
+    one that has a result to deliver waits for the worker. Ticks make up for the jobs that are lost.
     """
 
     requires = {"celery.worker.components:Pool"}  # noqa: RUF012  (Celery's own annotation)
 
     def stop(self, parent: Any) -> None:
-        """Begin to count when the worker begins to stop; the pool of processes stops after this step."""
+        """Start the timer when the worker begins to stop; the pool of processes stops after this step."""
         timer = threading.Timer(STOP_SECONDS, end_at_last)
         timer.daemon = True
         timer.start()
@@ -53,8 +53,8 @@ class StopDeadline(bootsteps.StartStopStep):  # type: ignore[misc]
 
 
 def end_at_last() -> None:
-    """End this process at once."""
-    log.error("The worker has not stopped within %g s, and is ended", STOP_SECONDS)
+    """End this process immediately."""
+    log.error("Celery worker did not stop within %g s; ending its process", STOP_SECONDS)
     os._exit(1)
 
 

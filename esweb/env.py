@@ -14,10 +14,11 @@ from redis.retry import Retry
 
 
 def database(url: str) -> dict[str, Any]:
-    """postgresql://user:password@host:port/name?option=value as Django's settings; ?host= may be a socket's folder."""
+    """Parse postgresql://user:password@host:port/name?option=value to Django's settings; ?host= may be a socket's
+    folder."""
     parts = urlsplit(url)
     if parts.scheme not in {"postgresql", "postgres"} or len(parts.path) < 2:
-        raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.")
+        raise ImproperlyConfigured("DATABASE_URL must have the form postgresql://user:password@host:5432/name.")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     return {
         "ENGINE": "esweb.database",
@@ -31,7 +32,7 @@ def database(url: str) -> dict[str, Any]:
 
 
 def celery_broker(redis_url: str) -> str:
-    """Celery's spelling of a Redis URL: a unix socket is redis+socket://PATH?virtual_host=DB there."""
+    """Return Celery's spelling of a Redis URL: a unix socket is redis+socket://PATH?virtual_host=DB there."""
     parts = urlsplit(redis_url)
     if parts.scheme in {"redis", "rediss"}:
         return redis_url
@@ -42,9 +43,9 @@ def celery_broker(redis_url: str) -> str:
 
 
 def redis_limits(seconds: float) -> dict[str, Any]:
-    """Return options of a Redis client that waits so many seconds for an answer, and once opens a dead connection anew.
+    """Return options of a Redis client that waits so many seconds for a reply, and once reopens a dead connection.
 
-    A frozen server is not asked twice.
+    A frozen server is not tried twice.
     """
     retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
     return {"socket_timeout": seconds, "socket_connect_timeout": seconds, "retry": retry}
@@ -55,12 +56,12 @@ NO = frozenset({"", "0", "false", "no", "off"})
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable's value; the default where it is not set or empty."""
+    """Return the variable's value; the default if it is not set or empty."""
     return os.environ.get(name) or default
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """True for 1, true, yes, on; False for 0, false, no, off; the default where it is not set."""
+    """Return True for 1, true, yes, on; False for 0, false, no, off; the default if it is not set."""
     value = os.environ.get(name)
     if value is None:
         return default
@@ -70,7 +71,7 @@ def flag(name: str, default: bool = False) -> bool:
 
 
 def number(name: str, default: int, *, at_least: int = 0) -> int:
-    """A whole number that is not below `at_least`; the default where the variable is not set or empty."""
+    """Return a whole number that is not below `at_least`; the default if the variable is not set or empty."""
     value = text(name)
     if not value:
         return default
@@ -84,20 +85,20 @@ def number(name: str, default: int, *, at_least: int = 0) -> int:
 
 
 def words(name: str, default: str = "") -> list[str]:
-    """Values separated by commas, spaces around them left out."""
+    """Return the values separated by commas, without spaces around them."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
 def folder(name: str, default: Path) -> Path:
-    """An absolute path; a leading ~ is the home directory."""
+    """Return an absolute path; a leading ~ is the home directory."""
     return Path(text(name, str(default))).expanduser().absolute()
 
 
 def secret(name: str) -> str:
-    """A secret from NAME, or the content of the file that NAME_FILE names; empty where neither is set."""
+    """Return a secret from NAME, or the content of the file that NAME_FILE names; empty if neither is set."""
     value, file = text(name), text(f"{name}_FILE")
     if value and file:
-        raise ImproperlyConfigured(f"{name} and {name}_FILE are both set: keep one.")
+        raise ImproperlyConfigured(f"{name} and {name}_FILE are both set. Set only one of them.")
     if not file:
         return value
     try:

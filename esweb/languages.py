@@ -1,4 +1,4 @@
-"""The languages that the pages speak: English, which stands in the code, and each with a folder in `locale/`."""
+"""The languages of the pages: English, which is in the code, and each with a folder in `locale/`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ ENGLISH = ("en", "English")
 
 
 def languages(folder: Path) -> list[tuple[str, str]]:
-    """(code, the language's own name for itself), English first. A folder of no language that Django knows is named
-    by its code."""
+    """Return (code, the language's own name for itself), English first. A folder of a language that Django does not
+    know is named by its code."""
     codes = sorted(path.parent.name for path in folder.glob("*/LC_MESSAGES"))
-    spoken = [code.replace("_", "-").lower() for code in codes if code != "en"]
-    return [ENGLISH, *((code, LANG_INFO.get(code, {}).get("name_local", code)) for code in spoken)]
+    translated = [code.replace("_", "-").lower() for code in codes if code != "en"]
+    return [ENGLISH, *((code, LANG_INFO.get(code, {}).get("name_local", code)) for code in translated)]

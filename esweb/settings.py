@@ -1,4 +1,4 @@
-"""The settings, all of them: what the environment says, else what serves one person on one machine.
+"""All settings: values of the environment, else defaults for one user on one machine.
 
 `.env.example` lists every variable that is read here.
 """
@@ -23,7 +23,7 @@ RUNS_DIR = DATA_DIR / "runs"
 CACHE_DIR = env.folder("ESWEB_CACHE", DATA_DIR / "cache")
 DATABASE_URL = env.secret("DATABASE_URL") or embedded.database_url(DATA_DIR)
 REDIS_URL = env.secret("REDIS_URL") or embedded.redis_url(DATA_DIR)
-# A container or a batch job may be given fewer cores than the machine has; macOS cannot say.
+# A container or a batch job may have fewer cores than the machine; macOS cannot report them.
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", CORES, at_least=1)
 
@@ -43,16 +43,16 @@ CACHES: dict[str, Any] = {
 # Who may come in -----------------------------------------------------------------------------------------------------
 
 DEBUG = env.flag("ESWEB_DEBUG")
-SECRET_KEY = env.secret("SECRET_KEY") or secret_key.kept_in(DATA_DIR)
+SECRET_KEY = env.secret("SECRET_KEY") or secret_key.load_secret_key(DATA_DIR)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 # Hosts of Ray dashboards that a cluster's config may name: the server sends them jobs, and tokens.
 RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
-# Hosts that model judges may be asked at, and that their keys are sent to: judging/model_judge/hosts.py says how.
+# Hosts of model judges, which get the judges' keys: judging/model_judge/hosts.py defines the rule.
 JUDGE_HOSTS = env.words("ESWEB_JUDGE_HOSTS", "localhost,127.0.0.1,[::1]")
-# Hosts that scorers may be asked at which no admin has registered: runs/responses/scoring/scorers.py.
+# Hosts of scorers that no admin has registered: runs/responses/scoring/scorers.py.
 SCORER_HOSTS = env.words("ESWEB_SCORER_HOSTS", "localhost,127.0.0.1,[::1]")
-# This site's address as runs on this machine call it; `manage.py up` sets it. Of other clusters, their config says it.
+# This site's address for runs on this machine; `manage.py up` sets it. Other clusters have it in their config.
 SITE_URL = env.text("ESWEB_SITE_URL")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
@@ -71,7 +71,7 @@ LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "runs.accounts.password_rules.Varied"},
+    {"NAME": "runs.accounts.password_rules.DistinctCharactersValidator"},
 ]
 # How often, a minute: calls of a token or session, pushes of a run's records, calls without a good token from one
 # address, and tries to sign in from one address.
@@ -128,7 +128,7 @@ MIDDLEWARE = [
     "esweb.middleware.static_files.StaticFiles",
     "esweb.middleware.compression.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "esweb.middleware.locale.Speaking",
+    "esweb.middleware.locale.ApiLocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -149,7 +149,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "OPTIONS": {
-            # The partials loader finds page.html#fragment; the cached one must stand inside it.
+            # The partials loader finds page.html#fragment; the cached loader must be inside it.
             "loaders": [
                 (
                     "template_partials.loader.Loader",
@@ -181,7 +181,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "esweb.middleware.static_files.NamedByContent"
+        "BACKEND": "esweb.middleware.static_files.BundledStorage"
         if STATIC_COLLECTED
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -198,7 +198,7 @@ USE_TZ = True
 TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
 SWEEP_RUNS = env.number("ESWEB_SWEEP_RUNS", 1000, at_least=1)
 CELERY_BROKER_URL = env.celery_broker(REDIS_URL)
-# A frozen Valkey holds nobody up for longer: not the web, not beat, not a job that queues others.
+# A frozen Valkey delays nothing for longer: not the web, not beat, not a job that queues others.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "socket_keepalive": True}
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -209,7 +209,7 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_SOFT_TIME_LIMIT = 60
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# A job whose queue has gone is done again from the start, which is safe: no need to finish it.
+# A job whose queue has gone is started again from the beginning, which is safe: no need to finish it.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Ticks have their own queue, so that a slow cluster, given its own worker, cannot starve submits.

@@ -1,4 +1,4 @@
-"""Every address: pages at the top, the API under /api/v1/, the admin, signing in and out, and a word on health."""
+"""All addresses: pages at the top, the API under /api/v1/, the admin, signing in and out, and the health check."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from esweb.bootstrap.health import ADDRESS, health
 from runs.accounts.sign_in_links import sign_in
 from runs.http import PalettePage, register_pages
 
-# Pages for people who are not signed in have scripts too.
-script_words = login_not_required(cache_control(max_age=300, private=True)(JavaScriptCatalog.as_view()))
+# Pages for clients who are not signed in have scripts too.
+js_catalog = login_not_required(cache_control(max_age=300, private=True)(JavaScriptCatalog.as_view()))
 handler400 = "esweb.middleware.error_pages.bad_request"
 handler403 = "esweb.middleware.error_pages.permission_denied"
 handler404 = "esweb.middleware.error_pages.page_not_found"
@@ -34,6 +34,6 @@ urlpatterns = [
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("sign-in/<str:token>/", sign_in, name="sign-in"),
-    path("words.js", script_words, name="script-words"),
+    path("words.js", js_catalog, name="script-words"),
     path(ADDRESS.removeprefix("/"), health, name="health"),
 ]

@@ -1,1 +1,1 @@
-"""Whose answer is better: pairs, verdicts and ratings. Looks at runs; runs never looks back."""
+"""Django app for judging: pairs of responses, verdicts and ratings. It imports runs; runs never imports it."""

@@ -13,7 +13,7 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         """Let the response viewer show verdicts."""
         # Models cannot be imported before all apps are there.
-        from judging.viewer_integration import Judged
+        from judging.viewer_integration import JudgmentAnnotations
         from runs.responses import viewer
 
-        viewer.tell(Judged())
+        viewer.register_source(JudgmentAnnotations())

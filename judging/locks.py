@@ -1,4 +1,4 @@
-"""Locks that let only one process do a job at a time, and the longest that such a job may take."""
+"""Locks that let only one process do a job at a time, and the maximum duration of such a job."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-LONGEST_SECONDS = 200
+MAX_SECONDS = 200
 
 
 @contextmanager
 def run_alone(name: str) -> Iterator[bool]:
-    """Take the lock of this name and yield True, or yield False at once if another process has it.
+    """Take the lock of this name and yield True, or yield False immediately if another process has it.
 
     It is an advisory lock of the database connection: it ends with a process that is killed.
     """

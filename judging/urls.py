@@ -1,4 +1,4 @@
-"""Addresses of judging: what is under /vote/ is open to whoever was invited, all else is for people of the site."""
+"""Addresses of judging: those under /vote/ are open to invited voters, all others need an account."""
 
 from __future__ import annotations
 

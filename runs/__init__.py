@@ -1,1 +1,1 @@
-"""An experiment, from form to chart."""
+"""Django app for experiments and their runs, from the launch form to charts."""

@@ -1,4 +1,4 @@
-"""What administrators edit: clusters. Whoever may change one may name the folders whose code its runs execute."""
+"""Admin pages of clusters. A user who may change a cluster may name the folders whose code its runs execute."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from runs.clusters.settings.cluster import complaints
+from runs.clusters.settings.cluster import config_errors
 from runs.models import Cluster
 from workers.config.shallow_json import TooDeep, check_depth
 
 
 class ShallowDecoder(json.JSONDecoder):
-    """A decoder for Django's JSONField, which takes no error but JSONDecodeError."""
+    """A decoder for Django's JSONField, which expects no error but JSONDecodeError."""
 
-    def decode(self, s: str, *more: Any) -> Any:
+    def decode(self, s: str, *args: Any) -> Any:
         """Raise JSONDecodeError also if the text is nested too deep."""
         try:
-            value = super().decode(s, *more)
+            value = super().decode(s, *args)
             check_depth(value)
         except (TooDeep, RecursionError):
             raise json.JSONDecodeError(str(TooDeep()), s, 0) from None
@@ -29,15 +29,16 @@ class ShallowDecoder(json.JSONDecoder):
 
 
 class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A cluster; every problem of its config at once."""
+    """Form of a cluster. It reports every problem of the config together."""
 
     config = forms.JSONField(
         decoder=ShallowDecoder,
         required=False,
         error_messages={"invalid": f"Enter valid JSON; {TooDeep()}."},
         help_text="Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and "
-        "files), and task_paths: the folders in which tasks of users' own may lie. Who can write there can run code on "
-        "the cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, gpu_type, "
+        "files), and task_paths: the folders in which users may store their own tasks. Anyone who can write there can "
+        "run code on the cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, "
+        "gpu_type, "
         "time_limit_seconds, modules, env, python, project, slurm_conf. Of Ray: dashboard, token_file, resources, "
         "start_seconds, env, python, project.",
     )
@@ -47,22 +48,22 @@ class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("name", "kind", "config")
 
     def clean_config(self) -> Any:
-        """The config. An empty one is allowed: then defaults hold, and no folder is."""
+        """Return the config. An empty config is allowed: then defaults apply, and no folder is allowed."""
         config = self.cleaned_data["config"] or {}
-        if problems := list(complaints(config, self.cleaned_data.get("kind", "local"))):
+        if problems := list(config_errors(config, self.cleaned_data.get("kind", "local"))):
             raise ValidationError(problems)
         return config
 
 
 @admin.register(Cluster)
 class ClusterAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Clusters by name. One that has attempts cannot be deleted."""
+    """Admin page of clusters, by name. A cluster that has attempts cannot be deleted."""
 
     form = ClusterForm
     list_display = ("name", "kind")
 
     def save_model(self, request: HttpRequest, obj: Cluster, form: Any, change: bool) -> None:
-        """Save the cluster. Under another config it has not replied yet."""
+        """Save the cluster. If its kind or config changed, forget when it last replied."""
         if {"kind", "config"} & set(form.changed_data):
             obj.answered_at = obj.unreachable_since_at = None
         super().save_model(request, obj, form, change)

@@ -1,4 +1,4 @@
-"""Experiments and their runs, as a Django app."""
+"""Django app of experiments and their runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from django.apps import AppConfig
 
 
 class RunsConfig(AppConfig):
-    """An experiment, from form to chart."""
+    """Configuration of the app `runs`."""
 
     name = "runs"

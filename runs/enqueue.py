@@ -1,4 +1,4 @@
-"""Send Celery tasks by their names, so that whoever asks for work does not import what does it."""
+"""Send Celery tasks by their names, so that the sender does not import the code of the task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def send(name: str, pk: int, *, retry: bool = True) -> None:
 def on_commit(name: str, pk: int) -> None:
     """Send a task as soon as the transaction is committed.
 
-    A queue that cannot be reached is logged: it costs time until the next tick does the work, never the run.
+    A queue that cannot be reached is logged: the next tick then does the work, and the run is not lost.
     """
 
     # A function, not a partial: Django logs the `__qualname__` of a hook that fails.

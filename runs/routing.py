@@ -1,4 +1,4 @@
-"""WebSocket addresses."""
+"""Addresses of WebSockets."""
 
 from django.urls import path
 

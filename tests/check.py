@@ -1,7 +1,7 @@
-"""`python -m tests.check`: all that `make check` holds, with the time of each part.
+"""`python -m tests.check`: run all parts of `make check`, with the time of each part.
 
-Lint goes first, since it takes seconds; nothing else runs where it fails. Types and import contracts are checked beside
-the tests, which wait a lot.
+Lint goes first, since it takes seconds; nothing else runs if it fails. Types and import contracts are checked
+concurrently with the tests, which wait a lot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PYTEST = ("-m", "pytest", "-n", "auto", "--durations=10", "--durations-min=0")
 
 @dataclass(frozen=True)
 class Part:
-    """A command whose exit code says whether the part holds. `niceness` as in nice(1)."""
+    """A command whose exit code says whether the part passes. `niceness` as in nice(1)."""
 
     name: str
     argv: Sequence[str | Path]
@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a part printed is shown at once unless the tests print at that time."""
+    """The result of a part. Its output is shown immediately unless the tests print at that time."""
 
     part: Part
     code: int
@@ -52,20 +52,20 @@ def main() -> int:
 
 def _static_and_tests() -> list[Outcome]:
     with ThreadPoolExecutor() as threads:
-        beside = [threads.submit(_run, part, quiet=True) for part in _static()]
+        futures = [threads.submit(_run, part, quiet=True) for part in _static()]
         tests = _run(Part("tests", [sys.executable, *PYTEST]))
-        return [tests, *(future.result() for future in beside)]
+        return [tests, *(future.result() for future in futures)]
 
 
 def _lint() -> list[Part]:
-    listed = subprocess.run(
+    result = subprocess.run(
         ["git", "ls-files", "templates/*.html"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     ruff = (sys.executable, "-m", "ruff")
     return [
         Part("lint", [*ruff, "check", "."]),
         Part("format", [*ruff, "format", "--check", "."]),
-        Part("templates", [BIN / "djade", "--check", "--target-version", "5.2", *listed.stdout.split()]),
+        Part("templates", [BIN / "djade", "--check", "--target-version", "5.2", *result.stdout.split()]),
     ]
 
 
@@ -79,13 +79,13 @@ def _static() -> list[Part]:
 def _run(part: Part, *, quiet: bool = False) -> Outcome:
     if not quiet:
         print(f"== {part.name} ==", flush=True)
-    began = time.monotonic()
-    done = subprocess.run(
+    started_at = time.monotonic()
+    result = subprocess.run(
         ["nice", "-n", str(part.niceness), *part.argv],
         cwd=ROOT, check=False, text=True,
         stdout=subprocess.PIPE if quiet else None, stderr=subprocess.STDOUT if quiet else None,
     )  # fmt: skip
-    return Outcome(part, done.returncode, time.monotonic() - began, done.stdout or "")
+    return Outcome(part, result.returncode, time.monotonic() - started_at, result.stdout or "")
 
 
 def _table(outcomes: Sequence[Outcome]) -> list[str]:

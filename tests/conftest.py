@@ -1,4 +1,4 @@
-"""The cast. Ada owns, Bo is a colleague, Cy is a stranger; what Ada keeps private neither of them may see."""
+"""Users of the tests: Ada owns, Bo is a colleague, Cy is a stranger. Neither Bo nor Cy may see Ada's private rows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pytest_django.fixtures import Settings
 from esweb.middleware import rate_limits
 from runs.models import Cluster, Experiment
 from tests import migrated_database
-from tests.connection_leaks import gives_connections_back
-from tests.database_cleanup import emptied_quickly
+from tests.connection_leaks import connection_leak_check
+from tests.database_cleanup import fast_database_cleanup
 from tests.shared_rows import shared_rows
-from tests.web_speedups import sparing
+from tests.web_speedups import fast_web_setup
 
-__all__ = ["emptied_quickly", "gives_connections_back", "shared_rows", "sparing"]
+__all__ = ["connection_leak_check", "fast_database_cleanup", "fast_web_setup", "shared_rows"]
 
 # The same examples every time, and no limit on how long one takes: neither chance nor a busy machine fails a test.
 hypothesis_settings.register_profile(
@@ -57,31 +57,31 @@ def django_db_modify_db_settings() -> None:
 
 
 def person(name: str) -> User:
-    """A signed-up person. Tests sign in with `force_login`: hashing passwords is slow on purpose."""
+    """Create a user. Tests sign in with `force_login`: hashing passwords is slow on purpose."""
     return User.objects.create(username=name)
 
 
 @pytest.fixture
 def ada(db: None) -> User:
-    """Owns the experiments."""
+    """Create Ada, who owns the experiments."""
     return person("ada")
 
 
 @pytest.fixture
 def bo(db: None) -> User:
-    """A colleague: sees what is not private."""
+    """Create Bo, a colleague who sees rows that are not private."""
     return person("bo")
 
 
 @pytest.fixture
 def cy(db: None) -> User:
-    """May not: neither sees what is private nor changes what is Ada's."""
+    """Create Cy, who neither sees private rows nor changes Ada's."""
     return person("cy")
 
 
 @pytest.fixture
 def ada_client(ada: User) -> Client:
-    """Ada's browser, signed in."""
+    """Return Ada's browser, signed in."""
     client = Client()
     client.force_login(ada)
     return client
@@ -89,7 +89,7 @@ def ada_client(ada: User) -> Client:
 
 @pytest.fixture
 def bo_client(bo: User) -> Client:
-    """Bo's browser, signed in."""
+    """Return Bo's browser, signed in."""
     client = Client()
     client.force_login(bo)
     return client
@@ -97,7 +97,7 @@ def bo_client(bo: User) -> Client:
 
 @pytest.fixture
 def cy_client(cy: User) -> Client:
-    """Cy's browser, signed in."""
+    """Return Cy's browser, signed in."""
     client = Client()
     client.force_login(cy)
     return client
@@ -105,33 +105,36 @@ def cy_client(cy: User) -> Client:
 
 @pytest.fixture
 def local(db: None) -> Cluster:
-    """This machine, as the migrations make it."""
+    """Return the cluster of this machine, as the migrations create it."""
     return Cluster.objects.get(name="local")
 
 
 @pytest.fixture
 def experiment(ada: User) -> Experiment:
-    """Ada's, for everybody to see."""
+    """Create Ada's public experiment."""
     return Experiment.objects.create(name="Concise", question="Does it learn to be concise?", owner=ada)
 
 
 @pytest.fixture
 def private_experiment(ada: User) -> Experiment:
-    """Ada's, for nobody else."""
+    """Create Ada's private experiment."""
     return Experiment.objects.create(name="Secret", question="Will this be published?", owner=ada, is_private=True)
 
 
 @pytest.fixture
 def runs_dir(tmp_path: Path, settings: Settings) -> Path:
-    """A folder of runs for this test alone."""
+    """Return a folder of runs for this test alone."""
     settings.RUNS_DIR = tmp_path / "runs"
     return tmp_path / "runs"
 
 
 @pytest.fixture
-def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For those who are limited in how often they call. On a busy machine Redis may be slower than a site waits for it,
-    which then counts nothing, and a call that was to be refused may come late enough to be let in."""
+def frozen_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stop the clock of rate limits, for tests of them.
+
+    On a busy machine Redis may be slower than a site waits for it, and the site then counts nothing. A call that should
+    be refused may also come late enough to be accepted.
+    """
     monkeypatch.setattr(rate_limits, "ANSWER_SECONDS", 60.0)
     monkeypatch.setattr(
         rate_limits, "TAKE", rate_limits.TAKE.replace("redis.call('TIME')", f"{{{int(time.time())}, 0}}")
@@ -142,8 +145,8 @@ def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def signals_put_back() -> Iterator[None]:
-    """For tests that call the trainer's command: it takes over signals of its process, which there is the tests'."""
+def restored_signals() -> Iterator[None]:
+    """Restore signal handlers after tests that call the trainer's command, which sets them in the tests' process."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
     yield
     for number, handler in before.items():

@@ -1,4 +1,4 @@
-"""Sees that tests give back the connections that they take: the pool has few, and those who come later wait in vain."""
+"""Check that tests return their database connections: the pool has few, and later tests would wait in vain."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
-def gives_connections_back(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Around every test, but for those of pages: a site that is looked at keeps some while it stands."""
-    before = taken_by_others()
+def connection_leak_check(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check every test, except those in a browser: a running site keeps some connections."""
+    before = count_taken_by_others()
     yield
     if request.node.get_closest_marker("browser") is None:
         wait_until(
-            lambda: taken_by_others() <= before,
+            lambda: count_taken_by_others() <= before,
             "every thread of this test to give its connection back, which connection.close() does",
         )
 
 
-def taken_by_others() -> int:
-    """Connections to the database that threads hold, but for this one."""
-    held = sum(map(_taken, DatabaseWrapper._connection_pools.values()))
-    return held - (connection.connection is not None)
+def count_taken_by_others() -> int:
+    """Return the number of connections to the database that other threads hold."""
+    taken = sum(map(_count_taken, DatabaseWrapper._connection_pools.values()))
+    return taken - (connection.connection is not None)
 
 
-def _taken(pool) -> int:
-    now = pool.get_stats()
-    return now.get("pool_size", 0) - now.get("pool_available", 0)
+def _count_taken(pool) -> int:
+    stats = pool.get_stats()
+    return stats.get("pool_size", 0) - stats.get("pool_available", 0)

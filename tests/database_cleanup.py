@@ -1,8 +1,8 @@
-"""Empties the database after a test with real transactions by deleting the few rows that it left.
+"""Empty the database after a test with real transactions by deleting the few rows that it left.
 
-Django truncates every table, which makes all their files anew, and then names all content types and permissions again:
-a quarter of a second for each such test. Deleting leaves as little behind. Content types and permissions stay as the
-migrations made them, and so does the cluster `local`: other tests may follow in any order.
+Django truncates every table, which creates all their files again, and then inserts all content types and permissions:
+a quarter of a second for each such test. Deleting has the same result. Content types, permissions and the cluster
+`local` stay as the migrations made them: other tests may follow in any order.
 """
 
 from __future__ import annotations
@@ -18,42 +18,45 @@ from psycopg.errors import DeadlockDetected
 
 from runs.models import Cluster
 
-DEADLOCKS = 5
+MAX_DEADLOCKS = 5
 MADE_BY_MIGRATING = {"django_content_type", "auth_permission"}
-as_django_does = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
+django_teardown = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def emptied_quickly() -> Iterator[None]:
-    """For every test, in the place of Django's own way."""
-    with mock.patch.object(TransactionTestCase, "_fixture_teardown", emptied):
+def fast_database_cleanup() -> Iterator[None]:
+    """Replace Django's cleanup for every test."""
+    with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_database):
         yield
 
 
-def emptied(case: TransactionTestCase) -> None:
-    """Deletes all rows. Where the database's user may not pass over foreign keys, it is emptied as Django does."""
+def empty_database(case: TransactionTestCase) -> None:
+    """Delete all rows. If the database's user may not ignore foreign keys, use Django's cleanup."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW is_superuser")
-        may = cursor.fetchone() == ("on",)
-    if may:
-        delete_all_but_for(DEADLOCKS)
+        is_superuser = cursor.fetchone() == ("on",)
+    if is_superuser:
+        delete_all_with_retries(MAX_DEADLOCKS)
     else:
-        as_django_does(case)
+        django_teardown(case)
 
 
-def delete_all_but_for(deadlocks: int) -> None:
-    """Deletes all rows. A server may be writing for a request that outlasts its test: where it and we wait for each
-    other, PostgreSQL sends one of us away."""
+def delete_all_with_retries(retries: int) -> None:
+    """Delete all rows, with `retries` after deadlocks.
+
+    A server may be writing for a request that outlasts its test: if it and this process wait for each other, PostgreSQL
+    cancels one of them.
+    """
     try:
         delete_all()
     except OperationalError as error:
-        if not deadlocks or not isinstance(error.__cause__, DeadlockDetected):
+        if not retries or not isinstance(error.__cause__, DeadlockDetected):
             raise
-        delete_all_but_for(deadlocks - 1)
+        delete_all_with_retries(retries - 1)
 
 
 def delete_all() -> None:
-    """Deletes what every table of a model holds, once nobody is writing to it any more."""
+    """Delete the rows of every model's table, once no other connection writes to them."""
     names = sorted(set(connection.introspection.django_table_names(only_existing=True)) - MADE_BY_MIGRATING)
     tables = [sql.Identifier(name) for name in names]
     with transaction.atomic(), connection.cursor() as cursor:

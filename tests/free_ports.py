@@ -1,6 +1,6 @@
-"""Ports that a server may have later, or again after it was killed.
+"""Ports that a server may use later, or again after it was killed.
 
-They lie below those that the kernel hands out, so that no connection and no other server gets one by chance meanwhile.
+They are below those that the kernel assigns, so that no connection and no other server gets one by chance meanwhile.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import itertools
 import os
 import socket
 
-FIRST, OF_A_PROCESS, PROCESSES = 10_000, 32, 700
-COUNT = OF_A_PROCESS * PROCESSES
-_next = itertools.count(os.getpid() % PROCESSES * OF_A_PROCESS)
-"""Tests that run side by side have numbers close to each other, and so each their own ports."""
+FIRST, PORTS_PER_PROCESS, PROCESSES = 10_000, 32, 700
+COUNT = PORTS_PER_PROCESS * PROCESSES
+_next = itertools.count(os.getpid() % PROCESSES * PORTS_PER_PROCESS)
+"""The next port's index. Processes of parallel tests have close pids, and so separate ports."""
 
 
 def unused_port() -> int:
-    """One at which nobody listens now. It is not told again by this process, as long as there are others."""
+    """Return a port at which nobody listens now. This process returns it again only after all others."""
     return next(port for n in itertools.islice(_next, COUNT) if _is_unused(port := FIRST + n % COUNT))
 
 
 def _is_unused(port: int) -> bool:
     with socket.socket() as probe:
-        # As servers do: what is left of ended connections is in nobody's way.
+        # Servers set this option too: closed connections do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))

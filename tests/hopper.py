@@ -32,32 +32,32 @@ def compile_kernels(module: str) -> dict[str, list[str]]:
     """
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, "-m", "tests.hopper", module]
-    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    compiled: dict[str, list[str]] = json.loads(done.stdout)
+    result = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    compiled: dict[str, list[str]] = json.loads(result.stdout)
     return compiled
 
 
 class Compiler:
-    """Compiles launches, each kernel once for the same types, constants and options."""
+    """A compiler of launches, which compiles each kernel once for the same types, constants and options."""
 
     def __init__(self) -> None:
         self.ptx: dict[str, dict[str, str]] = {}
         """Kernel name -> types, constants and options -> PTX."""
 
-    def compile_launch(self, function: Any, *args: Any, grid: Any, warmup: bool, **more: Any) -> None:
-        """Take the place of a launch: compile the function for the types of its arguments."""
-        options = {name: more.pop(name) for name in OPTIONS if name in more}
-        values = dict(zip(function.arg_names, args, strict=False)) | more
+    def compile_launch(self, function: Any, *args: Any, grid: Any, warmup: bool, **keywords: Any) -> None:
+        """Compile the function for the types of its arguments, instead of a launch."""
+        options = {name: keywords.pop(name) for name in OPTIONS if name in keywords}
+        values = dict(zip(function.arg_names, args, strict=False)) | keywords
         signature, constants, attributes = {}, {}, {}
-        for place, parameter in enumerate(function.params):
+        for index, parameter in enumerate(function.params):
             value = values[parameter.name]
             kind = "constexpr" if parameter.is_constexpr or value is None else _type_of(value)
             signature[parameter.name] = kind
             if kind == "constexpr":
-                constants[(place,)] = value
+                constants[(index,)] = value
             elif kind.startswith("*") or (kind in ("i32", "i64") and value % 16 == 0):
-                attributes[(place,)] = [["tt.divisibility", 16]]
+                attributes[(index,)] = [["tt.divisibility", 16]]
         compilations = self.ptx.setdefault(function.fn.__name__, {})
         key = f"{signature} {constants} {options}"
         if key not in compilations:
@@ -75,7 +75,7 @@ def _type_of(value: Any) -> str:
 
 
 def main() -> None:
-    """Compile what the module of the first argument launches, and print the PTX as JSON."""
+    """Compile the kernels that the module of the first argument launches, and print the PTX as JSON."""
     compiler = Compiler()
     JITFunction.run = lambda function, *args, **more: compiler.compile_launch(function, *args, **more)
     importlib.import_module(sys.argv[1]).main()

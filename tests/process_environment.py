@@ -12,7 +12,7 @@ def on_test_database() -> dict[str, str]:
     """Return the variables with which a process of the project uses the database of the running test."""
     parameters = connection.get_connection_params()
     names = ("host", "port", "user", "password")
-    where = "&".join(f"{name}={parameters[name]}" for name in names if parameters.get(name))
-    url = f"postgresql:///{connection.settings_dict['NAME']}?{where}"
+    query = "&".join(f"{name}={parameters[name]}" for name in names if parameters.get(name))
+    url = f"postgresql:///{connection.settings_dict['NAME']}?{query}"
     data = str(settings.DATA_DIR)
     return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": data}

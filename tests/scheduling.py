@@ -19,11 +19,11 @@ TOGETHER = ("tests/clusters/test_ray_", "tests/clusters/")
 LONGEST_FIRST = (
     "tests/clusters/",
     "tests/clusters/test_ray_",
-    "tests/esweb/test_demo_runs_to_its_end.py",
-    "tests/chaos/test_whatever_is_killed_nothing_is_lost_or_doubled.py",
-    "tests/esweb/test_up_runs_everything.py",
+    "tests/esweb/test_demo_end_to_end.py",
+    "tests/chaos/test_faults.py",
+    "tests/esweb/test_up.py",
     "tests/runs/launching/test_launch_trains.py",
-    "tests/security/test_the_api_keeps_its_word.py",
+    "tests/security/test_api_fuzz.py",
     "tests/workers/test_train_resumes.py",
 )
 """Units that decide how long the whole takes, so they begin first."""
@@ -35,7 +35,7 @@ def unit_of(nodeid: str) -> str:
 
 
 class UnitScheduling(LoadScopeScheduling):
-    """Hands out units, the longest first; those of the browser come first, to the first worker only."""
+    """A scheduler that assigns units, the longest first; units of the browser come first, to the first worker only."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)

@@ -39,7 +39,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     for server in SERVERS:
         if isinstance(server, Postgres):
-            migrated_database.put_into(DATA, Path(os.environ["ESWEB_CACHE"]))
+            migrated_database.copy_to(DATA, Path(os.environ["ESWEB_CACHE"]))
             # Django then applies what the copy lacks, which is nothing.
             session.config.option.reuse_db = True
         server.start()

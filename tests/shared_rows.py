@@ -1,4 +1,4 @@
-"""Rows that all tests of a module find: made once, by a fixture of the module, and gone after its last test."""
+"""Rows that all tests of a module share: created once, by a fixture of the module, and removed after its last test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_django import DjangoDbBlocker
 
 @pytest.fixture(scope="module")
 def shared_rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[DjangoDbBlocker]:
-    """Yield what lets a fixture of a module write rows for all of its tests: `with shared_rows.unblock(): ...`
+    """Yield a blocker with which a module's fixture writes rows for all of its tests: `with shared_rows.unblock(): ...`
 
     Each test is a savepoint within one transaction, so that it sees these rows unchanged by the others. A module whose
     tests commit cannot use this.

@@ -50,7 +50,7 @@ class SmallDisk:
             ballast.unlink()
 
     def free_bytes(self) -> int:
-        """Return how many bytes are free."""
+        """Return the number of free bytes."""
         stat = os.statvfs(self.path)
         return stat.f_bavail * stat.f_frsize
 
@@ -61,8 +61,8 @@ def small_disk(path: Path, size_mb: int, *, files: int = 0) -> Iterator[SmallDis
 
     `files` limits how many files and folders it takes, itself included; 0 sets no limit.
 
-    It is gone at the end with all that lies on it, also while a process still uses it. Raise CalledProcessError where
-    mounting is not allowed, OSError where the content does not fit.
+    It is unmounted at the end with all its content, also while a process still uses it. Raise CalledProcessError if
+    mounting is not allowed, OSError if the content does not fit.
     """
     before, content = path.stat(), Path(tempfile.mkdtemp(dir=path.parent))
     for entry in list(path.iterdir()):
@@ -80,16 +80,16 @@ def small_disk(path: Path, size_mb: int, *, files: int = 0) -> Iterator[SmallDis
 
 
 @functools.cache
-def why_not() -> str:
-    """Return why this machine mounts no small disks; empty where it does."""
+def missing_requirement() -> str:
+    """Return why this machine cannot mount small disks; empty if it can."""
     if os.geteuid() != 0:
         return "a small disk can be mounted by root alone"
     with tempfile.TemporaryDirectory() as folder:
         try:
             _mount(Path(folder), 1, 0)
         except (OSError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", None)
-            return f"no tmpfs can be mounted here: {said.decode().strip() if said else error}"
+            stderr = getattr(error, "stderr", None)
+            return f"no tmpfs can be mounted here: {stderr.decode().strip() if stderr else error}"
         subprocess.run(["umount", "--lazy", folder], check=True)
     return ""
 
@@ -103,5 +103,5 @@ def _mount(path: Path, size_mb: int, files: int) -> None:
     )
 
 
-MOUNTABLE = not why_not()
-needs_small_disk = pytest.mark.skipif(not MOUNTABLE, reason=why_not())
+MOUNTABLE = not missing_requirement()
+needs_small_disk = pytest.mark.skipif(not MOUNTABLE, reason=missing_requirement())

@@ -1,8 +1,8 @@
-"""Runs tests for longer than `make test` does, with other seeds, and prints one table of what came out:
+"""Run tests for longer than `make test` does, with other seeds, and print one table of the results:
 
     python -m tests.soak [PART ...] [--duration SECONDS] [--seed N]
 
-A part is a few test files that go on until its time is over (tests/soaking.py). A new part is one line of PARTS.
+A part is a few test files that run until its time is over (tests/soak_plugin.py). A new part is one line of PARTS.
 Exits 1 if a part failed, after all of them have run.
 """
 
@@ -19,57 +19,57 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.results import aligned
-from tests.soaking import SKIPPED, amounts
+from tests.soak_plugin import SKIPPED, amounts
 
 ROOT = Path(__file__).parents[1]
-MOST_SECONDS = 600
+DEFAULT_SECONDS = 600
 HEADER = ("part", "seed", "duration", "done", "result")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What `make soak PART=name` runs: test files or tests, as pytest takes them."""
+    """A part that `make soak PART=name` runs: test files or tests, as pytest takes them."""
 
     name: str
-    about: str
+    description: str
     tests: tuple[str, ...]
     shows_output: bool = True
-    """False where the site logs a line for most requests."""
+    """False if the site logs a line for most requests."""
 
 
 PARTS = (
     Part(
         "chaos", "Everything is killed and frozen in turn, disks are full, and the clock is set.",
-        ("tests/chaos/test_whatever_fails_nothing_is_lost_or_doubled.py",),
+        ("tests/chaos/test_faults.py",),
     ),
     Part(
         "postgres", "PostgreSQL is killed again and again.",
-        ("tests/chaos/test_postgres_is_killed_and_no_record_is_lost.py",),
+        ("tests/chaos/test_postgres_kills.py",),
     ),
     Part(
         "slurm", "Controller, nodes, agents, programs and the worker are killed.",
-        ("tests/clusters/test_slurm_whatever_is_killed.py",),
+        ("tests/clusters/test_slurm_kills.py",),
     ),
     Part(
         "ray", "Raylet, head, dashboard, agents, programs and the worker are killed.",
-        ("tests/clusters/test_ray_whatever_is_killed.py",),
+        ("tests/clusters/test_ray_kills.py",),
     ),
     Part(
         "writers", "64 writers push points while web and worker are killed.",
-        ("tests/flows/test_writers_are_killed_around.py",),
+        ("tests/flows/test_writers_with_kills.py",),
     ),
     Part(
         "engines", "Engines of a population are killed and frozen between any two messages.",
-        ("tests/workers/engines/es/test_engines_whatever_is_killed.py",),
+        ("tests/workers/engines/es/test_engine_faults.py",),
     ),
-    Part("fuzz", "The API is called with anything at all.", ("tests/security/test_the_api_keeps_its_word.py",), False),
+    Part("fuzz", "The API is called with anything at all.", ("tests/security/test_api_fuzz.py",), False),
     Part(
         "paths", "Anybody calls any address of sites drawn at random.",
-        ("tests/security/test_nobody_changes_what_is_anothers.py", "tests/security/test_nobody_sees_what_is_hidden.py"),
+        ("tests/security/test_random_writes.py", "tests/security/test_random_reads.py"),
         shows_output=False,
     ),
     Part("pages", "Every page is opened with ten thousand runs.", ("tests/browser/test_every_page.py",), False),
-    Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_for_long.py",)),
+    Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_soak.py",)),
 )  # fmt: skip
 
 
@@ -80,37 +80,47 @@ class Outcome:
     part: str
     seed: int
     seconds: float
-    done: str
+    amounts: str
     result: str
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The columns of HEADER."""
-        return self.part, str(self.seed), f"{self.seconds:.0f} s", self.done, self.result
+        """Return the columns of HEADER."""
+        return self.part, str(self.seed), f"{self.seconds:.0f} s", self.amounts, self.result
 
 
 def soak(part: Part, seconds: int, seed: int) -> Outcome:
     """Run one part, between a line that names it and a line with its result."""
-    print(f"\n== {part.name}: {part.about} Seed {seed}, {seconds} s ==", flush=True)
-    began = time.monotonic()
+    print(f"\n== {part.name}: {part.description} Seed {seed}, {seconds} s ==", flush=True)
+    started_at = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="esweb-soak-") as folder:
         file = Path(folder) / "amounts"
         env = {"ESWEB_SOAK_SECONDS": str(seconds), "ESWEB_SOAK_SEED": str(seed), "ESWEB_SOAK_AMOUNTS": str(file)}
-        argv = [sys.executable, "-m", "pytest", "-q", "-p", "tests.soaking", *["-s"] * part.shows_output, *part.tests]
+        argv = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.soak_plugin",
+            *["-s"] * part.shows_output,
+            *part.tests,
+        ]
         code = subprocess.run(argv, cwd=ROOT, env=os.environ | env, check=False).returncode
-        done = amounts(file)
-    outcome = Outcome(part.name, seed, time.monotonic() - began, *_summary(code, done))
-    again = f"make soak PART={part.name} DURATION={seconds} SEED={seed}"
+        amounts_done = amounts(file)
+    outcome = Outcome(part.name, seed, time.monotonic() - started_at, *_summary(code, amounts_done))
+    command = f"make soak PART={part.name} DURATION={seconds} SEED={seed}"
     print(
-        f"== {part.name}: {outcome.result} after {outcome.seconds:.0f} s; {outcome.done}; again: {again} ==", flush=True
+        f"== {part.name}: {outcome.result} after {outcome.seconds:.0f} s; {outcome.amounts}; again: {command} ==",
+        flush=True,
     )
     return outcome
 
 
-def _summary(code: int, done: dict[str, int]) -> tuple[str, str]:
-    """Return what was done and the result. Where every test was skipped, nothing has passed."""
-    result = f"failed (exit code {code})" if code else "passed" if set(done) - {SKIPPED} else "skipped"
-    return ", ".join(f"{amount} {unit}" for unit, amount in done.items()) or "nothing", result
+def _summary(code: int, amounts_done: dict[str, int]) -> tuple[str, str]:
+    """Return the counted amounts and the result; "skipped" if every test was skipped."""
+    result = f"failed (exit code {code})" if code else "passed" if set(amounts_done) - {SKIPPED} else "skipped"
+    return ", ".join(f"{amount} {unit}" for unit, amount in amounts_done.items()) or "nothing", result
 
 
 def main(argv: Sequence[str]) -> int:
@@ -118,14 +128,14 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Run tests for longer, with other seeds.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(part.name for part in PARTS))
     parser.add_argument(
-        "--duration", type=int, default=MOST_SECONDS, help="seconds of each part (default: %(default)s)"
+        "--duration", type=int, default=DEFAULT_SECONDS, help="seconds of each part (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the time")
     options = parser.parse_args(argv)
     if unknown := set(options.parts) - {part.name for part in PARTS}:
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in PARTS)}")
-    chosen = [part for part in PARTS if part.name in options.parts or not options.parts]
-    outcomes = [soak(part, options.duration, options.seed) for part in chosen]
+    selected = [part for part in PARTS if part.name in options.parts or not options.parts]
+    outcomes = [soak(part, options.duration, options.seed) for part in selected]
     print(f"\n{aligned([HEADER, *(outcome.cells for outcome in outcomes)])}", flush=True)
     return int(any(outcome.result.startswith("failed") for outcome in outcomes))
 

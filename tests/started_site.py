@@ -10,30 +10,32 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from esweb.bootstrap.collectstatic import Collecting
-from esweb.supervisor import collecting_static, static_folder
+from esweb.bootstrap.collectstatic import StaticCollection
+from esweb.supervisor import collectstatic_part, static_folder
 from tests import migrated_database
 
 
-def lived_in(data: Path) -> Path:
-    """Makes that folder."""
+def make_started_site(data: Path) -> Path:
+    """Create that folder."""
     cache = Path(os.environ["ESWEB_CACHE"])
-    migrated_database.put_into(data, cache)
-    with migrated_database.alone(cache):
-        shutil.copytree(_collected(cache), static_folder(data))
+    migrated_database.copy_to(data, cache)
+    with migrated_database.lock_cache(cache):
+        shutil.copytree(collect_static(cache), static_folder(data))
     return data
 
 
-def _collected(cache: Path) -> Path:
-    """The files of pages, gathered and compressed. Makes them where the cache has none, or others."""
+def collect_static(cache: Path) -> Path:
+    """Return a folder with the collected and compressed static files. Create it if the cache has none of this state."""
     with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as folder:
         data = Path(folder)
-        collecting = Collecting(static_folder(data), collecting_static(data, migrated_database.ROOT / "manage.py"))
-        made = cache / f"collected-{collecting.fingerprint[:16]}"
-        if not made.exists():
+        collection = StaticCollection(
+            static_folder(data), collectstatic_part(data, migrated_database.ROOT / "manage.py")
+        )
+        folder_in_cache = cache / f"collected-{collection.fingerprint[:16]}"
+        if not folder_in_cache.exists():
             for outdated in cache.glob("collected-*"):
                 shutil.rmtree(outdated)
-            collecting.start()
-            collecting.finish()
-            static_folder(data).rename(made)
-    return made
+            collection.start()
+            collection.finish()
+            static_folder(data).rename(folder_in_cache)
+    return folder_in_cache

@@ -1,4 +1,4 @@
-"""`python -m benchmarks` shows in one table what was met, missed, could not be measured, or failed."""
+"""`python -m benchmarks` shows in one table which goals were met, missed, not measured, or failed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_MEASURED = "results.not_measured('points/s against MLflow', 'no network')"
 ROOT = Path(__file__).parents[1]
 
 
-def measured(folder: Path, *statements: str) -> list[Result]:
+def measure_statements(folder: Path, *statements: str) -> list[Result]:
     """Return the results of a benchmark of these statements."""
     script = folder / "benchmark.py"
     script.write_text(BENCHMARK.format(root=str(ROOT), body="\n".join(statements)), encoding="utf-8")
@@ -37,8 +37,8 @@ def rows(results: list[Result]) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
 
 
-def test_the_table_names_figure_goal_ratio_and_result(tmp_path: Path) -> None:
-    assert rows(measured(tmp_path, MET, MISSED, NO_GOAL, NOT_MEASURED)) == [
+def test_table_shows_figure_goal_ratio_and_result(tmp_path: Path) -> None:
+    assert rows(measure_statements(tmp_path, MET, MISSED, NO_GOAL, NOT_MEASURED)) == [
         ["chart", "a page", "60 ms", "≤ 200 ms", "0.30x the goal", "met"],
         ["chart", "points/s", "51 234 points/s", "≥ 3x trackio", "2.50x trackio", "missed"],
         ["chart", "a median", "0.25 s", "no goal"],
@@ -46,15 +46,15 @@ def test_the_table_names_figure_goal_ratio_and_result(tmp_path: Path) -> None:
     ]
 
 
-def test_a_benchmark_that_crashes_has_failed_and_keeps_what_it_had_measured(tmp_path: Path) -> None:
-    assert rows(measured(tmp_path, MET, "raise RuntimeError")) == [
+def test_crashed_benchmark_fails_with_its_results(tmp_path: Path) -> None:
+    assert rows(measure_statements(tmp_path, MET, "raise RuntimeError")) == [
         ["chart", "a page", "60 ms", "≤ 200 ms", "0.30x the goal", "met"],
         ["chart", "the benchmark itself", "exit code 1", "failed"],
     ]
 
 
-def test_a_benchmark_that_records_nothing_has_failed(tmp_path: Path) -> None:
-    assert [result.status for result in measured(tmp_path)] == [Status.FAILED]
+def test_benchmark_without_results_fails(tmp_path: Path) -> None:
+    assert [result.status for result in measure_statements(tmp_path)] == [Status.FAILED]
 
 
 def test_columns_are_aligned() -> None:
@@ -69,17 +69,15 @@ def test_columns_are_aligned() -> None:
 
 @pytest.mark.parametrize(("status", "code"), [(Status.MET, 0), (Status.NO_GOAL, 0), (Status.MISSED, 1),
                                               (Status.NOT_MEASURED, 1), (Status.FAILED, 1)])  # fmt: skip
-def test_the_exit_code_is_1_unless_every_promise_was_met(
-    monkeypatch: pytest.MonkeyPatch, status: Status, code: int
-) -> None:
+def test_exit_code_is_1_unless_all_goals_are_met(monkeypatch: pytest.MonkeyPatch, status: Status, code: int) -> None:
     monkeypatch.setattr("benchmarks.__main__.measure", lambda command: [Result("a page", "1 ms", status)])
     assert main(["chart"]) == code
 
 
-def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["charts"]) == 2
     assert "no such benchmark: charts; there are boards, bodies, chart" in capsys.readouterr().err
 
 
-def test_modules_that_benchmarks_share_are_no_benchmarks() -> None:
+def test_shared_modules_are_not_benchmarks() -> None:
     assert not {"servers", "results", "judgments"} & set(names())

@@ -18,17 +18,17 @@ FILES = {
     "tests/test_c.py": "def test_short():\n    pass\n",
     "tests/test_d.py": "import time\ndef test_long():\n    time.sleep({seconds})\n",
 }
-"""In the browser's first file a test ends its worker. The other worker then sleeps, or has nothing left to do."""
+"""Test files. In the browser's first file a test ends its worker. The other worker then sleeps or is idle."""
 
 
 @pytest.mark.parametrize("seconds", [0, 3])
-def test_after_a_crash_the_rest_runs(tmp_path: Path, seconds: int) -> None:
+def test_remaining_tests_run_after_worker_crash(tmp_path: Path, seconds: int) -> None:
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.format(seconds=seconds))
     command = [sys.executable, "-m", "pytest", "-p", "tests.scheduling", "-p", "no:cacheprovider", "-n", "2", "-v"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, "--rootdir", str(tmp_path), "-c", os.devnull, str(tmp_path)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -37,5 +37,5 @@ def test_after_a_crash_the_rest_runs(tmp_path: Path, seconds: int) -> None:
         timeout=60,
         check=False,
     )
-    assert "1 failed, 4 passed" in done.stdout, done.stdout + done.stderr
-    assert "crashed while running 'tests/browser/test_a.py::test_crashes'" in done.stdout
+    assert "1 failed, 4 passed" in result.stdout, result.stdout + result.stderr
+    assert "crashed while running 'tests/browser/test_a.py::test_crashes'" in result.stdout

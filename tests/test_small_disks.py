@@ -12,7 +12,7 @@ from tests.small_disks import needs_small_disk, small_disk
 pytestmark = needs_small_disk
 
 
-def test_a_filled_disk_takes_no_byte_until_room_is_made(tmp_path: Path) -> None:
+def test_filled_disk_is_full_until_room_is_made(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir(mode=0o700)
     (folder / "file").write_text("before")

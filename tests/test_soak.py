@@ -1,4 +1,4 @@
-"""`python -m tests.soak` runs parts for as long as it is told, and says for each what was done and how it ended."""
+"""`python -m tests.soak` runs parts for a given time, and prints amounts and result of each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import soak, soaking
+from tests import soak, soak_plugin
 from tests.soak import PARTS, ROOT, Part
 
 LOOPS = """
-from tests.soaking import SECONDS, SEED, rounds
+from tests.soak_plugin import SECONDS, SEED, rounds
 
 def test_goes_on():
     for number in rounds(2, "loops"):
@@ -22,18 +22,18 @@ IS_SKIPPED = "import pytest\n\ndef test_is_skipped():\n    pytest.skip('no Slurm
 
 @pytest.fixture
 def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three parts that loop, fail and are skipped."""
+    """Set three parts that loop, fail and are skipped."""
     texts = {"loops": LOOPS, "fails": FAILS, "skipped": IS_SKIPPED}
     for name, text in texts.items():
         (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
-    # Without the project's plugins, which start servers, and without all others, which take a second each time.
+    # No plugins: the project's start servers, and all others take a second each time.
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}", encoding="utf-8")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setattr(soak, "PARTS", [Part(name, "", (str(tmp_path / f"test_{name}.py"),)) for name in texts])
 
 
 @pytest.mark.usefixtures("parts")
-def test_a_table_says_how_each_part_ended(capfd: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_result_of_each_part(capfd: pytest.CaptureFixture[str]) -> None:
     assert soak.main(["--duration", "1", "--seed", "7"]) == 1
     printed = capfd.readouterr().out
     *_, header, _, loops, fails, skipped = printed.splitlines()
@@ -46,32 +46,32 @@ def test_a_table_says_how_each_part_ended(capfd: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.usefixtures("parts")
-def test_one_part_is_run_by_its_name(capfd: pytest.CaptureFixture[str]) -> None:
+def test_named_part_runs_alone(capfd: pytest.CaptureFixture[str]) -> None:
     assert soak.main(["loops", "--duration", "1", "--seed", "7"]) == 0
     assert "== fails" not in capfd.readouterr().out
 
 
-def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         soak.main(["caos"])
     assert "no such part: caos; there are chaos, postgres, slurm" in capsys.readouterr().err
 
 
-def test_outside_a_soak_a_test_does_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soaking, "SECONDS", 0.0)
-    assert list(soaking.rounds(3, "kills")) == [0, 1, 2]
-    assert soaking.seed(6) == 6
+def test_rounds_are_few_outside_soak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak_plugin, "SECONDS", 0.0)
+    assert list(soak_plugin.rounds(3, "kills")) == [0, 1, 2]
+    assert soak_plugin.seed(6) == 6
 
 
-def test_no_round_begins_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_starts_only_if_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 1000))
-    monkeypatch.setattr(soaking.time, "monotonic", lambda: next(now))
-    monkeypatch.setattr(soaking, "SECONDS", 30.0)
-    monkeypatch.setattr(soaking, "_started_at", 0.0)
-    monkeypatch.setattr(soaking, "_tests", [])
+    monkeypatch.setattr(soak_plugin.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(soak_plugin, "SECONDS", 30.0)
+    monkeypatch.setattr(soak_plugin, "_started_at", 0.0)
+    monkeypatch.setattr(soak_plugin, "_tests", [])
     # The clock is read three times a round, and so moves by 3 s; 10 s of 30 are for settling.
-    assert len(list(soaking.rounds(1, "kills", settling_seconds=10.0))) == 7
+    assert len(list(soak_plugin.rounds(1, "kills", settling_seconds=10.0))) == 7
 
 
-def test_every_part_names_tests_that_there_are() -> None:
+def test_parts_name_existing_tests() -> None:
     assert [test for part in PARTS for test in part.tests if not (ROOT / test.partition("::")[0]).exists()] == []

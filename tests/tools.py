@@ -26,5 +26,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def summary(reasons: list[str]) -> str:
     """Return one line that counts the tests skipped for each missing tool; empty if none is missing."""
     counts = Counter(tool for reason in reasons for tool in TOOLS if f"{tool} is not installed" in reason)
-    listed = ", ".join(f"{count} without {tool}" for tool, count in sorted(counts.items()))
-    return f"Skipped: {listed}. `{INSTALL}` installs what is missing." if listed else ""
+    counts_text = ", ".join(f"{count} without {tool}" for tool, count in sorted(counts.items()))
+    return f"Skipped: {counts_text}. `{INSTALL}` installs what is missing." if counts_text else ""

@@ -1,4 +1,4 @@
-"""Kernels of GPUs in tests: on a machine without an NVIDIA GPU, Triton's interpreter runs them on the CPU.
+"""GPU kernels in tests: on a machine without an NVIDIA GPU, Triton's interpreter runs them on the CPU.
 
 A plugin, because Triton reads the variable when it is imported, which transformers may do before any test.
 """
@@ -19,7 +19,7 @@ if not HAS_GPU:
 
 @pytest.fixture
 def kernel_device(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The torch device on which kernels run: a GPU, or the CPU with the interpreter. Skips where they cannot run."""
+    """Return the torch device on which kernels run: a GPU, or the CPU with the interpreter. Skip if they cannot run."""
     import torch
 
     if not find_spec("triton"):

@@ -1,6 +1,6 @@
-"""Waits for a condition, with one limit for every test.
+"""Wait for a condition, with one limit for every test.
 
-Only a test that fails reaches the limit, so it lies far above what a busy machine needs. The same limit holds for
+Only a failing test reaches the limit, so it is far above the time that a busy machine needs. The same limit holds for
 subprocesses, HTTP requests and pages: `timeout=PATIENCE_SECONDS`.
 """
 
@@ -15,14 +15,14 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 PATIENCE_SECONDS = float(os.environ.get("ESWEB_TEST_PATIENCE_SECONDS", "600"))
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.01, 0.5
 
 
 def wait_until(condition: Callable[[], Value], awaited: str, *, details: Callable[[], object] | None = None) -> Value:
     """Return the first true value of `condition`.
 
     `awaited` completes the sentence "waited 600 s for …"; `details` returns more to print, such as a log. Raise
-    AssertionError at the limit. An exception of `condition` ends the wait at once.
+    AssertionError at the limit. An exception of `condition` ends the wait immediately.
     """
     for pause in _pauses(awaited, details):
         if value := condition():
@@ -42,7 +42,7 @@ async def wait_until_async(condition: Callable[[], Awaitable[Value]], awaited: s
 
 def _pauses(awaited: str, details: Callable[[], object] | None) -> Iterator[float]:
     """Yield the seconds to pause between checks, which cost processor time: the longer the wait, the rarer they are."""
-    began = time.monotonic()
-    while (waited := time.monotonic() - began) <= PATIENCE_SECONDS:
-        yield min(max(SHORTEST_PAUSE_SECONDS, waited / 10), LONGEST_PAUSE_SECONDS)
+    started_at = time.monotonic()
+    while (waited := time.monotonic() - started_at) <= PATIENCE_SECONDS:
+        yield min(max(MIN_PAUSE_SECONDS, waited / 10), MAX_PAUSE_SECONDS)
     raise AssertionError(f"waited {waited:.0f} s for {awaited}" + (f"\n{details()}" if details else ""))

@@ -1,4 +1,4 @@
-"""Spares tests what Django's side does anew for each client or password, slowly and always with the same outcome."""
+"""Avoid slow work of Django in tests that has the same result for each client or password."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
-list_files = WhiteNoiseMiddleware.add_files_from_finders
-listed: dict[tuple[object, ...], dict[str, StaticFile]] = {}
-"""What may be asked for by how it is sent -> the files by their paths."""
+list_static_files = WhiteNoiseMiddleware.add_files_from_finders
+static_files: dict[tuple[object, ...], dict[str, StaticFile]] = {}
+"""Settings of WhiteNoise -> its files by path."""
 
 
 @pytest.fixture(scope="session", autouse=True)
-def sparing() -> Iterator[None]:
-    """For every test. Passwords are hashed as on a site, in fewer rounds: these keep nobody's account."""
+def fast_web_setup() -> Iterator[None]:
+    """Speed up every test. Passwords are hashed as on a site, in fewer rounds: they protect no account."""
     with (
-        mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", list_files_once),
+        mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", list_static_files_once),
         mock.patch.object(PBKDF2PasswordHasher, "iterations", 1000),
     ):
         yield
 
 
-def list_files_once(middleware: WhiteNoiseMiddleware) -> None:
-    """A site lists pages' files when it starts, and a test's client starts a site."""
-    sent = (middleware.static_prefix, middleware.max_age, middleware.allow_all_origins, middleware.charset)
-    if sent not in listed:
-        list_files(middleware)
-        listed[sent] = dict(middleware.files)
-    middleware.files.update(listed[sent])
+def list_static_files_once(middleware: WhiteNoiseMiddleware) -> None:
+    """List static files once: a site lists them when it starts, and each test's client starts a site."""
+    key = (middleware.static_prefix, middleware.max_age, middleware.allow_all_origins, middleware.charset)
+    if key not in static_files:
+        list_static_files(middleware)
+        static_files[key] = dict(middleware.files)
+    middleware.files.update(static_files[key])

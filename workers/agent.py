@@ -1,10 +1,10 @@
 """Owns one attempt on the machine where it runs: `python -m workers.agent DIR [--epoch N] [--detach]`. Stdlib only.
 
 It claims the attempt (a second agent of the same epoch exits 64 and starts nothing; one that finds the disk full exits
-74), runs the program of DIR/spec.json, beats while that lives, stops it where a newer epoch has taken over (76), and
-writes down how it ended, into space that it took with the claim. SIGUSR1 ("make a checkpoint") and SIGTERM ("stop") are
-passed on; after SIGTERM the program has a grace, then its whole process group is killed. Where the kernel can, the
-program dies with its agent. The files are described in `workers/attempt.py`.
+74), runs the program of DIR/spec.json, sends heartbeats while it lives, stops it if a newer epoch has taken over (76),
+and writes its result down, into space that it took with the claim. SIGUSR1 ("make a checkpoint") and SIGTERM ("stop")
+are passed on; after SIGTERM the program has a grace, then its whole process group is killed. If the kernel supports it,
+the program dies with its agent. The files are described in `workers/attempt.py`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def claim(directory: Path, epoch: int) -> Process | None:
-    """Takes the attempt and returns None, or returns who had it already. Raises OSError.
+    """Take the attempt and return None, or return the process that had it already. Raise OSError.
 
     The claim is made whole under another name and then renamed, so that it never exists without its owner.
     """
@@ -65,7 +65,7 @@ def claim(directory: Path, epoch: int) -> Process | None:
     draft = directory / f".claim.{secrets.token_hex(4)}"
     draft.mkdir()
     try:
-        write_json(draft / "owner.json", asdict(_me()), sync=True)
+        write_json(draft / "owner.json", asdict(_own_process()), sync=True)
         reserve(draft / RESERVE)
         draft.rename(target)
     except OSError:
@@ -78,18 +78,19 @@ def claim(directory: Path, epoch: int) -> Process | None:
     return None
 
 
-def attend(directory: Path, epoch: int, tell: Callable[[int], None]) -> int:
-    """Claims the attempt, runs its program to the end, returns its own exit code. `tell` hears 0 once claimed."""
-    mailbox = _Mailbox()
-    refusal = _refusal(directory, epoch)
-    tell(refusal)
-    return refusal or _Watch(directory, epoch, mailbox).run()
+def run_attempt(directory: Path, epoch: int, report: Callable[[int], None]) -> int:
+    """Claim the attempt, run its program to the end, and return its own exit code. `report` is called with 0 once
+    claimed."""
+    signals = _SignalQueue()
+    refusal = _claim_or_refuse(directory, epoch)
+    report(refusal)
+    return refusal or _Watch(directory, epoch, signals).run()
 
 
-def _refusal(directory: Path, epoch: int) -> int:
-    """0 where the attempt is now this agent's; else the exit code that says why it is not."""
+def _claim_or_refuse(directory: Path, epoch: int) -> int:
+    """Claim the attempt. Return 0, or the exit code that explains why the attempt is not this agent's."""
     if read_json(directory / "spec.json") is None:
-        _say(f"{directory / 'spec.json'} is missing or holds no job")
+        _log(f"{directory / 'spec.json'} is missing or does not contain a job")
         return BAD_SPEC
     try:
         first = claim(directory, epoch)
@@ -98,14 +99,14 @@ def _refusal(directory: Path, epoch: int) -> int:
     except OSError as error:
         if not is_disk_full(error):
             raise
-        _say(f"disk full: {directory} takes no claim; nothing is started")
+        _log(f"disk full: no claim can be written to {directory}; nothing is started")
         return DISK_FULL
     if first is not None:
-        _say(f"{ALREADY_CLAIMED} {first.pid}; I am {os.getpid()} and start nothing")
+        _log(f"{ALREADY_CLAIMED} {first.pid}; process {os.getpid()} starts nothing")
         return DUPLICATE
-    # After the claim, never before: whoever closes the lease and then sees no claim knows that nothing will start.
+    # After the claim, never before: a process that closes the lease and then sees no claim knows nothing will start.
     if lease(directory) > epoch:
-        _say(f"epoch {epoch} is over; nothing is started")
+        _log(f"epoch {epoch} is over; nothing is started")
         return FENCED
     return 0
 
@@ -119,8 +120,8 @@ def _raise_lease(directory: Path, epoch: int) -> None:
         raise
 
 
-class _Mailbox:
-    """Signals as bytes to read: none is lost between two looks, and a wait for one ends at once."""
+class _SignalQueue:
+    """Signals as bytes to read: none is lost between two reads, and a wait for one ends immediately."""
 
     def __init__(self) -> None:
         self._out, self._in = socket.socketpair()
@@ -131,7 +132,7 @@ class _Mailbox:
             signal.signal(number, lambda *_: None)
 
     def wait(self, seconds: float) -> bytes:
-        """The numbers of the signals that came, after at most so long."""
+        """Return the numbers of the signals that came, after at most so many seconds."""
         select.select([self._out], [], [], max(0.0, seconds))
         with contextlib.suppress(BlockingIOError):
             return self._out.recv(4096)
@@ -139,10 +140,10 @@ class _Mailbox:
 
 
 class _Watch:
-    """The program's life. Durations are of the monotonic clock: the machine's own may be set while it runs."""
+    """Supervisor of the program. Durations are of the monotonic clock: the machine's own may be set while it runs."""
 
-    def __init__(self, directory: Path, epoch: int, mailbox: _Mailbox) -> None:
-        self.directory, self.epoch, self.mailbox = directory, epoch, mailbox
+    def __init__(self, directory: Path, epoch: int, signals: _SignalQueue) -> None:
+        self.directory, self.epoch, self.signals = directory, epoch, signals
         self.spec: dict[str, Any] = read_json(directory / "spec.json") or {}
         self.beat_seconds = float(self.spec.get("beat_seconds", 15.0))
         self.grace_seconds = float(self.spec.get("grace_seconds", 30.0))
@@ -152,23 +153,23 @@ class _Watch:
         self.stopped = self.timed_out = False
 
     def run(self) -> int:
-        """Starts the program, follows it to its end, and records that."""
+        """Start the program, supervise it until it ends, and record the result."""
         try:
             self.program = self._start()
         except (OSError, subprocess.SubprocessError) as error:
-            _say(f"the program did not start: {error}")
+            _log(f"the program did not start: {error}")
             return self._record(NOT_STARTED)
         self.identity = Process.at(self.program.pid)
         while self.program.poll() is None:
-            if not self._tend():
+            if not self._do_due_work():
                 self._kill()
                 self.program.wait()
-                _say(f"epoch {self.epoch} is over; the program was killed")
+                _log(f"epoch {self.epoch} is over; the program was killed")
                 return FENCED
             wake_at = min(self.beat_at, self.kill_at, self.limit_at)
-            for number in self.mailbox.wait(wake_at - time.monotonic()):
-                self._hear(number)
-        # What the program left behind in its group; its pid cannot have been given away in the microseconds since.
+            for number in self.signals.wait(wake_at - time.monotonic()):
+                self._handle_signal(number)
+        # Kills what the program left in its group; its pid cannot have been given away in the microseconds since.
         self._kill()
         return self._record(self.program.returncode)
 
@@ -182,11 +183,11 @@ class _Watch:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_dies_with_its_agent() if sys.platform == "linux" else None,
+                preexec_fn=_death_signal_setter() if sys.platform == "linux" else None,
             )
 
-    def _tend(self) -> bool:
-        """Whatever is due now; False where a newer epoch has taken over."""
+    def _do_due_work(self) -> bool:
+        """Do the work that is due now. Return False if a newer epoch has taken over."""
         now = time.monotonic()
         if now >= self.kill_at:
             self.kill_at = math.inf
@@ -202,16 +203,16 @@ class _Watch:
 
     def _beat(self) -> bool:
         self.beats += 1
-        who = asdict(self.identity) if self.identity else {"pid": self.program.pid}
+        process = asdict(self.identity) if self.identity else {"pid": self.program.pid}
         try:
-            write_json_anyhow(self.directory / "heartbeat.json", {"n": self.beats, "epoch": self.epoch, **who})
+            write_json_anyhow(self.directory / "heartbeat.json", {"n": self.beats, "epoch": self.epoch, **process})
             return lease(self.directory) <= self.epoch
         except OSError as error:
-            # A disk that is away for a while stops no training: the beat is missed and the next one tried.
-            _say(f"heartbeat {self.beats} was not written: {error}")
+            # A disk that is away for a while stops no training: this heartbeat is missed and the next one tried.
+            _log(f"heartbeat {self.beats} could not be written: {error}")
             return True
 
-    def _hear(self, number: int) -> None:
+    def _handle_signal(self, number: int) -> None:
         if number == signal.SIGUSR1:
             self._pass_on(signal.SIGUSR1)
         elif number in STOP_SIGNALS and not self.stopped:
@@ -224,7 +225,7 @@ class _Watch:
             self._pass_on(signal.SIGTERM)
 
     def _pass_on(self, number: signal.Signals) -> None:
-        _say(f"passes {number.name} on to the program")
+        _log(f"forwards {number.name} to the program")
         self.program.send_signal(number)
 
     def _kill(self) -> None:
@@ -232,7 +233,7 @@ class _Watch:
             os.killpg(self.program.pid, signal.SIGKILL)
 
     def _record(self, returncode: int) -> int:
-        """Writes exit.json, again and again while the disk is away, unless a newer epoch has taken over."""
+        """Write exit.json, repeatedly while the disk is away, unless a newer epoch has taken over."""
         elapsed = time.monotonic() - self.start
         ending = {
             "code": returncode if returncode >= 0 else None,
@@ -265,55 +266,58 @@ class _Watch:
             write_reserved(claim_path(self.directory, self.epoch) / RESERVE, path, ending)
 
 
-def _dies_with_its_agent() -> Callable[[], None]:
-    """For the child, between fork and exec. The library is opened before the fork, where that is still safe."""
+def _death_signal_setter() -> Callable[[], None]:
+    """Return a function for the child, between fork and exec. The library is opened before the fork, which is safe."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     agent = os.getpid()
 
-    def arrange() -> None:
+    def set_death_signal() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != agent:
             os._exit(ORPHANED)
 
-    return arrange
+    return set_death_signal
 
 
-def _me() -> Process:
-    me = Process.at(os.getpid())
-    if me is None:
-        raise ProcessLookupError("this process cannot find itself")
-    return me
+def _own_process() -> Process:
+    process = Process.at(os.getpid())
+    if process is None:
+        raise ProcessLookupError("this process cannot read its own /proc entry")
+    return process
 
 
-def _say(words: str) -> None:
+def _log(message: str) -> None:
     with contextlib.suppress(OSError):
-        print(f"esweb agent: {words}", file=sys.stderr, flush=True)
+        print(f"esweb agent: {message}", file=sys.stderr, flush=True)
 
 
 def main() -> int:
-    """With --detach: returns as soon as the claim is decided (0, 64 or 76), and a process of its own goes on."""
-    parser = argparse.ArgumentParser(prog="python -m workers.agent", description="Runs one attempt to its end.")
-    parser.add_argument("directory", type=Path, help="the attempt's directory, which holds spec.json")
-    parser.add_argument("--epoch", type=int, default=0, help="the scheduler's restarts of this attempt so far")
-    parser.add_argument("--detach", action="store_true", help="go on in a session of its own")
+    """Run the command line. With --detach, return once the claim is decided (0, 64 or 76); another process
+    continues."""
+    parser = argparse.ArgumentParser(prog="python -m workers.agent", description="Run one attempt until it finishes.")
+    parser.add_argument("directory", type=Path, help="directory of the attempt, with spec.json")
+    parser.add_argument(
+        "--epoch", type=int, default=0, help="number of the scheduler's restarts of this attempt so far"
+    )
+    parser.add_argument("--detach", action="store_true", help="continue in a new session")
     options = parser.parse_args()
     directory = options.directory.resolve()
     if not options.detach:
-        return attend(directory, options.epoch, lambda outcome: None)
-    listen, speak = os.pipe()
+        return run_attempt(directory, options.epoch, lambda outcome: None)
+    read_end, write_end = os.pipe()
     if os.fork():
-        os.close(speak)
-        return (os.read(listen, 1) or b"\x01")[0]
-    os.close(listen)
+        os.close(write_end)
+        return (os.read(read_end, 1) or b"\x01")[0]
+    os.close(read_end)
     os.setsid()
 
-    def tell(outcome: int) -> None:
-        # Whoever started this agent may be dead by now; the attempt goes on without them.
+    def report(outcome: int) -> None:
+        # The process that started this agent may have ended; the attempt continues without it.
         with contextlib.suppress(BrokenPipeError):
-            os.write(speak, bytes([outcome]))
-        os.close(speak)
+            os.write(write_end, bytes([outcome]))
+        os.close(write_end)
 
-    return attend(directory, options.epoch, tell)
+    return run_attempt(directory, options.epoch, report)
 
 
 if __name__ == "__main__":

@@ -36,17 +36,17 @@ RESERVE_BYTES = 4096
 BLOCK_BYTES = 512
 """`st_blocks` counts in these, on every disk."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
-FULL_WORDS = tuple(os.strerror(number) for number in FULL)
+FULL_MESSAGES = tuple(os.strerror(number) for number in FULL)
 ALREADY_CLAIMED = "already claimed by process"
-"""So an agent begins to say that another has the attempt."""
+"""Beginning of an agent's message that another agent has the attempt."""
 CLOSED_EPOCH = 2**31 - 1
-"""A lease that no agent can hold: whoever starts under it ends at once."""
+"""A lease that no agent can hold: an agent that starts under it ends immediately."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process for good: a pid is used again, a pid with its start time and the machine's boot id is not."""
+    """One process, identified permanently: a pid is used again, a pid with its start time and the boot id is not."""
 
     pid: int
     started: str
@@ -54,26 +54,26 @@ class Process:
 
     @classmethod
     def at(cls, pid: int) -> Process | None:
-        """Who has this pid now; None where nobody has, or where only a zombie is left."""
+        """Return the process that has this pid now; None if there is none, or if only a zombie is left."""
         on_linux = BOOT_ID.exists()
         state, started = _stat(pid) if on_linux else _ask_ps(pid)
         return None if state in ("", "Z", "X") else cls(pid, started, BOOT_ID.read_text().strip() if on_linux else "")
 
     @classmethod
     def recorded(cls, data: dict[str, Any] | None) -> Process | None:
-        """The process that one of the files names, or None."""
+        """Return the process that one of the files names, or None."""
         return cls(data["pid"], data["started"], data["boot"]) if data and "started" in data else None
 
     def is_alive(self) -> bool:
-        """True where this very process runs, not another one with its pid."""
+        """Return whether this very process runs, and not another one with its pid."""
         return self == Process.at(self.pid)
 
     def is_of_this_boot(self) -> bool:
-        """False where the machine was restarted since."""
+        """Return False if the machine was restarted since."""
         return self.boot == (BOOT_ID.read_text().strip() if BOOT_ID.exists() else "")
 
     def send(self, number: signal.Signals) -> None:
-        """Signals this very process or nobody: with a pidfd the pid cannot change hands between look and signal."""
+        """Signal this very process or none: with a pidfd the pid cannot be reused between check and signal."""
         with contextlib.suppress(ProcessLookupError):
             if not hasattr(os, "pidfd_open"):
                 if self.is_alive():
@@ -88,7 +88,7 @@ class Process:
 
 
 def write_json(path: Path, data: Any, *, sync: bool = False) -> None:
-    """Replaces a file whole. Raises OSError."""
+    """Replace a file whole. Raise OSError."""
     write_whole(path, json.dumps(data), sync=sync)
 
 
@@ -136,8 +136,8 @@ def write_reserved(reserved: Path, path: Path, data: Any) -> None:
 def overwrite_json(path: Path, data: Any) -> None:
     """Overwrite a file in the space that it has, for a disk that is full. Raise OSError if that is not enough.
 
-    The text is written at once and ends in blanks, so that a kill leaves the old one or the new one. A power cut may
-    leave neither.
+    The text is written in one call and ends in blanks, so that a kill leaves the old one or the new one. A power cut
+    may leave neither.
     """
     text = json.dumps(data).encode()
     handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -154,14 +154,14 @@ def overwrite_json(path: Path, data: Any) -> None:
 def is_disk_full(error: BaseException | None) -> bool:
     """Return whether this error, or one that it came from, is a full disk or a quota that is used up.
 
-    Libraries that are not written in Python raise errors of their own, which only say so. Errors of this package may
-    quote another machine, whose disk is not meant.
+    Libraries that are not written in Python raise errors of their own, with the cause only in the message. Errors of
+    this package may quote another machine, whose disk is not meant.
     """
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
             return True
         is_ours = type(error).__module__.startswith("workers.")
-        if not is_ours and any(words in str(error) for words in FULL_WORDS):
+        if not is_ours and any(message in str(error) for message in FULL_MESSAGES):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -196,28 +196,28 @@ def sync_directory(directory: Path) -> None:
 
 
 def claim_path(directory: Path, epoch: int = 0) -> Path:
-    """The directory whose existence means that an agent of that epoch has begun."""
+    """Return the directory whose existence means that an agent of that epoch has begun."""
     return directory / (f"claim.{epoch}" if epoch else "claim")
 
 
 def owner(directory: Path, epoch: int = 0) -> Process | None:
-    """The agent that claimed the attempt, or None where none has."""
+    """Return the agent that claimed the attempt, or None if none has."""
     return Process.recorded(read_json(claim_path(directory, epoch) / "owner.json"))
 
 
 def lease(directory: Path) -> int:
-    """The epoch that may run now."""
+    """Return the epoch that may run now."""
     return int((read_json(directory / "lease.json") or {}).get("epoch", 0))
 
 
 def raise_lease(directory: Path, epoch: int) -> None:
-    """From here on agents of older epochs stop within a beat. Never lowers it. Raises OSError."""
+    """Make agents of older epochs stop within a heartbeat from now on. Never lower the lease. Raise OSError."""
     if lease(directory) < epoch:
         write_json(directory / "lease.json", {"epoch": epoch}, sync=True)
 
 
 def _stat(pid: int) -> tuple[str, str]:
-    """(state letter, start time in ticks since boot) from /proc; ("", "") where there is no such process."""
+    """Return (state letter, start time in ticks since boot) from /proc; ("", "") if there is no such process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -226,8 +226,10 @@ def _stat(pid: int) -> tuple[str, str]:
 
 
 def _ask_ps(pid: int) -> tuple[str, str]:
-    """The same where there is no /proc: the start time is then a date."""
-    asked = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    said = subprocess.run(asked, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False).stdout
-    state, _, started = said.strip().partition(" ")
+    """Return the same without /proc: the start time is then a date."""
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    output = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False
+    ).stdout
+    state, _, started = output.strip().partition(" ")
     return state[:1], " ".join(started.split())

@@ -37,7 +37,7 @@ def read_token(file: Path | str) -> str:
     with Path(file).open("rb") as opened:
         text = opened.read(MAX_TOKEN_BYTES + 1).strip()
     if not text or len(text) > MAX_TOKEN_BYTES or not all(33 <= byte <= 126 for byte in text):
-        raise BadToken(f"{file} holds no token: that is one word of at most {MAX_TOKEN_BYTES} printable characters")
+        raise BadToken(f"{file} contains no token, which is one word of at most {MAX_TOKEN_BYTES} printable characters")
     return text.decode("ascii")
 
 

@@ -1,11 +1,11 @@
-"""Runs one training: reads run.json, loads the model, hands over to the engine, writes records into a directory.
+"""Runs one training: reads run.json, loads the model, calls the engine, writes records into a directory.
 
     python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT] [--code FINGERPRINT]
 
-Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1, a checkpoint saved where there was anything to save, start it
-again to go on; 74 the disk is full; 1 failed, the last record says why; 2 the config or the checkpoint cannot be used,
-every problem is named on stderr. The same command on the same DIR goes on from the latest checkpoint there. Relative
-paths in run.json are taken from where the command is run.
+Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1, a checkpoint saved if there was anything to save, start it again
+to continue; 74 the disk is full; 1 failed, the last record gives the reason; 2 the config or the checkpoint cannot be
+used, every problem is named on stderr. The same command on the same DIR resumes from the latest checkpoint there.
+Relative paths in run.json are taken from where the command is run.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 from workers import code, tasks
 from workers.attempt import DISK_FULL, drop_output_if_full, is_disk_full
-from workers.client import environment, pushing, sampling
+from workers.client import environment, push_records, record_usage
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.resources import connect, locate
-from workers.engines.resuming import NotResumable
-from workers.engines.stopping import Interrupted, Stop
+from workers.engines.not_resumable import NotResumable
+from workers.engines.stop import Interrupted, Stop
 from workers.records import Alert, RecordWriter, Status, next_epoch
 from workers.scorer.client import ScorerFailed
 
@@ -37,15 +37,15 @@ DONE, FAILED, BAD_CONFIG, STOPPED = 0, 1, 2, 75
 
 
 class OtherCode(Exception):
-    """The code here is not what the run was launched with."""
+    """The code here is not the code that the run was launched with."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit code."""
+    """Run the command line. Return the exit code."""
     stop = _stop_on_signals()
     arguments = _parser().parse_args(argv)
     try:
-        # Before anything heavy is imported: a mistake in the config is said at once.
+        # Before anything heavy is imported, so that a mistake in the config is reported immediately.
         config = connect(RunConfig.read(arguments.config))
     except ConfigError as error:
         print(error, file=sys.stderr)
@@ -54,16 +54,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         records = RecordWriter(arguments.out, epoch)
     except FileExistsError:
-        print(
-            f"epoch {epoch} is written already in {arguments.out}; leave --epoch out to take the next", file=sys.stderr
-        )
+        print(f"epoch {epoch} already exists in {arguments.out}; leave out --epoch to use the next", file=sys.stderr)
         return BAD_CONFIG
     except OSError as error:
-        print(f"{arguments.out} cannot be written: {error.strerror}; give --out a folder that can", file=sys.stderr)
+        print(
+            f"{arguments.out} cannot be written: {error.strerror}; give a writable folder with --out", file=sys.stderr
+        )
         return DISK_FULL if is_disk_full(error) else FAILED
     try:
-        with records, pushing(config.tracking, arguments.out, epoch):
-            return _reported(config, records, stop, arguments)
+        with records, push_records(config.tracking, arguments.out, epoch):
+            return _run_and_report(config, records, stop, arguments)
     except OSError as error:
         if not is_disk_full(error):
             raise
@@ -72,44 +72,46 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workers.train", description="Runs one training.")
-    parser.add_argument("config", type=Path, help="the run's config, a JSON file")
+    parser = argparse.ArgumentParser(prog="python -m workers.train", description="Run one training.")
+    parser.add_argument("config", type=Path, help="config of the run, a JSON file")
     parser.add_argument("--out", type=Path, required=True, help="directory for records and checkpoints")
-    parser.add_argument("--epoch", type=int, help="number of this start within the attempt; default: the next free one")
-    parser.add_argument("--resume", type=Path, help="checkpoint to go on from; default: the latest under --out")
-    parser.add_argument("--code", default="", help="fingerprint of the code that is to run, as workers.code prints it")
-    parser.add_argument("--other-code", choices=("warn", "refuse"), default="warn", help="what to do where it differs")
+    parser.add_argument("--epoch", type=int, help="number of this start within the attempt; default: the next one")
+    parser.add_argument("--resume", type=Path, help="checkpoint to resume from; default: the latest under --out")
+    parser.add_argument("--code", default="", help="expected fingerprint of the code, as printed by workers.code")
+    parser.add_argument(
+        "--other-code", choices=("warn", "refuse"), default="warn", help="action if the fingerprint differs"
+    )
     return parser
 
 
 def _stop_on_signals() -> Stop:
-    """Set once the scheduler wants the job to end; the engine then saves."""
+    """Return a stop that is set once the scheduler wants the job to end; the engine then saves."""
     stop = Stop()
     for number in (signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, stop.set)
     return stop
 
 
-def _reported(config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace) -> int:
-    """Trains, and turns each way to end into a record and an exit code."""
+def _run_and_report(config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace) -> int:
+    """Train, and turn each way to end into a record and an exit code."""
     try:
-        _introduce(records, arguments.code, arguments.other_code)
+        _record_environment(records, arguments.code, arguments.other_code)
         records.write(Status("loading", "importing the libraries"))
-        # Its end is waited for before how training ended is recorded: that is the last record.
-        with sampling(records, config.tracking.system_seconds):
+        # The sampler stops before the end of training is recorded, which is the last record.
+        with record_usage(records, config.tracking.system_seconds):
             stopped = _train(config, records, stop, arguments.resume)
     except Interrupted:
-        records.write(Status("saving", "stopped before there was anything to save; the run can be started again"))
+        records.write(Status("saving", "stopped before there was anything to save; the run can be restarted"))
         return STOPPED
     except (ConfigError, NotResumable, OtherCode) as error:
         print(error, file=sys.stderr)
-        return _failed(records, str(error), BAD_CONFIG)
+        return _record_failure(records, str(error), BAD_CONFIG)
     except (Exception, KeyboardInterrupt) as error:
         is_full = is_disk_full(error)
         with contextlib.suppress(OSError):
             traceback.print_exc()
-        why = _disk_full(arguments.out, error) if is_full else _sentence(error)
-        return _failed(records, why, DISK_FULL if is_full else FAILED)
+        reason = _disk_full(arguments.out, error) if is_full else _describe_error(error)
+        return _record_failure(records, reason, DISK_FULL if is_full else FAILED)
     if stopped:
         records.write(Status("saving", stopped))
         return STOPPED
@@ -117,35 +119,35 @@ def _reported(config: RunConfig, records: RecordWriter, stop: Stop, arguments: a
     return DONE
 
 
-def _introduce(records: RecordWriter, pinned: str, other_code: str) -> None:
-    """Records what this runs on, and whether it is the code that was pinned. Raises OtherCode where that is refused."""
-    here = code.fingerprint()
-    records.write(environment(here))
-    if pinned in ("", here):
+def _record_environment(records: RecordWriter, pinned: str, other_code: str) -> None:
+    """Record the environment, and if the code is the pinned one. Raise OtherCode if other code is refused."""
+    current = code.fingerprint()
+    records.write(environment(current))
+    if pinned in ("", current):
         return
-    said = f"this is not the code that the run was launched with: that was {pinned[:12]}, here lies {here[:12]}"
+    message = f"this is not the code that the run was launched with: that was {pinned[:12]}, here lies {current[:12]}"
     if other_code == "refuse":
-        raise OtherCode(f"{said}; put it back, or set other_code to warn in the cluster's config")
-    records.write(Alert("warning", said))
+        raise OtherCode(f"{message}; put it back, or set other_code to warn in the cluster's config")
+    records.write(Alert("warning", message))
 
 
-def _failed(records: RecordWriter, why: str, code: int) -> int:
-    """Leaves the reason in the records; where the disk takes none, on stderr, which is the log, if it takes that."""
+def _record_failure(records: RecordWriter, reason: str, code: int) -> int:
+    """Record the reason; if the disk takes no record, print it on stderr, which is the log, if possible."""
     try:
-        records.write(Status("failed", why))
+        records.write(Status("failed", reason))
     except OSError as error:
         with contextlib.suppress(OSError):
-            print(f"{why}\n(the last record could not be written: {error.strerror})", file=sys.stderr)
+            print(f"{reason}\n(the last record could not be written: {error.strerror})", file=sys.stderr)
     return code
 
 
 def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> str:
-    """Returns "" at the end, or where it stopped when asked to. An attempt that is complete does nothing."""
+    """Train. Return "" at the end, or the point of a requested stop. An attempt that is complete does nothing."""
     config = locate(config)
     if config.scorer is not None:
-        return _served(config, records, stop)
-    with stop.cuts():
-        context = _loaded(config, records, stop, resume)
+        return _serve(config, records, stop)
+    with stop.interruptible():
+        context = _load_context(config, records, stop, resume)
         if context is None:
             return ""
         from workers.engines import engine
@@ -155,26 +157,27 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     try:
         train(context)
     except Stopped as stopped:
-        return f"{stopped}; the checkpoint is saved and the run can go on from it"
+        return f"{stopped}; the checkpoint is saved and the run can resume from it"
     return ""
 
 
-def _served(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
-    """A scorer serves until it is asked to stop; it has nothing to save."""
-    with stop.cuts():
+def _serve(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
+    """Serve a scorer until a stop is requested; it has nothing to save."""
+    with stop.interruptible():
         try:
-            from workers.scorer.running import Running
+            from workers.scorer.run import ScorerRun
         except ModuleNotFoundError as error:
             needs = f"is scorer, which needs {error.name}: install it here with requirements/install.sh train scorer"
             raise ConfigError([Problem("method", needs)]) from error
-        running = Running(config, records)
+        running = ScorerRun(config, records)
     running.serve(stop.is_set)
-    return "told to end; what was begun is answered, and it can be started again"
+    return "stopped on request after it had answered the started requests; it can be restarted"
 
 
-def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> Context | None:
-    """All that the engine needs; None where the run is complete. Nothing is changed: it can be cut short anywhere."""
-    # Here and not above, because they take seconds and a mistake in the config should not.
+def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> Context | None:
+    """Return all that the engine needs; None if the run is complete. It changes nothing and can be cut short
+    anywhere."""
+    # Imported here, because they take seconds, which a mistake in the config should not wait for.
     import torch
     from transformers.utils import logging
 
@@ -189,7 +192,7 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     random.seed(config.seed)
     if resume is not None and not resume.is_dir():
         raise NotResumable(
-            f"--resume {resume}: there is no such folder; leave it out to go on from the latest in --out"
+            f"--resume {resume}: the folder does not exist; leave it out to resume from the latest in --out"
         )
     resume = resume or latest_checkpoint(records.directory)
     if resume is not None and is_complete(resume, config.steps):
@@ -198,36 +201,36 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     say = _progress(records, stop)
     say(f"loading the model {config.model.path}", None)
     loaded = models.load(config.model, say, needs_transformers=config.needs_transformers)
-    prompts = models.PromptFormat.of(config, loaded.tokenizer)
+    prompts = models.PromptFormat.from_config(config, loaded.tokenizer)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens, prompts)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
 
 
 def _progress(records: RecordWriter, stop: Stop) -> Callable[[str, float | None], None]:
-    """Every step of making a model as a record, every tenth of it in the log."""
-    said: set[int] = set()
+    """Return a function that records every step of building a model, and logs every tenth of it."""
+    logged: set[int] = set()
 
-    def say(message: str, share: float | None) -> None:
-        with stop.waits():
+    def report(message: str, share: float | None) -> None:
+        with stop.uninterruptible():
             records.write(Status("loading", message, share))
-            if share is not None and int(share * 10) not in said:
-                said.add(int(share * 10))
+            if share is not None and int(share * 10) not in logged:
+                logged.add(int(share * 10))
                 print(f"{message} ({share:.0%})", flush=True)
 
-    return say
+    return report
 
 
 def _disk_full(folder: Path, error: BaseException) -> str:
-    where = (isinstance(error, OSError) and error.filename) or folder.resolve()
-    return f"disk full: {where} takes no more; make room, then resume the run ({type(error).__name__}: {error})"
+    path = (isinstance(error, OSError) and error.filename) or folder.resolve()
+    return f"disk full: {path} cannot be written; free space, then resume the run ({type(error).__name__}: {error})"
 
 
-def _sentence(error: BaseException) -> str:
-    """Say in a sentence for the run's page what went wrong; the traceback is in the log."""
+def _describe_error(error: BaseException) -> str:
+    """Describe the error in a sentence for the run's page; the traceback is in the log."""
     if isinstance(error, tasks.RewardFailed):
         return f"the reward of the prompt {error.prompt!r} ({error.example_id}) failed twice: {error.reason}"
     if isinstance(error, ScorerFailed):
-        return f"{error}; once it does, the run can go on from its last checkpoint"
+        return f"{error}; once it does, the run can resume from its last checkpoint"
     return f"{type(error).__name__}: {error}"
 
 

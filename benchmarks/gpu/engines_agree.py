@@ -1,8 +1,8 @@
-"""Whether engines hold equal weights after 100 updates of a 1.5B model with given coefficients, and no generation.
+"""Check that engines hold equal weights after 100 updates of a 1.5B model with given coefficients, and no generation.
 
     python3 -m benchmarks.gpu.engines_agree [--engines 1,2,4] [--updates 100]
 
-Engines take the GPUs in turn, and share them where there are fewer. Each number of engines starts from the same random
+Engines take the GPUs in turn, and share them if there are fewer. Each number of engines starts from the same random
 weights; all must end with one hash.
 """
 
@@ -29,7 +29,7 @@ from workers.engines.es.backend import make_backend
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
 from workers.engines.es.perturbation import scales_of
-from workers.engines.es.trained import trained
+from workers.engines.es.trainable import make_trainable
 
 MEMBERS = 30
 
@@ -53,17 +53,17 @@ def main() -> int:
 
 
 def _update(folder: Path, noise: str, count: int, updates: int) -> str:
-    """Return the hash of the weights after updates by so many engines, which compare theirs."""
+    """Return the hash of the weights after updates by so many engines, which compare their hashes."""
     torch.cuda.empty_cache()
     es = {"noise": noise, "population": 2, "sigma": SIGMA, "rows": 8, "max_new_tokens": 16, "engines": count}
     config = {"method": "es", "seed": 7, "es": es, "model": {"path": str(folder), "device": "cuda"}}
     run = RunConfig.from_json(config)
     loaded = models.load(run.model)
-    what = trained(loaded, None, run.seed)
-    scales = scales_of(what.master, False)
+    parameters = make_trainable(loaded, None, run.seed)
+    scales = scales_of(parameters.master, False)
     gpus = torch.cuda.device_count()
     plan = BatchPlan(8, 2, columns=32)
-    backend = make_backend(loaded, what, run.es_section(), scales, plan)
+    backend = make_backend(loaded, parameters, run.es_section(), scales, plan)
     setup = EngineSetup(config, plan, scales, "origin", folder / "replay.jsonl", 2)
     devices = [f"cuda:{number}" for number in range(gpus)]
     began = time.perf_counter()

@@ -25,7 +25,7 @@ from workers.engines.es.noise_cuda import add_weighted_sums, draw_factors, write
 from workers.engines.es.perturbation import Perturbation
 
 WRITE_GOAL, UPDATE_GOAL = 15.0, 300.0
-"""Most milliseconds."""
+"""The most milliseconds."""
 MEMBERS, SIGMA = 30, 1e-3
 DIRECTIONS = {1000 + i: (-1) ** i * 1e-5 * (i + 1) for i in range(MEMBERS)}
 SMALL: dict[str, tuple[int, ...]] = {"wide": (40, 768), "rows": (300, 96), "whole": (8192,)}
@@ -38,12 +38,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description="times of ES noise on a GPU")
     options.add_argument("--rank", type=int, default=1)
     options.add_argument("--rounds", type=int, default=5)
-    chosen = options.parse_args()
+    arguments = options.parse_args()
     if not torch.cuda.is_available():
         for figure in ("write one member", "update"):
             results.not_measured(figure, "no GPU")
         return results.exit_code()
-    noises = {"full": Noise("full"), "low_rank": Noise("low_rank", chosen.rank)}
+    noises = {"full": Noise("full"), "low_rank": Noise("low_rank", arguments.rank)}
     for noise in (*noises.values(), Noise("correlated"), Noise("low_rank", 3)):
         check_bits(noise)
     device = torch.device("cuda")
@@ -51,11 +51,11 @@ def main() -> int:
     outs = {name: torch.empty(1, *m.shape, dtype=torch.bfloat16, device=device) for name, m in masters.items()}
     report_machine(masters)
     for name, noise in noises.items():
-        write, update = times(noise, masters, outs, chosen.rounds)
+        write, update = times(noise, masters, outs, arguments.rounds)
         results.at_most(f"write one member, {name}", write, WRITE_GOAL, "ms")
         results.at_most(f"update from {MEMBERS} members, {name}", update, UPDATE_GOAL, "ms")
     matrices = {name: m for name, m in masters.items() if m.ndim == 2}
-    drawing = milliseconds(partial(draw_factors, matrices, chosen.rank, list(DIRECTIONS)), chosen.rounds)
+    drawing = milliseconds(partial(draw_factors, matrices, arguments.rank, list(DIRECTIONS)), arguments.rounds)
     results.without_goal(f"factors of {MEMBERS} members", drawing, "ms")
     return results.exit_code()
 
@@ -93,8 +93,8 @@ def same_bits(left: Tensor, right: Tensor) -> bool:
 def report_machine(masters: Mapping[str, Tensor]) -> None:
     """Print the card, and the least times that its memory allows."""
     numbers = sum(m.numel() for m in masters.values())
-    one, other = (torch.empty(1 << 30, dtype=torch.float32, device="cuda").normal_() for _ in range(2))
-    rate = 2 * one.numel() * 4 / milliseconds(lambda: other.copy_(one), 5) / 1e9
+    source, target = (torch.empty(1 << 30, dtype=torch.float32, device="cuda").normal_() for _ in range(2))
+    rate = 2 * source.numel() * 4 / milliseconds(lambda: target.copy_(source), 5) / 1e9
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {numbers / 1e9:.2f} G parameters")
     member, update = (numbers * size / rate / 1e9 for size in (6, 8))
     print(f"copy {rate:.2f} TB/s: a member at least {member:.1f} ms, an update {update:.1f} ms")

@@ -31,7 +31,7 @@ from workers.engines.es.captured_backend import CapturedBackEnd
 from workers.engines.es.captured_plan import batches_of, plan_on_card
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
-from workers.engines.es.trained import trained
+from workers.engines.es.trainable import make_trainable
 from workers.models.decoder.gpu import Query
 
 REFERENCE_SECONDS = 300
@@ -43,8 +43,8 @@ class FixedLengths(CapturedBackEnd):
 
     workload: Workload
 
-    def _query(self, member: int, place: int, ids: Sequence[Sequence[int]]) -> Query:
-        return Query(member, ids[place], self.workload.lengths[place])
+    def _query(self, member: int, index: int, ids: Sequence[Sequence[int]]) -> Query:
+        return Query(member, ids[index], self.workload.lengths[index])
 
 
 def main() -> int:
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def _measure_vllm(folder: Path, packages: str | None) -> dict[str, Any] | None:
-    """Return what the reference measured in a process of its own, whose memory is free afterwards."""
+    """Return the reference's measurements, taken in a process of its own, whose memory is free afterwards."""
     if packages is None:
         results.not_measured("vLLM, member after member", "no --vllm")
         return None
@@ -103,10 +103,10 @@ def _measure(
     es = EsConfig(population=members, sigma=SIGMA, alpha=SIGMA / 2, noise=noise, max_new_tokens=LONGEST)
     with torch.no_grad():
         loaded, workload = load_random(sizes, folder, device), draw_workload(sizes.vocabulary)
-        what = trained(loaded, None, 0)
+        parameters = make_trainable(loaded, None, 0)
         plan = plan_on_card(loaded, es, prompts=len(workload.prompts), longest_prompt=PROMPT_TOKENS)
-        perturbation = Perturbation(Noise(noise), SIGMA, scales_of(what.master, False))
-        backend = FixedLengths(loaded, what, perturbation, es, batches_of(plan))
+        perturbation = Perturbation(Noise(noise), SIGMA, scales_of(parameters.master, False))
+        backend = FixedLengths(loaded, parameters, perturbation, es, batches_of(plan))
         backend.workload = workload
         torch.cuda.synchronize()
         print(f"{label}: ready after {time.perf_counter() - began:.1f} s. {plan.describe()}", flush=True)

@@ -1,9 +1,9 @@
-"""Answers a second of one engine per card on several cards, against one card of the same machine.
+"""Compare the answers a second of one engine per card on several cards with one card of the same machine.
 
     python3 -m benchmarks.gpu.several_cards [--cards 1,2,4] [--rehearse]
 
 A 1.5B model with random weights, 200 prompts of 12 tokens. Each answer has 256 tokens: engines are processes of their
-own, to which no list of lengths can be handed. An iteration is what a run does: engines answer, all of them update, and
+own, to which no list of lengths can be passed. An iteration is a run's: engines answer, all of them update, and
 their hashes are compared at the end. `--rehearse` runs the program with a small model and two engines on a CPU, and
 compares nothing.
 """
@@ -34,7 +34,7 @@ from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_plan import batches_of, plan_on_card
 from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
 from workers.engines.es.perturbation import scales_of
-from workers.engines.es.trained import trained
+from workers.engines.es.trainable import make_trainable
 
 SMALL = QwenSizes(64, 128, 4, 2, 2000, is_tied=True)
 ITERATIONS = 3
@@ -65,7 +65,8 @@ CASES = (
 
 @dataclass(frozen=True)
 class Machine:
-    """What the program runs on: the device, the model's sizes, prompts of an iteration and tokens of an answer."""
+    """The hardware and sizes of the program: the device, the model's sizes, prompts of an iteration and tokens of an
+    answer."""
 
     device: str
     sizes: QwenSizes
@@ -80,9 +81,9 @@ def main() -> int:
     parser.add_argument("--rehearse", action="store_true", help="a small model on the CPU")
     options = parser.parse_args()
     machine = Machine("cpu", SMALL, 3, 8) if options.rehearse else Machine("cuda", QWEN_1B, 200, 256)
-    there = 2 if options.rehearse else torch.cuda.device_count()
-    numbers = [int(number) for number in options.cards.split(",") if int(number) <= there]
-    print(f"{there} of {'CPU' if options.rehearse else torch.cuda.get_device_name()}", flush=True)
+    available = 2 if options.rehearse else torch.cuda.device_count()
+    numbers = [int(number) for number in options.cards.split(",") if int(number) <= available]
+    print(f"{available} of {'CPU' if options.rehearse else torch.cuda.get_device_name()}", flush=True)
     with tempfile.TemporaryDirectory() as name, torch.no_grad():
         folder = Path(name) / "model"
         _write_model(machine, folder)
@@ -146,8 +147,8 @@ def _engines(machine: Machine, folder: Path, noise: str, members: int, cards: in
     config = {"method": "es", "seed": 7, "es": es, "model": {"path": str(folder), "device": machine.device}}
     run = RunConfig.from_json(config)
     loaded = models.load(run.model)
-    what = trained(loaded, None, run.seed)
-    scales = scales_of(what.master, False)
+    parameters = make_trainable(loaded, None, run.seed)
+    scales = scales_of(parameters.master, False)
     plan = BatchPlan(machine.prompts * 4, 4)
     if machine.device == "cuda":
         gc.collect()
@@ -157,7 +158,7 @@ def _engines(machine: Machine, folder: Path, noise: str, members: int, cards: in
         )
         print(fitted.describe(), flush=True)
         plan = batches_of(fitted)
-    backend = make_backend(loaded, what, run.es_section(), scales, plan)
+    backend = make_backend(loaded, parameters, run.es_section(), scales, plan)
     setup = EngineSetup(config, plan, scales, "origin", folder / "replay.jsonl", 4)
     devices = [f"{machine.device}:{number}" for number in range(cards)]
     with closing(EngineGroup(backend, plan, devices, setup, cards, partial(_start, machine.device))) as group:

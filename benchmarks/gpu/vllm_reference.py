@@ -1,4 +1,4 @@
-"""The way that published ES codes use vLLM: one engine in this process, member after member.
+"""Measure vLLM as published ES codes use it: one engine in this process, member after member.
 
     python3 -m benchmarks.gpu.vllm_reference FOLDER [--members 5]
 
@@ -51,7 +51,7 @@ def main() -> int:
     measured: dict[str, Any] = {"start": time.perf_counter() - began}
     for name, detokenize in (("detokenising", True), ("token_ids", False)):
         seconds = [_measure(engine, draw_workload(vocabulary), seed, detokenize) for seed in range(options.members + 1)]
-        # The first one warms the engine up.
+        # The first member warms the engine up.
         measured[name] = {"median": statistics.median(seconds[1:]), "all": seconds}
     print(f"VLLM {json.dumps(measured)}", flush=True)
     return 0

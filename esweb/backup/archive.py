@@ -23,7 +23,7 @@ MODE = 0o600
 
 
 class BackupError(Exception):
-    """A backup or restore that cannot be done; the message says why and what to do, in a sentence."""
+    """A backup or restore that cannot be done; the message gives the reason and the remedy, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Manifest:
         try:
             data: dict[str, Any] = json.loads(text)
             if data["format"] > FORMAT:
-                raise BackupError("The archive was made by a newer esweb: install that version to restore it.")
+                raise BackupError("A newer esweb created this archive: install that version to restore it.")
             members = {name: Member(member["size"], member["sha256"]) for name, member in data["members"].items()}
             migrations = [(app, name) for app, name in data["migrations"]]
             return cls(data["esweb"], data["created_at"], migrations, members, data["format"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BackupError("The archive's manifest cannot be read: take another backup.") from error
+            raise BackupError("The archive's manifest cannot be read: use another backup.") from error
 
 
 class ArchiveWriter:
@@ -71,7 +71,7 @@ class ArchiveWriter:
         self._add(name, io.BytesIO(content), len(content), MODE)
 
     def add_file(self, name: str, path: Path) -> None:
-        """Add a file up to its size at this moment. Raise FileNotFoundError, or BackupError if it shrinks."""
+        """Add a file up to its present size. Raise FileNotFoundError, or BackupError if it shrinks."""
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())
             self._add(name, file, stat.st_size, stat.st_mode & 0o777, int(stat.st_mtime))
@@ -90,7 +90,7 @@ class ArchiveWriter:
         except OSError as error:
             if error.errno is not None:
                 raise
-            raise BackupError(f"{name} became shorter while it was copied: start the backup again.") from error
+            raise BackupError(f"{name} became shorter while it was copied. Start the backup again.") from error
         self.members[name] = Member(size, reader.digest.hexdigest())
 
 
@@ -109,7 +109,7 @@ class _HashingReader(io.RawIOBase):
 
 @contextmanager
 def new_archive(path: Path) -> Iterator[ArchiveWriter]:
-    """Write an archive under a temporary name beside `path`; it gets its name, on disk, once the block has ended.
+    """Write an archive under a temporary name next to `path`; it gets its name, on disk, once the block has ended.
 
     Raise BackupError if the file exists already.
     """
@@ -123,7 +123,7 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
             file.flush()
             os.fsync(file.fileno())
         try:
-            os.link(draft, path)  # unlike a rename it replaces nothing that came meanwhile
+            os.link(draft, path)  # unlike a rename, this replaces no file that was created meanwhile
         except FileExistsError:
             refuse_existing(path)
     finally:
@@ -134,34 +134,36 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
 def refuse_existing(path: Path) -> None:
     """Raise BackupError if there is a file of that name."""
     if os.path.lexists(path):
-        raise BackupError(f"{path} exists already: choose another name, or remove it first.")
+        raise BackupError(f"{path} already exists. Choose another name, or remove it first.")
 
 
 def extract(archive: Path, into: Path) -> Manifest:
-    """Unpack an archive and return its manifest. Raise BackupError unless every file is as the manifest says."""
+    """Unpack an archive and return its manifest. Raise BackupError unless every file matches the manifest."""
     try:
         with tarfile.open(archive, mode="r:") as tar:
-            names = [_checked(entry) for entry in tar]
+            names = [_check_name(entry) for entry in tar]
             if len(names) != len(set(names)) or MANIFEST not in names:
-                raise BackupError(f"{archive} is not a whole backup of esweb: use another one.")
+                raise BackupError(f"{archive} is not a complete backup of esweb. Use another one.")
             tar.extractall(into, filter="data")
     except (tarfile.TarError, EOFError) as error:
         raise BackupError(f"{archive} cannot be unpacked: {error}. Use another backup.") from error
     manifest = Manifest.from_json((into / MANIFEST).read_bytes())
     if {*names} - {MANIFEST} != set(manifest.members) or not {DUMP, SECRET_KEY} <= set(names):
-        raise BackupError(f"{archive} does not hold the files that its manifest lists: use another backup.")
+        raise BackupError(f"{archive} does not contain the files that its manifest lists. Use another backup.")
     for name, member in manifest.members.items():
         if _member(into / name) != member:
-            raise BackupError(f"{archive} is damaged: {name} has another checksum. Use another backup.")
+            raise BackupError(f"{archive} is damaged: {name} has the wrong checksum. Use another backup.")
     return manifest
 
 
-def _checked(entry: tarfile.TarInfo) -> str:
-    """Return the member's name. Raise BackupError if it is not a plain file in one of the places of a backup."""
+def _check_name(entry: tarfile.TarInfo) -> str:
+    """Return the member's name. Raise BackupError if it is not a plain file in one of the folders of a backup."""
     parts = entry.name.split("/")
     is_known = entry.name in (MANIFEST, DUMP, SECRET_KEY, ADMIN_PASSWORD) or (len(parts) > 1 and parts[0] in FOLDERS)
     if not entry.isreg() or not is_known or {"", ".", ".."} & {*parts}:
-        raise BackupError(f"The archive holds {entry.name!r}, which no backup of esweb does: use another one.")
+        raise BackupError(
+            f"The archive contains {entry.name!r}, which is not part of an esweb backup. Use another one."
+        )
     return entry.name
 
 

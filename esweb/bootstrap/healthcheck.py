@@ -1,4 +1,4 @@
-"""Ask the web of this machine whether it is well, for health checks: `python -m esweb.bootstrap.healthcheck PORT`."""
+"""Check the health of this machine's web server: `python -m esweb.bootstrap.healthcheck PORT`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def ask(port: int) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         connection.request("GET", "/healthz", headers={"Host": "localhost"})
-        answer = connection.getresponse()
-        said = answer.read(500).decode(errors="replace")
+        response = connection.getresponse()
+        text = response.read(500).decode(errors="replace")
     except (OSError, http.client.HTTPException) as error:
         return f"no answer: {error}"
     finally:
         connection.close()
-    return "" if answer.status == 200 else f"{answer.status} {said}"
+    return "" if response.status == 200 else f"{response.status} {text}"
 
 
 if __name__ == "__main__":

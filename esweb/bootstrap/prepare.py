@@ -14,31 +14,31 @@ from django.core.management import call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-from esweb.bootstrap.collectstatic import Collecting
+from esweb.bootstrap.collectstatic import StaticCollection
 from esweb.bootstrap.schema_version import refuse_newer_database
 from esweb.embedded import CannotStart
-from esweb.embedded.child_process import told_in_words
+from esweb.embedded.child_process import raising_cannot_start
 
 ADMIN = "admin"
 
 
-def prepare(collecting: Collecting) -> None:
+def prepare(collection: StaticCollection) -> None:
     """Migrate while pages' files are collected.
 
-    Raise CannotStart where a server is silent, the disk is full, or the database was made by a newer esweb.
+    Raise CannotStart if a server is silent, the disk is full, or the database was made by a newer esweb.
     """
     _check_servers()
     refuse_newer_database()
-    collecting.start()
+    collection.start()
     try:
         call_command("migrate", verbosity=0, interactive=False)
     except DatabaseError as error:
-        raise CannotStart(f"The database could not be brought up to date: {error}") from error
-    collecting.finish()
+        raise CannotStart(f"The database could not be migrated: {error}") from error
+    collection.finish()
 
 
 def release_database() -> None:
-    """Closes our connections and ends the threads that keep them: none may live where processes are started."""
+    """Close our connections and end the threads that hold them: none may live when processes are started."""
     for connection in connections.all(initialized_only=True):
         connection.close()
         if isinstance(connection, DatabaseWrapper):
@@ -56,7 +56,7 @@ def first_user() -> User:
     if user:
         return user
     password = secrets.token_urlsafe(12)
-    with told_in_words(settings.DATA_DIR):
+    with raising_cannot_start(settings.DATA_DIR):
         descriptor = os.open(password_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(f"{password}\n")
@@ -64,7 +64,7 @@ def first_user() -> User:
 
 
 def _check_servers() -> None:
-    """Asks both once, so that a wrong address is told by its own name and not as a pool that timed out."""
+    """Connect to both once, so that a wrong address is reported by its own name and not as a pool that timed out."""
     try:
         psycopg.connect(settings.DATABASE_URL, connect_timeout=10).close()
     except psycopg.Error as error:

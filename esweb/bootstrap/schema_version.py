@@ -1,4 +1,4 @@
-"""Refuse a database whose tables were made by a newer esweb: this one would misread them, or write what they lost."""
+"""Refuse a database whose tables were made by a newer esweb: this one would misread or damage them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Migration = tuple[str, str]
 
 
 def refuse_newer_database() -> None:
-    """Raise CannotStart where the database has migrations that this code does not. One that is away is not judged."""
+    """Raise CannotStart if the database has migrations that this code does not. An unreachable one is not judged."""
     try:
         applied = _applied()
     except psycopg.OperationalError:
         return
     if unknown := unknown_migrations(applied):
         raise CannotStart(
-            f"The database was made by a newer esweb: this one does not know {sentence(unknown)}. "
-            "Install that version again, or restore a backup that this one made."
+            f"A newer esweb created this database: this one does not know {sentence(unknown)}. "
+            "Install that version again, or restore a backup of this version."
         )
 
 
@@ -50,14 +50,14 @@ def sentence(migrations: list[str]) -> str:
 
 def _files() -> set[Migration]:
     """Return the migrations of all installed apps, by their files' names: importing all of them takes half a second."""
-    found = set()
+    migrations = set()
     for app in apps.get_app_configs():
         try:
             package = import_module(f"{app.name}.migrations")
         except ModuleNotFoundError:
             continue
-        found |= {(app.label, module.name) for module in pkgutil.iter_modules(package.__path__)}
-    return found
+        migrations |= {(app.label, module.name) for module in pkgutil.iter_modules(package.__path__)}
+    return migrations
 
 
 def _applied() -> list[Migration]:

@@ -1,4 +1,4 @@
-"""The key that signs sessions and links: made once, kept in the data folder, readable by its owner alone."""
+"""The key that signs sessions and links: created once, stored in the data folder, readable by its owner alone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 
-def kept_in(data: Path) -> str:
-    """The key in data/secret-key, made by whoever comes first. Raises ImproperlyConfigured where it cannot be kept."""
+def load_secret_key(data: Path) -> str:
+    """Return the key in data/secret-key; create it if it is missing. Raise ImproperlyConfigured if it cannot be
+    stored."""
     file = data / "secret-key"
     try:
         if not file.exists():
@@ -23,16 +24,16 @@ def kept_in(data: Path) -> str:
 
 
 def _make(file: Path) -> None:
-    """Writes a whole file aside, then links it: two that start at once agree on the first."""
+    """Write a whole draft, then link it: two processes that start at the same time agree on the first."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    aside = file.with_name(f"secret-key.{os.getpid()}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    draft = file.with_name(f"secret-key.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(secrets.token_urlsafe(50))
         try:
-            os.link(aside, file)
+            os.link(draft, file)
         except FileExistsError:
             return
     finally:
-        aside.unlink()
+        draft.unlink()

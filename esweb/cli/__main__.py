@@ -7,21 +7,21 @@ import sys
 from collections.abc import Sequence
 
 from esweb.cli.arguments import parser
-from esweb.cli.errors import Failure, tell
+from esweb.cli.errors import Failure, print_failure
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command. Returns its exit code: 0 all went well, else one of `esweb.cli.errors`."""
-    asked = parser().parse_args(argv)
+    """Run a command. Return its exit code: 0 all went well, else one of `esweb.cli.errors`."""
+    options = parser().parse_args(argv)
     try:
-        return int(asked.run(asked))
+        return int(options.run(options))
     except Failure as failure:
-        tell(failure, as_json=asked.json)
+        print_failure(failure, as_json=options.json)
         return failure.code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read has read enough; what is left in the buffer must not be complained about at the end.
+        # The reader has closed the pipe; the rest of the buffer must raise no error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

@@ -10,9 +10,9 @@ Commands = Mapping[str, argparse.ArgumentParser]
 
 
 def add(command: argparse.ArgumentParser, commands: Commands, helps: Mapping[str, str]) -> None:
-    """Its arguments. `commands` and `helps` may still grow until it is run."""
-    command.add_argument("shell", choices=list(SHELLS), help="the shell that will read it")
-    command.set_defaults(run=lambda asked: _print(SHELLS[asked.shell](commands, helps)))
+    """Add the command's arguments. `commands` and `helps` may still grow until it is run."""
+    command.add_argument("shell", choices=list(SHELLS), help="the shell to complete commands in")
+    command.set_defaults(run=lambda options: _print(SHELLS[options.shell](commands, helps)))
 
 
 def _print(script: str) -> int:
@@ -73,22 +73,22 @@ def _fish(commands: Commands, helps: Mapping[str, str]) -> str:
         choices = _choices(command)
         here = f"complete -c esweb -n '__fish_seen_subcommand_from {name}'"
         for option in (word for word in _words(command) if word.startswith("--")):
-            given = f" -xa {shlex.quote(' '.join(choices[option]))}" if option in choices else ""
-            lines.append(f"{here} -l {option.removeprefix('--')}{given}")
+            values = f" -xa {shlex.quote(' '.join(choices[option]))}" if option in choices else ""
+            lines.append(f"{here} -l {option.removeprefix('--')}{values}")
         lines += [f"{here} -f -a {word}" for word in _words(command) if not word.startswith("-")]
     return "\n".join(lines)
 
 
 def _words(command: argparse.ArgumentParser) -> list[str]:
-    """What may follow a command: its options, and the choices of what it takes by place."""
-    found = [option for action in command._actions for option in action.option_strings if option.startswith("--")]
-    return found + [
+    """Return the words that may follow a command: its options, and the choices of its positional arguments."""
+    options = [option for action in command._actions for option in action.option_strings if option.startswith("--")]
+    return options + [
         str(choice) for action in command._actions if not action.option_strings for choice in action.choices or ()
     ]
 
 
 def _choices(command: argparse.ArgumentParser) -> dict[str, list[str]]:
-    """option -> what may follow it, where that is known."""
+    """Return option -> the choices that may follow it, if they are known."""
     return {
         option: [str(choice) for choice in action.choices]
         for action in command._actions

@@ -12,7 +12,7 @@ from esweb.database.pool import Connection, Pool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own, with our pool where the settings have one. They may not ask for Django's health checks."""
+    """Django's own backend, with our pool if the settings have one. They may not enable Django's health checks."""
 
     _connection_pools: ClassVar[dict[str, Pool]]
 
@@ -23,7 +23,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.alias == NO_DB_ALIAS or not options:
             return None
         if self.alias not in self._connection_pools:
-            # Several threads may get here at once: the first one's is kept, and no other has a connection yet.
+            # Several threads may get here concurrently: the first pool is used, and no other has a connection yet.
             connect = partial(self._open, {**self.get_connection_params(), "autocommit": True})
             self._connection_pools.setdefault(self.alias, Pool(connect, **options))
         return self._connection_pools[self.alias]

@@ -1,8 +1,8 @@
-"""A pool of connections that is well again as soon as PostgreSQL is.
+"""A pool of connections that recovers as soon as PostgreSQL does.
 
 psycopg's own pool waits 0, 1, 2, 4 … s between dead connections and between attempts to open one, so that after a
-restart of PostgreSQL requests fail or wait for half a minute more. Here whoever asks opens what is missing, and an
-error of PostgreSQL is theirs at once.
+restart of PostgreSQL requests fail or wait for half a minute more. Here the requesting thread opens missing connections
+itself, and gets an error of PostgreSQL immediately.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Connection = psycopg.Connection[Any]
 
 
 class Pool:
-    """At most `max_size` connections, with the methods of psycopg's pool that Django calls.
+    """A pool of at most `max_size` connections, with the methods of psycopg's pool that Django calls.
 
-    `connect` opens a connection. Whoever waits longer than `timeout` seconds for one gets PoolTimeout.
+    `connect` opens a connection. A thread that waits longer than `timeout` seconds for one gets PoolTimeout.
     """
 
     def __init__(self, connect: Callable[[], Connection], *, max_size: int, timeout: float) -> None:
@@ -37,7 +37,7 @@ class Pool:
         self._taken = self._waiting = 0
 
     def open(self) -> None:
-        """Do nothing: connections are opened when they are asked for."""
+        """Do nothing: connections are opened on demand."""
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
@@ -55,11 +55,11 @@ class Pool:
 
     def getconn(self, timeout: float | None = None) -> Connection:
         """Return a connection that answers. Raise PoolTimeout, or psycopg.Error if none can be opened."""
-        self._take_place(self.timeout if timeout is None else timeout)
+        self._acquire_slot(self.timeout if timeout is None else timeout)
         try:
-            connection = self._living() or self._connect()
+            connection = self._live_idle() or self._connect()
         except BaseException:
-            self._give_place_back()
+            self._release_slot()
             raise
         # Django gives it back there, and `with` does not close what belongs to a pool.
         connection._pool = self  # type: ignore[assignment]
@@ -73,7 +73,7 @@ class Pool:
                 self._idle.append((connection, time.monotonic()))
         else:
             connection.close()
-        self._give_place_back()
+        self._release_slot()
         self._close_idle(MAX_IDLE_SECONDS)
 
     def get_stats(self) -> dict[str, int]:
@@ -86,7 +86,7 @@ class Pool:
                 "requests_waiting": self._waiting,
             }
 
-    def _take_place(self, timeout: float) -> None:
+    def _acquire_slot(self, timeout: float) -> None:
         with self._changed:
             self._waiting += 1
             try:
@@ -96,16 +96,16 @@ class Pool:
             finally:
                 self._waiting -= 1
 
-    def _give_place_back(self) -> None:
+    def _release_slot(self) -> None:
         with self._changed:
             self._taken -= 1
             self._changed.notify()
 
-    def _living(self) -> Connection | None:
+    def _live_idle(self) -> Connection | None:
         while connection := self._newest_idle():
             if _answers(connection):
                 return connection
-            # Those beside it have mostly died with it; a living one that goes too is soon replaced.
+            # The other idle connections have mostly died with it; a live one that is closed too is soon replaced.
             self._close_idle()
         return None
 

@@ -1,4 +1,4 @@
-"""The experiment of the demonstration, and the tiny model that it trains, which is made first."""
+"""The experiment of the demonstration, and the tiny model that it trains, which is created first."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class DemoOptions:
     runs: tuple[tuple[str, int], ...]
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(preset, config) of each run."""
+        """Yield (preset, config) of each run."""
         for name, seed in self.runs:
             yield name, {**preset(name).config, "seed": seed}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The model to make, and what is asked with it."""
+    """The model to train, and the experiments with it."""
 
     model: str
     experiments: tuple[DemoOptions, ...]
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(preset, config) of each run of all experiments."""
-        for asked in self.experiments:
-            yield from asked.configs()
+        """Yield (preset, config) of each run of all experiments."""
+        for options in self.experiments:
+            yield from options.configs()
 
 
 PLANS = {
@@ -80,33 +80,33 @@ PLANS = {
 
 
 def launch(plan: Plan, person: User) -> list[Experiment]:
-    """Makes the experiments and launches their runs."""
-    return [_launched(asked, person) for asked in plan.experiments]
+    """Create the experiments and launch their runs."""
+    return [_launch(options, person) for options in plan.experiments]
 
 
-def existing() -> Experiment | None:
-    """The newest demonstration that has runs, or None."""
+def find_existing() -> Experiment | None:
+    """Return the newest demonstration that has runs, or None."""
     return Experiment.objects.filter(name=NAME, runs__in=Run.objects.all()).order_by("-pk").first()
 
 
-def _launched(asked: DemoOptions, person: User) -> Experiment:
-    experiment = Experiment.objects.create(name=asked.name, question=asked.question, owner=person)
-    for name, config in asked.configs():
+def _launch(options: DemoOptions, person: User) -> Experiment:
+    experiment = Experiment.objects.create(name=options.name, question=options.question, owner=person)
+    for name, config in options.configs():
         launch_run(experiment=experiment, person=person, config=config, preset=name)
     return experiment
 
 
 class ModelFailed(Exception):
-    """The model could not be made; what its maker said stands above."""
+    """The model could not be created; its program's output is above."""
 
 
 def make(name: str) -> None:
-    """Makes the model into the cache that runs use, unless it is there, saying how far it is. Raises ModelFailed."""
+    """Create the model in the cache that runs use, unless it exists, and report progress. Raise ModelFailed."""
     out = Path(settings.DATA_DIR) / "models" / name
     argv = [sys.executable, "-m", "workers.models.tiny", "--name", name, "--out", str(out)]
-    made = subprocess.run(argv, cwd=settings.BASE_DIR, env=_environment(), stdout=subprocess.DEVNULL, check=False)
-    if made.returncode != 0:
-        raise ModelFailed(f"The {name} model could not be made (exit code {made.returncode}).")
+    process = subprocess.run(argv, cwd=settings.BASE_DIR, env=_environment(), stdout=subprocess.DEVNULL, check=False)
+    if process.returncode != 0:
+        raise ModelFailed(f"The {name} model could not be built (exit code {process.returncode}).")
 
 
 def _environment() -> dict[str, str]:

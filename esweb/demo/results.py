@@ -1,4 +1,4 @@
-"""What came out of the demonstration's runs, read back from the database."""
+"""Results of the demonstration's runs, read from the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.executors.states import State
 REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
 SAFE, LAMBDA = "safety/safe_ratio", "lambda"
 LAST_EVALUATIONS = 3
-NOTE = f"After: the mean of a run's last {LAST_EVALUATIONS} evaluations; its page shows the last one."
+NOTE = f"After is the mean of a run's last {LAST_EVALUATIONS} evaluations. The run's page shows the last one."
 HEADINGS = (
     "method",
     "preset",
@@ -43,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run, as far as it has come. A number that was never measured is None."""
+    """The results of one run so far. A number that was never measured is None."""
 
     run: Run
     attempt: Attempt
@@ -52,37 +52,38 @@ class Outcome:
     accuracy: Change | None
     kl: float | None
     safe: Change | None = None
-    """The share of answers whose cost is at most 0, where there is a cost."""
+    """The share of answers whose cost is at most 0, if there is a cost."""
     weight: Change | None = None
     """λ of the first step and of the last."""
 
     @property
     def is_safety(self) -> bool:
-        """True for a run whose answers have a cost."""
+        """Return whether the run's answers have a cost."""
         return self.safe is not None
 
     @property
     def has_ended(self) -> bool:
-        """True once its attempt has ended and all that it wrote is in the database."""
+        """Return whether its attempt has ended and all of its records are in the database."""
         return State(self.attempt.state).is_final and self.attempt.drained_at is not None
 
     @property
-    def failing(self) -> str:
-        """Why this run is no success, or nothing."""
+    def failure_reason(self) -> str:
+        """The reason why this run is no success; empty if it is one."""
         if self.attempt.state != State.SUCCEEDED.value:
             return f"ended as {self.attempt.state}: {self.attempt.reason or self.attempt.phase_message or 'no reason'}"
         if self.reward is None:
             return "has no evaluation before and after"
         if self.safe is not None:
-            return self._failing_safely(self.safe)
+            return self._safety_failure_reason(self.safe)
         return "" if self.reward.rose else f"its reward did not rise: {_change(self.reward)}"
 
-    def _failing_safely(self, safe: Change) -> str:
-        """Its reward may fall, where what was helpful was unsafe; its share of safe answers may have been whole."""
+    def _safety_failure_reason(self, safe: Change) -> str:
+        """Return the reason. The reward may fall if helpful answers were unsafe; the share of safe answers may have
+        been 1."""
         if not safe.rose and not safe.before == safe.after == 1.0:
-            return f"its share of safe answers did not rise: {_change(safe, 2)}"
+            return f"its share of safe responses did not rise: {_change(safe, 2)}"
         has_moved = self.weight is not None and self.weight.before != self.weight.after
-        return "" if has_moved else "its λ did not move"
+        return "" if has_moved else "its λ did not change"
 
     @property
     def seconds(self) -> float | None:
@@ -92,17 +93,17 @@ class Outcome:
         return (self.attempt.ended_at - self.attempt.started_at).total_seconds()
 
     def line(self) -> str:
-        """One line for whoever waits."""
-        said = f"{self.run.preset} seed {self.run.seed}: {self.attempt.state}"
+        """Return one line for a user who waits."""
+        status = f"{self.run.preset} seed {self.run.seed}: {self.attempt.state}"
         if self.reward is None:
             is_starting = self.attempt.state == State.RUNNING.value and self.attempt.phase
-            return f"{said} ({self.attempt.phase})" if is_starting else said
-        told = f"safe answers {_change(self.safe, 2)}" if self.safe else f"held-out reward {_change(self.reward)}"
-        return f"{said}, step {self.step} of {self.run.run_config.steps}, {told}"
+            return f"{status} ({self.attempt.phase})" if is_starting else status
+        summary = f"safe responses {_change(self.safe, 2)}" if self.safe else f"held-out reward {_change(self.reward)}"
+        return f"{status}, step {self.step} of {self.run.run_config.steps}, {summary}"
 
 
 def outcomes(runs: Iterable[Run]) -> list[Outcome]:
-    """One for each run that has an attempt, in the order given."""
+    """Return one outcome for each run that has an attempt, in the order given."""
     runs = list(runs)
     keys = [REWARD, ACCURACY, KL, SAFE, LAMBDA]
     curves = {(curve.run_id, curve.key): curve for curve in metrics.read(runs, keys)}
@@ -110,9 +111,10 @@ def outcomes(runs: Iterable[Run]) -> list[Outcome]:
     return [_outcome(run, attempt, curves) for run, attempt in pairs if attempt is not None]
 
 
-def table(found: Sequence[Outcome]) -> str:
-    """The outcomes in columns, and what "after" is: pages show the last evaluation, which is another number."""
-    rows = [HEADINGS, *(_cells(outcome) for outcome in found)]
+def table(results: Sequence[Outcome]) -> str:
+    """Return the outcomes in columns, and the meaning of "after": pages show the last evaluation, which is another
+    number."""
+    rows = [HEADINGS, *(_cells(outcome) for outcome in results)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     rows.insert(1, tuple("─" * width for width in widths))
     return "\n".join([*(_spread(row, widths) for row in rows), NOTE])
@@ -128,15 +130,15 @@ def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], metrics.C
         run,
         attempt,
         step=int(reward.x[-1]) if reward else 0,
-        reward=_over(reward),
-        accuracy=_over(accuracy),
+        reward=_change_over(reward),
+        accuracy=_change_over(accuracy),
         kl=_after(kl) if kl and len(kl.y) > 1 else None,
-        safe=_over(safe),
+        safe=_change_over(safe),
         weight=Change(float(weight.y[0]), float(weight.y[-1])) if weight else None,
     )
 
 
-def _over(curve: metrics.Curve | None) -> Change | None:
+def _change_over(curve: metrics.Curve | None) -> Change | None:
     if curve is None or len(curve.y) < 2 or curve.x[0] != 0:
         return None
     return Change(float(curve.y[0]), _after(curve))

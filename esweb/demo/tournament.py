@@ -1,4 +1,4 @@
-"""The demonstration's tournament: what its runs answered at last, and before training, judged by form alone."""
+"""The demonstration's tournament: answers of its runs at the end, and before training, judged by form alone."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging import boards
-from judging.boards.report.cells import NONE, table
+from judging.boards.report.cells import NONE, format_table
 from judging.judge_runs import judge_all
 from judging.judges import RubricText, next_version, rules_judge
 from judging.models import Criterion, Rubric, Tournament
-from judging.tournaments import Draft, Entry, make
+from judging.tournaments import Draft, Entry, create_from_draft
 from runs.models import Experiment, Response, choose_last_step, list_evaluated_steps
 
 NAME = "Whose answers have the better form?"
 QUESTION = (
-    "Judged by rules that look at form alone, no model: they know nothing of truth or harm. Vote, and what people say "
-    "stands beside it."
+    "Judged by rules that check only the form of a response, not its truth or harm. No model judges. Vote to compare "
+    "the rules with voters."
 )
 CRITERION = "form"
 WORDS = RubricText(
@@ -32,37 +32,39 @@ WORDS = RubricText(
 """The scale is so fine that two words more or less decide: answers here have few."""
 UNTRAINED = "before training"
 SPLIT = "eval"
-PROMPTS_AT_MOST = 50
+MAX_PROMPTS = 50
 SEED = 1
 
 
 @transaction.atomic
-def hold(experiment: Experiment) -> Tournament | None:
-    """The experiment's tournament with the rules' verdicts, made unless it was before; None where fewer than two have
-    answers."""
-    if found := held(experiment):
-        return found
+def get_or_create_tournament(experiment: Experiment) -> Tournament | None:
+    """Return the experiment's tournament with the rules' verdicts; create it unless it exists. Return None if fewer
+    than two contestants have answers."""
+    if existing := find_tournament(experiment):
+        return existing
     entries = list(_entries(experiment))
     if len(entries) < 2:
         return None
-    draft = Draft(NAME, entries, [_rubric(experiment.owner)], PROMPTS_AT_MOST, seed=SEED, question=QUESTION)
-    tournament = make(experiment.owner, draft)
+    draft = Draft(NAME, entries, [_rubric(experiment.owner)], MAX_PROMPTS, seed=SEED, question=QUESTION)
+    tournament = create_from_draft(experiment.owner, draft)
     judge_all(tournament, rules_judge())
     return tournament
 
 
-def held(experiment: Experiment) -> Tournament | None:
-    """The tournament of the experiment's runs that was held before, also where it lies in the bin since."""
-    among = Tournament.objects.filter(name=NAME, owner=experiment.owner, contestants__run__experiment=experiment)
-    return among.order_by("pk").first()
+def find_tournament(experiment: Experiment) -> Tournament | None:
+    """Return the existing tournament of the experiment's runs, even if it is in the trash."""
+    tournaments = Tournament.objects.filter(name=NAME, owner=experiment.owner, contestants__run__experiment=experiment)
+    return tournaments.order_by("pk").first()
 
 
 def board(tournament: Tournament) -> str:
-    """Store the tournament's board as it is now, and return it as text: the sentences to know before any number, then
-    the standings in columns."""
-    found = boards.keep(tournament, tournament.rubrics.get()).board["board"]
-    rows = [_row(standing) for standing in found["standings"]]
-    return "\n".join([*found["sentences"], table(["contestant", "rating", "95 % interval", "rank", "votes"], rows)])
+    """Store the tournament's leaderboard as it is now, and return it as text: the cautions first, then the standings in
+    columns."""
+    stored = boards.save_board(tournament, tournament.rubrics.get()).board["board"]
+    rows = [_row(standing) for standing in stored["standings"]]
+    return "\n".join(
+        [*stored["sentences"], format_table(["contestant", "rating", "95 % interval", "rank", "votes"], rows)]
+    )
 
 
 def _row(standing: Mapping[str, Any]) -> list[str]:
@@ -78,14 +80,14 @@ def _row(standing: Mapping[str, Any]) -> list[str]:
 
 
 def _entries(experiment: Experiment) -> Iterator[Entry]:
-    """Each run at its last whole evaluation; and the model that all began with, at step 0 of one of them."""
+    """Yield each run at its last whole evaluation, and the common base model at step 0 of one of them."""
     greedy = Response.objects.filter(run__experiment=experiment, split=SPLIT, sample=0).order_by("run")
     evaluated = list_evaluated_steps(experiment.runs.all(), SPLIT).items()
-    last = {pk: one.step for pk, steps in evaluated if (one := choose_last_step(steps)) is not None}
+    last = {pk: last_step.step for pk, steps in evaluated if (last_step := choose_last_step(steps)) is not None}
     yield from (Entry(run, last[run.pk], SPLIT) for run in experiment.runs.filter(pk__in=last).order_by("pk"))
     trained = [pk for pk, step in last.items() if step > 0]
     if before := greedy.filter(step=0, run__in=trained).select_related("run").first():
-        yield Entry(before.run, 0, SPLIT, called=UNTRAINED)
+        yield Entry(before.run, 0, SPLIT, given_name=UNTRAINED)
 
 
 def _rubric(owner: User) -> Rubric:

@@ -1,4 +1,4 @@
-"""Child processes that end when we end, and what can go wrong when one is started, in words."""
+"""Child processes that end when we end, and readable errors if one cannot be started."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ LIBC = ctypes.CDLL(None, use_errno=True) if LINUX else None
 
 
 class CannotStart(Exception):
-    """Something that a person must change before this can start; the message says what, in a sentence."""
+    """An error that a user must fix before this can start; the message gives it in a sentence."""
 
 
 @contextmanager
-def told_in_words(folder: Path) -> Iterator[None]:
-    """Turns a full disk, a read-only folder and their like into CannotStart."""
+def raising_cannot_start(folder: Path) -> Iterator[None]:
+    """Turn a full disk, a read-only folder and similar errors into CannotStart."""
     try:
         yield
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise CannotStart(f"The disk that holds {folder} is full.") from error
+            raise CannotStart(f"The disk of {folder} is full.") from error
         raise CannotStart(
             f"The data folder {folder} cannot be used: {error.strerror} ({error.filename or folder})."
         ) from error
 
 
 def binary(package: str, *parts: str) -> Path:
-    """A program inside an installed package, found without importing it. Raises CannotStart where there is none."""
+    """Return a program of an installed package, found without importing it. Raise CannotStart if there is none."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise CannotStart(
             f"The package {package} is not installed. Run `make setup`, or set DATABASE_URL and REDIS_URL."
         )
-    found = sorted(Path(spec.submodule_search_locations[0]).glob("/".join(parts)))
-    if not found:
-        raise CannotStart(f"The package {package} has no {parts[-1]} for this kind of machine.")
-    return found[0]
+    paths = sorted(Path(spec.submodule_search_locations[0]).glob("/".join(parts)))
+    if not paths:
+        raise CannotStart(f"The package {package} has no {parts[-1]} for this type of machine.")
+    return paths[0]
 
 
-def dies_with_us(death_signal: signal.Signals) -> Callable[[], None]:
-    """For `preexec_fn`: the kernel sends the child this signal when we die, even by kill -9. Linux only."""
+def die_with_parent(death_signal: signal.Signals) -> Callable[[], None]:
+    """Return a `preexec_fn`: the kernel sends the child this signal when we die, even by kill -9. Linux only."""
     parent = os.getpid()
 
     def before_exec() -> None:
         if LIBC is None:
             return
         LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-        if os.getppid() != parent:  # we died before the kernel knew whom to tell
+        if os.getppid() != parent:  # we died before the kernel had registered the signal
             os._exit(1)
 
     return before_exec
 
 
-def lives_in(pid: int, folder: Path) -> bool:
-    """True where a process of that id runs in that folder. Ids are used again; a server's working folder is its own."""
+def is_running_in(pid: int, folder: Path) -> bool:
+    """Return whether a process of that id runs in that folder. Ids are reused; a server's working folder is its own."""
     proc = Path("/proc") / str(pid)
     with suppress(OSError):
         stat = (proc / "stat").read_text(encoding="utf-8", errors="replace")
@@ -77,20 +77,20 @@ def lives_in(pid: int, folder: Path) -> bool:
 
 
 def end_orphan(pid_file: Path, folder: Path, *stop_signals: signal.Signals) -> None:
-    """Ends the server that an earlier, killed supervisor left in this folder, then forgets its pid file.
+    """End the server that an earlier, killed supervisor left in this folder, then remove its pid file.
 
     Each of the signals is given some seconds to work, the gentlest first.
     """
     with suppress(OSError, ValueError, IndexError):
         pid = int(pid_file.read_text(encoding="utf-8").split()[0])
-        if not any(_ended_by(number, pid, folder) for number in stop_signals):
-            raise CannotStart(f"Process {pid} still runs in {folder} and does not end. Stop it first.")
+        if not any(_end_with_signal(number, pid, folder) for number in stop_signals):
+            raise CannotStart(f"Process {pid} is still running in {folder} and does not stop. Stop it first.")
     pid_file.unlink(missing_ok=True)
 
 
-def _ended_by(number: signal.Signals, pid: int, folder: Path) -> bool:
+def _end_with_signal(number: signal.Signals, pid: int, folder: Path) -> bool:
     give_up_at = time.monotonic() + ORPHAN_SECONDS
-    while lives_in(pid, folder):
+    while is_running_in(pid, folder):
         if time.monotonic() > give_up_at:
             return False
         with suppress(ProcessLookupError):
@@ -105,7 +105,7 @@ def stop(
     patience_seconds: float,
     firmer: signal.Signals = signal.SIGKILL,
 ) -> None:
-    """Asks the process to end, waits, asks more firmly where it does not, and kills it at last."""
+    """Send the process a signal to end, wait, send a firmer one if it does not, and kill it at last."""
     if process.poll() is not None:
         return
     for number, seconds in ((stop_signal, patience_seconds), (firmer, FIRM_SECONDS), (signal.SIGKILL, None)):
@@ -116,7 +116,7 @@ def stop(
 
 
 def last_line(log: Path) -> str:
-    """The newest line of a log that says something, for an error message."""
+    """Return the newest non-empty line of a log, for an error message."""
     with suppress(OSError):
         lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
         return lines[-1] if lines else "it said nothing"

@@ -1,4 +1,4 @@
-"""One esweb to a data folder: two would connect to the first one's servers, each believing them its own."""
+"""A lock that allows one esweb per data folder: two would use the same servers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from esweb.embedded.child_process import CannotStart, told_in_words
+from esweb.embedded.child_process import CannotStart, raising_cannot_start
 
 
 @contextmanager
 def hold(data: Path) -> Iterator[None]:
-    """Holds data/lock until the block ends or the process dies. Raises CannotStart where another process holds it."""
-    with told_in_words(data):
+    """Hold data/lock until the block ends or the process dies. Raise CannotStart if another process holds it."""
+    with raising_cannot_start(data):
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -33,6 +33,6 @@ def _take(descriptor: int, data: Path) -> None:
             f"esweb is already running on {data} (process {holder}). "
             "Stop it first, or choose another folder with --data."
         ) from None
-    with told_in_words(data):
+    with raising_cannot_start(data):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

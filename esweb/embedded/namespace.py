@@ -1,6 +1,6 @@
 """PostgreSQL refuses to run as root, and as a user without a name. In a user namespace of one user it sees `nobody`.
 
-Nothing on the machine is changed for it: no user is made, no permission is loosened, and on disk the files stay ours.
+Nothing on the machine changes: no user is created, no permission is loosened, and on disk the files stay ours.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import signal
 import subprocess
 from collections.abc import Callable
 
-from esweb.embedded.child_process import LIBC, CannotStart, dies_with_us
+from esweb.embedded.child_process import LIBC, CannotStart, die_with_parent
 
 CLONE_NEWUSER = 0x10000000
 NOBODY = 65534
 
 
 def before_exec(death_signal: signal.Signals) -> Callable[[], None]:
-    """For `preexec_fn` of PostgreSQL's programs. Raises CannotStart where root may not make a user namespace."""
-    dies = dies_with_us(death_signal)
-    if not needed():
+    """Return a `preexec_fn` for PostgreSQL's programs. Raise CannotStart if root may not create a user namespace."""
+    dies = die_with_parent(death_signal)
+    if not is_needed():
         return dies
     uid, gid = os.geteuid(), os.getegid()
 
@@ -32,8 +32,8 @@ def before_exec(death_signal: signal.Signals) -> Callable[[], None]:
     return in_namespace
 
 
-def needed() -> bool:
-    """True for root, and for a user id that has no name."""
+def is_needed() -> bool:
+    """Return whether we are root, or a user id that has no name."""
     if os.geteuid() == 0:
         return True
     try:
@@ -56,8 +56,8 @@ def _try(preexec: Callable[[], None]) -> None:
     try:
         subprocess.run(["true"], preexec_fn=preexec, check=True)
     except (subprocess.SubprocessError, OSError):
-        who = "root" if os.geteuid() == 0 else f"user id {os.geteuid()}, which has no name"
+        user = "root" if os.geteuid() == 0 else f"user id {os.geteuid()}, which has no name"
         raise CannotStart(
-            f"PostgreSQL does not run as {who}, and this machine forbids the user namespace that would help. "
+            f"PostgreSQL does not run as {user}, and this machine does not allow user namespaces. "
             "Start esweb as an ordinary user, or set DATABASE_URL to a PostgreSQL server."
         ) from None

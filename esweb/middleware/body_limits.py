@@ -1,9 +1,10 @@
-"""Request bodies: the sender's rights are checked before a byte of a body is read, and each route takes so many bytes.
+"""Limit request bodies: the sender's rights are checked before a byte of a body is read, and each route has a size
+limit.
 
 Django's ASGI handler reads every body to its end, and to the disk, before any middleware or view sees the request.
-`BodyLimits` stands in front of it. A body that nobody may send is never read: Django then gets the request without one,
-and refuses it in the words of its route. One that is too long, declared or in chunks, is read no further than the
-limit, and `BodyRefusals` answers. `docs/decisions/0031` says why.
+`BodyLimits` runs in front of it. A body that its sender may not send is never read: Django then gets the request
+without one, and refuses it in the words of its route. One that is too long, declared or in chunks, is read no further
+than the limit, and `BodyRefusals` answers. `docs/decisions/0031` gives the reasons.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from esweb.middleware.asgi_types import App, Message, Receive, Scope, Send
 from esweb.middleware.outage_errors import server_of
 from esweb.middleware.outages import unavailable
 from esweb.middleware.precheck import BodyRefusal, get_precheck, scope_precheck, set_precheck
-from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
-from judging.judges.gold import BYTES_AT_MOST as GOLD_AT_MOST
-from runs.http import problem, the_attempt
-from runs.importing import UPLOAD_AT_MOST as IMPORTS_AT_MOST
+from judging.exchange import MAX_UPLOAD_BYTES as JUDGMENTS_AT_MOST
+from judging.judges.gold import MAX_BYTES as GOLD_AT_MOST
+from runs.http import get_attempt, problem
+from runs.importing import MAX_UPLOAD_BYTES as IMPORTS_AT_MOST
 from runs.ingest import MAX_BYTES as RECORDS_AT_MOST
 
 API = "/api/v1/"
 STRANGER_BYTES = 64 * 1024
-"""The longest body of a form that needs no signing in, and of whoever has not signed in."""
+"""The longest body of a form that needs no signing in, and of a client who has not signed in."""
 UPLOAD_BYTES = {
     "import": IMPORTS_AT_MOST,
     "api:import_files": IMPORTS_AT_MOST,
@@ -51,8 +52,8 @@ UPLOAD_BYTES = {
 """Route -> the bytes of the files that it takes. The form around them has the limit of any other."""
 PUSH = "api:push"
 READS_NO_BODY = {"GET", "HEAD", "OPTIONS", "TRACE"}
-OF_A_BODY = {b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"}
-OF_A_CALLER = {b"authorization"}
+BODY_HEADERS = {b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"}
+CALLER_HEADERS = {b"authorization"}
 IDENTITY = ("", "identity")
 
 
@@ -74,23 +75,23 @@ class BodyLimits:
         if scope["type"] != "http" or not _may_have_body(scope):
             await self.site(scope, receive, send)
             return
-        bare = _without(scope, OF_A_BODY)
+        bare = _without_headers(scope, BODY_HEADERS)
         # One thread for the check and for Django.
         async with ThreadSensitiveContext():
             try:
                 allowance = await _allowance(bare)
             except DatabaseError as error:
-                # Django must not be asked without the body: the database may be back by then.
+                # Django must not get the request without the body: the database may be back by then.
                 set_precheck(bare, replace(scope_precheck(bare), error=error))
-                await self.site(bare, _nothing(), send)
+                await self.site(bare, _empty_body(), send)
                 return
             if allowance is None:
-                # What is known to be nobody's need not be looked up again.
-                shown = OF_A_CALLER if scope_precheck(bare).is_nobody else set()
-                await self.site(_without(bare, shown), _nothing(), send)
+                # A credential that is known to be invalid need not be looked up again.
+                removed = CALLER_HEADERS if scope_precheck(bare).is_nobody else set()
+                await self.site(_without_headers(bare, removed), _empty_body(), send)
             elif refusal := _refusal(scope, allowance):
                 set_precheck(bare, replace(scope_precheck(bare), refusal=refusal))
-                await self.site(bare, _nothing(), send)
+                await self.site(bare, _empty_body(), send)
             else:
                 await self.site(scope, _limited(scope, receive, allowance.max_bytes), send)
 
@@ -110,15 +111,15 @@ class BodyRefusals:
         if refusal is None:
             return self.get_response(request)
         if request.path.startswith(API):
-            return problem(refusal.status, _words_of_the_api(refusal))
-        context = {"detail": _words(refusal)}
+            return problem(refusal.status, _api_message(refusal))
+        context = {"detail": _page_message(refusal)}
         return TemplateResponse(request, "413.html", context, status=refusal.status).render()
 
 
 def allowance(request: HttpRequest) -> Allowance | None:
-    """Return what the body of this request may be; None if the sender may send none, so that nothing is to be read.
+    """Return the allowance for this request's body; None if the sender may send none, so that nothing is read.
 
-    The request comes without its body. The database is asked for the sender's token or session.
+    The request comes without its body. The database is queried for the sender's token or session.
     """
     try:
         match = resolve(request.path_info)
@@ -126,10 +127,10 @@ def allowance(request: HttpRequest) -> Allowance | None:
         return None
     _identify(request)
     if request.path.startswith(API):
-        return _of_the_route(match) if _may_call(request, match) else None
+        return _route_allowance(match) if _may_call(request, match) else None
     if not getattr(match.func, "login_required", True) or not request.user.is_authenticated:
         return Allowance(STRANGER_BYTES)
-    return _of_the_route(match)
+    return _route_allowance(match)
 
 
 def _may_have_body(scope: Scope) -> bool:
@@ -140,21 +141,21 @@ def _may_have_body(scope: Scope) -> bool:
 
 
 async def _allowance(bare: Scope) -> Allowance | None:
-    """Return what the body may be. The scope is without the body's headers: the check of a session's CSRF token would
-    look for a form. Raise DatabaseError if the database does not say who sends it."""
-    known = scope_precheck(bare)
-    if bare["method"] in READS_NO_BODY or known.overload_reason or known.is_nobody:
+    """Return the allowance. The scope is without the body's headers: the check of a session's CSRF token would look for
+    a form. Raise DatabaseError if the database cannot identify the sender."""
+    precheck = scope_precheck(bare)
+    if bare["method"] in READS_NO_BODY or precheck.overload_reason or precheck.is_nobody:
         return None
     try:
         request = ASGIRequest(bare, BytesIO())
     except UnicodeDecodeError:
         return None
-    found: Allowance | None = await database_sync_to_async(allowance)(request)
-    return found
+    result: Allowance | None = await database_sync_to_async(allowance)(request)
+    return result
 
 
 def _identify(request: HttpRequest) -> None:
-    """Give the request its session and user, both looked up when they are asked for."""
+    """Give the request its session and user, both looked up on demand."""
     SessionMiddleware(_never).process_request(request)
     AuthenticationMiddleware(_never).process_request(request)
 
@@ -164,23 +165,23 @@ def _never(_: HttpRequest) -> HttpResponse:
 
 
 def _may_call(request: HttpRequest, match: ResolverMatch) -> bool:
-    """Return whether the operation would let this caller in; for a push, whether they may write this attempt."""
+    """Return whether the operation would admit this caller; for a push, whether the caller may write this attempt."""
     operation = api.operation(match.url_name, str(request.method))
     if operation is None:
         return False
-    if (refused := operation._run_checks(request)) is not None:
-        if refused.status_code == HTTPStatus.UNAUTHORIZED:
+    if (response := operation._run_checks(request)) is not None:
+        if response.status_code == HTTPStatus.UNAUTHORIZED:
             set_precheck(request.scope, replace(get_precheck(request), is_nobody=True))  # type: ignore[attr-defined]
         return False
     if match.view_name != PUSH:
         return True
     try:
-        return the_attempt(request.auth, match.kwargs["key"]) is not None  # type: ignore[attr-defined]
+        return get_attempt(request.auth, match.kwargs["key"]) is not None  # type: ignore[attr-defined]
     except Http404:
         return False
 
 
-def _of_the_route(match: ResolverMatch) -> Allowance:
+def _route_allowance(match: ResolverMatch) -> Allowance:
     if match.view_name == PUSH:
         return Allowance(RECORDS_AT_MOST, takes_gzip=True)
     return Allowance(UPLOAD_BYTES.get(match.view_name, 0) + settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
@@ -191,7 +192,7 @@ def _refusal(scope: Scope, allowed: Allowance) -> BodyRefusal | None:
     if not allowed.takes_gzip and headers.get(b"content-encoding", b"").decode("latin-1").lower() not in IDENTITY:
         return BodyRefusal(415)
     size = headers.get(b"content-length", b"")
-    # So many digits are more than any limit, and take long to read.
+    # A number with so many digits exceeds any limit, and takes long to parse.
     is_long = size.isdigit() and (len(size) > 20 or int(size) > allowed.max_bytes)
     return BodyRefusal(413, allowed.max_bytes) if is_long else None
 
@@ -214,30 +215,35 @@ def _limited(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
     return limited
 
 
-def _nothing() -> Receive:
-    """Receive an empty body, and never what the client sends: the server drops that after the answer."""
+def _empty_body() -> Receive:
+    """Receive an empty body, and never the client's data: the server drops that after the answer."""
     messages: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
-    async def nothing() -> Message:
+    async def receive() -> Message:
         return messages.pop() if messages else await asyncio.Future()
 
-    return nothing
+    return receive
 
 
-def _without(scope: Scope, headers: Collection[bytes]) -> Scope:
+def _without_headers(scope: Scope, headers: Collection[bytes]) -> Scope:
     return {**scope, "headers": [header for header in scope["headers"] if header[0] not in headers]}
 
 
-def _words_of_the_api(refusal: BodyRefusal) -> str:
+def _api_message(refusal: BodyRefusal) -> str:
     if refusal.status == 415:
-        return "Content-Encoding must be identity here: only pushes of records may be gzip"
-    return f"The body has more than {refusal.max_bytes} bytes, which is the most that is taken here"
+        return "Content-Encoding must be identity: only pushes of records may use gzip"
+    return f"The body is larger than the limit of {refusal.max_bytes} bytes"
 
 
-def _words(refusal: BodyRefusal) -> str:
+def _page_message(refusal: BodyRefusal) -> str:
     if refusal.status == 415:
-        return gettext("Forms are taken as they are, not compressed.")
-    most = {"most": refusal.max_bytes}
+        return gettext("Forms must not be compressed.")
+    params = {"most": refusal.max_bytes}
     if refusal.max_bytes == STRANGER_BYTES:
-        return gettext("At most %(most)s bytes are taken here, or from whoever has not signed in.") % most
-    return gettext("At most %(most)s bytes are taken here at once.") % most
+        return (
+            gettext(
+                "The request is larger than %(most)s bytes, the limit for this page or for users who are not signed in."
+            )
+            % params
+        )
+    return gettext("The request is larger than the limit of %(most)s bytes.") % params

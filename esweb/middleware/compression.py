@@ -1,4 +1,4 @@
-"""Answers are compressed for whoever takes gzip, large ones quickly: a chart is waited for."""
+"""Compress responses for clients that accept gzip, large ones quickly: users wait for charts."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from django.utils.cache import patch_vary_headers
 
 LARGE = 100_000
 LEVEL = 4
-"""Of zlib's nine. A megabyte of a chart's numbers takes 16 ms and not 40, and is a fortieth larger."""
+"""A level of zlib's nine. A megabyte of a chart's numbers takes 16 ms and not 40, and is a fortieth larger."""
 
 
 class Compression(GZipMiddleware):
-    """Django's own, which has one level for all answers."""
+    """Django's own middleware, which has one level for all responses."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Compresses a large answer here, and leaves every other to Django."""
+        """Compress a large response here, and leave every other to Django."""
         if response.has_header("Content-Encoding") or not _takes_gzip(request):
             return super().process_response(request, response)
         if not isinstance(response, HttpResponse) or len(response.content) < LARGE:
             return super().process_response(request, response)
-        response.content = self._packed(response.content)
+        response.content = self._compress(response.content)
         response["Content-Encoding"], response["Content-Length"] = "gzip", str(len(response.content))
         patch_vary_headers(response, ["Accept-Encoding"])
         if response.get("ETag", "").startswith('"'):
-            # It names the plain answer byte by byte, and this one only by what it says.
+            # A strong ETag names the plain response byte by byte; the compressed one has the same content only.
             response["ETag"] = f"W/{response['ETag']}"
         return response
 
-    def _packed(self, content: bytes) -> bytes:
+    def _compress(self, content: bytes) -> bytes:
         out = BytesIO()
-        # A name of random length, as Django gives one: the size then tells nobody what secrets an answer repeats.
+        # A name of random length, as Django gives one: the size then reveals no secrets that a response repeats.
         name = secrets.token_hex(self.max_random_bytes)[: 1 + secrets.randbelow(self.max_random_bytes)]
         with gzip.GzipFile(name, "wb", LEVEL, out, mtime=0) as packed:
             packed.write(content)

@@ -1,4 +1,4 @@
-"""The pages of errors. They give back the connection that they take to the database to show who has signed in.
+"""Pages of errors. They release the database connection with which they show the signed-in user.
 
 Django's ASGI handler renders them in a thread that is no request's, so the end of the request does not.
 """
@@ -22,7 +22,7 @@ from runs.http import UnknownChoice
 View = Callable[..., HttpResponse]
 
 
-def _gives_back(view: View) -> View:
+def _releasing_connections(view: View) -> View:
     @wraps(view)
     def inner(*args: Any, **kwargs: Any) -> HttpResponse:
         try:
@@ -35,13 +35,13 @@ def _gives_back(view: View) -> View:
     return inner
 
 
-bad_request = _gives_back(defaults.bad_request)
-permission_denied = _gives_back(defaults.permission_denied)
+bad_request = _releasing_connections(defaults.bad_request)
+permission_denied = _releasing_connections(defaults.permission_denied)
 
 
-@_gives_back
+@_releasing_connections
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 404. If the address selects data that there is not, the page says what there is."""
+    """Answer 404. If the address selects data that does not exist, the page lists the valid choices."""
     reason = str(exception) if isinstance(exception, UnknownChoice) else ""
     return TemplateResponse(request, "404.html", {"reason": reason}, status=404).render()
 
@@ -51,4 +51,4 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exception()
     if server := server_of(error):
         return unavailable(request, server, error=error, began=True)
-    return _gives_back(defaults.server_error)(request)
+    return _releasing_connections(defaults.server_error)(request)

@@ -1,4 +1,4 @@
-"""Which language a request is answered in: pages speak the reader's, the API speaks English to every program alike."""
+"""Choose the language of a response: the reader's for pages, and English for every program that calls the API."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django.utils import translation
 API = "/api/"
 
 
-class Speaking(LocaleMiddleware):
-    """The middleware. What the API refuses, a page says too; so the words are chosen here and not where they stand."""
+class ApiLocaleMiddleware(LocaleMiddleware):
+    """The middleware. Pages and the API share messages, so the language is chosen here and not at each message."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Chooses the language until the next request does."""
+        """Set the language until the next request does."""
         if request.path.startswith(API) and request.path != reverse("api-docs"):
             translation.activate("en")
-            # As Django's own middleware leaves it on the request, for whoever asks there.
+            # Django's own middleware also stores it on the request.
             request.LANGUAGE_CODE = "en"
         else:
             super().process_request(request)

@@ -1,6 +1,6 @@
-"""Which errors say that PostgreSQL or Valkey is away, full or frozen, and how the log tells of them.
+"""Recognize errors that mean PostgreSQL or Valkey is away, full or frozen, and shorten their log records.
 
-Read by the settings of logging, before there are models.
+The settings of logging import this module, before there are models.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CANNOT_WRITE = (
 
 
 def server_of(error: BaseException | None) -> str:
-    """Return which server an error says to be away or full: "database" or "redis"; empty if it is another's error."""
+    """Return the server that an error reports away or full: "database" or "redis"; empty if it is another's error."""
     if isinstance(error, AWAY):
         code = sqlstate_of(error)
         return DATABASE if not code or code.startswith(OUTAGES) else ""
@@ -43,7 +43,7 @@ def server_of(error: BaseException | None) -> str:
 
 
 def sqlstate_of(error: BaseException | None) -> str:
-    """Return PostgreSQL's code of the error, which Django's own hold as their cause."""
+    """Return PostgreSQL's code of the error, which Django's own errors hold as their cause."""
     while error is not None:
         if isinstance(error, psycopg.Error):
             return error.sqlstate or ""
@@ -52,7 +52,8 @@ def sqlstate_of(error: BaseException | None) -> str:
 
 
 class OneLineFilter(logging.Filter):
-    """Makes one line, without a traceback, of what Django logs when an outage ends a request or a step after it."""
+    """A filter that shortens to one line, without a traceback, Django's log of an outage that ended a request or a
+    later step."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True: no record is dropped."""
@@ -60,8 +61,11 @@ class OneLineFilter(logging.Filter):
         if server := server_of(error):
             request = getattr(record, "request", None)
             if isinstance(request, HttpRequest):
-                asked = f"{request.method} {request.path[:200]}"
-                record.msg, record.args = "%s is answered 503, because of the %s: %s", (asked, server, _line(error))
+                request_line = f"{request.method} {request.path[:200]}"
+                record.msg, record.args = (
+                    "%s is answered 503, because of the %s: %s",
+                    (request_line, server, _line(error)),
+                )
             record.levelno, record.levelname = logging.WARNING, "WARNING"
             record.exc_info = record.exc_text = None
         return True

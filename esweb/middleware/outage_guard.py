@@ -1,8 +1,9 @@
-"""Requests that hang because PostgreSQL or Valkey has frozen are answered 503 in front of Django.
+"""Answer 503, in front of Django, to requests that hang because PostgreSQL or Valkey has frozen.
 
 A frozen server neither answers nor refuses, so the thread of a request waits for as long as the server is frozen. After
 a while without an answer the guard asks both servers itself. If one is silent, it answers in Django's place; what the
-thread sends later is dropped. If both are well, the request is only slow, and goes on. `docs/decisions/0032` says why.
+thread sends later is dropped. If both are well, the request is only slow, and continues.
+`docs/decisions/0032` gives the reasons.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from esweb.middleware.outages import answer_in_front
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.5
-"""So long a request may take before the servers are asked; with their time to answer, it is four seconds."""
+"""The time that a request may take before the servers are checked; with their time to answer, it is four seconds."""
 
 
 class OutageGuard:
-    """The ASGI application. `site` is what may hang, `ask` returns the name of a silent server or nothing."""
+    """The ASGI application. `site` may hang, `ask` returns the name of a silent server or nothing."""
 
     def __init__(self, site: App, ask: Callable[[], str] = health.silent_server) -> None:
         self.site, self._ask = site, ask
-        self._asking: asyncio.Task[str] | None = None
+        self._health_check: asyncio.Task[str] | None = None
         self._is_database_silent = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _needs_no_server(scope["path"]):
             await self.site(scope, receive, send)
         elif self._is_database_silent and await self.silent_server() == DATABASE:
-            # No thread is started: those that hang already may be as many as there are connections.
+            # No thread is started: as many may hang already as there are connections.
             await _answer(scope, send, DATABASE, began=False)
         else:
             pending = _PendingRequest(self, scope, receive, send)
@@ -46,16 +47,16 @@ class OutageGuard:
                 pending.end()
 
     async def silent_server(self) -> str:
-        """Return the name of a server that does not answer, or nothing. All requests share one question."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(asyncio.to_thread(self._ask))
-        server = await asyncio.shield(self._asking)
+        """Return the name of a server that does not answer, or nothing. All requests share one check."""
+        if self._health_check is None or self._health_check.done():
+            self._health_check = asyncio.create_task(asyncio.to_thread(self._ask))
+        server = await asyncio.shield(self._health_check)
         self._is_database_silent = server == DATABASE
         return server
 
 
 class _PendingRequest:
-    """A request that is looked at every few seconds until its answer has begun."""
+    """A request that is checked every few seconds until its answer has begun."""
 
     def __init__(self, guard: OutageGuard, scope: Scope, receive: Receive, send: Send) -> None:
         self._guard, self._scope, self._receive, self._send = guard, scope, receive, send
@@ -65,8 +66,8 @@ class _PendingRequest:
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(PATIENCE_SECONDS, self._start_look)
 
     async def receive(self) -> Message:
-        """Receive for the site. It is not told of the disconnect that follows the guard's answer, so that a request
-        whose body has come ends as it would have, and gives back what it holds."""
+        """Receive for the site. The disconnect that follows the guard's answer is hidden from it, so that a request
+        whose body has arrived ends as usual, and releases what it holds."""
         message = await self._receive()
         if message["type"] == "http.request":
             self._is_body_whole = not message.get("more_body")
@@ -82,7 +83,7 @@ class _PendingRequest:
         await self._send(message)
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -106,7 +107,9 @@ def _needs_no_server(path: str) -> bool:
 
 
 async def _answer(scope: Scope, send: Send, server: str, *, began: bool) -> None:
-    log.warning("%s %s is answered 503: the %s does not answer", scope["method"], scope["path"][:200], server)
+    log.warning(
+        "Outage guard answers %s %s with 503: the %s does not answer", scope["method"], scope["path"][:200], server
+    )
     answer = answer_in_front(scope, server, began=began)
     headers = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in answer.items()]
     headers.append((b"content-length", b"%d" % len(answer.content)))

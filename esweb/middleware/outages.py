@@ -1,6 +1,6 @@
 """Answer 503 with Retry-After and one sentence while PostgreSQL or Valkey is away, full or frozen.
 
-Nothing here asks either of them.
+Nothing here queries either of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
 
 def unavailable(request: HttpRequest, server: str, *, error: BaseException | None = None, began: bool) -> HttpResponse:
-    """Return the 503. `began` says whether the request may have changed something already."""
+    """Return the 503. `began` is true if the request may have changed something already."""
     words = [_cause(server, error), gettext("Try again in a few seconds.")]
     if began and request.method not in SAFE:
         words[1:] = [_advice_after_a_change(request)]
@@ -64,17 +64,17 @@ def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpR
 
 def _cause(server: str, error: BaseException | None) -> str:
     if server == REDIS:
-        return gettext("Valkey, which counts and queues, does not answer or cannot store anything.")
+        return gettext("Valkey, which stores counters and queues, does not answer or cannot write.")
     if isinstance(error, OperationalError) and isinstance(error.__cause__, PoolTimeout):
-        return gettext("The site has more to do than it can at the moment.")
+        return gettext("The site is overloaded at the moment.")
     if sqlstate_of(error) == psycopg.errors.DiskFull.sqlstate:
-        return gettext("The disk of the database is full: an admin has to make room.")
+        return gettext("The database's disk is full: an admin must free space.")
     return gettext("The database does not answer.")
 
 
 def _advice_after_a_change(request: HttpRequest) -> str:
     if request.path.startswith(API) and request.path.endswith(PUSHES):
-        return "Send the same records again: what was stored already is not stored twice."
+        return "Send the same records again: records that were already stored are not stored twice."
     if request.path.startswith(API) and "Idempotency-Key" in request.headers:
-        return "It is unknown whether the change was stored: send it again with the same Idempotency-Key."
-    return gettext("It is unknown whether the change was stored: look before you send it again.")
+        return "It is unknown whether the change was stored: send it again with the same Idempotency-Key header."
+    return gettext("It is unknown whether the change was stored: check before you send it again.")

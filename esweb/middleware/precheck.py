@@ -1,4 +1,5 @@
-"""What the checks in front of Django found out about a request: the fast path of pushes, and the limits of bodies."""
+"""Results of the checks in front of Django for a request: those of the fast path of pushes, and of the limits of
+bodies."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ SCOPE_KEY = "esweb.middleware.precheck"
 
 @dataclass(frozen=True)
 class BodyRefusal:
-    """Why a request's body was not read: 413 where it has more than `max_bytes`, 415 for its Content-Encoding."""
+    """The reason why a request's body was not read: 413 if it has more than `max_bytes`, 415 for its
+    Content-Encoding."""
 
     status: int
     max_bytes: int = 0
@@ -22,10 +24,11 @@ class BodyRefusal:
 
 @dataclass(frozen=True)
 class Precheck:
-    """Holds whether a call is counted already, and whether the token or session that it shows is known to be nobody's.
+    """The result of the checks: whether a call is counted already, and whether its token or session is known to be
+    invalid.
 
-    `overload_reason` says what the site has too much of to take the call; it is empty if there is room. `refusal` says
-    why the body was not read, and `error` is that of the database when it was asked who sends the body.
+    `overload_reason` is the reason why the site cannot take the call; it is empty if there is room. `refusal` is the
+    reason why the body was not read, and `error` the database's error when the sender of the body was looked up.
     """
 
     is_counted: bool = False

@@ -1,13 +1,13 @@
-"""A caller may call so often; beyond that it is answered 429 with Retry-After. Redis counts, for all web processes.
+"""Limit the calls of each caller; further calls are answered 429 with Retry-After. Redis counts for all web processes.
 
-A caller is a token, else a browser's session; whoever shows neither, or a wrong one, is counted by address, so that
-wrong tokens of one script never shut out the good ones beside it. Signing in is counted by address, and more
-generously by name, because whoever guesses a name's password must not keep its owner out.
+A caller is a token, else a browser's session; callers with neither, or a wrong one, are counted by address, so that
+wrong tokens of one script never block the valid ones from the same address. Signing in is counted by address, and more
+generously by name, because guessing a name's password must not lock its owner out.
 
-Where Redis does not answer, calls are let through and the log says so: it is the queue of all jobs, and has to be
-mended anyway. Tries to sign in are answered 503 then, because somebody may be guessing passwords.
+If Redis does not answer, calls are allowed and logged: Redis is the queue of all jobs, and has to be repaired anyway.
+Tries to sign in are answered 503 then, because they may be guesses of passwords.
 
-The limits stand in `.env.example`.
+The limits are listed in `.env.example`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ API = "/api/v1/"
 SHARED = "/shared/"
 VOTES = "/vote/"
 PUSHES = "/records"
-NAMES = 3
-"""So many times as often as an address may sign in, a name may be tried from all addresses together."""
+NAME_FACTOR = 3
+"""A name may be tried from all addresses together so many times as often as one address may sign in."""
 SIGN_IN, NAME = "sign-in", "name"
 ANSWER_SECONDS = 0.5
-# A bucket that refills steadily, kept as the one moment at which it is full again (GCRA). Answers milliseconds to wait.
-# A moment more than a minute away was kept before the machine's clock was set back.
+# A bucket that refills steadily, stored as the one time at which it is full again (GCRA). Returns milliseconds to wait.
+# A time more than a minute away was stored before the machine's clock was set back.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
@@ -55,7 +55,7 @@ return 0
 
 @dataclass(frozen=True)
 class Limit:
-    """So many calls a minute, of one kind and one caller. All of a minute's may come at once."""
+    """A limit of calls a minute, of one kind and one caller. All calls of a minute may come together."""
 
     kind: str
     caller: str
@@ -67,7 +67,7 @@ class Limit:
         return f"esweb:calls:{self.kind}:{sha256(self.caller.encode()).hexdigest()[:32]}"
 
     def wait_seconds(self) -> int:
-        """Count a call and return the seconds until it would be let in, 0 if it is.
+        """Count a call and return the seconds until it would be allowed, 0 if it is.
 
         Raise redis.RedisError if a try to sign in cannot be counted.
         """
@@ -76,7 +76,7 @@ class Limit:
         except redis.RedisError as error:
             if self.kind in (SIGN_IN, NAME):
                 raise
-            log.warning("Calls are not counted, because Redis does not answer: %s", error)
+            log.warning("Rate limits cannot reach Redis; letting the call through uncounted: %s", error)
             return 0
         return math.ceil(int(wait) / 1000)
 
@@ -91,13 +91,13 @@ class Limits:
         if wait := max((limit.wait_seconds() for limit in _limits(request)), default=0):
             return _too_many(request, wait)
         answer = self.get_response(request)
-        # After the fact, because only a look at the tokens tells who is a stranger.
-        if answer.status_code == 401 and _shown(request) and (wait := _stranger(request).wait_seconds()):
+        # Checked after the response, because only a look at the tokens tells who is a stranger.
+        if answer.status_code == 401 and _credential(request) and (wait := _stranger(request).wait_seconds()):
             return _too_many(request, wait)
         return answer
 
 
-def of_push(authorization: str) -> Limit:
+def push_limit(authorization: str) -> Limit:
     """Return the limit of pushes with this Authorization header."""
     return Limit("push", authorization, settings.PUSHES_PER_MINUTE)
 
@@ -106,28 +106,32 @@ def _limits(request: HttpRequest) -> list[Limit]:
     if get_precheck(request).is_counted:
         return []
     if request.path.startswith(API):
-        return [_of_the_api(request)]
+        return [_api_limit(request)]
     if request.method == "POST" and request.path == reverse("login"):
         name = request.POST.get("username", "").casefold()
         by_address = Limit(SIGN_IN, _address(request), settings.SIGN_INS_PER_MINUTE)
-        return [by_address, Limit(NAME, name, NAMES * settings.SIGN_INS_PER_MINUTE)]
+        return [by_address, Limit(NAME, name, NAME_FACTOR * settings.SIGN_INS_PER_MINUTE)]
     if request.path.startswith(SHARED):
         return [Limit("shared", _address(request), settings.CALLS_PER_MINUTE)]
     if request.path.startswith(VOTES):
-        # A voter's browser is counted by its session; whoever tries links has none yet.
-        return [Limit("call", shown, settings.CALLS_PER_MINUTE) if (shown := _shown(request)) else _stranger(request)]
+        # A voter's browser is counted by its session; a client that tries links has none yet.
+        return [
+            Limit("call", credential, settings.CALLS_PER_MINUTE)
+            if (credential := _credential(request))
+            else _stranger(request)
+        ]
     return []
 
 
-def _of_the_api(request: HttpRequest) -> Limit:
-    if not (shown := _shown(request)):
+def _api_limit(request: HttpRequest) -> Limit:
+    if not (credential := _credential(request)):
         return _stranger(request)
     if request.path.endswith(PUSHES):
-        return of_push(shown)
-    return Limit("call", shown, settings.CALLS_PER_MINUTE)
+        return push_limit(credential)
+    return Limit("call", credential, settings.CALLS_PER_MINUTE)
 
 
-def _shown(request: HttpRequest) -> str:
+def _credential(request: HttpRequest) -> str:
     """Return the token or session that the caller sends, right or wrong; empty if there is none."""
     return request.headers.get("Authorization", "") or request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
 
@@ -141,10 +145,10 @@ def _address(request: HttpRequest) -> str:
 
 
 def _too_many(request: HttpRequest, wait: int) -> HttpResponse:
-    words = f"Too many calls: try again in {wait} s"
+    detail = f"Too many requests: try again in {wait} s"
     answer: HttpResponse
     if request.path.startswith(API):
-        answer = problem(429, words)
+        answer = problem(429, detail)
     else:
         answer = TemplateResponse(request, "429.html", {"wait": wait}, status=429).render()
     answer["Retry-After"] = str(wait)

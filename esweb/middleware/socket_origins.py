@@ -1,4 +1,4 @@
-"""Which pages may open a WebSocket: those of this site's own origin, and those of CSRF_TRUSTED_ORIGINS.
+"""Decide which pages may open a WebSocket: those of this site's own origin, and those of CSRF_TRUSTED_ORIGINS.
 
 Browsers send cookies with a WebSocket to any address and ask no server beforehand, so the Origin header decides, by the
 rule that Django's CSRF check has for forms: scheme, host and port must be those of the request.

@@ -2,7 +2,7 @@
 
 Every view and middleware here is synchronous. Django's own handler runs the innermost step in the event loop, and
 calls `process_view` and the log of refusals in threads, each time there and back: a sixth of the time of a short
-answer.
+response.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class SyncHandler(ASGIHandler):
     """The ASGI application of a site without asynchronous views."""
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """Load the middleware as a WSGI server does, whatever Django asks for."""
+        """Load the middleware as a WSGI server does, regardless of Django's argument."""
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:

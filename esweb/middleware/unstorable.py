@@ -1,7 +1,7 @@
-"""Requests whose text PostgreSQL cannot hold, or that are nested too deep to be walked, are answered 400 and not 500.
+"""Answer 400, not 500, to requests whose text PostgreSQL cannot store, or that are nested too deep to be walked.
 
-Pages and the API check what they take and say more about it; this is for what reaches the database unchecked, such as
-an unknown id in an address.
+Pages and the API check their input and report more about it; this is for data that reaches the database unchecked, such
+as an unknown id in an address.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Unstorable:
         """Answer 400 with the reason if the error is of such a request; else leave it to others."""
         if not (reason := reason_of(error)):
             return None
-        log.warning("%s %s is answered 400: %s", request.method, request.path[:200], reason, exc_info=error)
+        log.warning(
+            "Unstorable request: %s %s is answered 400: %s", request.method, request.path[:200], reason, exc_info=error
+        )
         if request.path.startswith(API):
             return problem(400, reason)
         return HttpResponse(f"{reason}.\n", status=400, content_type="text/plain; charset=utf-8")
@@ -42,9 +44,9 @@ class Unstorable:
 def reason_of(error: Exception) -> str:
     """Return why the request cannot be handled; empty if the error is another's."""
     if isinstance(error, RecursionError):
-        return f"The request is nested too deep: lists and objects may be nested at most {MAX_DEPTH} deep"
+        return f"The request is nested too deeply: lists and objects may be nested at most {MAX_DEPTH} deep"
     if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
-        return "The request holds half of a surrogate pair (U+D800 to U+DFFF); text must be valid Unicode"
+        return "The request contains half of a surrogate pair (U+D800 to U+DFFF); text must be valid Unicode"
     if isinstance(error, DataError | psycopg.DataError | ValueError) and "NUL (0x00)" in str(error):
-        return "The request holds the character NUL (%00); text must be without it"
+        return "The request contains the character NUL (%00), which text must not contain"
     return ""

@@ -1,4 +1,4 @@
-"""The socket that the web answers on: made before everything else, and asked until the web is well."""
+"""The web's listening socket: created before everything else, and polled until the web is well."""
 
 from __future__ import annotations
 
@@ -17,71 +17,73 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (compared with
 
 @contextmanager
 def listen(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening socket. Raises CannotStart where the port is taken or the address is not ours."""
+    """Yield a listening socket. Raise CannotStart if the port is taken or the address is not ours."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=2048)
     except OverflowError:
-        raise CannotStart(f"A port is a number from 0 to 65535, not {port}.") from None
+        raise CannotStart(f"The port must be a number from 0 to 65535, not {port}.") from None
     except OSError as error:
         reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-        raise CannotStart(f"Port {port} on {host} cannot be used ({reason}). Choose another with --port.") from error
-    with listening:
-        yield listening
+        raise CannotStart(
+            f"Port {port} on {host} cannot be used ({reason}). Choose another one with --port."
+        ) from error
+    with listener:
+        yield listener
 
 
-def address_of(listening: socket.socket) -> str:
-    """http://host:port, as a browser on this machine wants it."""
-    host, port = _reachable(listening)
+def address_of(listener: socket.socket) -> str:
+    """Return http://host:port, for a browser on this machine."""
+    host, port = _reachable(listener)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class Wellness:
-    """Asks /healthz without ever waiting for the answer: true once a look finds that it came and was good.
+class HealthPoller:
+    """A poller of /healthz that never waits for the answer: calling it is true once a good answer has arrived.
 
-    A socket that listens takes the question before the web is there to answer it; one is enough, until it is answered.
+    A listening socket accepts the request before the web can answer it; one request is enough, until it is answered.
     """
 
-    def __init__(self, listening: socket.socket) -> None:
-        self.where = _reachable(listening)
-        self.asked: socket.socket | None = None
-        self.ask_at = 0.0
+    def __init__(self, listener: socket.socket) -> None:
+        self.address = _reachable(listener)
+        self.connection: socket.socket | None = None
+        self.next_ask_at = 0.0
 
     def __call__(self) -> bool:
-        if self.asked is None:
-            if time.monotonic() >= self.ask_at:
+        if self.connection is None:
+            if time.monotonic() >= self.next_ask_at:
                 self._ask()
             return False
-        if not select.select([self.asked], [], [], 0)[0]:
+        if not select.select([self.connection], [], [], 0)[0]:
             return False
-        return self._is_good(self._answer(self.asked))
+        return self._is_good(self._read_answer(self.connection))
 
     def _ask(self) -> None:
-        self.ask_at = time.monotonic() + ASK_AGAIN_SECONDS
+        self.next_ask_at = time.monotonic() + ASK_AGAIN_SECONDS
         try:
-            self.asked = socket.create_connection(self.where, timeout=1)
-            self.asked.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            self.connection = socket.create_connection(self.address, timeout=1)
+            self.connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         except OSError:
-            self._forget()
+            self._close()
 
-    def _answer(self, asked: socket.socket) -> bytes:
+    def _read_answer(self, connection: socket.socket) -> bytes:
         try:
-            return asked.recv(32)
+            return connection.recv(32)
         except OSError:
             return b""
         finally:
-            self._forget()
+            self._close()
 
-    def _forget(self) -> None:
-        if self.asked:
-            self.asked.close()
-        self.asked = None
+    def _close(self) -> None:
+        if self.connection:
+            self.connection.close()
+        self.connection = None
 
     @staticmethod
     def _is_good(answer: bytes) -> bool:
         return answer[:12] == b"HTTP/1.1 200"
 
 
-def _reachable(listening: socket.socket) -> tuple[str, int]:
-    host, port = listening.getsockname()[:2]
+def _reachable(listener: socket.socket) -> tuple[str, int]:
+    host, port = listener.getsockname()[:2]
     return EVERYWHERE.get(host, host), port

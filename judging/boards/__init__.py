@@ -1,28 +1,36 @@
-"""The boards of tournaments: votes as they stand in the database, and what is worked out of them and kept."""
+"""Boards of tournaments: votes from the database, and the boards that are computed from them and stored."""
 
-from judging.boards.schedule import CannotOrder, last_problem, open_order, order, work_through
-from judging.boards.settings import USUAL, BoardSettings, VerdictFilter
-from judging.boards.snapshots import STANDINGS, board_of, history_of, keep, leading, newer, stamps
+from judging.boards.schedule import OrderRefused, add_order, compute_due_boards, last_problem, open_order
+from judging.boards.settings import DEFAULT_SETTINGS, BoardSettings, VerdictFilter
+from judging.boards.snapshots import (
+    STANDINGS,
+    board_stamps,
+    count_newer_verdicts,
+    newest_snapshot,
+    newest_standings,
+    save_board,
+    snapshot_history,
+)
 from judging.boards.votes import categories, verdicts_in, votes_in, votes_in_categories
 
 __all__ = [
+    "DEFAULT_SETTINGS",
     "STANDINGS",
-    "USUAL",
     "BoardSettings",
-    "CannotOrder",
+    "OrderRefused",
     "VerdictFilter",
-    "board_of",
+    "add_order",
+    "board_stamps",
     "categories",
-    "history_of",
-    "keep",
+    "compute_due_boards",
+    "count_newer_verdicts",
     "last_problem",
-    "leading",
-    "newer",
+    "newest_snapshot",
+    "newest_standings",
     "open_order",
-    "order",
-    "stamps",
+    "save_board",
+    "snapshot_history",
     "verdicts_in",
     "votes_in",
     "votes_in_categories",
-    "work_through",
 ]

@@ -1,4 +1,4 @@
-"""Boards over the API: as they were worked out last, and ordered in other ways."""
+"""API endpoints of boards: read the board computed last, and order a board with other settings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from judging.access import may_vote
-from judging.boards.schedule import CannotOrder, last_problem, order
+from judging.boards.schedule import OrderRefused, add_order, last_problem
 from judging.boards.settings import BoardSettings
-from judging.boards.snapshots import board_of, newer
+from judging.boards.snapshots import count_newer_verdicts, newest_snapshot
 from judging.boards.votes import categories
-from judging.http import the_rubric, the_tournament
+from judging.http import get_rubric, get_tournament
 from judging.models import Rubric, Tournament, rubrics_of
 from runs.http import ApiRequest, Input, Invalid, RowId, Word, needs, router
 from workers.config import Problem
@@ -25,9 +25,12 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class BoardOut(Schema):
-    """A board as it was worked out `at`. `hash`: equal votes, asked alike, have equal hashes, here and from a file.
-    `newer`: verdicts given since. `board`: standings with intervals, what to doubt, win matrix, agreement; and how many
-    pairs have identical answers (`identical.pairs` of `identical.of`)."""
+    """A board, computed at the time `at`.
+
+    `hash`: equal votes with equal settings have equal hashes, here and from a file. `newer`: the number of verdicts
+    given since. `board`: standings with intervals, diagnostics, win matrix and agreement, and the number of pairs with
+    identical responses (`identical.pairs` of `identical.of`).
+    """
 
     criterion: str
     asked: dict[str, Any]
@@ -39,11 +42,12 @@ class BoardOut(Schema):
 
 
 class NewOrder(Input):
-    """A board to work out: whose verdicts (all, people, judges, judge-7), and how they become ratings.
+    """Settings of a board to compute: which verdicts count, and how they become ratings.
 
-    `init`: where the mean or the anchor stands. `threshold`: scores that differ by no more are a tie; null: as each
-    verdict has it. `k`, `shuffle` (-1 keeps the order) and `failed` (tie or left-out) are of online Elo. `identical`
-    (left-out or tie): whether each pair of identical answers counts as a tie.
+    `whose`: all, people, judges or judge-7. `init`: the rating of the mean or of the anchor. `threshold`: scores that
+    differ by no more are a tie; null: each verdict's own outcome counts. `k`, `shuffle` (-1 keeps the order) and
+    `failed` (tie or left-out) apply to online Elo. `identical` (left-out or tie): whether each pair of identical
+    responses counts as a tie.
     """
 
     criterion: Word = ""
@@ -64,54 +68,56 @@ class NewOrder(Input):
 
 
 class OrderedOut(Schema):
-    """It is on the list: read the board after a while."""
+    """Confirmation that the board is queued. Read the board after a while."""
 
     criterion: str
     asked: dict[str, Any]
 
 
-Said = QueryEx[str, P(max_length=250, pattern=r"^[^\x00]*$")]
+QueryText = QueryEx[str, P(max_length=250, pattern=r"^[^\x00]*$")]
 
 
-@router.get("/tournaments/{pk}/board", response=BoardOut, auth=needs("read"), tags=["judging"], summary="Read a board")
+@router.get(
+    "/tournaments/{pk}/board", response=BoardOut, auth=needs("read"), tags=["judging"], summary="Read a leaderboard"
+)
 def read_board(
     request: ApiRequest,
     pk: RowId,
-    criterion: Said = "",
-    whose: Said = "all",
-    category: Said = "",
-    ties: Said = "",
-    swap: Said = "",
-    unit: Said = "",
-    level: Said = "",
-    anchor: Said = "",
-    prior: Said = "",
-    init: Said = "",
-    threshold: Said = "",
-    k: Said = "",
-    shuffle: Said = "",
-    failed: Said = "",
-    identical: Said = "",
+    criterion: QueryText = "",
+    whose: QueryText = "all",
+    category: QueryText = "",
+    ties: QueryText = "",
+    swap: QueryText = "",
+    unit: QueryText = "",
+    level: QueryText = "",
+    anchor: QueryText = "",
+    prior: QueryText = "",
+    init: QueryText = "",
+    threshold: QueryText = "",
+    k: QueryText = "",
+    shuffle: QueryText = "",
+    failed: QueryText = "",
+    identical: QueryText = "",
 ) -> BoardOut:
-    """Ratings with intervals, differences and rank probabilities by one criterion, its first where none is named, as
-    they were worked out last, with the board's hash. One asked for in another way than the usual is there once it was
-    ordered: 404 until then."""
-    found = the_tournament(request.auth, pk)
-    rubric = the_rubric(found, criterion)
-    said = {"whose": whose, "category": category, "ties": ties, "swap": swap, "unit": unit, "level": level,
+    """Return the board of one criterion as it was computed last: ratings with intervals, differences, rank
+    probabilities and the board's hash. Without `criterion`, return that of the tournament's first. A board with other
+    settings than the defaults exists only after it was ordered: 404 until then."""
+    tournament = get_tournament(request.auth, pk)
+    rubric = get_rubric(tournament, criterion)
+    params = {"whose": whose, "category": category, "ties": ties, "swap": swap, "unit": unit, "level": level,
             "anchor": anchor, "prior": prior, "init": init, "threshold": threshold, "k": k, "shuffle": shuffle,
             "failed": failed, "identical": identical}  # fmt: skip
-    how = _how(found, said)
-    kept = board_of(found, rubric, how)
-    if kept is None:
-        problem = last_problem(found, rubric, how)
+    settings = _parse_settings(tournament, params)
+    snapshot = newest_snapshot(tournament, rubric, settings)
+    if snapshot is None:
+        problem = last_problem(tournament, rubric, settings)
         raise Http404(
-            f"This board could not be worked out: {problem}" if problem
-            else f"This board has not been worked out yet: POST to /api/v1/tournaments/{pk}/board orders it"
+            f"This leaderboard could not be computed: {problem}" if problem
+            else f"This leaderboard has not been computed yet. Order it with POST /api/v1/tournaments/{pk}/board"
         )  # fmt: skip
     return BoardOut(
-        criterion=_name(found, rubric), asked=kept.asked, hash=kept.digest, votes=kept.votes,
-        newer=newer(found, rubric, how, kept), at=kept.at, board=kept.board,
+        criterion=_criterion_name(tournament, rubric), asked=snapshot.asked, hash=snapshot.digest, votes=snapshot.votes,
+        newer=count_newer_verdicts(tournament, rubric, settings, snapshot), at=snapshot.at, board=snapshot.board,
     )  # fmt: skip
 
 
@@ -120,31 +126,31 @@ def read_board(
     response={202: OrderedOut},
     auth=needs("launch"),
     tags=["judging"],
-    summary="Order a board",
+    summary="Order a leaderboard",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": {"ties": "davidson"}}}}},
 )
 def order_board(request: ApiRequest, pk: RowId, new: NewOrder) -> tuple[int, OrderedOut]:
-    """Has a board worked out, which takes seconds; read it then. Safe to repeat. Needs scope launch."""
+    """Order a board to be computed, which takes seconds; then read it. Safe to repeat. Needs scope launch."""
     if not may_vote(request.auth.person):
-        raise HttpError(403, "Your role is viewer, which orders nothing: ask an admin for the role member")
-    found = the_tournament(request.auth, pk)
-    rubric = the_rubric(found, new.criterion)
-    how = _how(found, new.dict(exclude={"criterion"}))
+        raise HttpError(403, "Your role is viewer, which cannot order leaderboards. Ask an admin for the role member")
+    tournament = get_tournament(request.auth, pk)
+    rubric = get_rubric(tournament, new.criterion)
+    settings = _parse_settings(tournament, new.dict(exclude={"criterion"}))
     try:
-        order(found, rubric, how, request.auth.person)
-    except CannotOrder as error:
+        add_order(tournament, rubric, settings, request.auth.person)
+    except OrderRefused as error:
         raise HttpError(409, str(error)) from error
-    return 202, OrderedOut(criterion=_name(found, rubric), asked=how.to_json())
+    return 202, OrderedOut(criterion=_criterion_name(tournament, rubric), asked=settings.to_json())
 
 
-def _how(found: Tournament, said: Mapping[str, object]) -> BoardSettings:
-    """Raises Invalid."""
+def _parse_settings(tournament: Tournament, params: Mapping[str, object]) -> BoardSettings:
+    """Parse the settings of a board. Raise Invalid if a value is not valid."""
     try:
-        names = dict.fromkeys(found.contestants.values_list("name", flat=True))
-        return BoardSettings.of(said, names, categories(found) if said.get("category") else None)
+        names = dict.fromkeys(tournament.contestants.values_list("name", flat=True))
+        return BoardSettings.parse(params, names, categories(tournament) if params.get("category") else None)
     except ValueError as error:
         raise Invalid(Problem("", str(error))) from error
 
 
-def _name(found: Tournament, rubric: Rubric) -> str:
-    return rubrics_of(found)[rubric]
+def _criterion_name(tournament: Tournament, rubric: Rubric) -> str:
+    return rubrics_of(tournament)[rubric]

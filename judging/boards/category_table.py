@@ -9,33 +9,33 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext
 
-from judging.boards.format import Said, count, elo, interval, percent
-from judging.boards.report.by_category import PROMPTS_AT_LEAST, is_narrow
+from judging.boards.format import BoardData, format_count, format_elo, format_interval, format_percent
+from judging.boards.report.by_category import MIN_PROMPTS, is_narrow
 from judging.boards.settings import BoardSettings
-from judging.boards.tables import order
+from judging.boards.tables import ranked_indices
 from runs.charts import Table
 
 
 @dataclass(frozen=True)
-class Cell:
+class CategoryCell:
     """Texts of one contestant in one category.
 
-    rating, between: the rating and its interval, empty if there is none. won: the share of games won, with ties as
-    half a win, only if there is no rating. votes: the number of games.
+    rating, interval_text: the rating and its interval, empty if there is none. win_share: the share of games won, with
+    ties as half a win, only if there is no rating. votes: the number of games.
     """
 
     rating: str
-    between: str
-    won: str
+    interval_text: str
+    win_share: str
     votes: str
 
 
 @dataclass(frozen=True)
-class Head:
+class CategoryHeading:
     """Heading of a category.
 
-    query: the URL query of a leaderboard of this category alone. is_narrow: whether its intervals are too narrow. why:
-    the reasons why the category has no ratings.
+    query: the URL query of a leaderboard of this category alone. is_narrow: whether its intervals are too narrow.
+    reasons: the reasons why the category has no ratings.
     """
 
     name: str
@@ -43,60 +43,75 @@ class Head:
     votes: int
     query: str
     is_narrow: bool
-    why: Sequence[str]
+    reasons: Sequence[str]
     sentences: Sequence[str]
 
 
-def by_category(said: Said, how: BoardSettings, criterion: str) -> dict[str, Any] | None:
+def category_context(board: BoardData, settings: BoardSettings, criterion: str) -> dict[str, Any] | None:
     """Return the stored ratings by category with the texts of the page, or None if the board has none.
 
     heads: the categories with the most votes. rows: the contestants in the order of the board, each as a name, the cell
-    of the whole board and a cell for each category. is_telling: whether a head has reasons or sentences to show.
+    of the whole board and a cell for each category. has_caveats: whether a head has reasons or sentences to show.
     """
-    found: dict[str, Any] | None = said.get("categories")
-    if not found:
+    by_category: dict[str, Any] | None = board.get("categories")
+    if not by_category:
         return None
-    whole = {one["contestant"]: one for one in said["board"]["standings"]}
-    names, shown = said["contestants"], found["shown"]
-    rows = [(names[k], _cell(whole[names[k]]), [_cell(one["cells"][k]) for one in shown]) for k in order(said)]
-    heads = [_head(one, how, criterion) for one in shown]
-    return found | {"heads": heads, "rows": rows, "is_telling": any(one.why or one.sentences for one in heads)}
+    whole = {row["contestant"]: row for row in board["board"]["standings"]}
+    names, categories = board["contestants"], by_category["shown"]
+    rows = [
+        (names[k], _cell(whole[names[k]]), [_cell(category["cells"][k]) for category in categories])
+        for k in ranked_indices(board)
+    ]
+    heads = [_heading(category, settings, criterion) for category in categories]
+    return by_category | {
+        "heads": heads,
+        "rows": rows,
+        "has_caveats": any(heading.reasons or heading.sentences for heading in heads),
+    }
 
 
-def _head(one: Said, how: BoardSettings, criterion: str) -> Head:
-    query = "&".join([urlencode({"criterion": criterion}), replace(how, category=one["category"]).query])
-    narrow = not one["why"] and is_narrow(one["prompts"])
-    return Head(one["category"], one["prompts"], one["votes"], query, narrow, _why(one), one["sentences"])
+def _heading(category: BoardData, settings: BoardSettings, criterion: str) -> CategoryHeading:
+    query = "&".join([urlencode({"criterion": criterion}), replace(settings, category=category["category"]).query])
+    has_few_prompts = not category["why"] and is_narrow(category["prompts"])
+    return CategoryHeading(
+        category["category"],
+        category["prompts"],
+        category["votes"],
+        query,
+        has_few_prompts,
+        _missing_reasons(category),
+        category["sentences"],
+    )
 
 
-def _why(one: Said) -> Sequence[str]:
-    if one["prompts"] >= PROMPTS_AT_LEAST:
-        found: Sequence[str] = one["why"]
-        return found
-    words = gettext("fewer than %(least)s of its prompts were judged, which say nothing of how sure a rating is.")
-    return [words % {"least": PROMPTS_AT_LEAST}]
+def _missing_reasons(category: BoardData) -> Sequence[str]:
+    if category["prompts"] >= MIN_PROMPTS:
+        reasons: Sequence[str] = category["why"]
+        return reasons
+    message = gettext("fewer than %(least)s of its prompts were judged, too few to show the uncertainty of a rating.")
+    return [message % {"least": MIN_PROMPTS}]
 
 
-def _cell(one: Said) -> Cell:
-    rating, record = one["rating"], one["record"]
-    won = (record["wins"] + record["ties"] / 2) / record["votes"] if record["votes"] else None
+def _cell(row: BoardData) -> CategoryCell:
+    rating, record = row["rating"], row["record"]
+    win_share = (record["wins"] + record["ties"] / 2) / record["votes"] if record["votes"] else None
     if rating is None:
-        return Cell("", "", percent(won), count(record["votes"]))
-    return Cell(elo(rating["value"]), interval(rating), "", count(record["votes"]))
+        return CategoryCell("", "", format_percent(win_share), format_count(record["votes"]))
+    return CategoryCell(format_elo(rating["value"]), format_interval(rating), "", format_count(record["votes"]))
 
 
-def table(said: Said) -> Table:
+def table(board: BoardData) -> Table:
     """Return one row per contestant and category, with all digits; no rows if the board has no categories."""
     head = ("contestant", "category", "prompts", "rating", "low", "high", "votes", "wins", "losses", "ties", "why_none")
-    found = said.get("categories") or {"shown": []}
+    by_category = board.get("categories") or {"shown": []}
     rows = [
-        (name, one["category"], one["prompts"], *_numbers(one["cells"][k]), " ".join(one["why"]))
-        for one in found["shown"]
-        for k, name in enumerate(said["contestants"])
+        (name, category["category"], category["prompts"], *_numbers(category["cells"][k]), " ".join(category["why"]))
+        for category in by_category["shown"]
+        for k, name in enumerate(board["contestants"])
     ]
     return Table(head, tuple(rows))
 
 
-def _numbers(cell: Said) -> list[float | None]:
+def _numbers(cell: BoardData) -> list[float | None]:
     rating = [(cell["rating"] or {}).get(part) for part in ("value", "low", "high")]
     return [*rating, *(cell["record"][key] for key in ("votes", "wins", "losses", "ties"))]

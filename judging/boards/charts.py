@@ -1,4 +1,4 @@
-"""Boards as figures: ratings with their intervals, over time, and over the steps of runs."""
+"""Charts of boards: ratings with their intervals, over time, and over the steps of runs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from judging.boards.format import Said, elo, interval, leader, short
+from judging.boards.format import BoardData, format_elo, format_interval, leader_sentence, short_names
 from runs.charts import Chart, Table
 from runs.charts.style import METHODS, axis, colour, layout
 
 MARKERS = {"es": "circle", "grpo": "square", "": "diamond"}
-BANDS_AT_MOST = 4
-"""Of more lines, bands would hide each other: they are in the table."""
+MAX_BANDS = 4
+"""With more lines, bands would hide each other, so only the table shows the intervals."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
 
@@ -39,95 +39,113 @@ class Line:
     points: Sequence[Point]
 
 
-def forest(said: Said, methods: Mapping[str, str]) -> Chart:
-    """Each rating with its interval, the best on top. methods: a contestant's name -> es, grpo or nothing."""
-    rated = [(place, one) for place, one in enumerate(said["board"]["standings"], 1) if one["rating"] is not None]
+def forest_chart(board: BoardData, methods: Mapping[str, str]) -> Chart:
+    """Plot each rating with its interval, the best on top. methods: a contestant's name -> es, grpo or ""."""
+    rated = [(rank, row) for rank, row in enumerate(board["board"]["standings"], 1) if row["rating"] is not None]
     methods = {name: method if method in METHODS else "" for name, method in methods.items()}
-    present = dict.fromkeys(methods.get(one["contestant"], "") for _, one in rated)
-    names = short([one["contestant"] for _, one in rated])
-    several = len({one["group"] for _, one in rated}) > 1
-    labels = {one["contestant"]: _label(place, names[one["contestant"]], one["group"], several) for place, one in rated}
-    data = [_marks([one for _, one in rated], methods, method, labels) for method in present]
-    drawn = layout(gettext("rating, Elo points"), "", hovermode="closest", showlegend=len(data) > 1, meta={"x": "elo"})
-    drawn["yaxis"] |= {
+    present = dict.fromkeys(methods.get(row["contestant"], "") for _, row in rated)
+    names = short_names([row["contestant"] for _, row in rated])
+    several = len({row["group"] for _, row in rated}) > 1
+    labels = {row["contestant"]: _label(rank, names[row["contestant"]], row["group"], several) for rank, row in rated}
+    data = [_scatter_trace([row for _, row in rated], methods, method, labels) for method in present]
+    figure_layout = layout(
+        gettext("rating, Elo points"), "", hovermode="closest", showlegend=len(data) > 1, meta={"x": "elo"}
+    )
+    figure_layout["yaxis"] |= {
         "type": "category", "categoryarray": list(reversed(labels.values())), "categoryorder": "array", "dtick": 1
     }  # fmt: skip
-    drawn["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    drawn["margin"] |= {"t": 24 if len(data) > 1 else 10}
-    rows = [(one["contestant"], *(one["rating"][key] for key in ("value", "low", "high"))) for _, one in rated]
-    summary = leader(said["board"]["standings"])
+    figure_layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    figure_layout["margin"] |= {"t": 24 if len(data) > 1 else 10}
+    rows = [(row["contestant"], *(row["rating"][key] for key in ("value", "low", "high"))) for _, row in rated]
+    summary = leader_sentence(board["board"]["standings"])
     return Chart(
-        "forest", gettext("Ratings"), summary, {"data": data if rated else [], "layout": drawn},
+        "forest", gettext("Ratings"), summary, {"data": data if rated else [], "layout": figure_layout},
         Table((gettext("contestant"), gettext("rating"), gettext("low"), gettext("high")), tuple(rows)),
         help=gettext(
-            "Bradley and Terry's strengths on the scale of Elo: 400 points are odds of ten to one. Lines are intervals "
-            "from resampling. Where two overlap, their difference in the table below says more than the overlap."
+            "Bradley–Terry strengths on the Elo scale: 400 points are odds of ten to one. Lines are intervals "
+            "from resampling. If two overlap, their difference in the table below is more informative."
         ),
     )  # fmt: skip
 
 
-def over_time(lines: Sequence[Line]) -> Chart:
-    """Ratings on the boards that were kept."""
-    said = gettext("Ratings as they stood on %(n)s boards.") % {"n": max((len(one.points) for one in lines), default=0)}
-    when = gettext("when the board was worked out, UTC")
-    return _lines("time", gettext("Ratings over time"), said, when, lines, "date")
+def ratings_over_time(lines: Sequence[Line]) -> Chart:
+    """Plot the ratings on the stored boards."""
+    summary = gettext("Ratings on %(n)s stored leaderboards.") % {
+        "n": max((len(line.points) for line in lines), default=0)
+    }
+    x_title = gettext("time of computation, UTC")
+    return _line_chart("time", gettext("Ratings over time"), summary, x_title, lines, "date")
 
 
-def over_steps(lines: Sequence[Line]) -> Chart:
-    """Ratings of runs' checkpoints, on one board."""
-    ends = [gettext("%(name)s: %(first)s at step %(a)s, %(last)s at step %(b)s") % _ends(one) for one in lines]
-    said = "; ".join(ends) + "."
-    return _lines("steps", gettext("Ratings over training steps"), said, gettext("step"), lines, "linear")
+def ratings_over_steps(lines: Sequence[Line]) -> Chart:
+    """Plot the ratings of runs' checkpoints, on one board."""
+    changes = [
+        gettext("%(name)s: %(first)s at step %(a)s, %(last)s at step %(b)s") % _first_and_last(line) for line in lines
+    ]
+    summary = "; ".join(changes) + "."
+    return _line_chart("steps", gettext("Ratings over training steps"), summary, gettext("step"), lines, "linear")
 
 
-def _ends(line: Line) -> dict[str, Any]:
+def _first_and_last(line: Line) -> dict[str, Any]:
     first, last = line.points[0], line.points[-1]
-    return {"name": line.name, "first": elo(first.value), "a": first.x, "last": elo(last.value), "b": last.x}
+    return {
+        "name": line.name,
+        "first": format_elo(first.value),
+        "a": first.x,
+        "last": format_elo(last.value),
+        "b": last.x,
+    }
 
 
-def _marks(rated: Iterable[Said], methods: Mapping[str, str], method: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    own = [one for one in rated if methods.get(one["contestant"], "") == method]
-    ratings = [one["rating"] for one in own]
-    below, above = ([_bar(one, end) for one in ratings] for end in ("low", "high"))
+def _scatter_trace(
+    rated: Iterable[BoardData], methods: Mapping[str, str], method: str, labels: Mapping[str, str]
+) -> dict[str, Any]:
+    rows = [row for row in rated if methods.get(row["contestant"], "") == method]
+    ratings = [row["rating"] for row in rows]
+    below, above = ([_error_length(row, bound) for row in ratings] for bound in ("low", "high"))
     return {
         "type": "scatter", "mode": "markers", "name": METHODS.get(method, gettext("other")),
-        "x": [one["value"] for one in ratings], "y": [labels[one["contestant"]] for one in own],
+        "x": [row["value"] for row in ratings], "y": [labels[row["contestant"]] for row in rows],
         "error_x": {
             "type": "data", "symmetric": False, "thickness": 2, "width": 5,
             "array": above, "arrayminus": below,
         },
-        "text": [f"{one['contestant']}: {elo(one['rating']['value'])} {interval(one['rating'])}" for one in own],
+        "text": [f"{r['contestant']}: {format_elo(r['rating']['value'])} {format_interval(r['rating'])}" for r in rows],
         "hovertemplate": "%{text}<extra></extra>", "marker": {"size": 9, "symbol": MARKERS.get(method, "diamond")},
         "meta": {"colour": method or "other", "alpha": 1},
     }  # fmt: skip
 
 
-def _bar(rating: Said, end: str) -> float:
-    return 0.0 if rating[end] is None else abs(rating[end] - rating["value"])
+def _error_length(rating: BoardData, bound: str) -> float:
+    return 0.0 if rating[bound] is None else abs(rating[bound] - rating["value"])
 
 
-def _label(place: int, name: str, group: int, several: bool) -> str:
-    # Two groups share the axis and no scale: nobody may read one against the other.
-    said = {"place": place, "name": name, "group": group}
-    return (gettext("%(place)s. %(name)s, group %(group)s") if several else "%(place)s. %(name)s") % said + " "
+def _label(rank: int, name: str, group: int, several: bool) -> str:
+    # Two groups share the axis but no scale, so the label names the group: their ratings must not be compared.
+    params = {"place": rank, "name": name, "group": group}
+    return (gettext("%(place)s. %(name)s, group %(group)s") if several else "%(place)s. %(name)s") % params + " "
 
 
-def _lines(name: str, title: str, said: str, x_title: str, lines: Sequence[Line], kind: str) -> Chart:
-    drawn = layout(x_title, gettext("rating, Elo points"), showlegend=True, meta={"x": kind})
-    drawn["xaxis"] = axis(x_title, type=kind)
-    drawn["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    names, has_bands = short([one.name for one in lines]), len(lines) <= BANDS_AT_MOST
-    data = [trace for k, one in enumerate(lines) for trace in _traces(one, names[one.name], k, has_bands)]
-    rows = [(one.name, _cell(point.x), point.value, point.low, point.high) for one in lines for point in one.points]
+def _line_chart(name: str, title: str, summary: str, x_title: str, lines: Sequence[Line], kind: str) -> Chart:
+    figure_layout = layout(x_title, gettext("rating, Elo points"), showlegend=True, meta={"x": kind})
+    figure_layout["xaxis"] = axis(x_title, type=kind)
+    figure_layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    names, has_bands = short_names([line.name for line in lines]), len(lines) <= MAX_BANDS
+    data = [trace for k, line in enumerate(lines) for trace in _traces(line, names[line.name], k, has_bands)]
+    rows = [
+        (line.name, _table_value(point.x), point.value, point.low, point.high)
+        for line in lines
+        for point in line.points
+    ]
     at = gettext("step") if kind == "linear" else gettext("at")
     columns = (gettext("contestant"), at, gettext("rating"), gettext("low"), gettext("high"))
-    return Chart(name, title, said, {"data": data, "layout": drawn}, Table(columns, tuple(rows)))
+    return Chart(name, title, summary, {"data": data, "layout": figure_layout}, Table(columns, tuple(rows)))
 
 
 def _traces(line: Line, name: str, k: int, has_band: bool) -> list[dict[str, Any]]:
     token = colour(line.method)
-    x = [_cell(point.x) for point in line.points]
-    own = {
+    x = [_table_value(point.x) for point in line.points]
+    line_trace = {
         "type": "scatter", "mode": "lines+markers", "name": name, "x": x,
         "y": [point.value for point in line.points], "hovertemplate": "%{y:.0f}",
         "line": {"width": 2, "dash": DASHES[k % len(DASHES)]},
@@ -136,15 +154,18 @@ def _traces(line: Line, name: str, k: int, has_band: bool) -> list[dict[str, Any
     }  # fmt: skip
     bounded = [point for point in line.points if point.low is not None and point.high is not None]
     if not has_band or len(bounded) < 2:
-        return [own]
-    there, back = [_cell(point.x) for point in bounded], [_cell(point.x) for point in reversed(bounded)]
+        return [line_trace]
+    forward, backward = (
+        [_table_value(point.x) for point in bounded],
+        [_table_value(point.x) for point in reversed(bounded)],
+    )
     band = {
         "type": "scatter", "mode": "lines", "name": "", "showlegend": False, "hoverinfo": "skip", "fill": "toself",
-        "x": there + back, "y": [point.low for point in bounded] + [point.high for point in reversed(bounded)],
+        "x": forward + backward, "y": [point.low for point in bounded] + [point.high for point in reversed(bounded)],
         "line": {"width": 0}, "meta": {"colour": token, "alpha": 0.14},
     }  # fmt: skip
-    return [band, own]
+    return [band, line_trace]
 
 
-def _cell(x: Any) -> Any:
+def _table_value(x: Any) -> Any:
     return x.strftime("%Y-%m-%d %H:%M:%S") if isinstance(x, datetime) else x

@@ -1,4 +1,4 @@
-"""Which boards are to be worked out: those that somebody ordered, and the usual ones of what has changed."""
+"""Compute the boards that are due: ordered boards first, then outdated boards with default settings."""
 
 from __future__ import annotations
 
@@ -14,111 +14,124 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from judging.boards.settings import USUAL, BoardSettings
-from judging.boards.snapshots import Place, keep, stamps
+from judging.boards.settings import DEFAULT_SETTINGS, BoardSettings
+from judging.boards.snapshots import BoardKey, board_stamps, save_board
 from judging.models import BoardOrder, Rubric, Snapshot, Tournament
 
 log = logging.getLogger(__name__)
 LOCK = "esweb works out boards"
-MANY = 20_000
-"""Votes. Boards of more take seconds, and wait longer until they are worked out again."""
-AGAIN_AFTER, MANY_AGAIN_AFTER = timedelta(seconds=10), timedelta(minutes=2)
-LOOKED_AFTER = timedelta(days=1)
-"""So long after a tournament was closed, what changes is still noticed; later by whoever orders its board."""
-WORKED_SECONDS = 60.0
-"""Of one call; a board that was begun then is still finished."""
-OPEN_AT_MOST = 5
-"""Orders of one person at a time."""
+MANY_VOTES = 20_000
+"""Boards of more votes take seconds, and wait longer until they are computed again."""
+UPDATE_INTERVAL, MANY_VOTES_UPDATE_INTERVAL = timedelta(seconds=10), timedelta(minutes=2)
+UPDATED_AFTER_CLOSING = timedelta(days=1)
+"""After a tournament is closed, its boards are updated for this time; later only if somebody orders one."""
+MAX_SECONDS_PER_CALL = 60.0
+"""Time limit of one call. A board that was begun within it is still finished."""
+MAX_OPEN_ORDERS = 5
+"""Limit of open orders for each user."""
 
 
-class CannotOrder(ValueError):
-    """A board that cannot be ordered now. The message says why."""
+class OrderRefused(ValueError):
+    """Error: the board cannot be ordered now. The message gives the reason."""
 
 
-def order(tournament: Tournament, rubric: Rubric, asked: BoardSettings, person: User) -> BoardOrder:
-    """Puts a board on the list; the same one twice is once. `work_through` does it. Raises CannotOrder."""
-    same = {"tournament": tournament, "rubric": rubric, "asked": asked.to_json(), "ended_at": None}
-    if BoardOrder.objects.filter(ordered_by=person, ended_at=None).count() >= OPEN_AT_MOST:
-        said = gettext("%(n)s boards that you asked for are still to be worked out: wait for one of them.")
-        raise CannotOrder(said % {"n": OPEN_AT_MOST})
+def add_order(tournament: Tournament, rubric: Rubric, settings: BoardSettings, user: User) -> BoardOrder:
+    """Queue a board for `compute_due_boards`, and return the order. An open order of the same board is returned again.
+
+    Raise OrderRefused if the user has MAX_OPEN_ORDERS open orders already.
+    """
+    fields = {"tournament": tournament, "rubric": rubric, "asked": settings.to_json(), "ended_at": None}
+    if BoardOrder.objects.filter(ordered_by=user, ended_at=None).count() >= MAX_OPEN_ORDERS:
+        message = gettext("%(n)s leaderboards that you ordered are not computed yet: wait for one of them.")
+        raise OrderRefused(message % {"n": MAX_OPEN_ORDERS})
     try:
         with transaction.atomic():
-            return BoardOrder.objects.create(**same, ordered_by=person)
+            return BoardOrder.objects.create(**fields, ordered_by=user)
     except IntegrityError:
-        return BoardOrder.objects.filter(**same).first() or order(tournament, rubric, asked, person)
+        return BoardOrder.objects.filter(**fields).first() or add_order(tournament, rubric, settings, user)
 
 
-def open_order(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> BoardOrder | None:
-    """The order that this board waits for."""
-    return BoardOrder.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json(), ended_at=None).first()
+def open_order(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> BoardOrder | None:
+    """Return the open order of this board, or None."""
+    return BoardOrder.objects.filter(
+        tournament=tournament, rubric=rubric, asked=settings.to_json(), ended_at=None
+    ).first()
 
 
-def last_problem(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> str:
-    """Why the last order of this board came to nothing; empty where it did not."""
-    rows = BoardOrder.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json())
-    ended = rows.filter(ended_at__isnull=False).order_by("-ended_at").first()
-    return "" if ended is None else ended.problem
+def last_problem(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> str:
+    """Return the problem that ended the last order of this board, or an empty text if there was none."""
+    rows = BoardOrder.objects.filter(tournament=tournament, rubric=rubric, asked=settings.to_json())
+    last_order = rows.filter(ended_at__isnull=False).order_by("-ended_at").first()
+    return "" if last_order is None else last_order.problem
 
 
-def work_through() -> int:
-    """Works out boards that are due, for a while: orders first. How many. What is left, or was being done by who was
-    killed, the next call does."""
-    end, done = time.monotonic() + WORKED_SECONDS, 0
-    for work in _work():
-        if time.monotonic() > end:
+def compute_due_boards() -> int:
+    """Compute boards that are due until MAX_SECONDS_PER_CALL have passed, orders first. Return their number.
+
+    The next call computes the remaining boards, and those of a process that was killed.
+    """
+    deadline, computed = time.monotonic() + MAX_SECONDS_PER_CALL, 0
+    for compute in _due_work():
+        if time.monotonic() > deadline:
             break
-        work()
-        done += 1
-    return done
+        compute()
+        computed += 1
+    return computed
 
 
-def _work() -> Iterator[Callable[[], None]]:
+def _due_work() -> Iterator[Callable[[], None]]:
     ordered = BoardOrder.objects.filter(ended_at=None).select_related("tournament", "rubric__criterion")
-    yield from (partial(_fill, one) for one in ordered.order_by("pk"))
-    yield from (partial(_renew, *one) for one in _due())
+    yield from (partial(_compute_ordered_board, order) for order in ordered.order_by("pk"))
+    yield from (partial(_compute_default_board, *order) for order in _outdated_boards())
 
 
-def _renew(tournament: Tournament, rubric: Rubric) -> None:
+def _compute_default_board(tournament: Tournament, rubric: Rubric) -> None:
     try:
-        keep(tournament, rubric)
+        save_board(tournament, rubric)
     except Exception:
-        log.exception("The board of tournament %s by %s cannot be worked out now", tournament.pk, rubric)
+        log.exception(
+            "Board schedule: computing the board of tournament %s by %s failed; the next call retries",
+            tournament.pk,
+            rubric,
+        )
 
 
-def _fill(one: BoardOrder) -> None:
-    rows = BoardOrder.objects.filter(pk=one.pk)
+def _compute_ordered_board(order: BoardOrder) -> None:
+    rows = BoardOrder.objects.filter(pk=order.pk)
     rows.update(begun_at=timezone.now())
     problem = ""
     try:
-        keep(one.tournament, one.rubric, BoardSettings.of(one.asked))
+        save_board(order.tournament, order.rubric, BoardSettings.parse(order.asked))
     except ValueError as error:
         problem = str(error)
     except Exception:
-        log.exception("Order %s of a board cannot be worked out", one.pk)
-        problem = gettext("It could not be worked out; whoever runs the site finds in the log why.")
+        log.exception(
+            "Board schedule: computing the board of order %s failed; the order is closed with a problem", order.pk
+        )
+        problem = gettext("It could not be computed. The server's log has the reason.")
     rows.update(ended_at=timezone.now(), problem=problem)
 
 
-def _due() -> Iterator[tuple[Tournament, Rubric]]:
-    """Tournaments and rubrics whose usual board is not of now."""
+def _outdated_boards() -> Iterator[tuple[Tournament, Rubric]]:
+    """Yield the tournaments and rubrics whose board with default settings is outdated."""
     snapshots = Snapshot.objects.filter(tournament=OuterRef("pk"))
-    recent = timezone.now() - LOOKED_AFTER
-    looked_after = Q(closed_at=None) | Q(closed_at__gt=recent) | Q(created_at__gt=recent) | ~Exists(snapshots)
-    tournaments = Tournament.objects.filter(looked_after, deleted_at=None).in_bulk()
-    now = stamps(tournaments)
-    kept = _newest(tournaments)
-    late = [place for place, stamp in now.items() if place not in kept or _is_late(kept[place], stamp)]
-    rubrics = Rubric.objects.select_related("criterion").in_bulk({rubric for _, rubric in late})
-    for tournament, rubric in late:
+    recent = timezone.now() - UPDATED_AFTER_CLOSING
+    is_updated = Q(closed_at=None) | Q(closed_at__gt=recent) | Q(created_at__gt=recent) | ~Exists(snapshots)
+    tournaments = Tournament.objects.filter(is_updated, deleted_at=None).in_bulk()
+    current_stamps = board_stamps(tournaments)
+    newest = _newest_snapshots(tournaments)
+    outdated = [key for key, stamp in current_stamps.items() if key not in newest or _is_due(newest[key], stamp)]
+    rubrics = Rubric.objects.select_related("criterion").in_bulk({rubric for _, rubric in outdated})
+    for tournament, rubric in outdated:
         yield tournaments[tournament], rubrics[rubric]
 
 
-def _newest(tournaments: dict[int, Tournament]) -> dict[Place, Snapshot]:
-    rows = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json()).defer("board")
+def _newest_snapshots(tournaments: dict[int, Tournament]) -> dict[BoardKey, Snapshot]:
+    rows = Snapshot.objects.filter(tournament__in=tournaments, asked=DEFAULT_SETTINGS.to_json()).defer("board")
     newest = rows.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
-    return {(one.tournament_id, one.rubric_id): one for one in newest}
+    return {(snapshot.tournament_id, snapshot.rubric_id): snapshot for snapshot in newest}
 
 
-def _is_late(kept: Snapshot, stamp: str) -> bool:
-    again_after = MANY_AGAIN_AFTER if kept.votes > MANY else AGAIN_AFTER
-    return kept.stamp != stamp and timezone.now() - kept.at > again_after
+def _is_due(snapshot: Snapshot, stamp: str) -> bool:
+    interval = MANY_VOTES_UPDATE_INTERVAL if snapshot.votes > MANY_VOTES else UPDATE_INTERVAL
+    return snapshot.stamp != stamp and timezone.now() - snapshot.at > interval

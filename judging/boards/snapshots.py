@@ -15,58 +15,67 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
-from judging.boards.report import by_category, report
-from judging.boards.settings import USUAL, BoardSettings
+from judging.boards.report import build_report, rate_by_category
+from judging.boards.settings import DEFAULT_SETTINGS, BoardSettings
 from judging.boards.votes import verdicts_in, votes_in
 from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
-from judging.stats.agreement import MERGING, swaps
+from judging.stats.agreement import MERGING, find_swaps
 from judging.stats.ratings import POSITION
 from judging.stats.votes import MISSING, Votes
 
-SHAPE = 4
+FORMAT_VERSION = 4
 """Version of stored boards: boards of an older version are computed again."""
 HISTORY_STEP = timedelta(minutes=10)
 """Shortest time between two boards of the history, except before the newest."""
 STANDINGS = "board__board__standings"
-Place = tuple[int, int]
+BoardKey = tuple[int, int]
 """Identity of a board: (tournament, rubric), by their ids."""
 
 
-def board_of(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -> Snapshot | None:
+def newest_snapshot(
+    tournament: Tournament, rubric: Rubric, settings: BoardSettings = DEFAULT_SETTINGS
+) -> Snapshot | None:
     """Return the newest snapshot of the board, or None if it was never computed."""
-    return _kept(tournament, rubric, asked).first()
+    return _snapshots(tournament, rubric, settings).first()
 
 
-def keep(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -> Snapshot:
+def save_board(tournament: Tournament, rubric: Rubric, settings: BoardSettings = DEFAULT_SETTINGS) -> Snapshot:
     """Compute a board and store it. If it equals the stored one, update and return that snapshot.
 
     Raise ValueError if the anchor is not one of the contestants.
     """
-    # Taken first: what changes meanwhile makes the board old at once, not unnoticed.
-    stamp = stamps([tournament.pk]).get((tournament.pk, rubric.pk), "")
-    votes = _votes(tournament, rubric, asked)
-    last = verdicts_in(tournament, rubric, whose=asked.whose).aggregate(last=Max("pk"))["last"]
-    found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes, asked.swap), asked.elo)
-    said = found.to_json() | {"failed": _failed(votes), "categories": _by_category(votes, asked)}
-    said["identical"] = _identical(tournament)
+    # The stamp is read first, so that a change during the computation makes the board outdated.
+    stamp = board_stamps([tournament.pk]).get((tournament.pk, rubric.pk), "")
+    votes = _votes(tournament, rubric, settings)
+    last = verdicts_in(tournament, rubric, verdict_filter=settings.whose).aggregate(last=Max("pk"))["last"]
+    board_report = build_report(
+        rubric.criterion.slug,
+        votes,
+        settings.rating_options,
+        settings.swap,
+        _controls(votes, settings.swap),
+        settings.elo,
+    )
+    board = board_report.to_json() | {"failed": _failed(votes), "categories": _by_category(votes, settings)}
+    board["identical"] = _identical(tournament)
     with transaction.atomic():
-        # Two at once would both see that there is none.
+        # Without this lock, two concurrent calls would both find no snapshot and create one.
         Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
-        newest = _kept(tournament, rubric, asked).first()
-        if newest is not None and (newest.digest, newest.last_verdict) == (found.board.hash, last):
-            # Of equal ratings, too, a newer version may keep more.
-            newest.board, newest.stamp = said, stamp
+        newest = _snapshots(tournament, rubric, settings).first()
+        if newest is not None and (newest.digest, newest.last_verdict) == (board_report.board.hash, last):
+            # With equal ratings, too, a newer version may store more.
+            newest.board, newest.stamp = board, stamp
             newest.save(update_fields=["board", "stamp"])
             return newest
-        made = Snapshot.objects.create(
-            tournament=tournament, rubric=rubric, asked=asked.to_json(),
-            board=said, votes=len(votes), last_verdict=last, digest=found.board.hash, stamp=stamp,
+        snapshot = Snapshot.objects.create(
+            tournament=tournament, rubric=rubric, asked=settings.to_json(),
+            board=board, votes=len(votes), last_verdict=last, digest=board_report.board.hash, stamp=stamp,
         )  # fmt: skip
-        _thin_out(tournament, rubric, asked)
-    return made
+        _delete_superseded(tournament, rubric, settings)
+    return snapshot
 
 
-def stamps(tournaments: Collection[int]) -> dict[Place, str]:
+def board_stamps(tournaments: Collection[int]) -> dict[BoardKey, str]:
     """Return a hash for each board of these tournaments that has a verdict; it changes with the data of the board.
 
     Two queries, for any number of tournaments.
@@ -78,45 +87,51 @@ def stamps(tournaments: Collection[int]) -> dict[Place, str]:
         .annotate(last=Max("pk"), holding=Count("pk", filter=Q(replaced_at=None)), gone=Max("replaced_at"))
         .values_list("comparison__tournament", "rubric", "last", "holding", "gone")
     )
-    calibrated = _calibrated()
-    return {(pk, rubric): _digest([SHAPE, *said, calibrated.get(rubric)]) for pk, rubric, *said in counted}
+    calibrated = _calibration_stamps()
+    return {(pk, rubric): _digest([FORMAT_VERSION, *counts, calibrated.get(rubric)]) for pk, rubric, *counts in counted}
 
 
-def newer(tournament: Tournament, rubric: Rubric, asked: BoardSettings, snapshot: Snapshot) -> int:
+def count_newer_verdicts(tournament: Tournament, rubric: Rubric, settings: BoardSettings, snapshot: Snapshot) -> int:
     """Return the number of verdicts that were given after the snapshot."""
-    return verdicts_in(tournament, rubric, whose=asked.whose).filter(pk__gt=snapshot.last_verdict or 0).count()
+    return (
+        verdicts_in(tournament, rubric, verdict_filter=settings.whose).filter(pk__gt=snapshot.last_verdict or 0).count()
+    )
 
 
-def history_of(tournament: Tournament, rubric: Rubric) -> QuerySet[Snapshot]:
+def snapshot_history(tournament: Tournament, rubric: Rubric) -> QuerySet[Snapshot]:
     """Return the snapshots of the board with default settings, the oldest first."""
-    return _kept(tournament, rubric, USUAL).order_by("at", "pk")
+    return _snapshots(tournament, rubric, DEFAULT_SETTINGS).order_by("at", "pk")
 
 
-def leading(tournaments: Collection[int]) -> dict[Place, list[dict[str, Any]]]:
+def newest_standings(tournaments: Collection[int]) -> dict[BoardKey, list[dict[str, Any]]]:
     """Return the standings of each newest board with default settings, the best contestant first.
 
     One query, for any number of tournaments.
     """
-    rows = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json())
+    rows = Snapshot.objects.filter(tournament__in=tournaments, asked=DEFAULT_SETTINGS.to_json())
     newest = rows.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
-    return {(pk, rubric): said for pk, rubric, said in newest.values_list("tournament", "rubric", STANDINGS)}
+    return {(pk, rubric): standings for pk, rubric, standings in newest.values_list("tournament", "rubric", STANDINGS)}
 
 
-def _kept(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> QuerySet[Snapshot]:
-    return Snapshot.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json()).order_by("-at", "-pk")
+def _snapshots(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> QuerySet[Snapshot]:
+    return Snapshot.objects.filter(tournament=tournament, rubric=rubric, asked=settings.to_json()).order_by(
+        "-at", "-pk"
+    )
 
 
-def _votes(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> Votes:
-    ties = asked.identical == "tie"
-    votes = votes_in(tournament, rubric, whose=asked.whose, tie_threshold=asked.threshold, identical_as_ties=ties)
-    if not asked.category:
+def _votes(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> Votes:
+    ties = settings.identical == "tie"
+    votes = votes_in(
+        tournament, rubric, verdict_filter=settings.whose, tie_threshold=settings.threshold, identical_as_ties=ties
+    )
+    if not settings.category:
         return votes
-    return votes.where(votes.categories.get(asked.category, np.zeros(len(votes), np.bool_)))
+    return votes.select(votes.categories.get(settings.category, np.zeros(len(votes), np.bool_)))
 
 
-def _by_category(votes: Votes, asked: BoardSettings) -> Any:
-    found = None if asked.category else by_category(votes, asked.asked, asked.swap)
-    return found and found.to_json()
+def _by_category(votes: Votes, settings: BoardSettings) -> Any:
+    by_category_report = None if settings.category else rate_by_category(votes, settings.rating_options, settings.swap)
+    return by_category_report and by_category_report.to_json()
 
 
 def _controls(votes: Votes, swap: str) -> list[str]:
@@ -125,9 +140,12 @@ def _controls(votes: Votes, swap: str) -> list[str]:
     Position is left out if the swap policy merges two games into one vote, because such a vote has no first position.
     """
     length = votes.features["length"]
-    has_sides = swap not in MERGING or not len(swaps(votes).games)
-    said = {POSITION: has_sides and (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
-    return [name for name, says in said.items() if says]
+    has_sides = swap not in MERGING or not len(find_swaps(votes).games)
+    varies = {
+        POSITION: has_sides and (votes.shown_first != 0).any(),
+        "length": (length[np.isfinite(length)] != 0).any(),
+    }
+    return [name for name, is_varying in varies.items() if is_varying]
 
 
 def _identical(tournament: Tournament) -> dict[str, int]:
@@ -141,23 +159,23 @@ def _failed(votes: Votes) -> list[int]:
 
     A judge's refusal depends on the responses that it judges.
     """
-    failed = votes.where(np.isin(votes.outcome, MISSING))
+    failed = votes.select(np.isin(votes.outcome, MISSING))
     counted = np.bincount(np.concatenate([failed.a, failed.b]), minlength=len(votes.contestants))
     return [int(number) for number in counted]
 
 
-def _thin_out(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> None:
-    rows = list(_kept(tournament, rubric, asked).defer("board")[:3])
-    if not asked.is_usual:
-        _kept(tournament, rubric, asked).exclude(pk=rows[0].pk).delete()
+def _delete_superseded(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> None:
+    rows = list(_snapshots(tournament, rubric, settings).defer("board")[:3])
+    if not settings.is_default:
+        _snapshots(tournament, rubric, settings).exclude(pk=rows[0].pk).delete()
     elif len(rows) == 3 and rows[1].at - rows[2].at < HISTORY_STEP:
         rows[1].delete()
 
 
-def _calibrated() -> dict[int, list[Any]]:
+def _calibration_stamps() -> dict[int, list[Any]]:
     rows = Calibration.objects.order_by().values_list("rubric").annotate(Max("pk"), Count("pk"))
-    return {rubric: said for rubric, *said in rows}
+    return {rubric: stamp for rubric, *stamp in rows}
 
 
-def _digest(said: Any) -> str:
-    return sha256(json.dumps(said, default=str).encode()).hexdigest()
+def _digest(values: Any) -> str:
+    return sha256(json.dumps(values, default=str).encode()).hexdigest()

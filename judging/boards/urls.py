@@ -1,4 +1,4 @@
-"""Addresses of boards and panels."""
+"""URLs of boards and panels."""
 
 from __future__ import annotations
 

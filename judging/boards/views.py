@@ -1,4 +1,4 @@
-"""The leaderboard of a tournament by one criterion: as it was worked out last, and asked for in other ways."""
+"""Views of a tournament's leaderboard by one criterion: the board computed last, and boards with other settings."""
 
 from __future__ import annotations
 
@@ -18,207 +18,221 @@ from django.views.decorators.http import require_POST, require_safe
 
 from judging.access import may_vote
 from judging.boards import category_table, snapshots
-from judging.boards.category_table import by_category
-from judging.boards.charts import forest
-from judging.boards.forms import HowForm
-from judging.boards.schedule import CannotOrder, last_problem, open_order, order
+from judging.boards.category_table import category_context
+from judging.boards.charts import forest_chart
+from judging.boards.forms import BoardSettingsForm
+from judging.boards.schedule import OrderRefused, add_order, last_problem, open_order
 from judging.boards.settings import BoardSettings
-from judging.boards.snapshots import board_of, history_of, stamps
+from judging.boards.snapshots import board_stamps, newest_snapshot, snapshot_history
 from judging.boards.tables import (
-    apart,
-    controlled,
-    online,
-    pairs,
-    rank_chances,
-    standings,
+    controlled_ratings,
+    online_elo,
+    pairs_table,
+    rank_chance_rows,
+    rating_differences,
+    standing_rows,
     standings_table,
-    wins,
+    win_matrix_rows,
     wins_table,
 )
-from judging.boards.tasks import keep_boards
-from judging.boards.votes import categories, speakers, verdicts_in
+from judging.boards.tasks import update_boards
+from judging.boards.votes import categories, list_raters, verdicts_in
 from judging.http import visible_tournament
 from judging.models import Rubric, Snapshot, Tournament, rubrics_by_name, rubrics_of
 from runs.charts import Chart, Table
-from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, selected
+from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice
 
-HASH_SHOWN = 12
-SPEAKERS_A_PAGE = 50
+HASH_LENGTH = 12
+RATERS_PER_PAGE = 50
 TABLES = {
-    "standings": standings_table, "pairs": pairs, "wins": wins_table,
+    "standings": standings_table, "pairs": pairs_table, "wins": wins_table,
     "categories": category_table.table,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class BoardAddress:
-    """Identify the board that an address asks for: the tournament, the criterion, and the settings of the board."""
+    """Identity of the board that a URL selects: the tournament, the criterion and the settings of the board."""
 
     tournament: Tournament
     rubrics: dict[Rubric, str]
     rubric: Rubric
-    how: BoardSettings
+    settings: BoardSettings
 
     @property
     def criterion(self) -> str:
-        """The criterion as addresses, files and the API spell it."""
+        """Return the criterion's name in URLs, files and the API."""
         return self.rubrics[self.rubric]
 
     @property
     def query(self) -> str:
-        """The rest of its address."""
-        return "&".join(filter(None, [urlencode({"criterion": self.criterion}), self.how.query]))
+        """Return the URL query that selects this board."""
+        return "&".join(filter(None, [urlencode({"criterion": self.criterion}), self.settings.query]))
 
     @property
     def url(self) -> str:
-        """Return the board's address."""
+        """Return the board's URL."""
         return f"{reverse('tournament-board', args=[self.tournament.pk])}?{self.query}"
 
 
-def place(request: SignedIn, pk: int) -> BoardAddress:
-    """Return the board that this address selects. Raise Http404 without a criterion, UnknownChoice for another one."""
-    found = visible_tournament(request, pk)
-    rubrics = rubrics_of(found)
+def get_board_address(request: SignedIn, pk: int) -> BoardAddress:
+    """Return the board that this URL selects.
+
+    Raise Http404 if the tournament has no criterion, UnknownChoice if the criterion or a setting is unknown.
+    """
+    tournament = visible_tournament(request, pk)
+    rubrics = rubrics_of(tournament)
     if not rubrics:
-        raise Http404("this tournament has no criterion, so it has no board")
+        raise Http404("This tournament has no criterion, so it has no leaderboard.")
     rubric = selected_rubric(request, rubrics)
-    names = dict.fromkeys(found.contestants.order_by("place").values_list("name", flat=True))
+    names = dict.fromkeys(tournament.contestants.order_by("place").values_list("name", flat=True))
     try:
-        how = BoardSettings.of(request.GET, names, categories(found) if request.GET.get("category") else None)
+        settings = BoardSettings.parse(
+            request.GET, names, categories(tournament) if request.GET.get("category") else None
+        )
     except ValueError as error:
         raise UnknownChoice(str(error)) from error
-    return BoardAddress(found, rubrics, rubric, how)
+    return BoardAddress(tournament, rubrics, rubric, settings)
 
 
 def selected_rubric(request: SignedIn, rubrics: dict[Rubric, str]) -> Rubric:
-    """Return the rubric that the address names, or the first. Raise UnknownChoice."""
-    asked = request.GET.get("criterion", "")
-    if not asked:
+    """Return the rubric that the URL names, or the first. Raise UnknownChoice if the name is unknown."""
+    name = request.GET.get("criterion", "")
+    if not name:
         return next(iter(rubrics))
-    spelled = rubrics_by_name(rubrics)
-    if asked not in spelled:
-        raise UnknownChoice(must_be_one_of("criterion", list(rubrics.values()), asked))
-    return spelled[asked]
+    by_name = rubrics_by_name(rubrics)
+    if name not in by_name:
+        raise UnknownChoice(must_be_one_of("criterion", list(rubrics.values()), name))
+    return by_name[name]
 
 
 @require_safe
 def tournament_board(request: SignedIn, pk: int) -> HttpResponse:
-    """The page; for htmx, how far the board is, which reloads a page that waits for its first."""
-    at = place(request, pk)
-    snapshot = board_of(at.tournament, at.rubric, at.how)
-    context = standing(request, at, snapshot)
+    """Render the page. For htmx, render only the board's status; it reloads a page that waits for its first board."""
+    address = get_board_address(request, pk)
+    snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
+    context = status_context(request, address, snapshot)
     if request.htmx:
-        response: HttpResponse = TemplateResponse(request, "judging/boards/board.html#standing", context)
-        if context["is_new"] and not context["shown"]:
+        response: HttpResponse = TemplateResponse(request, "judging/boards/board.html#status", context)
+        if context["is_new"] and not context["displayed_pk"]:
             response["HX-Refresh"] = "true"
         return response
-    return TemplateResponse(request, "judging/boards/board.html", context | _shown(request, at, snapshot))
+    return TemplateResponse(request, "judging/boards/board.html", context | _board_context(request, address, snapshot))
 
 
 @require_POST
 def tournament_board_order(request: SignedIn, pk: int) -> HttpResponse:
-    """Orders the board that the form asks for, and leads to it."""
-    at = place(request, pk)
+    """Order the board with the settings of the form, and redirect to it."""
+    address = get_board_address(request, pk)
     if not may_vote(request.user):
         raise PermissionDenied
-    form = HowForm(request.POST, tournament=at.tournament, rubric=at.rubric, how=at.how)
+    form = BoardSettingsForm(
+        request.POST, tournament=address.tournament, rubric=address.rubric, settings=address.settings
+    )
     if not form.is_valid():
-        snapshot = board_of(at.tournament, at.rubric, at.how)
-        context = standing(request, at, snapshot) | _shown(request, at, snapshot) | {"form": form}
+        snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
+        context = (
+            status_context(request, address, snapshot) | _board_context(request, address, snapshot) | {"form": form}
+        )
         return TemplateResponse(request, "judging/boards/board.html", context, status=400)
-    wanted = BoardAddress(at.tournament, at.rubrics, at.rubric, form.how)
-    snapshot = board_of(wanted.tournament, wanted.rubric, wanted.how)
-    if snapshot is None or not _is_current(wanted, snapshot):
+    target = BoardAddress(address.tournament, address.rubrics, address.rubric, form.settings)
+    snapshot = newest_snapshot(target.tournament, target.rubric, target.settings)
+    if snapshot is None or not _is_current(target, snapshot):
         try:
-            order(wanted.tournament, wanted.rubric, wanted.how, request.user)
-        except CannotOrder as error:
+            add_order(target.tournament, target.rubric, target.settings, request.user)
+        except OrderRefused as error:
             messages.error(request, str(error))
         else:
-            keep_boards.delay()
-    return redirect(wanted.url)
+            update_boards.delay()
+    return redirect(target.url)
 
 
 @require_safe
 def tournament_board_chart(request: SignedIn, pk: int) -> HttpResponse:
-    """The chart of its ratings: fresh words and figure, its table, or its data as CSV."""
-    at = place(request, pk)
-    snapshot = board_of(at.tournament, at.rubric, at.how)
+    """Return the chart of the board's ratings: its updated texts and figure, its table, or its data as CSV."""
+    address = get_board_address(request, pk)
+    snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
     if snapshot is None:
-        raise Http404("this board was never worked out")
-    return chart_response(request, _forest(at, snapshot), _file(at, "ratings"))
+        raise Http404("This leaderboard has not been computed.")
+    return chart_response(request, _forest_chart(address, snapshot), _file_name(address, "ratings"))
 
 
 @require_safe
 def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
     """Return what the page shows as a file: `as=json`, all of it; `as=csv`, the `table` standings, pairs, wins or
     categories. Raise Http404 if the board was never computed."""
-    at = place(request, pk)
-    snapshot = board_of(at.tournament, at.rubric, at.how)
+    address = get_board_address(request, pk)
+    snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
     if snapshot is None:
-        raise Http404("this board was never worked out")
-    if selected(request, "as", ("json", "csv"), "json") == "csv":
-        name = selected(request, "table", list(TABLES), "standings")
-        return _csv(TABLES[name](snapshot.board), _file(at, name))
-    said = {
-        "tournament": at.tournament.name, "criterion": at.criterion, "rubric": str(at.rubric),
+        raise Http404("This leaderboard has not been computed.")
+    if require_choice(request, "as", ("json", "csv"), "json") == "csv":
+        name = require_choice(request, "table", list(TABLES), "standings")
+        return _csv(TABLES[name](snapshot.board), _file_name(address, name))
+    content = {
+        "tournament": address.tournament.name, "criterion": address.criterion, "rubric": str(address.rubric),
         "asked": snapshot.asked, "at": snapshot.at.isoformat(), "votes": snapshot.votes,
         "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": snapshot.board,
-        "from": [one.to_json() for one in speakers(at.tournament, at.rubric, at.how)],
+        "from": [rater.to_json() for rater in list_raters(address.tournament, address.rubric, address.settings)],
     }  # fmt: skip
-    headers = {"Content-Disposition": f'attachment; filename="{_file(at, "board")}.json"'}
-    return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False})
+    headers = {"Content-Disposition": f'attachment; filename="{_file_name(address, "board")}.json"'}
+    return JsonResponse(content, headers=headers, json_dumps_params={"ensure_ascii": False})
 
 
-def standing(request: SignedIn, at: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
+def status_context(request: SignedIn, address: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
     """Return the context of the board's status: when and from what it was computed, and how many verdicts are newer."""
-    shown = request.GET.get("shown", "")
-    newer = 0 if snapshot is None else snapshots.newer(at.tournament, at.rubric, at.how, snapshot)
-    has_votes = snapshot is not None or verdicts_in(at.tournament, at.rubric).exists()
+    displayed_pk = request.GET.get("shown", "")
+    newer = (
+        0
+        if snapshot is None
+        else snapshots.count_newer_verdicts(address.tournament, address.rubric, address.settings, snapshot)
+    )
+    has_votes = snapshot is not None or verdicts_in(address.tournament, address.rubric).exists()
     return {
-        "at": at, "tournament": at.tournament, "rubric": at.rubric, "snapshot": snapshot, "newer": newer,
-        "is_current": snapshot is not None and _is_current(at, snapshot),
-        "order": open_order(at.tournament, at.rubric, at.how),
-        "problem": "" if snapshot else last_problem(at.tournament, at.rubric, at.how),
+        "board_address": address, "tournament": address.tournament, "rubric": address.rubric, "snapshot": snapshot,
+        "newer": newer,
+        "is_current": snapshot is not None and _is_current(address, snapshot),
+        "order": open_order(address.tournament, address.rubric, address.settings),
+        "problem": "" if snapshot else last_problem(address.tournament, address.rubric, address.settings),
         "has_votes": has_votes,
-        "all_identical": not has_votes and at.tournament.comparisons.are_all_identical(),
-        "shown": shown, "is_new": snapshot is not None and str(snapshot.pk) != shown,
+        "all_identical": not has_votes and address.tournament.comparisons.are_all_identical(),
+        "displayed_pk": displayed_pk, "is_new": snapshot is not None and str(snapshot.pk) != displayed_pk,
         "may_order": may_vote(request.user),
     }  # fmt: skip
 
 
-def _shown(request: SignedIn, at: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
-    heard = speakers(at.tournament, at.rubric, at.how)
+def _board_context(request: SignedIn, address: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
+    raters = list_raters(address.tournament, address.rubric, address.settings)
     context: dict[str, Any] = {
-        "rubrics": at.rubrics,
-        "form": HowForm(tournament=at.tournament, rubric=at.rubric, how=at.how),
-        "speakers": Paginator(heard, SPEAKERS_A_PAGE).get_page(request.GET.get("speakers")),
-        "left_out": sum(bool(one.why) for one in heard),
-        "shown": "" if snapshot is None else str(snapshot.pk),
+        "rubrics": address.rubrics,
+        "form": BoardSettingsForm(tournament=address.tournament, rubric=address.rubric, settings=address.settings),
+        "raters": Paginator(raters, RATERS_PER_PAGE).get_page(request.GET.get("speakers")),
+        "left_out": sum(bool(rater.reason) for rater in raters),
+        "displayed_pk": "" if snapshot is None else str(snapshot.pk),
         "is_new": False,
     }
     if snapshot is None:
         return context
-    said = snapshot.board
+    board = snapshot.board
     return context | {
-        "said": said, "board": said["board"], "tally": said["board"]["tally"],
-        "missing": [(name, count) for name, count in said["board"]["tally"]["missing"].items() if count],
-        "hash_shown": snapshot.digest[:HASH_SHOWN], "chart": _forest(at, snapshot),
-        "standings": standings(said), "wins": wins(said), "apart": apart(said),
-        "rank_chances": rank_chances(said), "controlled": controlled(said),
-        "online": online(said),
-        "by_category": by_category(said, at.how, at.criterion),
-        "is_one_group": len({one["group"] for one in said["board"]["standings"]}) == 1,
-        "has_history": len(history_of(at.tournament, at.rubric).values_list("pk")[:2]) > 1,
+        "report": board, "board": board["board"], "tally": board["board"]["tally"],
+        "missing": [(name, count) for name, count in board["board"]["tally"]["missing"].items() if count],
+        "short_hash": snapshot.digest[:HASH_LENGTH], "chart": _forest_chart(address, snapshot),
+        "standings": standing_rows(board), "wins": win_matrix_rows(board), "differences": rating_differences(board),
+        "rank_chances": rank_chance_rows(board), "controlled": controlled_ratings(board),
+        "online": online_elo(board),
+        "by_category": category_context(board, address.settings, address.criterion),
+        "is_one_group": len({row["group"] for row in board["board"]["standings"]}) == 1,
+        "has_history": len(snapshot_history(address.tournament, address.rubric).values_list("pk")[:2]) > 1,
     }  # fmt: skip
 
 
-def _is_current(at: BoardAddress, snapshot: Snapshot) -> bool:
-    now = stamps([at.tournament.pk]).get((at.tournament.pk, at.rubric.pk), "")
+def _is_current(address: BoardAddress, snapshot: Snapshot) -> bool:
+    now = board_stamps([address.tournament.pk]).get((address.tournament.pk, address.rubric.pk), "")
     return snapshot.stamp == now
 
 
-def _forest(at: BoardAddress, snapshot: Snapshot) -> Chart:
-    return forest(snapshot.board, at.tournament.methods)
+def _forest_chart(address: BoardAddress, snapshot: Snapshot) -> Chart:
+    return forest_chart(snapshot.board, address.tournament.methods)
 
 
 def _csv(table: Table, name: str) -> HttpResponse:
@@ -226,5 +240,5 @@ def _csv(table: Table, name: str) -> HttpResponse:
     return HttpResponse(table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _file(at: BoardAddress, what: str) -> str:
-    return slugify(f"{at.tournament.name} {at.rubric.criterion.slug} {what}")
+def _file_name(address: BoardAddress, suffix: str) -> str:
+    return slugify(f"{address.tournament.name} {address.rubric.criterion.slug} {suffix}")

@@ -1,45 +1,45 @@
-"""Judgments in and out: files of them become a tournament, and a tournament's verdicts become files."""
+"""Import judgments from files into a tournament, and export a tournament's verdicts as files."""
 
 from judging.exchange.exporter import (
     FORMS,
     JSONL,
-    CannotWrite,
     ExportOptions,
-    check,
-    lines,
-    name_of,
-    send,
-    sent,
-    setup,
+    ExportRefused,
+    assignment_transcript_lines,
+    check_export,
+    count_without_scores,
+    export_lines,
+    export_response,
+    file_name,
+    stream_file,
+    tournament_setup,
     transcript_lines,
-    transcript_of,
-    without_scores,
 )
-from judging.exchange.files import FILE_AT_MOST, FORMATS_READ, MB, UPLOAD_AT_MOST
-from judging.exchange.importer import File, FileReport, ImportResult, bring_in
+from judging.exchange.files import FORMATS_READ, MAX_FILE_BYTES, MAX_UPLOAD_BYTES, MB
+from judging.exchange.importer import File, FileReport, ImportResult, import_judgment_files
 from judging.exchange.target import ImportTarget
 
 __all__ = [
-    "FILE_AT_MOST",
     "FORMATS_READ",
     "FORMS",
     "JSONL",
+    "MAX_FILE_BYTES",
+    "MAX_UPLOAD_BYTES",
     "MB",
-    "UPLOAD_AT_MOST",
-    "CannotWrite",
     "ExportOptions",
+    "ExportRefused",
     "File",
     "FileReport",
     "ImportResult",
     "ImportTarget",
-    "bring_in",
-    "check",
-    "lines",
-    "name_of",
-    "send",
-    "sent",
-    "setup",
+    "assignment_transcript_lines",
+    "check_export",
+    "count_without_scores",
+    "export_lines",
+    "export_response",
+    "file_name",
+    "import_judgment_files",
+    "stream_file",
+    "tournament_setup",
     "transcript_lines",
-    "transcript_of",
-    "without_scores",
 ]

@@ -11,11 +11,19 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from judging.exchange import importer
-from judging.exchange.exporter import JSONL, CannotWrite, ExportOptions, check, send, sent, transcript_of
-from judging.exchange.files import FORMATS_READ, UPLOAD_AT_MOST
-from judging.exchange.importer import bring_in
+from judging.exchange.exporter import (
+    JSONL,
+    ExportOptions,
+    ExportRefused,
+    assignment_transcript_lines,
+    check_export,
+    export_response,
+    stream_file,
+)
+from judging.exchange.files import FORMATS_READ, MAX_UPLOAD_BYTES
+from judging.exchange.importer import import_judgment_files
 from judging.exchange.target import ImportTarget
-from judging.http import own_tournament, the_assignment, the_tournament
+from judging.http import get_assignment, get_tournament, own_tournament
 from judging.judges import may_ask
 from runs.http import ApiRequest, Input, Invalid, Pk, RowId, needs, router
 from workers.config import Problem
@@ -58,7 +66,7 @@ class JudgmentsOfFile(Schema):
     repeated: list[str]
 
 
-class BroughtOut(Schema):
+class ImportOut(Schema):
     """Result of an import. `tournament`: the tournament's id. `is_new`: whether the import created it."""
 
     said: str
@@ -73,13 +81,13 @@ TRANSCRIPT = {"responses": {200: {"content": {JSONL: TEXT}}}}
 
 @router.post(
     "/judgments",
-    response=BroughtOut,
+    response=ImportOut,
     auth=needs("launch"),
     tags=["judging"],
     summary="Import judgments",
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"files": LINE, "name": "Paper"}}}}},
 )
-def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewJudgments]) -> BroughtOut:
+def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewJudgments]) -> ImportOut:
     """Import judgments that were made elsewhere into a tournament, in the published format or FastChat's: JSON lines,
     or one JSON list, also compressed (.gz) and in UTF-16. The reply reports for each file which rows were understood
     and, with their lines, which were not. Judges from files are shown as imported, not calibrated here. Needs scope
@@ -89,19 +97,19 @@ def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where
     rows. At most 64 MB in one request, and at most 64 MB of a compressed file after decompression. 422 if no file
     contains a judgment.
     """
-    if sum(one.size or 0 for one in files) > UPLOAD_AT_MOST:
-        raise HttpError(413, f"At most {UPLOAD_AT_MOST} bytes are taken at once: send fewer files")
+    if sum(file.size or 0 for file in files) > MAX_UPLOAD_BYTES:
+        raise HttpError(413, f"An upload may have at most {MAX_UPLOAD_BYTES} bytes: send fewer files")
     into = None if where.into is None else own_tournament(request.auth, where.into)
     owner = request.auth.person if into is None else into.owner
-    place = ImportTarget(owner, where.name, into, where.is_private)
-    uploads = [importer.File(one.name or "", one, UPLOAD_AT_MOST) for one in files]  # type: ignore[arg-type]
-    brought = bring_in(uploads, place)
-    if brought.is_empty:
-        said = [Problem("files", words) for one in brought.files for words in one.problems]
-        raise Invalid(*said, more=f"nothing was imported. {FORMATS_READ}")
-    return BroughtOut(
-        said=brought.sentence, tournament=None if brought.tournament is None else brought.tournament.pk,
-        is_new=brought.is_new, files=[JudgmentsOfFile(**asdict(one)) for one in brought.files],
+    target = ImportTarget(owner, where.name, into, where.is_private)
+    uploaded_files = [importer.File(file.name or "", file, MAX_UPLOAD_BYTES) for file in files]  # type: ignore[arg-type]
+    result = import_judgment_files(uploaded_files, target)
+    if result.is_empty:
+        problems = [Problem("files", text) for report in result.files for text in report.problems]
+        raise Invalid(*problems, more=f"nothing was imported. {FORMATS_READ}")
+    return ImportOut(
+        said=result.sentence, tournament=None if result.tournament is None else result.tournament.pk,
+        is_new=result.is_new, files=[JudgmentsOfFile(**asdict(report)) for report in result.files],
     )  # fmt: skip
 
 
@@ -124,15 +132,15 @@ def export_judgments(
     tournament's owner only, gives their names. 409 if the published format cannot express a verdict, because it has no
     scores. While the tournament takes votes, only its owner and admins may export.
     """
-    found = the_tournament(request.auth, pk)
-    if names or found.closed_at is None:
+    tournament = get_tournament(request.auth, pk)
+    if names or tournament.closed_at is None:
         own_tournament(request.auth, pk)
-    asked = ExportOptions(form, every, names)
+    options = ExportOptions(form, every, names)
     try:
-        check(found, asked)
-    except CannotWrite as error:
+        check_export(tournament, options)
+    except ExportRefused as error:
         raise HttpError(409, str(error)) from error
-    return sent(found, asked)
+    return export_response(tournament, options)
 
 
 @router.get(
@@ -146,7 +154,7 @@ def read_transcript(request: ApiRequest, pk: RowId) -> StreamingHttpResponse:
     """Export all requests to a judge and its replies, question by question, with tokens and prices. The transcript
     contains no key. You must own the judge or be an admin.
     """
-    found = the_assignment(request.auth, pk)
-    if not may_ask(request.auth.person, found.judge):
-        raise HttpError(403, "Only who owns a judge reads what it was sent")
-    return send(transcript_of(found), f"assignment-{found.pk}.jsonl", JSONL)
+    assignment = get_assignment(request.auth, pk)
+    if not may_ask(request.auth.person, assignment.judge):
+        raise HttpError(403, "Only the owner of a judge can read its transcript")
+    return stream_file(assignment_transcript_lines(assignment), f"assignment-{assignment.pk}.jsonl", JSONL)

@@ -15,10 +15,10 @@ from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
 from judging import judge_runs
-from judging.exchange.judgments import judgments, rated_in
+from judging.exchange.judgments import build_judgments, select_verdicts
 from judging.models import Assignment, Judge, Tournament, Turn, Verdict, rubrics_of
 from judging.stats.votes import COUNTED, FORMATS
-from judging.tournaments import Speakers, called, speakers
+from judging.tournaments import RaterNames, get_prompt_names, get_rater_names
 from workers.csv_cells import inert
 
 JSONL = "application/x-ndjson"
@@ -29,8 +29,8 @@ FORMS = {
 }
 """Formats of a tournament's verdicts: each has the file's extension and its media type."""
 NO_SCORES = (
-    "{n} verdicts have a winner and no scores, as people's have, which the published format cannot say: "
-    "take FastChat's, or the table"
+    "{n} verdicts have a winner but no scores, as human verdicts have. The published format cannot hold them: "
+    "use FastChat's, or the table"
 )
 FIELDS = (
     "criterion", "prompt", "category", "a", "b", "outcome", "first", "score_a", "score_b", "by", "kind", "sample",
@@ -40,13 +40,13 @@ ROW = (
     "comparison__prompt", "comparison__a__name", "comparison__b__name", "outcome", "first", "score_a", "score_b",
     "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at", "chance",
 )  # fmt: skip
-READ_AT_ONCE = 2000
+READ_BATCH_SIZE = 2000
 TURN = Turn.objects.filter(voter=OuterRef("voter"), comparison=OuterRef("comparison"))
 SETTINGS = ("name", "question", "overlap", "picks", "reveals", "warns")
 ENTRY = ("name", "step", "split")
 
 
-class CannotWrite(ValueError):
+class ExportRefused(ValueError):
     """Error: the format is unknown or cannot express a verdict. The message names formats that can."""
 
 
@@ -63,49 +63,50 @@ class ExportOptions:
     by_name: bool = False
 
 
-def check(tournament: Tournament, asked: ExportOptions) -> None:
+def check_export(tournament: Tournament, options: ExportOptions) -> None:
     """Raise CannotWrite if the format is unknown or cannot express all verdicts.
 
     Call it before the first line is sent.
     """
-    if asked.form not in FORMS:
-        raise CannotWrite(f"form is one of {', '.join(FORMS)}, not {asked.form[:40]!r}")
-    if asked.form == "published" and (count := without_scores(tournament, every=asked.every)):
-        raise CannotWrite(NO_SCORES.format(n=count))
+    if options.form not in FORMS:
+        raise ExportRefused(f"form must be one of {', '.join(FORMS)}, not {options.form[:40]!r}")
+    if options.form == "published" and (count := count_without_scores(tournament, every=options.every)):
+        raise ExportRefused(NO_SCORES.format(n=count))
 
 
-def without_scores(tournament: Tournament, *, every: bool = False) -> int:
+def count_without_scores(tournament: Tournament, *, every: bool = False) -> int:
     """Return the number of verdicts that the published format cannot express: they have an outcome but no scores."""
-    said = [outcome.name.lower() for outcome in COUNTED]
-    found = (rated_in(tournament, rubric, every=every) for rubric in tournament.rubrics.all())
-    return sum(one.filter(outcome__in=said, score_a=None).count() for one in found)
+    outcomes = [outcome.name.lower() for outcome in COUNTED]
+    verdict_sets = (select_verdicts(tournament, rubric, every=every) for rubric in tournament.rubrics.all())
+    return sum(rows.filter(outcome__in=outcomes, score_a=None).count() for rows in verdict_sets)
 
 
-def lines(tournament: Tournament, asked: ExportOptions) -> Iterator[str]:
+def export_lines(tournament: Tournament, options: ExportOptions) -> Iterator[str]:
     """Yield the lines of the file, with line ends, as the verdicts are read. Call `check` first."""
-    who = speakers(tournament, by_name=asked.by_name)
-    if asked.form == "csv":
-        return _table(tournament, who, every=asked.every)
-    said = chain.from_iterable(
-        judgments(tournament, rubric, name, who, every=asked.every) for rubric, name in rubrics_of(tournament).items()
+    rater_names = get_rater_names(tournament, by_name=options.by_name)
+    if options.form == "csv":
+        return _table(tournament, rater_names, every=options.every)
+    exported = chain.from_iterable(
+        build_judgments(tournament, rubric, name, rater_names, every=options.every)
+        for rubric, name in rubrics_of(tournament).items()
     )
-    return (f"{line}\n" for line in FORMATS[asked.form](said))
+    return (f"{line}\n" for line in FORMATS[options.form](exported))
 
 
 def transcript_lines(tournament: Tournament) -> Iterator[str]:
     """Yield all requests to the tournament's judges and all their replies, as JSON lines without any key."""
-    for one in tournament.assignments.select_related("judge").order_by("pk"):
-        yield from transcript_of(one)
+    for assignment in tournament.assignments.select_related("judge").order_by("pk"):
+        yield from assignment_transcript_lines(assignment)
 
 
-def transcript_of(assignment: Assignment) -> Iterator[str]:
+def assignment_transcript_lines(assignment: Assignment) -> Iterator[str]:
     """Yield the requests and replies of one assignment, as JSON lines without any key."""
-    return (f"{json.dumps(said, ensure_ascii=False)}\n" for said in judge_runs.transcript(assignment))
+    return (f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in judge_runs.transcript(assignment))
 
 
-def name_of(tournament: Tournament, what: str, ending: str) -> str:
+def file_name(tournament: Tournament, content: str, extension: str) -> str:
     """Return the name of a file of this tournament."""
-    return f"{slugify(tournament.name)[:60] or 'tournament'}-{what}.{ending}"
+    return f"{slugify(tournament.name)[:60] or 'tournament'}-{content}.{extension}"
 
 
 class _Line:
@@ -115,71 +116,83 @@ class _Line:
         return text
 
 
-def _table(tournament: Tournament, who: Speakers, *, every: bool) -> Iterator[str]:
+def _table(tournament: Tournament, rater_names: RaterNames, *, every: bool) -> Iterator[str]:
     """Yield the CSV lines of the current verdicts on contestants, with the comparisons that were skipped.
 
     Include verdicts that no board admits only if `every` is true.
     """
     writer = csv.writer(_Line())
     yield writer.writerow(FIELDS)
-    chosen = list(tournament.chosen_prompts.select_related("prompt"))
+    chosen_prompts = list(tournament.chosen_prompts.select_related("prompt"))
     prompts = {
-        one.pk: (name, "; ".join(one.categories)) for one, name in zip(chosen, called(chosen).values(), strict=True)
+        prompt.pk: (name, "; ".join(prompt.categories))
+        for prompt, name in zip(chosen_prompts, get_prompt_names(chosen_prompts).values(), strict=True)
     }
     for rubric, criterion in rubrics_of(tournament).items():
-        found = Verdict.objects.current().filter(
+        verdicts = Verdict.objects.current().filter(
             comparison__tournament=tournament, comparison__gold_pair=None, rubric=rubric
         )
         if not every:
-            skipped = found.filter(outcome="skip").values("pk")
-            found = found.filter(pk__in=rated_in(tournament, rubric, every=False).values("pk").union(skipped, all=True))
-        found = found.annotate(chance=Subquery(TURN.values("chance")[:1]))
-        for row in found.order_by("pk").values_list(*ROW).iterator(READ_AT_ONCE):
-            yield writer.writerow([inert(cell) for cell in _cells(row, criterion, prompts[row[0]], who)])
+            skipped = verdicts.filter(outcome="skip").values("pk")
+            verdicts = verdicts.filter(
+                pk__in=select_verdicts(tournament, rubric, every=False).values("pk").union(skipped, all=True)
+            )
+        verdicts = verdicts.annotate(chance=Subquery(TURN.values("chance")[:1]))
+        for row in verdicts.order_by("pk").values_list(*ROW).iterator(READ_BATCH_SIZE):
+            yield writer.writerow([inert(cell) for cell in _cells(row, criterion, prompts[row[0]], rater_names)])
 
 
-def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], who: Speakers) -> list[Any]:
+def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], rater_names: RaterNames) -> list[Any]:
     voter, judge, kind = row[7:10]
-    said = "person" if judge is None else "rules" if kind == Judge.Kind.RULES else kind
-    return [criterion, *prompt, *row[1:7], who.name(voter, judge), said, *row[10:14], row[14].isoformat(), row[15]]
+    rater_kind = "person" if judge is None else "rules" if kind == Judge.Kind.RULES else kind
+    return [
+        criterion,
+        *prompt,
+        *row[1:7],
+        rater_names.name(voter, judge),
+        rater_kind,
+        *row[10:14],
+        row[14].isoformat(),
+        row[15],
+    ]
 
 
-PIECE = 1 << 16
+PIECE_BYTES = 1 << 16
 
 
-def sent(tournament: Tournament, asked: ExportOptions) -> StreamingHttpResponse:
+def export_response(tournament: Tournament, options: ExportOptions) -> StreamingHttpResponse:
     """Return a tournament's verdicts as a file to download. Call `check` first."""
-    ending, media_type = FORMS[asked.form]
-    return send(lines(tournament, asked), name_of(tournament, asked.form, ending), media_type)
+    extension, media_type = FORMS[options.form]
+    return stream_file(export_lines(tournament, options), file_name(tournament, options.form, extension), media_type)
 
 
-def send(said: Iterator[str], name: str, media_type: str) -> StreamingHttpResponse:
+def stream_file(file_lines: Iterator[str], name: str, media_type: str) -> StreamingHttpResponse:
     """Return the lines as a download with this file name."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingHttpResponse(_sent(_pieces(said)), content_type=media_type, headers=headers)
+    return StreamingHttpResponse(_stream(_join_lines(file_lines)), content_type=media_type, headers=headers)
 
 
-async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _stream(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the pieces. Each one is built in the thread that queries the database."""
-    following = sync_to_async(lambda: next(pieces, None))
-    while (piece := await following()) is not None:
+    next_piece = sync_to_async(lambda: next(pieces, None))
+    while (piece := await next_piece()) is not None:
         yield piece
 
 
-def _pieces(said: Iterator[str]) -> Iterator[bytes]:
-    held: list[str] = []
+def _join_lines(file_lines: Iterator[str]) -> Iterator[bytes]:
+    buffer: list[str] = []
     size = 0
-    for line in said:
-        held.append(line)
+    for line in file_lines:
+        buffer.append(line)
         size += len(line)
-        if size >= PIECE:
-            yield "".join(held).encode()
-            held, size = [], 0
-    if held:
-        yield "".join(held).encode()
+        if size >= PIECE_BYTES:
+            yield "".join(buffer).encode()
+            buffer, size = [], 0
+    if buffer:
+        yield "".join(buffer).encode()
 
 
-def setup(tournament: Tournament, *, unblinded: bool) -> dict[str, Any]:
+def tournament_setup(tournament: Tournament, *, unblinded: bool) -> dict[str, Any]:
     """Return the tournament's settings, contestants, criteria, number of prompts and the settings of its judges' work.
 
     Future voters must not know the seed and the gold set, so these are null unless `unblinded` is true.
@@ -192,21 +205,22 @@ def setup(tournament: Tournament, *, unblinded: bool) -> dict[str, Any]:
         "gold_set": None if gold is None else {"name": gold.name, "sha256": gold.sha256},
         "contestants": list(tournament.contestants.order_by("place").values(*ENTRY)),
         "criteria": [
-            {"name": name, "rubric": str(one), "digest": one.digest} for one, name in rubrics_of(tournament).items()
+            {"name": name, "rubric": str(rubric), "digest": rubric.digest}
+            for rubric, name in rubrics_of(tournament).items()
         ],
         "prompts": tournament.chosen_prompts.count(),
-        "judges": [_put(one) for one in _at_work(tournament)],
+        "judges": [_assignment_settings(assignment) for assignment in _assignments(tournament)],
     }
 
 
-def _at_work(tournament: Tournament) -> list[Assignment]:
+def _assignments(tournament: Tournament) -> list[Assignment]:
     rows = tournament.assignments.select_related("judge").prefetch_related("rubrics__criterion")
     return list(rows.order_by("pk"))
 
 
-def _put(row: Assignment) -> dict[str, Any]:
+def _assignment_settings(row: Assignment) -> dict[str, Any]:
     return {
         "judge": row.judge.name, "model": row.judge.model, "digest": row.judge.digest, "state": row.state,
-        "criteria": sorted(str(one) for one in row.rubrics.all()), "both_orders": row.both_orders,
+        "criteria": sorted(str(rubric) for rubric in row.rubrics.all()), "both_orders": row.both_orders,
         "samples": row.samples, "asks_twice": row.asks_twice, "planned": row.planned,
     }  # fmt: skip

@@ -15,35 +15,36 @@ from typing import BinaryIO
 from django.db import connection, transaction
 from django.utils import timezone
 
-from judging.exchange.files import FILE_AT_MOST, MB, rows
-from judging.exchange.store import Keeper
-from judging.exchange.target import ImportTarget, tournament_at
+from judging.exchange.files import MAX_FILE_BYTES, MB, read_rows
+from judging.exchange.store import JudgmentImporter
+from judging.exchange.target import ImportTarget, find_or_create_tournament
 from judging.models import JudgmentFile, Tournament
-from judging.stats.votes import Problem, each
+from judging.stats.votes import Problem, parse_rows
 
-AT_ONCE = 5000
-SHOWN = 100
+BATCH_SIZE = 5000
+MAX_LISTED = 100
 """A report lists at most this many problems of a file, and counts all of them."""
-JUDGMENTS_AT_MOST = 1_000_000
-NAME_AT_MOST = 200
+MAX_JUDGMENTS = 1_000_000
+MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class File:
-    """File to read from its beginning. At most `unpacked_at_most` bytes of a compressed file are decompressed."""
+    """File to read from its beginning. At most `max_unpacked_bytes` bytes of a compressed file are decompressed."""
 
     name: str
     content: BinaryIO
-    unpacked_at_most: int = FILE_AT_MOST
+    max_unpacked_bytes: int = MAX_FILE_BYTES
 
 
 @dataclass
 class FileReport:
     """Result of importing one file.
 
-    read: judgments that were understood. made, changed: new and changed verdicts, without those that were stored
-    already. alone: judgments that name no prompt; each counts as on a prompt of its own. problems: the first SHOWN of
-    the `not_read` rows. repeated: the first SHOWN of the `duplicates`, rows that only repeat an earlier row.
+    read: judgments that were understood. made, changed: new and changed verdicts, without those that were already
+    stored. alone: judgments that name no prompt; each counts as on a prompt of its own. problems: the first
+    MAX_LISTED of the `not_read` rows. repeated: the first MAX_LISTED of the `duplicates`, rows that only repeat an
+    earlier row.
     """
 
     name: str
@@ -59,7 +60,7 @@ class FileReport:
     def refuse(self, problem: Problem) -> None:
         """Count a row that was not understood, and record its problem."""
         self.not_read += 1
-        if len(self.problems) < SHOWN:
+        if len(self.problems) < MAX_LISTED:
             self.problems.append(str(problem))
 
 
@@ -73,58 +74,58 @@ class ImportResult:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no file held any judgment that could be read."""
-        return not any(one.read for one in self.files)
+        """Return whether no file contains a readable judgment."""
+        return not any(report.read for report in self.files)
 
     @property
     def sentence(self) -> str:
         """Return a summary of all files as one sentence."""
         read, made, changed, not_read, duplicates = (
-            sum(getattr(one, what) for one in self.files)
-            for what in ("read", "made", "changed", "not_read", "duplicates")
+            sum(getattr(report, name) for report in self.files)
+            for name in ("read", "made", "changed", "not_read", "duplicates")
         )
-        where = "" if self.tournament is None else f" in {self.tournament.name}"
-        parts = [f"{_many(read, 'judgment')} read{where}: {made} new"]
+        destination = "" if self.tournament is None else f" in {self.tournament.name}"
+        parts = [f"{_count_noun(read, 'judgment')} read{destination}: {made} new"]
         parts += [f"{changed} changed"] if changed else []
-        parts += [f"{read - made - changed} known already"] if read > made + changed else []
-        parts += [_many(duplicates, "duplicate")] if duplicates else []
-        parts += [f"{_many(not_read, 'row')} not understood"] if not_read else []
+        parts += [f"{read - made - changed} already stored"] if read > made + changed else []
+        parts += [_count_noun(duplicates, "duplicate")] if duplicates else []
+        parts += [_count_noun(not_read, "invalid row")] if not_read else []
         return "; ".join(parts) + "."
 
 
 @transaction.atomic
-def bring_in(files: Sequence[File], place: ImportTarget) -> ImportResult:
+def import_judgment_files(files: Sequence[File], target: ImportTarget) -> ImportResult:
     """Read the files in order and store their judgments."""
-    tournament, is_new = tournament_at(place, [one.name for one in files])
-    # One of answers that are here takes no contestants, prompts and criteria from files.
+    tournament, is_new = find_or_create_tournament(target, [file.name for file in files])
+    # A tournament of responses in this database takes no contestants, prompts or criteria from files.
     is_open = is_new or tournament.judgment_files.exists()
-    told = [_file(one, Keeper(tournament, is_open=is_open), place) for one in files]
-    if is_new and ImportResult(None, is_new, told).is_empty:
+    reports = [_import_file(file, JudgmentImporter(tournament, is_open=is_open), target) for file in files]
+    if is_new and ImportResult(None, is_new, reports).is_empty:
         tournament.delete()
-        return ImportResult(None, False, told)
-    if any(one.made or one.changed for one in told):
-        # What is closed for long has boards that nobody works out again.
+        return ImportResult(None, False, reports)
+    if any(report.made or report.changed for report in reports):
+        # Boards of tournaments closed long ago are not updated, so the closing time is renewed.
         Tournament.objects.filter(pk=tournament.pk, closed_at__isnull=False).update(closed_at=timezone.now())
-    return ImportResult(tournament, is_new, told)
+    return ImportResult(tournament, is_new, reports)
 
 
-def _file(file: File, keeper: Keeper, place: ImportTarget) -> FileReport:
-    told = FileReport(file.name[-NAME_AT_MOST:])
+def _import_file(file: File, store: JudgmentImporter, target: ImportTarget) -> FileReport:
+    report = FileReport(file.name[-MAX_NAME_LENGTH:])
     digest = _digest(file.content)
-    said = each(rows(file.content, told.name, file.unpacked_at_most))
+    entries = parse_rows(read_rows(file.content, report.name, file.max_unpacked_bytes))
     for number in count(1):
-        if not (block := list(islice(said, AT_ONCE))):
+        if not (block := list(islice(entries, BATCH_SIZE))):
             break
-        _block(block, keeper, told)
-        if len(block) == AT_ONCE and number.bit_count() == 1:
-            _count_anew()
-        if told.read >= JUDGMENTS_AT_MOST and next(said, None) is not None:
-            most = f"has more than {JUDGMENTS_AT_MOST} judgments: the rest is not read"
-            told.refuse(Problem(told.name, most))
+        _save_block(block, store, report)
+        if len(block) == BATCH_SIZE and number.bit_count() == 1:
+            _analyze_tables()
+        if report.read >= MAX_JUDGMENTS and next(entries, None) is not None:
+            message = f"has more than {MAX_JUDGMENTS} judgments: the rest is not read"
+            report.refuse(Problem(report.name, message))
             break
-    if told.read:
-        _note(keeper.tournament, told, digest, place)
-    return told
+    if report.read:
+        _record_file(store.tournament, report, digest, target)
+    return report
 
 
 def _digest(content: BinaryIO) -> str:
@@ -135,20 +136,20 @@ def _digest(content: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: FileReport) -> None:
-    kept = keeper.keep(block)  # type: ignore[arg-type]
-    told.read += kept.read
-    told.made += kept.made
-    told.changed += kept.changed
-    told.alone += kept.alone
-    told.duplicates += len(kept.duplicates)
-    told.repeated += map(str, kept.duplicates[: SHOWN - len(told.repeated)])
-    for problem in kept.problems:
-        told.refuse(problem)
+def _save_block(block: Iterable[tuple[str, object]], store: JudgmentImporter, report: FileReport) -> None:
+    stored = store.save(block)  # type: ignore[arg-type]
+    report.read += stored.read
+    report.made += stored.created
+    report.changed += stored.changed
+    report.alone += stored.alone
+    report.duplicates += len(stored.duplicates)
+    report.repeated += map(str, stored.duplicates[: MAX_LISTED - len(report.repeated)])
+    for problem in stored.problems:
+        report.refuse(problem)
 
 
-def _count_anew() -> None:
-    """Update the database's statistics of the tables; `_file` calls this each time that the rows have doubled.
+def _analyze_tables() -> None:
+    """Update the database's statistics of the tables. `_import_file` calls this each time the rows have doubled.
 
     Until its own next update, the database plans queries for the earlier, smaller number of rows, and computing a board
     takes minutes.
@@ -157,13 +158,13 @@ def _count_anew() -> None:
         cursor.execute("ANALYZE judging_verdict, judging_comparison, judging_chosenprompt, judging_judge, runs_prompt")
 
 
-def _note(tournament: Tournament, told: FileReport, digest: str, place: ImportTarget) -> None:
-    said = {
-        "name": told.name, "read": told.read, "made": told.made, "changed": told.changed, "alone": told.alone,
-        "not_read": told.not_read, "problems": told.problems, "by": place.owner,
+def _record_file(tournament: Tournament, report: FileReport, digest: str, target: ImportTarget) -> None:
+    fields = {
+        "name": report.name, "read": report.read, "made": report.made, "changed": report.changed, "alone": report.alone,
+        "not_read": report.not_read, "problems": report.problems, "by": target.owner,
     }  # fmt: skip
-    JudgmentFile.objects.get_or_create(tournament=tournament, sha256=digest, defaults=said)
+    JudgmentFile.objects.get_or_create(tournament=tournament, sha256=digest, defaults=fields)
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _count_noun(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""A tournament's verdicts -> judgments, as the formats of files have them: who stood first is a."""
+"""Turn a tournament's verdicts into judgments as in files, where a is the response in first position."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from django.db.models import QuerySet
 
 from judging.boards import verdicts_in
 from judging.models import Rubric, Side, Tournament, Verdict
-from judging.stats.votes import TIE_THRESHOLD, Judgment, Outcome, of_scores
-from judging.tournaments import Speakers, called
+from judging.stats.votes import TIE_THRESHOLD, Judgment, Outcome, outcome_of_scores
+from judging.tournaments import RaterNames, get_prompt_names
 
-READ_AT_ONCE = 2000
+READ_BATCH_SIZE = 2000
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
-TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
+SWAPPED_OUTCOMES = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 COLUMNS = (
     "outcome", "first", "voter", "judge", "comparison__a__name", "comparison__b__name", "comparison__prompt",
     "score_a", "score_b", "length_a", "length_b", "comparison__response_a__words", "comparison__response_b__words",
@@ -22,50 +22,54 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def rated_in(tournament: Tournament, rubric: Rubric, *, every: bool) -> QuerySet[Verdict]:
-    """The verdicts that make its board; or `every` one that compares two, whoever gave it."""
+def select_verdicts(tournament: Tournament, rubric: Rubric, *, every: bool) -> QuerySet[Verdict]:
+    """Return the verdicts that the board counts; with `every`, all that compare two contestants, by any rater."""
     if every:
         return Verdict.objects.comparing().filter(comparison__tournament=tournament, rubric=rubric)
     return verdicts_in(tournament, rubric)
 
 
-def judgments(
-    tournament: Tournament, rubric: Rubric, criterion: str, who: Speakers, *, every: bool = False
+def build_judgments(
+    tournament: Tournament, rubric: Rubric, criterion: str, rater_names: RaterNames, *, every: bool = False
 ) -> Iterator[Judgment]:
-    """Those by one rubric, in the order in which they were given, a few at a time.
+    """Yield the judgments by one rubric, in the order in which they were given, read from the database in batches.
 
-    The first names contestants whom nobody judged: a board has them too.
+    The first one lists contestants that nobody judged, because a board has them too.
     """
     prompts = {
-        one.pk: (name, tuple(one.categories))
-        for chosen in [list(tournament.chosen_prompts.select_related("prompt"))]
-        for one, name in zip(chosen, called(chosen).values(), strict=True)
+        prompt.pk: (name, tuple(prompt.categories))
+        for chosen_prompts in [list(tournament.chosen_prompts.select_related("prompt"))]
+        for prompt, name in zip(chosen_prompts, get_prompt_names(chosen_prompts).values(), strict=True)
     }
-    found = rated_in(tournament, rubric, every=every)
-    also = _unmet(tournament, found)
-    for row in found.order_by("pk").values_list(*COLUMNS).iterator(READ_AT_ONCE):
-        yield _judgment(row, criterion, prompts[row[6]], who, also)
-        also = ()
+    verdicts = select_verdicts(tournament, rubric, every=every)
+    unmet_contestants = _unmet_contestants(tournament, verdicts)
+    for row in verdicts.order_by("pk").values_list(*COLUMNS).iterator(READ_BATCH_SIZE):
+        yield _judgment(row, criterion, prompts[row[6]], rater_names, unmet_contestants)
+        unmet_contestants = ()
 
 
 def _judgment(
-    row: tuple[Any, ...], criterion: str, prompt: tuple[str, tuple[str, ...]], who: Speakers, also: tuple[str, ...]
+    row: tuple[Any, ...],
+    criterion: str,
+    prompt: tuple[str, tuple[str, ...]],
+    rater_names: RaterNames,
+    unmet_contestants: tuple[str, ...],
 ) -> Judgment:
     outcome, first, voter, judge, a, b = row[:6]
     is_turned = first == Side.B
-    outcome = TURNED.get(OUTCOMES[outcome], OUTCOMES[outcome]) if is_turned else OUTCOMES[outcome]
+    outcome = SWAPPED_OUTCOMES.get(OUTCOMES[outcome], OUTCOMES[outcome]) if is_turned else OUTCOMES[outcome]
     scores = _pair(row[7:9], is_turned)
     return Judgment(
-        b if is_turned else a, a if is_turned else b, criterion, prompt[0], who.name(voter, judge), scores,
-        verdict=None if outcome == _said_by(scores) else outcome, order_known=bool(first), categories=prompt[1],
-        lengths=_pair(row[9:11], is_turned) or _pair(row[11:13], is_turned), is_person=judge is None, also=also,
-        sample=row[13],
+        b if is_turned else a, a if is_turned else b, criterion, prompt[0], rater_names.name(voter, judge), scores,
+        verdict=None if outcome == _implied_outcome(scores) else outcome, order_known=bool(first), categories=prompt[1],
+        lengths=_pair(row[9:11], is_turned) or _pair(row[11:13], is_turned), is_person=judge is None,
+        other_contestants=unmet_contestants, sample=row[13],
     )  # fmt: skip
 
 
-def _said_by(scores: tuple[float, float] | None) -> Outcome:
-    """The outcome that need not be said, because scores, or their lack, say it."""
-    return of_scores(*scores, TIE_THRESHOLD) if scores else Outcome.UNPARSED
+def _implied_outcome(scores: tuple[float, float] | None) -> Outcome:
+    """Return the outcome that follows from the scores, or from their absence, and needs no explicit verdict."""
+    return outcome_of_scores(*scores, TIE_THRESHOLD) if scores else Outcome.UNPARSED
 
 
 def _pair(values: tuple[float | None, ...], is_turned: bool) -> tuple[float, float] | None:
@@ -75,7 +79,7 @@ def _pair(values: tuple[float | None, ...], is_turned: bool) -> tuple[float, flo
     return (float(b), float(a)) if is_turned else (float(a), float(b))
 
 
-def _unmet(tournament: Tournament, found: QuerySet[Verdict]) -> tuple[str, ...]:
-    """Contestants of whom no verdict is."""
-    ids = {pk for pair in found.order_by().values_list("comparison__a", "comparison__b").distinct() for pk in pair}
+def _unmet_contestants(tournament: Tournament, verdicts: QuerySet[Verdict]) -> tuple[str, ...]:
+    """Return the names of contestants without a verdict."""
+    ids = {pk for pair in verdicts.order_by().values_list("comparison__a", "comparison__b").distinct() for pk in pair}
     return tuple(tournament.contestants.exclude(pk__in=ids).order_by("name").values_list("name", flat=True))

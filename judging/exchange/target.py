@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 from judging.exchange.files import SUFFIXES
 from judging.models import Tournament
 
-NAME_AT_MOST = 200
-USUAL = "Imported judgments"
+MAX_NAME_LENGTH = 200
+DEFAULT_NAME = "Imported judgments"
 
 
 @dataclass(frozen=True)
@@ -31,29 +31,29 @@ class ImportTarget:
     is_private: bool = False
 
 
-def tournament_at(place: ImportTarget, files: Sequence[str]) -> tuple[Tournament, bool]:
+def find_or_create_tournament(target: ImportTarget, files: Sequence[str]) -> tuple[Tournament, bool]:
     """Return the tournament, locked, and whether it is new."""
-    # Two imports of one person at once would make it twice.
-    User.objects.select_for_update(no_key=True).get(pk=place.owner.pk)
-    if place.into is not None:
-        return Tournament.objects.select_for_update(no_key=True).get(pk=place.into.pk), False
-    name = (place.name.strip() or _stem(files))[:NAME_AT_MOST]
-    known = Tournament.objects.filter(
-        owner=place.owner, name=name, deleted_at=None, pk__in=Tournament.objects.filter(judgment_files__isnull=False)
+    # Without this lock, two concurrent imports of one user would create the tournament twice.
+    User.objects.select_for_update(no_key=True).get(pk=target.owner.pk)
+    if target.into is not None:
+        return Tournament.objects.select_for_update(no_key=True).get(pk=target.into.pk), False
+    name = (target.name.strip() or _stem(files))[:MAX_NAME_LENGTH]
+    imported = Tournament.objects.filter(
+        owner=target.owner, name=name, deleted_at=None, pk__in=Tournament.objects.filter(judgment_files__isnull=False)
     )
-    if found := known.select_for_update(no_key=True).order_by("pk").first():
-        return found, False
-    # Of the answers nothing is here, so that there is nothing to vote on.
-    made = Tournament.objects.create(
-        name=name, owner=place.owner, is_private=place.is_private, seed=0, closed_at=timezone.now(),
+    if existing := imported.select_for_update(no_key=True).order_by("pk").first():
+        return existing, False
+    # The responses are not in this database, so nobody can vote on them.
+    created = Tournament.objects.create(
+        name=name, owner=target.owner, is_private=target.is_private, seed=0, closed_at=timezone.now(),
         question=gettext("Judged elsewhere; imported, not calibrated here."),
     )  # fmt: skip
-    return made, True
+    return created, True
 
 
 def _stem(files: Sequence[str]) -> str:
-    """Return the first file's name without its extensions, such as votes for votes.jsonl.gz; USUAL without a file."""
+    """Return the first file's name without its extensions, votes for votes.jsonl.gz; DEFAULT_NAME without a file."""
     if not files:
-        return USUAL
+        return DEFAULT_NAME
     path = PurePosixPath(files[0])
     return path.with_suffix("").stem if path.suffix.lower() in SUFFIXES else path.stem

@@ -1,4 +1,4 @@
-"""Addresses of files of judgments."""
+"""URLs of files of judgments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgments in and out by hand: files dropped on a page become a tournament, and a tournament's become files."""
+"""Views that import uploaded files of judgments into a tournament, and export a tournament's judgments."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from judging import models
-from judging.access import may_hold, may_look_after, may_unblind
-from judging.boards import board_of
+from judging.access import may_create, may_manage, may_unblind
+from judging.boards import newest_snapshot
 from judging.exchange.exporter import (
     FORMS,
     JSONL,
-    CannotWrite,
     ExportOptions,
-    check,
-    name_of,
-    send,
-    sent,
-    setup,
+    ExportRefused,
+    check_export,
+    count_without_scores,
+    export_response,
+    file_name,
+    stream_file,
+    tournament_setup,
     transcript_lines,
-    without_scores,
 )
-from judging.exchange.files import FORMATS_READ, MB, UPLOAD_AT_MOST
-from judging.exchange.importer import File, ImportResult, bring_in
+from judging.exchange.files import FORMATS_READ, MAX_UPLOAD_BYTES, MB
+from judging.exchange.importer import File, ImportResult, import_judgment_files
 from judging.exchange.target import ImportTarget
 from judging.http import visible_tournament
 from judging.models import Tournament
-from runs.http import SignedIn, UnknownChoice, page_of, selected
+from runs.http import SignedIn, UnknownChoice, page_of, require_choice
 
-FILES_AT_MOST = 20
-FILES_A_PAGE = 50
-OFFERED = 100
+MAX_FILES = 20
+FILES_PER_PAGE = 50
+MAX_SUGGESTIONS = 100
 TRANSCRIPT, SETUP = "transcript", "setup"
 
 
@@ -49,7 +49,7 @@ class ImportForm(forms.Form):
         required=False,
         max_length=200,
         label=gettext_lazy("Tournament"),
-        help_text=gettext_lazy("A new name, or one that you imported before; the first file's where none is given."),
+        help_text=gettext_lazy("A new name, or one that you imported before. Default: the name of the first file."),
         widget=forms.TextInput(attrs={"list": "my-imported", "autocomplete": "off"}),
     )
     is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))
@@ -57,81 +57,85 @@ class ImportForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def judgments_import(request: SignedIn) -> HttpResponse:
-    """The form; a POST imports, and tells what became of each file."""
-    if not may_hold(request.user):
+    """Render the form. A POST imports the files and reports the result of each."""
+    if not may_create(request.user):
         raise PermissionDenied
     form = ImportForm(
         request.POST if request.method == "POST" else None, initial={"name": request.GET.get("name", "")[:200]}
     )
     uploads = request.FILES.getlist("files")
-    problem = too_much(uploads) if request.method == "POST" else ""
-    brought = None
+    problem = upload_problem(uploads) if request.method == "POST" else ""
+    result = None
     if request.method == "POST" and form.is_valid() and not problem:
-        place = ImportTarget(request.user, form.cleaned_data["name"], is_private=form.cleaned_data["is_private"])
-        brought = brought_by(uploads, place)
+        target = ImportTarget(request.user, form.cleaned_data["name"], is_private=form.cleaned_data["is_private"])
+        result = import_uploads(uploads, target)
     context = {
-        "form": form, "problem": problem, "brought": brought, "mine": _mine(request), "formats": FORMATS_READ,
-        "upload_at_most": UPLOAD_AT_MOST, "uploads_at_most": FILES_AT_MOST,
+        "form": form, "problem": problem, "result": result, "imported_names": _imported_names(request),
+        "formats": FORMATS_READ, "max_upload_bytes": MAX_UPLOAD_BYTES, "max_files": MAX_FILES,
     }  # fmt: skip
-    is_refused = problem or form.errors or (brought and brought.is_empty)
+    is_refused = problem or form.errors or (result and result.is_empty)
     return TemplateResponse(request, "judging/exchange/import.html", context, status=400 if is_refused else 200)
 
 
 @require_safe
 def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
     """Show the files that were read into a tournament, and the formats that it can be written in."""
-    found = visible_tournament(request, pk)
+    tournament = visible_tournament(request, pk)
     context = {
-        "tournament": found, "own": may_look_after(request.user, found),
-        "files": page_of(request, found.judgment_files.order_by("-pk"), FILES_A_PAGE),
-        "boards": [(name, board_of(found, rubric)) for rubric, name in models.rubrics_of(found).items()],
-        "without_scores": without_scores(found), "has_calls": found.assignments.exists(),
+        "tournament": tournament, "may_manage": may_manage(request.user, tournament),
+        "files": page_of(request, tournament.judgment_files.order_by("-pk"), FILES_PER_PAGE),
+        "boards": [(name, newest_snapshot(tournament, row)) for row, name in models.rubrics_of(tournament).items()],
+        "without_scores": count_without_scores(tournament), "has_calls": tournament.assignments.exists(),
     }  # fmt: skip
     return TemplateResponse(request, "judging/exchange/files.html", context)
 
 
 @require_safe
 def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
-    """A tournament's judgments as a file, line by line. `all=1`: those too that no board lets in; `names=1`: people
-    by their names, for its owner alone."""
-    found = visible_tournament(request, pk)
+    """Stream a tournament's judgments as a file.
+
+    `all=1` includes judgments that no board admits. `names=1`, for the owner only, gives voters' names.
+    """
+    tournament = visible_tournament(request, pk)
     if form not in (*FORMS, TRANSCRIPT, SETUP):
         raise UnknownChoice(f"form must be one of {', '.join((*FORMS, TRANSCRIPT, SETUP))}, not {form!r}")
-    own = may_look_after(request.user, found)
-    with_all, with_names = (selected(request, name, ("1",), "") == "1" for name in ("all", "names"))
+    is_manager = may_manage(request.user, tournament)
+    includes_all, by_name = (require_choice(request, name, ("1",), "") == "1" for name in ("all", "names"))
     if form == SETUP:
-        headers = {"Content-Disposition": f'attachment; filename="{name_of(found, form, "json")}"'}
-        said = setup(found, unblinded=may_unblind(request.user, found))
-        return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False, "indent": 1})
-    # Whoever still votes shall not know what others said.
-    if (with_names or form == TRANSCRIPT or found.closed_at is None) and not own:
+        headers = {"Content-Disposition": f'attachment; filename="{file_name(tournament, form, "json")}"'}
+        content = tournament_setup(tournament, unblinded=may_unblind(request.user, tournament))
+        return JsonResponse(content, headers=headers, json_dumps_params={"ensure_ascii": False, "indent": 1})
+    # A voter of an open tournament must not learn others' verdicts.
+    if (by_name or form == TRANSCRIPT or tournament.closed_at is None) and not is_manager:
         raise PermissionDenied
     if form == TRANSCRIPT:
-        return send(transcript_lines(found), name_of(found, form, "jsonl"), JSONL)
-    asked = ExportOptions(form, with_all, with_names)
+        return stream_file(transcript_lines(tournament), file_name(tournament, form, "jsonl"), JSONL)
+    options = ExportOptions(form, includes_all, by_name)
     try:
-        check(found, asked)
-    except CannotWrite as error:
+        check_export(tournament, options)
+    except ExportRefused as error:
         raise BadRequest(str(error)) from error
-    return sent(found, asked)
+    return export_response(tournament, options)
 
 
-def too_much(uploads: list[UploadedFile[Any]]) -> str:
-    """Why these are not taken; empty where they are."""
+def upload_problem(uploads: list[UploadedFile[Any]]) -> str:
+    """Return why the uploads are refused, empty if they are accepted."""
     if not uploads:
         return gettext("Choose at least one file.")
-    if len(uploads) > FILES_AT_MOST or sum(one.size or 0 for one in uploads) > UPLOAD_AT_MOST:
-        said = gettext("At most %(files)s files and %(most)s MB at once: take fewer, or ./manage.py judgments import.")
-        return said % {"files": FILES_AT_MOST, "most": UPLOAD_AT_MOST // MB}
+    if len(uploads) > MAX_FILES or sum(upload.size or 0 for upload in uploads) > MAX_UPLOAD_BYTES:
+        message = gettext(
+            "At most %(files)s files and %(most)s MB per upload: choose fewer, or use ./manage.py judgments import."
+        )
+        return message % {"files": MAX_FILES, "most": MAX_UPLOAD_BYTES // MB}
     return ""
 
 
-def brought_by(uploads: list[UploadedFile[Any]], place: ImportTarget) -> ImportResult:
-    """Import uploaded files, and return what became of each."""
-    return bring_in([File(one.name or "", one, UPLOAD_AT_MOST) for one in uploads], place)  # type: ignore[arg-type]
+def import_uploads(uploads: list[UploadedFile[Any]], target: ImportTarget) -> ImportResult:
+    """Import uploaded files, and return the result of each."""
+    return import_judgment_files([File(upload.name or "", upload, MAX_UPLOAD_BYTES) for upload in uploads], target)  # type: ignore[arg-type]
 
 
-def _mine(request: SignedIn) -> list[str]:
-    """Names to offer."""
+def _imported_names(request: SignedIn) -> list[str]:
+    """Return the names of the user's imported tournaments, as suggestions."""
     imported = Tournament.objects.filter(owner=request.user, deleted_at=None, judgment_files__isnull=False)
-    return list(imported.order_by("name").values_list("name", flat=True).distinct()[:OFFERED])
+    return list(imported.order_by("name").values_list("name", flat=True).distinct()[:MAX_SUGGESTIONS])

@@ -1,27 +1,27 @@
-"""Look up the rows that an address names, for pages and for the API; whoever may not see one gets a 404."""
+"""Look up the rows that an address names, for pages and for the API; a caller who may not see a row gets a 404."""
 
 from judging.http.lookup import (
+    get_assignment,
+    get_gold_set,
+    get_judge,
+    get_rubric,
+    get_tournament,
     judge_at,
     manageable_tournament,
     own_tournament,
-    the_assignment,
-    the_assignments,
-    the_gold_set,
-    the_judge,
-    the_rubric,
-    the_tournament,
+    visible_assignments,
     visible_tournament,
 )
 
 __all__ = [
+    "get_assignment",
+    "get_gold_set",
+    "get_judge",
+    "get_rubric",
+    "get_tournament",
     "judge_at",
     "manageable_tournament",
     "own_tournament",
-    "the_assignment",
-    "the_assignments",
-    "the_gold_set",
-    "the_judge",
-    "the_rubric",
-    "the_tournament",
+    "visible_assignments",
     "visible_tournament",
 ]

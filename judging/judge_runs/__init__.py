@@ -1,36 +1,36 @@
-"""Asks model judges: what there is to ask, at whose cost, how often, and what came of it. Jobs call `work`."""
+"""Run model judges on tournaments and gold sets: questions, cost, rate limits and results. Jobs call `work`."""
 
-from judging.judge_runs.calibration import Repeated, measure, repeated
-from judging.judge_runs.commands import AGAIN, CannotAsk, Order, cancel, go_on, pause, start
-from judging.judge_runs.questions import fill, planned
+from judging.judge_runs.calibration import RepeatConsistency, measure, measure_repeats
+from judging.judge_runs.commands import RETRIED_STATES, CannotAsk, Order, cancel, pause, resume, start
+from judging.judge_runs.questions import count_planned, fill
 from judging.judge_runs.results import transcript
-from judging.judge_runs.rule_judge import NotByRules, judge_all
-from judging.judge_runs.status import AssignmentStatus, Estimate, estimate, standing, standings
-from judging.judge_runs.trial import TrialResult, try_out
+from judging.judge_runs.rule_judge import NotRulesJudge, judge_all
+from judging.judge_runs.status import AssignmentStatus, Estimate, estimate, get_status, get_statuses
+from judging.judge_runs.trial import TrialResult, run_trial
 from judging.judge_runs.worker import work
 
 __all__ = [
-    "AGAIN",
+    "RETRIED_STATES",
     "AssignmentStatus",
     "CannotAsk",
     "Estimate",
-    "NotByRules",
+    "NotRulesJudge",
     "Order",
-    "Repeated",
+    "RepeatConsistency",
     "TrialResult",
     "cancel",
+    "count_planned",
     "estimate",
     "fill",
-    "go_on",
+    "get_status",
+    "get_statuses",
     "judge_all",
     "measure",
+    "measure_repeats",
     "pause",
-    "planned",
-    "repeated",
-    "standing",
-    "standings",
+    "resume",
+    "run_trial",
     "start",
     "transcript",
-    "try_out",
     "work",
 ]

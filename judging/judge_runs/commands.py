@@ -1,4 +1,4 @@
-"""Puts judges to work on tournaments and on gold, and stops them. Who may is for the caller to know."""
+"""Start judges on tournaments and on gold, and stop them. The caller checks permissions."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from judging.judge_runs.leases import release_lapsed
-from judging.judge_runs.questions import planned
-from judging.judge_runs.rate_limits import Limits
+from judging.judge_runs.questions import count_planned
+from judging.judge_runs.rate_limits import JudgeRateLimiter
 from judging.models import Assignment, Call, GoldSet, Judge, Rubric, Tournament
 
 STATE = Assignment.State
-SAMPLES_AT_MOST = 20
-AGAIN = (Call.State.FAILED, Call.State.UNPARSED, Call.State.REFUSED)
+MAX_SAMPLES = 20
+RETRIED_STATES = (Call.State.FAILED, Call.State.UNPARSED, Call.State.REFUSED)
 
 
 class CannotAsk(ValueError):
-    """An assignment that would make no sense, or a change that cannot be made now. The message says why."""
+    """Error for an assignment that makes no sense, or a change that is not possible now. The message gives the
+    reason."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a judge is to do: a tournament or a gold set, by which rubrics, for how much at most."""
+    """An order for a judge: a tournament or a gold set, the rubrics, and the cap on the cost."""
 
     judge: Judge
     rubrics: Sequence[Rubric]
@@ -40,61 +41,67 @@ class Order:
 
 
 def start(order: Order, person: User) -> Assignment:
-    """Begins it; `asking.work` does the asking. Raises CannotAsk."""
+    """Create a running assignment; `judge_runs.work` then asks the questions. Raise CannotAsk if that makes no
+    sense."""
     _check(order)
     with transaction.atomic():
-        # One at a time, so that a click that came twice does not pay twice.
+        # Lock the judge, so that a repeated click does not pay twice.
         Judge.objects.select_for_update(no_key=True).get(pk=order.judge.pk)
-        place = {"judge": order.judge, "tournament": order.tournament, "gold_set": order.gold_set}
-        if Assignment.objects.filter(**place, state__in=(STATE.RUNNING, STATE.PAUSED, STATE.HALTED)).exists():
-            raise CannotAsk(gettext("This judge is at work there already: let that go on, or cancel it first."))
-        made = Assignment.objects.create(
-            **place, both_orders=order.both_orders, samples=order.samples, asks_twice=order.asks_twice,
+        scope = {"judge": order.judge, "tournament": order.tournament, "gold_set": order.gold_set}
+        if Assignment.objects.filter(**scope, state__in=(STATE.RUNNING, STATE.PAUSED, STATE.HALTED)).exists():
+            raise CannotAsk(
+                gettext("This judge already has an unfinished assignment there: resume or cancel it first.")
+            )
+        assignment = Assignment.objects.create(
+            **scope, both_orders=order.both_orders, samples=order.samples, asks_twice=order.asks_twice,
             cap=order.cap, created_by=person,
         )  # fmt: skip
-        made.rubrics.set(order.rubrics)
-        made.planned = planned(made)
-        made.save(update_fields=["planned"])
-        if made.planned == 0:
+        assignment.rubrics.set(order.rubrics)
+        assignment.planned = count_planned(assignment)
+        assignment.save(update_fields=["planned"])
+        if assignment.planned == 0:
             raise CannotAsk(
-                gettext("There is nothing to ask there: no pair has two different answers, or none of these criteria.")
+                gettext("There is nothing to ask: no pair has two different responses, or none has these criteria.")
             )
-    Limits(order.judge).fresh()
-    return made
+    JudgeRateLimiter(order.judge).reset()
+    return assignment
 
 
 def pause(assignment: Assignment) -> None:
-    """Makes no more calls until it goes on; those under way are still heard. Raises CannotAsk."""
-    _move(assignment, (STATE.RUNNING,), STATE.PAUSED)
+    """Make no more calls until the assignment resumes; replies under way are still stored. Raise CannotAsk."""
+    _transition(assignment, (STATE.RUNNING,), STATE.PAUSED)
 
 
 def cancel(assignment: Assignment) -> None:
-    """Ends it; what was said stays. Raises CannotAsk."""
-    _move(assignment, (STATE.RUNNING, STATE.PAUSED, STATE.HALTED), STATE.CANCELLED)
+    """End the assignment for good; its verdicts stay. Raise CannotAsk."""
+    _transition(assignment, (STATE.RUNNING, STATE.PAUSED, STATE.HALTED), STATE.CANCELLED)
     Assignment.objects.filter(pk=assignment.pk).update(ended_at=timezone.now())
 
 
-def go_on(assignment: Assignment, cap: Decimal | None = None, *, again: bool = False) -> None:
-    """Goes on, with another cap where one is given; `again` asks anew what failed, was refused or not understood.
-    Raises CannotAsk."""
+def resume(assignment: Assignment, cap: Decimal | None = None, *, again: bool = False) -> None:
+    """Resume the assignment, with another cap if one is given. `again` repeats questions that failed, were refused or
+    unparsed.
+
+    Raise CannotAsk if the assignment is running.
+    """
     with transaction.atomic():
         if cap is not None:
             Assignment.objects.filter(pk=assignment.pk).update(cap=cap)
-        _move(assignment, tuple(set(STATE) - {STATE.RUNNING}), STATE.RUNNING)
+        _transition(assignment, tuple(set(STATE) - {STATE.RUNNING}), STATE.RUNNING)
         Assignment.objects.filter(pk=assignment.pk).update(ended_at=None)
         if again:
-            asked = Call.objects.filter(pk__in=assignment.questions.values("call"), state__in=AGAIN)
-            asked.update(state=Call.State.PENDING, tries=0, not_before=None, ended_at=None)
+            calls = Call.objects.filter(pk__in=assignment.questions.values("call"), state__in=RETRIED_STATES)
+            calls.update(state=Call.State.PENDING, tries=0, not_before=None, ended_at=None)
     release_lapsed(assignment)
-    Limits(assignment.judge).fresh()
+    JudgeRateLimiter(assignment.judge).reset()
 
 
-def _move(assignment: Assignment, before: Sequence[str], to: str) -> None:
+def _transition(assignment: Assignment, before: Sequence[str], to: str) -> None:
     moved = Assignment.objects.filter(pk=assignment.pk, state__in=before).update(state=to, reason="")
     if not moved:
         state = Assignment.objects.values_list("state", flat=True).get(pk=assignment.pk)
-        said = gettext("It is %(state)s: only one that is %(choices)s can become %(to)s.")
-        raise CannotAsk(said % {"state": state, "choices": " or ".join(sorted(before)), "to": to})
+        message = gettext("The assignment is %(state)s. Only an assignment that is %(choices)s can become %(to)s.")
+        raise CannotAsk(message % {"state": state, "choices": " or ".join(sorted(before)), "to": to})
     assignment.state = to
 
 
@@ -104,11 +111,11 @@ def _check(order: Order) -> None:
     if not order.rubrics:
         raise CannotAsk(gettext("Choose at least one criterion."))
     if order.judge.kind == Judge.Kind.RULES:
-        raise CannotAsk(gettext("The judge by rules is asked nothing: it judges at once."))
+        raise CannotAsk(gettext("The judge by rules has no assignments: it judges immediately."))
     if order.judge.kind == Judge.Kind.IMPORTED:
-        said = gettext("%(judge)s is the judge of an imported file: it cannot be asked here.")
-        raise CannotAsk(said % {"judge": order.judge})
+        message = gettext("%(judge)s comes from an imported file and cannot be asked here.")
+        raise CannotAsk(message % {"judge": order.judge})
     if order.judge.retired_at is not None:
-        raise CannotAsk(gettext("%(judge)s has retired: choose one of the list.") % {"judge": order.judge})
-    if not 1 <= order.samples <= SAMPLES_AT_MOST:
-        raise CannotAsk(gettext("Ask each question 1 to %(most)s times.") % {"most": SAMPLES_AT_MOST})
+        raise CannotAsk(gettext("%(judge)s has retired: choose a current judge.") % {"judge": order.judge})
+    if not 1 <= order.samples <= MAX_SAMPLES:
+        raise CannotAsk(gettext("Each question can be asked 1 to %(most)s times.") % {"most": MAX_SAMPLES})

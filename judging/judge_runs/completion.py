@@ -1,6 +1,6 @@
-"""What came of a call -> its end, what it cost, and the verdict; or another try later, or the end of the whole asking.
+"""Store the result of a call: its end, its cost, and the verdict; or schedule another try, or halt the assignment.
 
-This is the one place where asking again is decided.
+This is the only module that decides about retries.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_noop as _
 
-from judging.judge_runs.leases import TRIES, Lease, free, halt, pay
+from judging.judge_runs.leases import MAX_TRIES, Lease, halt, pay, release_call
 from judging.judge_runs.questions import is_filled
-from judging.judge_runs.rate_limits import Limits
-from judging.judge_runs.results import tell
+from judging.judge_runs.rate_limits import JudgeRateLimiter
+from judging.judge_runs.results import save_verdicts
 from judging.judges import price_of, rubric_of
 from judging.model_judge import (
-    Busy,
+    AccessDenied,
+    CallResult,
     Cost,
-    Denied,
-    Ended,
-    NotAllowed,
+    HostNotAllowed,
     Reading,
-    Rejected,
     Reply,
-    Unwell,
-    ended,
-    failed,
-    kept,
+    RequestRejected,
+    ServerBusy,
+    ServerUnavailable,
+    failed_result,
+    interpret_reply,
+    restore_request,
 )
 from judging.models import Assignment, Call
 
-TROUBLES = 8
-"""Answers in a row that were none, of whatever calls; then the server is taken to be down."""
-BUSY_TROUBLES = 24
-"""The same where it only said that it is busy."""
+MAX_ERRORS = 8
+"""The number of failed calls in a row, of any calls, after which the server counts as down."""
+MAX_BUSY_ERRORS = 24
+"""The same limit for replies that only report that the server is busy."""
 BACK_OFF_SECONDS = 1.0
 BUSY_SECONDS = 5.0
-BACK_OFF_AT_MOST = 60.0
+MAX_BACK_OFF_SECONDS = 60.0
 CHANGED = [
     "state", "tries", "leased_until", "not_before", "paid_by", "reserved", "raw", "parsed", "parser", "flags", "error",
     "answered_by", "finish_reason", "tokens_in", "tokens_out", "is_estimated", "cost", "seconds", "ended_at",
@@ -48,30 +48,36 @@ CHANGED = [
 DOWN = _("the server failed many times in a row")
 
 
-def settle(assignment: Assignment, lease: Lease, came: Reply | Exception, limits: Limits, seconds: float) -> None:
-    """Writes down what came of a lease. Does nothing for one that has lapsed: that was paid for as it lapsed."""
-    limits.give_back(lease.place)
+def settle(
+    assignment: Assignment, lease: Lease, result: Reply | Exception, limits: JudgeRateLimiter, seconds: float
+) -> None:
+    """Store the result of a lease. Do nothing for a lease that has lapsed: its cost was counted when it lapsed."""
+    limits.release(lease.slot)
     with transaction.atomic():
         row = Assignment.objects.select_for_update().select_related("judge").get(pk=assignment.pk)
-        held = Call.objects.select_for_update(of=("self",)).select_related("judge", "rubric__criterion")
-        call = held.filter(pk=lease.call, state=Call.State.LEASED, leased_until=lease.until, paid_by=row).first()
+        leased_calls = Call.objects.select_for_update(of=("self",)).select_related("judge", "rubric__criterion")
+        call = leased_calls.filter(
+            pk=lease.call, state=Call.State.LEASED, leased_until=lease.until, paid_by=row
+        ).first()
         if call is None:
             return
         call.seconds = seconds
-        free(call)
-        spent = _answered(call, came) if isinstance(came, Reply) else _troubled(row, call, came, lease, limits)
+        release_call(call)
+        spent = (
+            _save_reply(call, result) if isinstance(result, Reply) else _handle_error(row, call, result, lease, limits)
+        )
         pay(row, lease.reserved, spent)
         call.cost += spent
-        # All but what was sent, which is long and never changes.
+        # All fields but the request that was sent, which is long and never changes.
         call.save(update_fields=CHANGED)
         if call.state != Call.State.PENDING:
-            tell([call])
-    if isinstance(came, Reply):
-        limits.well()
+            save_verdicts([call])
+    if isinstance(result, Reply):
+        limits.clear_errors()
 
 
 def finish(assignment: Assignment) -> bool:
-    """Ends a running one of which nothing is left to be asked. True where that ended it now."""
+    """End a running assignment that has no questions left. Return whether this call ended it."""
     unanswered = assignment.questions.filter(call__state__in=(Call.State.PENDING, Call.State.LEASED))
     if unanswered.exists() or not is_filled(assignment):
         return False
@@ -79,25 +85,25 @@ def finish(assignment: Assignment) -> bool:
     return bool(running.update(state=Assignment.State.DONE, reason="", ended_at=timezone.now()))
 
 
-def _answered(call: Call, reply: Reply) -> Decimal:
-    cost = price_of(call.judge).spent(kept(call.sent), reply)
-    _end(call, ended(reply, rubric_of(call.rubric)))
+def _save_reply(call: Call, reply: Reply) -> Decimal:
+    cost = price_of(call.judge).actual_cost(restore_request(call.sent), reply)
+    _save_end(call, interpret_reply(reply, rubric_of(call.rubric)))
     _count(call, cost)
     call.tries += 1
     call.raw, call.answered_by, call.finish_reason = reply.text, reply.model, reply.finish_reason
     return cost.amount
 
 
-def _end(call: Call, end: Ended) -> None:
-    call.state, call.error, call.ended_at = Call.State(end.state.value), end.why, timezone.now()
+def _save_end(call: Call, end: CallResult) -> None:
+    call.state, call.error, call.ended_at = Call.State(end.state.value), end.reason, timezone.now()
     reading = end.reading
     call.parser = reading.step if reading else ""
     call.flags = [name for name in ("contradicts", "ambiguous") if reading and getattr(reading, name)]
-    # Of an earlier time that it was asked, nothing may stay.
-    call.parsed = _parsed(end, reading) if reading else None
+    # Nothing of an earlier try may remain.
+    call.parsed = _parsed_json(end, reading) if reading else None
 
 
-def _parsed(end: Ended, reading: Reading) -> dict[str, Any]:
+def _parsed_json(end: CallResult, reading: Reading) -> dict[str, Any]:
     scores = list(reading.scores) if reading.scores else None
     return {"outcome": end.outcome.name, "scores": scores, "reasoning": reading.reasoning}
 
@@ -107,26 +113,26 @@ def _count(call: Call, cost: Cost) -> None:
     call.is_estimated = call.is_estimated or cost.is_estimated
 
 
-def _troubled(row: Assignment, call: Call, error: Exception, lease: Lease, limits: Limits) -> Decimal:
-    """What it cost: nothing, unless an answer may have been lost."""
+def _handle_error(row: Assignment, call: Call, error: Exception, lease: Lease, limits: JudgeRateLimiter) -> Decimal:
+    """Handle a failed call and return its cost: nothing, unless a reply may have been lost."""
     call.error = str(error)
-    if isinstance(error, Denied | NotAllowed):
+    if isinstance(error, AccessDenied | HostNotAllowed):
         halt(row, str(error))
         return Decimal(0)
-    if not isinstance(error, Busy | Unwell | Rejected):
-        # A fault of ours: let it be seen. The lease lapses, so nothing is lost.
+    if not isinstance(error, ServerBusy | ServerUnavailable | RequestRejected):
+        # An error of our own: raise it. The lease lapses, so nothing is lost.
         raise error
-    if limits.trouble() >= (BUSY_TROUBLES if isinstance(error, Busy) else TROUBLES):
+    if limits.count_error() >= (MAX_BUSY_ERRORS if isinstance(error, ServerBusy) else MAX_ERRORS):
         halt(row, f"{DOWN}: {error}")
-    if isinstance(error, Busy):
+    if isinstance(error, ServerBusy):
         limits.pause(BUSY_SECONDS if error.seconds is None else error.seconds)
         return Decimal(0)
     call.tries += 1
-    if isinstance(error, Rejected) or call.tries >= TRIES:
-        _end(call, failed(str(error)))
+    if isinstance(error, RequestRejected) or call.tries >= MAX_TRIES:
+        _save_end(call, failed_result(str(error)))
     else:
-        wait = min(BACK_OFF_SECONDS * 2**call.tries, BACK_OFF_AT_MOST)
+        wait = min(BACK_OFF_SECONDS * 2**call.tries, MAX_BACK_OFF_SECONDS)
         call.not_before = timezone.now() + timedelta(seconds=wait)
-    lost = isinstance(error, Unwell) and error.may_cost
+    lost = isinstance(error, ServerUnavailable) and error.may_cost
     call.is_estimated = call.is_estimated or lost
     return lease.reserved if lost else Decimal(0)

@@ -1,4 +1,4 @@
-"""The form of a judge: where it is asked, how, at which price and how often; and what it is to do."""
+"""Forms of a judge: its server, sampling, prices and limits; and of its assignments."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from django.contrib.auth.models import User
 from django.core.validators import MinValueValidator
 from django.utils.translation import gettext_lazy
 
-from judging.judges import ANSWER_SECONDS_AT_MOST, AT_ONCE_AT_MOST, Draft, keep_key, newest_rubrics
-from judging.model_judge import LEAST_TOKENS, LIMITED_BY
+from judging.judges import MAX_ANSWER_SECONDS, MAX_CONCURRENT_REQUESTS, Draft, newest_rubrics, save_key
+from judging.model_judge import LIMITED_BY, MIN_TOKENS
 from judging.models import GoldSet, Judge, JudgeKey, Rubric
 
-CAP_AT_MOST = 1_000_000
+MAX_CAP = 1_000_000
 
 
 class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
-    """`draft` is the judge to be, once it is clean. A key that is typed is kept under the judge's name."""
+    """Form of a judge. `draft` is the judge to save, once the form is clean. A typed key is stored under the judge's
+    name."""
 
     secret = forms.CharField(
         required=False, max_length=1000, label=gettext_lazy("New key"),
-        help_text=gettext_lazy("Kept encrypted and never shown again. Empty keeps the one above, if any."),
+        help_text=gettext_lazy("Stored encrypted and never shown again. Empty: the key above, if any."),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )  # fmt: skip
     limited_by = forms.ChoiceField(
@@ -42,25 +43,25 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
             "family": gettext_lazy("Family"),
             "key": gettext_lazy("Key"),
             "sampling": gettext_lazy("Sampling"),
-            "max_tokens": gettext_lazy("Tokens an answer may have"),
-            "structured": gettext_lazy("Hold the model to the schema"),
-            "answer_seconds": gettext_lazy("Seconds an answer may take"),
-            "price_in": gettext_lazy("Price of a million tokens read"),
-            "price_out": gettext_lazy("Price of a million tokens written"),
-            "requests_per_minute": gettext_lazy("Requests a minute"),
-            "tokens_per_minute": gettext_lazy("Tokens a minute"),
-            "at_once": gettext_lazy("Requests at once"),
+            "max_tokens": gettext_lazy("Tokens per reply"),
+            "structured": gettext_lazy("Send the JSON schema"),
+            "answer_seconds": gettext_lazy("Seconds per reply"),
+            "price_in": gettext_lazy("Price of a million input tokens"),
+            "price_out": gettext_lazy("Price of a million output tokens"),
+            "requests_per_minute": gettext_lazy("Requests per minute"),
+            "tokens_per_minute": gettext_lazy("Tokens per minute"),
+            "at_once": gettext_lazy("Concurrent requests"),
             "is_private": gettext_lazy("Only I may see it"),
         }
         help_texts = {  # noqa: RUF012
-            "base_url": gettext_lazy("Of any OpenAI-compatible server, such as http://127.0.0.1:8001/v1."),
-            "model": gettext_lazy("As the server calls it."),
-            "family": gettext_lazy("The base model that it comes from, to warn where it judges its own kin."),
-            "sampling": gettext_lazy("JSON, sent as it is."),
-            "structured": gettext_lazy("Untick where the server does not know JSON schemas, or answers empty."),
+            "base_url": gettext_lazy("Address of any OpenAI-compatible server, such as http://127.0.0.1:8001/v1."),
+            "model": gettext_lazy("The model's name on the server."),
+            "family": gettext_lazy("Its base model, to warn if it judges models of its own family."),
+            "sampling": gettext_lazy("JSON, sent unchanged."),
+            "structured": gettext_lazy("Untick if the server does not know JSON schemas, or sends empty replies."),
             "price_in": gettext_lazy("0 for a server of your own."),
-            "requests_per_minute": gettext_lazy("0 is no limit."),
-            "tokens_per_minute": gettext_lazy("0 is no limit."),
+            "requests_per_minute": gettext_lazy("0: no limit."),
+            "tokens_per_minute": gettext_lazy("0: no limit."),
         }
 
     field_order = (
@@ -71,15 +72,15 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Of a judge that there is, keys are its owner's, also where an admin changes it.
+        # Keys of an existing judge are its owner's, also if an admin changes it.
         self.person = self.instance.owner or person
         self.fields["sampling"].widget.attrs["rows"] = 2
         if self.instance.pk is None:
             self.fields["sampling"].initial = self.initial["sampling"] = {"temperature": 0}
         self.fields["key"].queryset = JudgeKey.objects.filter(owner=self.person).order_by("name")  # type: ignore[attr-defined]
         self.fields["key"].empty_label = "–"  # type: ignore[attr-defined]
-        bounds = {"max_tokens": (LEAST_TOKENS, None), "answer_seconds": (1, ANSWER_SECONDS_AT_MOST)}
-        for name, (low, high) in {**bounds, "at_once": (1, AT_ONCE_AT_MOST)}.items():
+        bounds = {"max_tokens": (MIN_TOKENS, None), "answer_seconds": (1, MAX_ANSWER_SECONDS)}
+        for name, (low, high) in {**bounds, "at_once": (1, MAX_CONCURRENT_REQUESTS)}.items():
             self.fields[name] = forms.IntegerField(
                 min_value=low, max_value=high, label=self.fields[name].label, initial=self.fields[name].initial
             )
@@ -94,26 +95,26 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
         return secret
 
     def clean_sampling(self) -> dict[str, Any]:
-        """An object of fields."""
-        said = self.cleaned_data["sampling"] or {}
-        if not isinstance(said, dict):
+        """Return the sampling as a dict of fields. Raise ValidationError if it is not an object."""
+        sampling = self.cleaned_data["sampling"] or {}
+        if not isinstance(sampling, dict):
             raise forms.ValidationError(gettext_lazy('Must be an object such as {"temperature": 0}.'))
-        return said
+        return sampling
 
     @property
     def draft(self) -> Draft:
-        """The judge to be; a typed key is kept first."""
-        said = {name: value for name, value in self.cleaned_data.items() if name != "secret"}
+        """Return the judge to save; a typed key is stored first."""
+        values = {name: value for name, value in self.cleaned_data.items() if name != "secret"}
         if secret := self.cleaned_data["secret"]:
-            said["key"] = keep_key(self.person, said["name"], secret)
-        return Draft(**said)
+            values["key"] = save_key(self.person, values["name"], secret)
+        return Draft(**values)
 
     def _post_clean(self) -> None:
-        """The row is written by `judging.judges`, which knows more than the row's own checks."""
+        """Do nothing: `judging.judges` writes the row, and checks more than the row's own validation."""
 
 
 class WorkForm(forms.Form):
-    """What a judge is to do on a tournament, or on a gold set where `gold_set` is asked for."""
+    """Form of an assignment to a tournament, or to a gold set if the form has `gold_set`."""
 
     judge = forms.ModelChoiceField(Judge.objects.none(), label=gettext_lazy("Judge"))
     gold_set = forms.ModelChoiceField(GoldSet.objects.none(), label=gettext_lazy("Gold set"))
@@ -121,21 +122,21 @@ class WorkForm(forms.Form):
         Rubric.objects.none(), widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Criteria")
     )
     cap = forms.DecimalField(
-        min_value=0, max_value=CAP_AT_MOST, max_digits=14, decimal_places=6, label=gettext_lazy("Cap"),
-        help_text=gettext_lazy("Never more is spent, in the currency of the judge's prices. 0 for a free one."),
+        min_value=0, max_value=MAX_CAP, max_digits=14, decimal_places=6, label=gettext_lazy("Cap"),
+        help_text=gettext_lazy("The most to spend, in the currency of the judge's prices. 0 for a free judge."),
     )  # fmt: skip
     both_orders = forms.BooleanField(
-        required=False, initial=True, label=gettext_lazy("Ask both ways round"),
-        help_text=gettext_lazy("Unticked: each pair once, in a seeded order, at half the price."),
+        required=False, initial=True, label=gettext_lazy("Ask in both orders"),
+        help_text=gettext_lazy("Unticked: each pair once, in an order from the seed, at half the price."),
     )  # fmt: skip
     asks_twice = forms.BooleanField(
-        required=False, initial=True, label=gettext_lazy("Ask 5 in 100 a second time"),
-        help_text=gettext_lazy("Tells whether it says the same twice. Second answers count in no rating."),
+        required=False, initial=True, label=gettext_lazy("Repeat 5 in 100 questions"),
+        help_text=gettext_lazy("Shows whether the judge repeats its verdict. Second verdicts do not count in ratings."),
     )  # fmt: skip
 
 
-class OnTournament(WorkForm):
-    """A judge that the person may have asked, on a tournament."""
+class TournamentWorkForm(WorkForm):
+    """Form of an assignment to a tournament, of a judge that the user may ask."""
 
     gold_set = None  # type: ignore[assignment]
 
@@ -146,8 +147,8 @@ class OnTournament(WorkForm):
         self.fields["rubrics"].initial = [rubric.pk for rubric in rubrics]
 
 
-class OnGold(WorkForm):
-    """The judge of the page, on a gold set that the person sees."""
+class GoldWorkForm(WorkForm):
+    """Form of an assignment to a gold set that the user sees, of the judge of the page."""
 
     judge = None  # type: ignore[assignment]
     asks_twice = None  # type: ignore[assignment]

@@ -1,9 +1,9 @@
-"""How often a judge's server may be asked: requests and tokens a minute, and how many at once, for all processes.
+"""Rate limits of a judge's server, for all processes: requests and tokens a minute, and concurrent requests.
 
-Counted in Redis by address and model, because that is what providers count by. A server that says it is busy is left
-alone as long as it asked for.
+They are counted in Redis by address and model, because providers count so. A server that reports that it is busy is not
+asked for the time that it requests.
 
-Where Redis does not answer, nobody asks meanwhile, and what is under way is kept: an answer that came has its price.
+If Redis does not reply, nothing is asked meanwhile, and results under way are stored: a reply that came has its price.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 ANSWER_SECONDS = 2.0
 BURST_SECONDS = 10
-"""What a minute allows comes evenly; so much of it may come at once."""
-# Two buckets that refill steadily, each kept as the moment at which it is full again (GCRA), and a set of places that
-# lapse. Takes from all or from none. Answers milliseconds to wait; -1 where all places are taken.
+"""The allowance of a minute is spread evenly; the amount of this many seconds may be used in one burst."""
+# Two buckets that refill steadily, each stored as the time at which it is full again (GCRA), and a set of slots
+# that lapse. It takes from all or from none. It returns milliseconds to wait; -1 if all slots are taken.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
@@ -53,67 +53,69 @@ for k = 1, 2 do
 end
 return 0
 """
-PLACE_RETRY_SECONDS = 0.2
+SLOT_RETRY_SECONDS = 0.2
 
 
-class Limits:
-    """Of one judge's server. `place` names who has taken one: give it back when the answer is there."""
+class JudgeRateLimiter:
+    """Limit requests and tokens to one judge's server. `take` returns a slot id; pass it to `release` after the
+    reply."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
         name = sha256(f"{judge.base_url} {judge.model}".encode()).hexdigest()[:32]
-        self._keys = [f"esweb:judge:{what}:{name}" for what in ("requests", "tokens", "pause", "places", "troubles")]
+        self._keys = [f"esweb:judge:{kind}:{name}" for kind in ("requests", "tokens", "pause", "places", "troubles")]
 
     def take(self, tokens: int) -> tuple[str, float]:
-        """(place, 0) where a request of so many tokens may go now; ("", seconds to wait) where not."""
-        judge, place = self._judge, token_hex(8)
+        """Return (slot, 0) if a request of so many tokens may be sent now; ("", seconds to wait) if not."""
+        judge, slot = self._judge, token_hex(8)
         costs = (_cost(1, judge.requests_per_minute), _cost(tokens, judge.tokens_per_minute))
         lapses = 1000 * (judge.answer_seconds + 30)
-        arguments = (*costs, max(judge.at_once, 1), lapses, 1000 * BURST_SECONDS, place)
-        wait = _told(lambda server: int(server.eval(TAKE, 4, *self._keys[:4], *map(str, arguments))), -1)
+        arguments = (*costs, max(judge.at_once, 1), lapses, 1000 * BURST_SECONDS, slot)
+        wait = _call_redis(lambda server: int(server.eval(TAKE, 4, *self._keys[:4], *map(str, arguments))), -1)
         if wait == 0:
-            return place, 0.0
-        return "", PLACE_RETRY_SECONDS if wait < 0 else wait / 1000
+            return slot, 0.0
+        return "", SLOT_RETRY_SECONDS if wait < 0 else wait / 1000
 
-    def give_back(self, place: str) -> None:
-        """The answer is there, or will never be. One that is not given back lapses."""
-        _told(lambda server: server.zrem(self._keys[3], place), 0)
+    def release(self, slot: str) -> None:
+        """Release the slot after the reply, or if there will be none. A slot that is not released lapses."""
+        _call_redis(lambda server: server.zrem(self._keys[3], slot), 0)
 
     def pause(self, seconds: float) -> None:
-        """Nobody asks for so long."""
+        """Block all requests to the server for so many seconds."""
 
         def note(server: redis.Redis) -> None:
             now, microseconds = server.time()
             until = 1000 * (now + seconds) + microseconds / 1000
             server.set(self._keys[2], f"{until:.3f}", px=max(int(1000 * seconds), 1))
 
-        _told(note, None)
+        _call_redis(note, None)
 
-    def trouble(self) -> int:
-        """Counts an answer that was none; how many that makes without a good one between."""
-        return _told(lambda server: int(server.incr(self._keys[4])), 0)
+    def count_error(self) -> int:
+        """Count a failed call. Return the number of failed calls since the last success."""
+        return _call_redis(lambda server: int(server.incr(self._keys[4])), 0)
 
-    def well(self) -> None:
-        """A good answer came, or somebody has seen to it."""
-        _told(lambda server: server.delete(self._keys[4]), 0)
+    def clear_errors(self) -> None:
+        """Reset the error count, after a success."""
+        _call_redis(lambda server: server.delete(self._keys[4]), 0)
 
-    def fresh(self) -> None:
-        """Forgets pauses and troubles: somebody has seen to the server."""
-        _told(lambda server: server.delete(self._keys[2], self._keys[4]), 0)
+    def reset(self) -> None:
+        """Reset pauses and the error count, after a user has checked the server."""
+        _call_redis(lambda server: server.delete(self._keys[2], self._keys[4]), 0)
 
 
 def _cost(amount: int, per_minute: int) -> float:
-    """Milliseconds of a minute that it takes; one that is larger than all of a minute still goes, alone."""
+    """Return the milliseconds of a minute that the amount uses; an amount above a whole minute's limit is still sent,
+    alone."""
     return min(60_000.0, amount * 60_000 / per_minute) if per_minute else 0.0
 
 
-def _told(ask: Callable[[redis.Redis], T], instead: T) -> T:
-    """What Redis says; `instead` where it does not answer."""
+def _call_redis(command: Callable[[redis.Redis], T], default: T) -> T:
+    """Return the reply of Redis; `default` if it does not reply."""
     try:
-        return ask(_valkey())
+        return command(_valkey())
     except redis.RedisError as error:
-        log.warning("Questions to judges are not counted, because Redis does not answer: %s", error)
-        return instead
+        log.warning("Judge rate limits: Redis does not reply, no new calls until it does: %s", error)
+        return default
 
 
 @cache

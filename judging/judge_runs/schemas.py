@@ -16,9 +16,9 @@ from runs.http import Input, Pk, Word
 Cap = Annotated[Decimal, Field(ge=0, lt=10**8, max_digits=14, decimal_places=6)]
 
 
-def amount(of: Decimal | int) -> str:
+def amount(value: Decimal | int) -> str:
     """Format an amount of money without trailing zeros."""
-    return f"{Decimal(of).normalize():f}"
+    return f"{Decimal(value).normalize():f}"
 
 
 class NewAssignment(Input):
@@ -58,9 +58,9 @@ class EstimateOut(Schema):
     at_most: str
 
     @classmethod
-    def of(cls, found: Estimate) -> EstimateOut:
+    def from_estimate(cls, estimate: Estimate) -> EstimateOut:
         """Build the reply from an estimate. Amounts are in the judge's currency."""
-        return cls(calls=found.calls, likely=amount(found.likely.amount), at_most=amount(found.at_most))
+        return cls(calls=estimate.calls, likely=amount(estimate.likely.amount), at_most=amount(estimate.at_most))
 
 
 class AssignmentOut(Schema):
@@ -87,10 +87,10 @@ class AssignmentOut(Schema):
     cap: str
 
     @classmethod
-    def of(cls, row: Assignment, standing: AssignmentStatus) -> AssignmentOut:
+    def from_assignment(cls, row: Assignment, status: AssignmentStatus) -> AssignmentOut:
         """Build the reply from an assignment and its present status."""
         counted = ("planned", "done", "refused", "failed", "unparsed", "left")
-        counts = {name: getattr(standing, name) for name in counted}
+        counts = {name: getattr(status, name) for name in counted}
         return cls(
             id=row.pk, judge=row.judge.pk, judge_name=row.judge.name, state=row.state, reason=row.reason,
             both_orders=row.both_orders, asks_twice=row.asks_twice, spent=amount(row.spent), cap=amount(row.cap),
@@ -127,7 +127,7 @@ class JudgeOut(Schema):
     in_boards: list[str]
 
     @classmethod
-    def of(cls, row: Judge, rubrics: list[str]) -> JudgeOut:
+    def from_judge(cls, row: Judge, rubrics: list[str]) -> JudgeOut:
         """Build the reply, which is the same for everybody who may see the judge."""
         return cls(
             id=row.pk, name=row.name, kind=row.kind, model=row.model, base_url=row.base_url,
@@ -151,7 +151,7 @@ class CalibrationOut(Schema):
     at: datetime
 
     @classmethod
-    def of(cls, row: Calibration) -> CalibrationOut:
+    def from_calibration(cls, row: Calibration) -> CalibrationOut:
         """Build the reply from a stored calibration."""
         return cls(
             rubric=str(row.rubric), gold_set=row.gold_set.name, passes=row.passes, measured=row.measured, at=row.at

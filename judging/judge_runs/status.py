@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
-from judging.judge_runs.questions import comparisons, twice
+from judging.judge_runs.questions import comparisons, repeated_comparisons
 from judging.judges import price_of, rubric_of, sampling_of
 from judging.model_judge import Cost, Pair, request
 from judging.models import Assignment, Call, Comparison, Judge, Question, Rubric, Tournament
@@ -69,19 +69,19 @@ class Estimate:
     at_most: Decimal
 
 
-def standing(assignment: Assignment) -> AssignmentStatus:
+def get_status(assignment: Assignment) -> AssignmentStatus:
     """Return the assignment's present status, read from the database."""
-    return standings([assignment])[0]
+    return get_statuses([assignment])[0]
 
 
-def standings(assignments: Sequence[Assignment]) -> list[AssignmentStatus]:
+def get_statuses(assignments: Sequence[Assignment]) -> list[AssignmentStatus]:
     """Return the status of each assignment, in their order, with one query for any number of them."""
-    asked = Question.objects.filter(assignment__in=assignments).values("assignment").order_by("assignment")
-    counted = {pk: counts for pk, *counts in asked.annotate(**COUNTS).values_list("assignment", *COUNTS)}
+    questions = Question.objects.filter(assignment__in=assignments).values("assignment").order_by("assignment")
+    counted = {pk: counts for pk, *counts in questions.annotate(**COUNTS).values_list("assignment", *COUNTS)}
     none = [0] * len(COUNTS)
     return [
-        AssignmentStatus(one.planned, **dict(zip(COUNTS, counted.get(one.pk, none), strict=True)))
-        for one in assignments
+        AssignmentStatus(assignment.planned, **dict(zip(COUNTS, counted.get(assignment.pk, none), strict=True)))
+        for assignment in assignments
     ]
 
 
@@ -95,21 +95,27 @@ def estimate(
     asks_twice: bool = False,
 ) -> Estimate:
     """Estimate the cost of judging a tournament from the lengths of its prompts and responses."""
-    found = comparisons(Assignment(tournament=tournament))
+    pairs = comparisons(Assignment(tournament=tournament))
     orders, price = 2 if both_orders else 1, price_of(judge)
-    parts = [_size(found)] * samples + ([_size(twice(found))] if asks_twice else [])
-    asked, characters = (sum(part) for part in zip(*parts, strict=True))
+    parts = [_size(pairs)] * samples + ([_size(repeated_comparisons(pairs))] if asks_twice else [])
+    comparison_count, characters = (sum(part) for part in zip(*parts, strict=True))
     empty = [request(judge.model, rubric_of(rubric), Pair("", "", ""), sampling_of(judge)) for rubric in rubrics]
-    calls = asked * len(rubrics) * orders
-    read = orders * (len(rubrics) * characters + asked * sum(one.characters for one in empty))
-    most = calls * price.of(0, judge.max_tokens) + orders * sum(
-        (asked * price.of(one.most_tokens_in, 0) + price.of(4 * characters, 0) for one in empty), Decimal(0)
+    calls = comparison_count * len(rubrics) * orders
+    read = orders * (
+        len(rubrics) * characters + comparison_count * sum(empty_request.characters for empty_request in empty)
     )
-    return Estimate(calls, price.likely(calls, read), most)
+    max_cost = calls * price.amount(0, judge.max_tokens) + orders * sum(
+        (
+            comparison_count * price.amount(empty_request.max_tokens_in, 0) + price.amount(4 * characters, 0)
+            for empty_request in empty
+        ),
+        Decimal(0),
+    )
+    return Estimate(calls, price.likely_cost(calls, read), max_cost)
 
 
-def _size(found: QuerySet[Comparison]) -> tuple[int, int]:
+def _size(queryset: QuerySet[Comparison]) -> tuple[int, int]:
     """Return the number of comparisons, and the number of characters in their prompts and responses."""
     texts = ("prompt__prompt__text", "response_a__text", "response_b__text")
-    totals = found.aggregate(n=Count("pk"), **{f"text_{k}": Sum(Length(name)) for k, name in enumerate(texts)})
+    totals = queryset.aggregate(n=Count("pk"), **{f"text_{k}": Sum(Length(name)) for k, name in enumerate(texts)})
     return totals.pop("n"), sum(length or 0 for length in totals.values())

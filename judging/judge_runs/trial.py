@@ -8,16 +8,16 @@ from django.utils.translation import gettext
 
 from judging.judges import KeyLost, sampling_of, server_of
 from judging.model_judge import (
-    Busy,
-    Denied,
-    Ended,
-    NotAllowed,
+    AccessDenied,
+    CallResult,
+    HostNotAllowed,
     Pair,
-    Rejected,
+    RequestRejected,
     Rubric,
+    ServerBusy,
+    ServerUnavailable,
     State,
-    Unwell,
-    ended,
+    interpret_reply,
     request,
 )
 from judging.models import Judge
@@ -25,7 +25,7 @@ from judging.stats.votes import Outcome
 
 RUBRIC = Rubric("correctness", "Which answer is correct.")
 QUESTION = Pair("What is two and two?", "Two and two is four.", "Two and two is seven.")
-LONGEST_SECONDS = 20.0
+MAX_SECONDS = 20.0
 """The limit is short because a user waits for the page."""
 
 
@@ -33,31 +33,31 @@ LONGEST_SECONDS = 20.0
 class TrialResult:
     """Result of a trial: whether it succeeded, and a message for users."""
 
-    went_well: bool
-    words: str
+    has_succeeded: bool
+    message: str
 
 
-def try_out(judge: Judge) -> TrialResult:
+def run_trial(judge: Judge) -> TrialResult:
     """Send one question to the judge, outside all limits. The response is not stored."""
-    # Slow to import, and needed by nobody who only shows pages.
+    # Slow to import, and not needed by processes that only show pages.
     from judging.model_judge.client import Client
 
     try:
         server = server_of(judge)
         sent = request(judge.model, RUBRIC, QUESTION, sampling_of(judge))
-        with Client(replace(server, seconds=min(server.seconds, LONGEST_SECONDS))) as client:
-            return _told(judge, ended(client.ask(sent), RUBRIC))
-    except (Busy, Denied, KeyLost, NotAllowed, Rejected, Unwell, ValueError) as error:
-        said = gettext("%(judge)s cannot be asked now: %(why)s")
-        return TrialResult(False, said % {"judge": judge.name, "why": error})
+        with Client(replace(server, seconds=min(server.seconds, MAX_SECONDS))) as client:
+            return _describe(judge, interpret_reply(client.ask(sent), RUBRIC))
+    except (ServerBusy, AccessDenied, KeyLost, HostNotAllowed, RequestRejected, ServerUnavailable, ValueError) as error:
+        message = gettext("%(judge)s cannot be asked now: %(why)s")
+        return TrialResult(False, message % {"judge": judge.name, "why": error})
 
 
-def _told(judge: Judge, end: Ended) -> TrialResult:
-    what = {"judge": judge.name, "step": end.reading.step if end.reading else "", "why": end.why}
+def _describe(judge: Judge, end: CallResult) -> TrialResult:
+    params = {"judge": judge.name, "step": end.reading.step if end.reading else "", "why": end.reason}
     if end.state is not State.DONE:
-        return TrialResult(False, gettext("%(judge)s answered, but gave no verdict: %(why)s.") % what)
+        return TrialResult(False, gettext("%(judge)s replied without a verdict: %(why)s.") % params)
     if end.outcome is not Outcome.A:
         return TrialResult(
-            False, gettext("%(judge)s answered and was understood, but took seven for two and two.") % what
+            False, gettext("%(judge)s replied with a verdict, but chose seven for two and two.") % params
         )
-    return TrialResult(True, gettext("%(judge)s answered and was understood (read as %(step)s).") % what)
+    return TrialResult(True, gettext("%(judge)s replied with the correct verdict (parsed as %(step)s).") % params)

@@ -6,7 +6,7 @@ from django.urls import path
 from django.utils.translation import gettext_noop as _
 
 from judging.judge_runs.judge_views import judge, judge_change, judge_edit, judge_new, judges
-from judging.judge_runs.views import assignment_change, tournament_judges, tournament_judges_standing
+from judging.judge_runs.views import assignment_change, tournament_judges, tournament_judges_progress
 from runs.http import PalettePage, register_pages
 
 register_pages(PalettePage("judges", _("Judging: model judges")))
@@ -19,5 +19,5 @@ urlpatterns = [
     path("judging/judges/<int:pk>/change/", judge_change, name="judge-change"),
     path("judging/assignments/<int:pk>/change/", assignment_change, name="assignment-change"),
     path("judging/<int:pk>/judges/", tournament_judges, name="tournament-judges"),
-    path("judging/<int:pk>/judges/standing/", tournament_judges_standing, name="tournament-judges-standing"),
+    path("judging/<int:pk>/judges/standing/", tournament_judges_progress, name="tournament-judges-standing"),
 ]

@@ -14,89 +14,93 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from judging.access import may_look_after
+from judging.access import may_manage
 from judging.http import manageable_tournament, visible_tournament
 from judging.judge_runs import status
-from judging.judge_runs.commands import CannotAsk, Order, cancel, go_on, pause, start
-from judging.judge_runs.forms import OnTournament
-from judging.judge_runs.status import Estimate, standings
-from judging.judges import kin, left_out, may_ask
+from judging.judge_runs.commands import CannotAsk, Order, cancel, pause, resume, start
+from judging.judge_runs.forms import TournamentWorkForm
+from judging.judge_runs.status import Estimate, get_statuses
+from judging.judges import exclusion_reasons, may_ask, self_preference_warning
 from judging.models import Assignment, GoldSet, Judge, Tournament
 from runs.access import Role, role_of
 from runs.http import SignedIn, page_of
 
 AGAIN = "again"
-DOES = ("cancel", "go-on", AGAIN, "pause")
+ACTIONS = ("cancel", "go-on", AGAIN, "pause")
 ASSIGNMENTS_A_PAGE = 50
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def tournament_judges(request: SignedIn, pk: int) -> HttpResponse:
     """Render the page. A POST starts a judge, or, with `estimate`, estimates the cost of that."""
-    found = visible_tournament(request, pk)
-    form = _form(request, found)
+    tournament = visible_tournament(request, pk)
+    form = _form(request, tournament)
     if request.method == "POST":
         manageable_tournament(request, pk)
     if request.method != "POST" or not form.is_valid():
-        return _page(request, found, form)
+        return _page(request, tournament, form)
     if "estimate" in request.POST:
-        return _page(request, found, form, _estimate(found, form))
-    said = {name: form.cleaned_data[name] for name in ("cap", "both_orders", "asks_twice")}
-    order = Order(form.cleaned_data["judge"], list(form.cleaned_data["rubrics"]), tournament=found, **said)
+        return _page(request, tournament, form, _estimate(tournament, form))
+    options = {name: form.cleaned_data[name] for name in ("cap", "both_orders", "asks_twice")}
+    order = Order(form.cleaned_data["judge"], list(form.cleaned_data["rubrics"]), tournament=tournament, **options)
     try:
         start(order, request.user)
     except CannotAsk as error:
         form.add_error(None, str(error))
-        return _page(request, found, form)
-    messages.success(request, gettext("%(judge)s is at work.") % {"judge": order.judge})
-    return redirect("tournament-judges", pk=found.pk)
+        return _page(request, tournament, form)
+    messages.success(request, gettext("Started %(judge)s.") % {"judge": order.judge})
+    return redirect("tournament-judges", pk=tournament.pk)
 
 
 @require_safe
-def tournament_judges_standing(request: SignedIn, pk: int) -> HttpResponse:
+def tournament_judges_progress(request: SignedIn, pk: int) -> HttpResponse:
     """Render only the judges' progress, to refresh a page that is open."""
-    found = visible_tournament(request, pk)
-    return TemplateResponse(request, "judging/judge_runs/judges_at_work.html", _at_work(request, found))
+    tournament = visible_tournament(request, pk)
+    return TemplateResponse(request, "judging/judge_runs/assignments.html", _progress_context(request, tournament))
 
 
 @require_POST
 def assignment_change(request: SignedIn, pk: int) -> HttpResponse:
     """Carry out a button of an assignment.
 
-    `do` is one of DOES. `cap`, if not empty, is the new cap of an assignment that resumes.
+    `do` is one of ACTIONS. `cap`, if not empty, is the new cap of an assignment that resumes.
     """
-    found = get_object_or_404(_visible(request), pk=pk)
-    if not may_ask(request.user, found.judge):
+    assignment = get_object_or_404(_visible(request), pk=pk)
+    if not may_ask(request.user, assignment.judge):
         raise PermissionDenied
     do = request.POST.get("do", "")
-    if do not in DOES:
-        raise Http404(f"do must be one of {', '.join(DOES)}, not {do!r}")
+    if do not in ACTIONS:
+        raise Http404(f"do must be one of {', '.join(ACTIONS)}, not {do!r}")
     try:
-        _do(found, do, request.POST.get("cap", ""))
+        _run_action(assignment, do, request.POST.get("cap", ""))
     except CannotAsk as error:
         messages.error(request, str(error))
-    return redirect(found.judge) if found.tournament is None else redirect("tournament-judges", pk=found.tournament.pk)
+    return (
+        redirect(assignment.judge)
+        if assignment.tournament is None
+        else redirect("tournament-judges", pk=assignment.tournament.pk)
+    )
 
 
-def _do(found: Assignment, do: str, cap: str) -> None:
+def _run_action(assignment: Assignment, do: str, cap: str) -> None:
     if do == "cancel":
-        cancel(found)
+        cancel(assignment)
     elif do == "pause":
-        pause(found)
+        pause(assignment)
     else:
-        go_on(found, _cap(cap), again=do == AGAIN)
+        resume(assignment, _cap(cap), again=do == AGAIN)
 
 
-def _cap(said: str) -> Decimal | None:
+def _cap(text: str) -> Decimal | None:
     """Parse a new cap. Return None if the field is empty. Raise CannotAsk if the text is not a valid cap."""
-    if not said.strip():
+    if not text.strip():
         return None
     try:
-        cap = Decimal(said)
+        cap = Decimal(text)
     except InvalidOperation:
         cap = Decimal("NaN")
     if not (cap.is_finite() and 0 <= cap < Decimal(10) ** 8):
-        raise CannotAsk(gettext("A cap is a number from 0, not %(said)r.") % {"said": said[:40]})
+        raise CannotAsk(gettext("cap must be a number of at least 0, not %(value)r.") % {"value": text[:40]})
     return cap
 
 
@@ -106,23 +110,25 @@ def _visible(request: SignedIn) -> QuerySet[Assignment]:
     return Assignment.objects.filter(seen, judge__in=judges).select_related("judge", "tournament")
 
 
-def _form(request: SignedIn, found: Tournament) -> OnTournament:
+def _form(request: SignedIn, tournament: Tournament) -> TournamentWorkForm:
     judges = Judge.objects.visible_to(request.user).filter(kind=Judge.Kind.OPENAI, retired_at=None).order_by("name")
     if role_of(request.user) != Role.ADMIN:
         judges = judges.filter(owner=request.user)
-    rubrics = found.rubrics.select_related("criterion").order_by("pk")
-    return OnTournament(request.POST or None, judges=judges, rubrics=rubrics)
+    rubrics = tournament.rubrics.select_related("criterion").order_by("pk")
+    return TournamentWorkForm(request.POST or None, judges=judges, rubrics=rubrics)
 
 
-def _estimate(found: Tournament, form: OnTournament) -> Estimate:
-    said = form.cleaned_data
-    how = {name: said[name] for name in ("both_orders", "asks_twice")}
-    return status.estimate(said["judge"], found, list(said["rubrics"]), **how)
+def _estimate(tournament: Tournament, form: TournamentWorkForm) -> Estimate:
+    data = form.cleaned_data
+    options = {name: data[name] for name in ("both_orders", "asks_twice")}
+    return status.estimate(data["judge"], tournament, list(data["rubrics"]), **options)
 
 
-def _page(request: SignedIn, found: Tournament, form: OnTournament, estimate: Estimate | None = None) -> HttpResponse:
-    context = _at_work(request, found) | {
-        "form": form, "estimate": estimate, "own": may_look_after(request.user, found),
+def _page(
+    request: SignedIn, tournament: Tournament, form: TournamentWorkForm, estimate: Estimate | None = None
+) -> HttpResponse:
+    context = _progress_context(request, tournament) | {
+        "form": form, "estimate": estimate, "may_manage": may_manage(request.user, tournament),
         "has_judges": form.fields["judge"].queryset.exists(),  # type: ignore[attr-defined]
     }  # fmt: skip
     return TemplateResponse(
@@ -130,30 +136,30 @@ def _page(request: SignedIn, found: Tournament, form: OnTournament, estimate: Es
     )
 
 
-def _at_work(request: SignedIn, found: Tournament) -> dict[str, Any]:
-    page = page_of(request, found.assignments.select_related("judge").order_by("-pk"), ASSIGNMENTS_A_PAGE)
+def _progress_context(request: SignedIn, tournament: Tournament) -> dict[str, Any]:
+    page = page_of(request, tournament.assignments.select_related("judge").order_by("-pk"), ASSIGNMENTS_A_PAGE)
     rows = list(page)
     judges = {row.judge for row in rows}
     return {
-        "tournament": found,
+        "tournament": tournament,
         "page": page,
-        "at_work": [
-            (row, standing, may_ask(request.user, row.judge))
-            for row, standing in zip(rows, standings(rows), strict=True)
+        "assignments": [
+            (row, status_row, may_ask(request.user, row.judge))
+            for row, status_row in zip(rows, get_statuses(rows), strict=True)
         ],
-        "is_going": any(row.state == Assignment.State.RUNNING for row in rows),
-        "gates": _gates(found, judges),
-        "kin": _kin(found, judges),
+        "is_running": any(row.state == Assignment.State.RUNNING for row in rows),
+        "exclusion_reasons": _exclusion_reasons(tournament, judges),
+        "family_warnings": _self_preference_warnings(tournament, judges),
     }
 
 
-def _gates(found: Tournament, judges: set[Judge]) -> list[str]:
+def _exclusion_reasons(tournament: Tournament, judges: set[Judge]) -> list[str]:
     """Return the reasons why verdicts of these judges, present or to come, count on no board."""
-    rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
-    return list(left_out(sorted(judges, key=str), rubrics, found).values())
+    rubrics = list(tournament.rubrics.select_related("criterion").order_by("pk"))
+    return list(exclusion_reasons(sorted(judges, key=str), rubrics, tournament).values())
 
 
-def _kin(found: Tournament, judges: set[Judge]) -> list[str]:
-    contestants = list(found.contestants.select_related("run"))
-    said = [kin(judge, contestants) for judge in sorted(judges, key=str)]
-    return [words for words in said if words]
+def _self_preference_warnings(tournament: Tournament, judges: set[Judge]) -> list[str]:
+    contestants = list(tournament.contestants.select_related("run"))
+    warnings = [self_preference_warning(judge, contestants) for judge in sorted(judges, key=str)]
+    return [warning for warning in warnings if warning]

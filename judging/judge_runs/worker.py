@@ -1,7 +1,8 @@
-"""Asks a judge's server for a while: as many calls at once as it allows, until time is up or nothing is left.
+"""Ask a judge's server for a limited time: as many concurrent calls as its limits allow, until the deadline or until
+nothing is left.
 
-Threads only speak HTTP; the database is written by whoever called `work`. Killed at any moment, it loses nothing: calls
-whose leases run out are made again.
+Threads only send HTTP requests; the caller of `work` writes to the database. A worker that is killed loses nothing:
+calls whose leases lapse are made again.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from django.utils.translation import gettext_noop as _
 
 from judging.judge_runs.calibration import measure
 from judging.judge_runs.completion import finish, settle
-from judging.judge_runs.leases import Lease, Nothing, halt, release_lapsed, take
+from judging.judge_runs.leases import Lease, NoLease, halt, release_lapsed, take_lease
 from judging.judge_runs.questions import fill
-from judging.judge_runs.rate_limits import Limits
+from judging.judge_runs.rate_limits import JudgeRateLimiter
 from judging.judges import KeyLost, server_of
 from judging.locks import run_alone
-from judging.model_judge import NotAllowed, Reply
+from judging.model_judge import HostNotAllowed, Reply
 from judging.models import Assignment
 
 if TYPE_CHECKING:
@@ -33,15 +34,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 LOCK = "esweb asks judges"
 TICK_SECONDS = 20.0
-"""Of one tick, for all assignments together; replies that are under way then are still waited for."""
-LOOK_SECONDS = 0.2
-"""How soon a pause, a cancel or a free place is noticed."""
-WRONG = _("the judge cannot be asked as it is set up")
+"""The time of one tick, for all assignments together; replies under way at its end are still awaited."""
+POLL_SECONDS = 0.2
+"""The delay after which a pause, a cancel or a free slot is noticed."""
+CONFIG_ERROR = _("the judge's settings are invalid")
 
 
 def work_on_all() -> None:
     """Continue every assignment that is running, each for its share of the time. Do nothing while another process does
-    it. An assignment that fails does not keep the others waiting: the next tick tries it again."""
+    it. An assignment that fails does not block the others: the next tick tries it again."""
     running = list(Assignment.objects.filter(state=Assignment.State.RUNNING))
     if not running:
         return
@@ -56,8 +57,10 @@ def work_on_all() -> None:
 
 
 def work(assignment: Assignment, seconds: float) -> float | None:
-    """Asks for so many seconds, and for as long after as answers take that are under way. Seconds until more can be
-    done, 0 where there is more now; None where this assignment is not running any more."""
+    """Ask questions for so many seconds, and for as long after as replies under way take.
+
+    Return the seconds until more can be done, 0 if there is more now; None if this assignment is not running any more.
+    """
     release_lapsed(assignment)
     assignment = Assignment.objects.select_related("judge__key", "gold_set").get(pk=assignment.pk)
     if assignment.state != Assignment.State.RUNNING:
@@ -65,79 +68,81 @@ def work(assignment: Assignment, seconds: float) -> float | None:
     with ExitStack() as stack:
         try:
             client = stack.enter_context(_client(assignment))
-        except (NotAllowed, KeyLost, ValueError) as error:
-            halt(assignment, f"{WRONG}: {error}")
+        except (HostNotAllowed, KeyLost, ValueError) as error:
+            halt(assignment, f"{CONFIG_ERROR}: {error}")
             return None
         pool = stack.enter_context(ThreadPoolExecutor(max(assignment.judge.at_once, 1)))
-        left = _Desk(assignment, client, pool, time.monotonic() + seconds).run()
-    return left if _goes_on(assignment) else None
+        wait_seconds = _CallLoop(assignment, client, pool, time.monotonic() + seconds).run()
+    return wait_seconds if _finish_if_done(assignment) else None
 
 
 @dataclass
-class _Desk:
-    """The calls that are under way, and from when on no more are made."""
+class _CallLoop:
+    """The calls under way, and the deadline after which no more are made."""
 
     assignment: Assignment
     client: Client
     pool: ThreadPoolExecutor
     until: float
-    flights: dict[Future[tuple[Reply | Exception, float]], Lease] = field(default_factory=dict)
+    running_calls: dict[Future[tuple[Reply | Exception, float]], Lease] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.limits = Limits(self.assignment.judge)
+        self.limits = JudgeRateLimiter(self.assignment.judge)
 
     def run(self) -> float:
-        """Until time is up or nothing can be done. Seconds until more can."""
+        """Process questions until the deadline or until none is ready. Return the seconds to wait."""
         while True:
-            nothing = self._hand_out()
-            if self.flights:
-                self._take_in()
-            elif nothing is None or not self._can_wait(nothing):
-                return nothing.seconds or 0.0 if nothing else 0.0
+            no_lease = self._submit_calls()
+            if self.running_calls:
+                self._settle_finished()
+            elif no_lease is None or not self._can_wait(no_lease):
+                return no_lease.seconds or 0.0 if no_lease else 0.0
 
-    def _hand_out(self) -> Nothing | None:
-        """Makes calls while there is room. Why no more can be made; None where there is no room, or no time."""
-        while len(self.flights) < max(self.assignment.judge.at_once, 1) and time.monotonic() < self.until:
-            taken = take(self.assignment, self.limits)
-            if isinstance(taken, Lease):
-                self.flights[self.pool.submit(_timed, self.client, taken)] = taken
-            elif not (taken.is_out and fill(self.assignment)):
-                return taken
+    def _submit_calls(self) -> NoLease | None:
+        """Submit calls while there is room. Return the result that no more can be made now; None if there is no room,
+        or no time."""
+        while len(self.running_calls) < max(self.assignment.judge.at_once, 1) and time.monotonic() < self.until:
+            lease = take_lease(self.assignment, self.limits)
+            if isinstance(lease, Lease):
+                self.running_calls[self.pool.submit(_ask_timed, self.client, lease)] = lease
+            elif not (lease.is_out and fill(self.assignment)):
+                return lease
         return None
 
-    def _take_in(self) -> None:
-        for done in wait(self.flights, LOOK_SECONDS, FIRST_COMPLETED).done:
-            came, seconds = done.result()
-            settle(self.assignment, self.flights.pop(done), came, self.limits, seconds)
+    def _settle_finished(self) -> None:
+        for future in wait(self.running_calls, POLL_SECONDS, FIRST_COMPLETED).done:
+            result, seconds = future.result()
+            settle(self.assignment, self.running_calls.pop(future), result, self.limits, seconds)
 
-    def _can_wait(self, nothing: Nothing) -> bool:
-        """Waits a little for a limit; False where that takes too long, or nothing is waited for."""
-        if nothing.seconds is None or time.monotonic() + nothing.seconds > self.until:
+    def _can_wait(self, no_lease: NoLease) -> bool:
+        """Wait briefly for a limit. Return False if that takes too long, or if no limit is awaited."""
+        if no_lease.seconds is None or time.monotonic() + no_lease.seconds > self.until:
             return False
-        time.sleep(min(nothing.seconds, LOOK_SECONDS))
+        time.sleep(min(no_lease.seconds, POLL_SECONDS))
         return True
 
 
-def _timed(client: Client, lease: Lease) -> tuple[Reply | Exception, float]:
-    """What came of a call, and the seconds that it took. In a thread of its own."""
-    begun = time.monotonic()
+def _ask_timed(client: Client, lease: Lease) -> tuple[Reply | Exception, float]:
+    """Return the result of a call, and the seconds that it took. Runs in a worker thread."""
+    started_at = time.monotonic()
     try:
-        came: Reply | Exception = client.ask(lease.request)
-    except Exception as error:  # handed to whoever settles, who raises what is a fault of ours
-        came = error
-    return came, time.monotonic() - begun
+        result: Reply | Exception = client.ask(lease.request)
+    except Exception as error:  # `settle` raises it again if it is an error of our own
+        result = error
+    return result, time.monotonic() - started_at
 
 
 def _client(assignment: Assignment) -> Client:
-    # Slow to import, and needed by nobody who only shows pages.
+    # Slow to import, and not needed by processes that only show pages.
     from judging.model_judge.client import Client
 
     return Client(server_of(assignment.judge))
 
 
-def _goes_on(assignment: Assignment) -> bool:
-    """Ends it where nothing is left, and measures what it was to measure."""
-    # Together: one that is done has been measured.
+def _finish_if_done(assignment: Assignment) -> bool:
+    """End the assignment and calibrate the judge if no questions are left. Return whether the assignment is still
+    running."""
+    # In one transaction: a finished assignment is always calibrated.
     with transaction.atomic():
         is_done = finish(assignment)
         if is_done and assignment.gold_set is not None:

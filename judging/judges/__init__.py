@@ -1,39 +1,37 @@
-"""Model judges as they are kept: their settings, their keys, and what they are told."""
+"""Model judges: their settings, keys and rubrics, and the rule by which their verdicts count."""
 
 from judging.judges.adapters import allowed_hosts, price_of, rubric_of, sampling_of, server_of
-from judging.judges.admission import admitted, kin, left_out, why_not
+from judging.judges.admission import admitted_verdicts, exclusion_reason, exclusion_reasons, self_preference_warning
 from judging.judges.commands import (
-    ANSWER_SECONDS_AT_MOST,
-    AT_ONCE_AT_MOST,
-    CannotKeep,
+    MAX_ANSWER_SECONDS,
+    MAX_CONCURRENT_REQUESTS,
+    CannotSaveJudge,
     Draft,
-    bring_back,
-    change,
-    make,
+    change_judge,
+    create_judge,
     may_ask,
     retire,
     rules_judge,
+    unretire,
 )
-from judging.judges.keys import KeyLost, keep_key, key_of
-from judging.judges.rubrics import RubricText, make_standard, newest_rubrics, next_version
+from judging.judges.keys import KeyLost, key_of, save_key
+from judging.judges.rubrics import RubricText, create_standard_rubrics, newest_rubrics, next_version
 
 __all__ = [
-    "ANSWER_SECONDS_AT_MOST",
-    "AT_ONCE_AT_MOST",
-    "CannotKeep",
+    "MAX_ANSWER_SECONDS",
+    "MAX_CONCURRENT_REQUESTS",
+    "CannotSaveJudge",
     "Draft",
     "KeyLost",
     "RubricText",
-    "admitted",
+    "admitted_verdicts",
     "allowed_hosts",
-    "bring_back",
-    "change",
-    "keep_key",
+    "change_judge",
+    "create_judge",
+    "create_standard_rubrics",
+    "exclusion_reason",
+    "exclusion_reasons",
     "key_of",
-    "kin",
-    "left_out",
-    "make",
-    "make_standard",
     "may_ask",
     "newest_rubrics",
     "next_version",
@@ -42,6 +40,8 @@ __all__ = [
     "rubric_of",
     "rules_judge",
     "sampling_of",
+    "save_key",
+    "self_preference_warning",
     "server_of",
-    "why_not",
+    "unretire",
 ]

@@ -1,6 +1,6 @@
 """Decide which verdicts count on a board.
 
-A model's verdicts count if its newest calibration on gold pairs, against people's verdicts, passes, and if few of its
+A model's verdicts count if its newest calibration on gold pairs, against human verdicts, passes, and if few of its
 verdicts in the tournament are missing: the questions that a judge refuses or fails are not random.
 
 The judge by rules needs no calibration: it claims nothing, and boards name it as what it is. Judges of imported files
@@ -18,13 +18,13 @@ from django.utils.translation import gettext
 from judging.models import Calibration, Contestant, Judge, Rubric, Tournament, Verdict
 from judging.stats.votes import MISSING
 
-MOST_MISSING = 0.02
+MAX_MISSING_SHARE = 0.02
 """The largest share of a judge's verdicts in a tournament by a rubric that may be missing."""
-WITHOUT_GATE = (Judge.Kind.RULES, Judge.Kind.IMPORTED)
+UNGATED_KINDS = (Judge.Kind.RULES, Judge.Kind.IMPORTED)
 NO_VERDICT = [outcome.name.lower() for outcome in MISSING]
 
 
-def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
+def admitted_verdicts(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
     """Return the verdicts that count on boards.
 
     They are those of voters, of rules, of imported files, and of models with a newest calibration by the same rubric
@@ -33,83 +33,90 @@ def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
     newest = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric")).order_by("-at", "-pk")
     own = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric"))
     passed = own.filter(pk=Subquery(newest.values("pk")[:1]), passes=True)
-    let_in = verdicts.filter(Q(judge=None) | Q(judge__kind__in=WITHOUT_GATE) | Exists(passed))
-    for group in _given(verdicts):
+    counted = verdicts.filter(Q(judge=None) | Q(judge__kind__in=UNGATED_KINDS) | Exists(passed))
+    for group in _verdict_counts(verdicts):
         if _is_short(group):
-            where = {name: group[name] for name in ("comparison__tournament", "judge", "rubric")}
-            let_in = let_in.exclude(**where)
-    return let_in
+            lookup = {name: group[name] for name in ("comparison__tournament", "judge", "rubric")}
+            counted = counted.exclude(**lookup)
+    return counted
 
 
-def why_not(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) -> str:
-    """Return why the judge's verdicts by the rubric, on a tournament, are on no board; empty if they are on one."""
-    return left_out([judge], [rubric], tournament).get((judge.pk, rubric.pk), "")
+def exclusion_reason(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) -> str:
+    """Return the reason why the judge's verdicts by the rubric, on a tournament, are on no board; empty if they are on
+    one."""
+    return exclusion_reasons([judge], [rubric], tournament).get((judge.pk, rubric.pk), "")
 
 
-def left_out(
+def exclusion_reasons(
     judges: Collection[Judge], rubrics: Collection[Rubric], tournament: Tournament | None = None
 ) -> dict[tuple[int, int], str]:
-    """Return why verdicts of these judges by these rubrics, on a tournament, are on no board.
+    """Return the reasons why verdicts of these judges by these rubrics, on a tournament, are on no board.
 
     The result is (judge, rubric) -> a sentence, only for the combinations that are on no board, in their order. It
     takes two queries for any number of them.
     """
-    asked = [judge for judge in judges if judge.kind not in WITHOUT_GATE]
-    if not asked:
+    gated = [judge for judge in judges if judge.kind not in UNGATED_KINDS]
+    if not gated:
         return {}
-    newest = Calibration.objects.filter(judge__in=asked, rubric__in=rubrics)
+    newest = Calibration.objects.filter(judge__in=gated, rubric__in=rubrics)
     rows = newest.order_by("judge_id", "rubric_id", "-at", "-pk").distinct("judge_id", "rubric_id")
     passed = {(judge, rubric): passes for judge, rubric, passes in rows.values_list("judge", "rubric", "passes")}
-    # As boards count them: what was asked a second time measures the judge alone.
-    once = Verdict.objects.rating().filter(judge__in=asked, sample=0)
-    own = once.filter(rubric__in=rubrics, comparison__tournament=tournament)
-    short = {(group["judge"], group["rubric"]): group for group in _given(own) if _is_short(group)}
-    found = {
-        (judge.pk, rubric.pk): _why(judge, rubric, passed.get((judge.pk, rubric.pk)), short)
-        for judge in asked
+    # As boards count them: second samples only measure the judge's consistency.
+    first_samples = Verdict.objects.rating().filter(judge__in=gated, sample=0)
+    own = first_samples.filter(rubric__in=rubrics, comparison__tournament=tournament)
+    short = {(group["judge"], group["rubric"]): group for group in _verdict_counts(own) if _is_short(group)}
+    reasons = {
+        (judge.pk, rubric.pk): _reason(judge, rubric, passed.get((judge.pk, rubric.pk)), short)
+        for judge in gated
         for rubric in rubrics
     }
-    return {place: words for place, words in found.items() if words}
+    return {key: reason for key, reason in reasons.items() if reason}
 
 
-def _why(judge: Judge, rubric: Rubric, passes: bool | None, short: Mapping[tuple[int, int], dict[str, Any]]) -> str:
-    what = {"judge": judge.name, "rubric": rubric}
+def _reason(judge: Judge, rubric: Rubric, passes: bool | None, short: Mapping[tuple[int, int], dict[str, Any]]) -> str:
+    params = {"judge": judge.name, "rubric": rubric}
     if passes is None:
-        return gettext("%(judge)s has not been held against people's verdicts by %(rubric)s.") % what
+        return gettext("%(judge)s has not been calibrated by %(rubric)s.") % params
     if not passes:
-        return gettext("%(judge)s did not agree well enough with people by %(rubric)s.") % what
+        return gettext("%(judge)s failed its calibration by %(rubric)s.") % params
     if (group := short.get((judge.pk, rubric.pk))) is None:
         return ""
-    said = gettext("%(judge)s gave no verdict in %(missing)s of %(all)s by %(rubric)s: 2 in 100 may lack.")
-    return said % {**what, "missing": group["missing"], "all": group["all"]}
+    message = gettext(
+        "%(judge)s gave no verdict in %(missing)s of %(all)s cases by %(rubric)s; at most 2 in 100 are allowed."
+    )
+    return message % {**params, "missing": group["missing"], "all": group["all"]}
 
 
-def _given(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:
+def _verdict_counts(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:
     """Count the verdicts of each model in each tournament by each rubric.
 
     `all` counts all rows, `missing` those that are not verdicts (unparsed, refused, error).
     """
-    of_models = verdicts.filter(judge__isnull=False).exclude(judge__kind__in=WITHOUT_GATE)
+    of_models = verdicts.filter(judge__isnull=False).exclude(judge__kind__in=UNGATED_KINDS)
     groups = of_models.order_by().values("comparison__tournament", "judge", "rubric")
     counted = groups.annotate(all=Count("pk"), missing=Count("pk", filter=Q(outcome__in=NO_VERDICT)))
     return [dict(group) for group in counted]
 
 
 def _is_short(group: dict[str, Any]) -> bool:
-    return bool(group["missing"] > MOST_MISSING * group["all"])
+    return bool(group["missing"] > MAX_MISSING_SHARE * group["all"])
 
 
-def kin(judge: Judge, contestants: Sequence[Contestant]) -> str:
+def self_preference_warning(judge: Judge, contestants: Sequence[Contestant]) -> str:
     """Return a warning that names the contestants of the judge's own model family.
 
     Empty if there are none, or if the judge's family is not known.
     """
     family = judge.family.strip().casefold()
-    found = [one.name for one in contestants if one.run is not None and family in _base(one.run.config)]
-    if not family or not found:
+    names = [
+        contestant.name
+        for contestant in contestants
+        if contestant.run is not None and family in _base(contestant.run.config)
+    ]
+    if not family or not names:
         return ""
-    said = gettext("%(judge)s and %(names)s are of one family, %(family)s: judges favour their own kin.")
-    return said % {"judge": judge.name, "names": ", ".join(found), "family": judge.family.strip()}
+    message = gettext("%(judge)s and %(names)s belong to one family, %(family)s: judges favour their own family.")
+    return message % {"judge": judge.name, "names": ", ".join(names), "family": judge.family.strip()}
 
 
 def _base(config: dict[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""API of rubrics, the texts that judges judge by, and of gold sets, pairs with people's verdicts."""
+"""API of rubrics, the texts by which judges judge, and of gold sets, pairs with known verdicts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from django.db.models import Count
 from ninja import File, Form, Schema, UploadedFile
 from ninja.errors import HttpError
 
-from judging.access import may_hold
-from judging.judges.gold import BYTES_AT_MOST, CannotRead, keep
-from judging.judges.rubrics import make_standard
+from judging.access import may_create
+from judging.judges.gold import MAX_BYTES, CannotRead, save_gold_set
+from judging.judges.rubrics import create_standard_rubrics
 from judging.models import Criterion, GoldSet, Rubric
-from runs.http import ApiRequest, Id, Input, Invalid, Limit, Name, needs, page, router
+from runs.http import ApiRequest, Id, Input, Invalid, Limit, Name, needs, paginate, router
 from workers.config import Problem
 
 LINE = '{"prompt": "Why?", "response_a": "As …", "response_b": "No.", "expected": {"helpfulness": "a"}}\n'
 
 
 class GoldSetOut(Schema):
-    """A set of pairs of responses with known verdicts of people, by some criteria."""
+    """A set of pairs of responses with known verdicts by some criteria."""
 
     id: int
     name: str
@@ -31,7 +31,7 @@ class GoldSetOut(Schema):
     created_at: datetime
 
     @classmethod
-    def of(cls, row: GoldSet, pairs: int) -> GoldSetOut:
+    def from_gold_set(cls, row: GoldSet, pairs: int) -> GoldSetOut:
         """Build the reply, which is the same for everybody who may see the gold set."""
         return cls(
             id=row.pk, name=row.name, owner=row.owner.get_username(), is_private=row.is_private, pairs=pairs,
@@ -55,10 +55,10 @@ class NewGoldSet(Input):
 
 @router.get("/gold-sets", response=GoldSetsOut, auth=needs("read"), tags=["judging"], summary="List gold sets")
 def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> GoldSetsOut:
-    """List the gold sets that you may see, newest first: pairs of responses with known verdicts of people."""
+    """List the gold sets that you may see, newest first: pairs of responses with known verdicts."""
     rows = GoldSet.objects.visible_to(request.auth.person).select_related("owner").annotate(size=Count("pairs"))
-    items, following = page(rows, cursor, limit)
-    return GoldSetsOut(items=[GoldSetOut.of(one, one.size) for one in items], next=following)  # type: ignore[attr-defined]
+    items, following = paginate(rows, cursor, limit)
+    return GoldSetsOut(items=[GoldSetOut.from_gold_set(gold_set, gold_set.size) for gold_set in items], next=following)  # type: ignore[attr-defined]
 
 
 @router.post(
@@ -66,7 +66,7 @@ def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) ->
     response={200: GoldSetOut, 201: GoldSetOut},
     auth=needs("launch"),
     tags=["judging"],
-    summary="Read a gold set",
+    summary="Upload a gold set",
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"file": LINE, "name": "Ours"}}}}},
 )
 def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewGoldSet]) -> tuple[int, GoldSetOut]:
@@ -76,18 +76,20 @@ def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewG
     fit, the error names it and nothing is saved. The file has at most 50 MB. Needs scope launch. Safe to repeat: a file
     of yours with the same name and bytes is read once.
     """
-    if not may_hold(request.auth.person):
-        raise HttpError(403, "Your role is viewer, which keeps nothing: ask an admin for the role member")
-    make_standard()
-    data = file.read(BYTES_AT_MOST + 1)
-    there = GoldSet.objects.filter(owner=request.auth.person, name=said.name, sha256=sha256(data).hexdigest()).first()
-    if there is not None:
-        return 200, GoldSetOut.of(there, there.pairs.count())
+    if not may_create(request.auth.person):
+        raise HttpError(403, "Your role is viewer, which cannot create gold sets. Ask an admin for the role member")
+    create_standard_rubrics()
+    data = file.read(MAX_BYTES + 1)
+    existing = GoldSet.objects.filter(
+        owner=request.auth.person, name=said.name, sha256=sha256(data).hexdigest()
+    ).first()
+    if existing is not None:
+        return 200, GoldSetOut.from_gold_set(existing, existing.pairs.count())
     try:
-        made = keep(request.auth.person, said.name, data, is_private=said.is_private)
+        gold_set = save_gold_set(request.auth.person, said.name, data, is_private=said.is_private)
     except CannotRead as error:
         raise Invalid(Problem("file", str(error))) from error
-    return 201, GoldSetOut.of(made, made.pairs.count())
+    return 201, GoldSetOut.from_gold_set(gold_set, gold_set.pairs.count())
 
 
 class RubricOut(Schema):
@@ -101,7 +103,7 @@ class RubricOut(Schema):
     digest: str
 
     @classmethod
-    def of(cls, row: Rubric) -> RubricOut:
+    def from_rubric(cls, row: Rubric) -> RubricOut:
         """Build the reply for one version."""
         return cls(
             criterion=row.criterion.slug, version=row.version, question=row.question, text=row.text,
@@ -122,7 +124,7 @@ def list_rubrics(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> R
 
     A rubric never changes; a new text is a new version.
     """
-    make_standard()
+    create_standard_rubrics()
     rows = Rubric.objects.filter(criterion__in=Criterion.objects.visible_to(request.auth.person))
-    items, following = page(rows.select_related("criterion"), cursor, limit)
-    return RubricsOut(items=[RubricOut.of(one) for one in items], next=following)
+    items, following = paginate(rows.select_related("criterion"), cursor, limit)
+    return RubricsOut(items=[RubricOut.from_rubric(rubric) for rubric in items], next=following)

@@ -1,4 +1,5 @@
-"""Makes judges and changes them. What decides a judge's verdicts is never changed under them: that is a new judge."""
+"""Create judges and change them. The settings that decide a judge's verdicts never change after its first call: a
+change creates a new judge."""
 
 from __future__ import annotations
 
@@ -14,28 +15,29 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from judging.judges.adapters import allowed_hosts
-from judging.model_judge import NotAllowed, Sampling, permitted, rules
+from judging.model_judge import HostNotAllowed, Sampling, find_allowed_host, rules
 from judging.models import Judge, JudgeKey
 from runs.access import Role, may_make, role_of
 from runs.models.experiment import Person
 
-DECIDING = ("base_url", "model", "sampling", "max_tokens", "structured", "limited_by")
+DIGEST_FIELDS = ("base_url", "model", "sampling", "max_tokens", "structured", "limited_by")
 RESERVED = ("model", "messages", "response_format", "max_tokens", "max_completion_tokens", "stream", "n")
-ANSWER_SECONDS_AT_MOST = 120
-AT_ONCE_AT_MOST = 64
+MAX_ANSWER_SECONDS = 120
+MAX_CONCURRENT_REQUESTS = 64
 
 
-class CannotKeep(ValueError):
-    """A judge that would not work. `field` is what is wrong, the message why, and what would do."""
+class CannotSaveJudge(ValueError):
+    """Error for a judge that would not work. `field` is the invalid field; the message gives the reason and a
+    remedy."""
 
-    def __init__(self, field: str, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
         self.field = field
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A judge to be; the fields are those of `Judge`."""
+    """A judge that is not stored yet; the fields are those of `Judge`."""
 
     name: str
     base_url: str
@@ -56,31 +58,35 @@ class Draft:
 
     @property
     def digest(self) -> str:
-        """Of what decides its verdicts."""
-        said = {name: getattr(self, name) for name in DECIDING}
-        return sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        """Return the sha256 of the fields that decide the judge's verdicts."""
+        values = {name: getattr(self, name) for name in DIGEST_FIELDS}
+        return sha256(json.dumps(values, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As the row has them."""
+        """Return the fields of the row."""
         return {**{name: getattr(self, name) for name in self.__dataclass_fields__}, "digest": self.digest}
 
 
 def may_ask(person: Person, judge: Judge) -> bool:
-    """True where the person may have a judge asked, which costs its owner: the owner, and admins; rules cost nobody."""
+    """Return whether the user may start the judge, which costs its owner: its owner and admins may; rules cost
+    nobody."""
     is_own = judge.owner_id == person.pk or role_of(person) == Role.ADMIN
     return may_make(person) and (is_own or judge.kind == Judge.Kind.RULES)
 
 
-def make(owner: User, draft: Draft) -> Judge:
-    """A new judge. Raises CannotKeep."""
+def create_judge(owner: User, draft: Draft) -> Judge:
+    """Create a judge. Raise CannotSaveJudge."""
     _check(owner, draft, None)
     return Judge.objects.create(owner=owner, kind=Judge.Kind.OPENAI, **draft.fields)
 
 
-def change(judge: Judge, draft: Draft) -> Judge:
-    """The judge as it is to be. Where that decides its verdicts, a new one; the old one keeps its own, and retires.
-    Raises CannotKeep."""
+def change_judge(judge: Judge, draft: Draft) -> Judge:
+    """Change the judge and return it. If the change decides its verdicts and it has made calls, create a new judge; the
+    old one keeps its verdicts, and retires.
+
+    Raise CannotSaveJudge.
+    """
     assert judge.owner is not None  # noqa: S101  (only rules have none, and they have no form)
     _check(judge.owner, draft, judge)
     with transaction.atomic():
@@ -94,40 +100,40 @@ def change(judge: Judge, draft: Draft) -> Judge:
 
 
 def retire(judge: Judge) -> None:
-    """Takes it from the list. What it said stays, and what it still does goes on."""
+    """Remove the judge from the list. Its verdicts stay, and its running assignments continue."""
     Judge.objects.filter(pk=judge.pk, retired_at=None).update(retired_at=timezone.now())
 
 
-def bring_back(judge: Judge) -> None:
-    """Puts one that has retired on the list again. Raises CannotKeep where its name is another's by now."""
+def unretire(judge: Judge) -> None:
+    """Put a retired judge back on the list. Raise CannotSaveJudge if another judge has its name by now."""
     named = Judge.objects.filter(owner=judge.owner, kind=judge.kind, name=judge.name, retired_at=None)
     if named.exclude(pk=judge.pk).exists():
-        words = gettext("You have another judge of the name %(name)s by now: rename or retire that one first.")
-        raise CannotKeep("name", words % {"name": judge.name})
+        message = gettext("You have another judge named %(name)s: rename or retire it first.")
+        raise CannotSaveJudge("name", message % {"name": judge.name})
     Judge.objects.filter(pk=judge.pk).update(retired_at=None)
 
 
 def rules_judge() -> Judge:
-    """The judge that is no model, which comes with the site."""
-    made = {"name": rules.NAME, "model": "rules", "digest": sha256((rules.__doc__ or "").encode()).hexdigest()}
-    return Judge.objects.get_or_create(kind=Judge.Kind.RULES, owner=None, retired_at=None, defaults=made)[0]
+    """Return the judge by rules, which comes with the site."""
+    defaults = {"name": rules.NAME, "model": "rules", "digest": sha256((rules.__doc__ or "").encode()).hexdigest()}
+    return Judge.objects.get_or_create(kind=Judge.Kind.RULES, owner=None, retired_at=None, defaults=defaults)[0]
 
 
 def _check(owner: User, draft: Draft, present: Judge | None) -> None:
     try:
-        permitted(draft.base_url, allowed_hosts())
-    except NotAllowed as error:
-        words = gettext("%(why)s; whoever runs this site adds hosts to ESWEB_JUDGE_HOSTS") % {"why": error}
-        raise CannotKeep("base_url", words) from None
-    if taken := sorted(set(draft.sampling) & set(RESERVED)):
-        words = gettext("%(names)s cannot stand here: they are fields of their own, or never sent")
-        raise CannotKeep("sampling", words % {"names": ", ".join(taken)})
+        find_allowed_host(draft.base_url, allowed_hosts())
+    except HostNotAllowed as error:
+        message = gettext("%(why)s; the site's operator can add hosts to ESWEB_JUDGE_HOSTS") % {"why": error}
+        raise CannotSaveJudge("base_url", message) from None
+    if reserved := sorted(set(draft.sampling) & set(RESERVED)):
+        message = gettext("%(names)s cannot be set here: these have their own fields, or are never sent")
+        raise CannotSaveJudge("sampling", message % {"names": ", ".join(reserved)})
     if draft.key is not None and draft.key.owner_id != owner.pk:
-        raise CannotKeep("key", gettext("The key must be one of the judge's owner."))
+        raise CannotSaveJudge("key", gettext("The key must belong to the judge's owner."))
     try:
         Sampling(max_tokens=draft.max_tokens, limited_by=draft.limited_by)
     except ValueError as error:
-        raise CannotKeep("max_tokens", str(error)) from None
+        raise CannotSaveJudge("max_tokens", str(error)) from None
     named = Judge.objects.filter(owner=owner, kind=Judge.Kind.OPENAI, name=draft.name, retired_at=None)
     if (named.exclude(pk=present.pk) if present else named).exists():
-        raise CannotKeep("name", gettext("You have a judge of the name %(name)s already.") % {"name": draft.name})
+        raise CannotSaveJudge("name", gettext("You already have a judge named %(name)s.") % {"name": draft.name})

@@ -13,34 +13,34 @@ from judging.judges.rubrics import RubricText
 from judging.models import Criterion
 
 
-class WordsForm(forms.Form):
+class RubricForm(forms.Form):
     """Form for the text of a rubric, as judges receive it."""
 
     question = forms.CharField(
         max_length=200, label=gettext_lazy("Question"),
-        help_text=gettext_lazy("Stands above the buttons, such as: Which answer is more polite?"),
+        help_text=gettext_lazy("Shown above the buttons, such as: Which response is more polite?"),
     )  # fmt: skip
     text = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 10}), label=gettext_lazy("Definition"),
-        help_text=gettext_lazy("What counts and what does not, with the cases on the boundary."),
+        help_text=gettext_lazy("What counts and what does not, with borderline cases."),
     )  # fmt: skip
     scale_low = forms.IntegerField(initial=1, min_value=-100, max_value=100, label=gettext_lazy("Lowest score"))
     scale_high = forms.IntegerField(initial=10, min_value=-100, max_value=100, label=gettext_lazy("Highest score"))
 
     def clean(self) -> dict[str, Any]:
         """Check that the highest score is above the lowest."""
-        said = super().clean() or {}
-        if not self.errors and said["scale_low"] >= said["scale_high"]:
-            raise ValidationError({"scale_high": gettext("The highest score must lie above the lowest.")})
-        return said
+        data = super().clean() or {}
+        if not self.errors and data["scale_low"] >= data["scale_high"]:
+            raise ValidationError({"scale_high": gettext("The highest score must be above the lowest.")})
+        return data
 
     @property
-    def words(self) -> RubricText:
+    def rubric_text(self) -> RubricText:
         """Return the text of the rubric that the user typed."""
         return RubricText(**{name: self.cleaned_data[name] for name in ("question", "text", "scale_low", "scale_high")})
 
 
-class CriterionForm(WordsForm):
+class CriterionForm(RubricForm):
     """Form for a new criterion with the text of its first rubric."""
 
     name = forms.CharField(
@@ -56,9 +56,9 @@ class CriterionForm(WordsForm):
         """
         slug: str = slugify(self.cleaned_data["name"])
         if not slug:
-            raise ValidationError(gettext("A name needs a letter or a digit."))
+            raise ValidationError(gettext("The name must contain a letter or a digit."))
         if Criterion.objects.filter(slug=slug).exists():
-            raise ValidationError(gettext("There is a criterion called %(name)s already.") % {"name": slug})
+            raise ValidationError(gettext("A criterion named %(name)s already exists.") % {"name": slug})
         return slug
 
 
@@ -68,6 +68,6 @@ class GoldForm(forms.Form):
     name = forms.CharField(max_length=200, label=gettext_lazy("Name"))
     file = forms.FileField(
         label=gettext_lazy("File"),
-        help_text=gettext_lazy("JSON lines; which keys each line has, the guide to judging says."),
+        help_text=gettext_lazy("JSON lines. The guide to judging lists the keys of a line."),
     )
     is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))

@@ -48,28 +48,28 @@ STANDARD = {
 }
 
 
-def make_standard() -> None:
+def create_standard_rubrics() -> None:
     """Create the site's own criteria, and the next version of each one with a changed text.
 
     Safe to repeat at any time.
     """
-    for slug, words in _missing().items():
+    for slug, words in _missing_standard().items():
         criterion, _ = Criterion.objects.get_or_create(slug=slug, defaults={"owner": None})
         if criterion.owner_id is None:
             next_version(criterion, words, None)
 
 
-def _missing() -> dict[str, RubricText]:
+def _missing_standard() -> dict[str, RubricText]:
     """Return the texts of STANDARD that no rubric has. Takes one query, because pages call it each time."""
-    said = set(Rubric.objects.filter(criterion__slug__in=STANDARD).values_list("criterion__slug", "digest"))
-    return {slug: words for slug, words in STANDARD.items() if (slug, _digest(words)) not in said}
+    existing = set(Rubric.objects.filter(criterion__slug__in=STANDARD).values_list("criterion__slug", "digest"))
+    return {slug: words for slug, words in STANDARD.items() if (slug, _digest(words)) not in existing}
 
 
 def _digest(words: RubricText) -> str:
     return digest_of(words.question, words.text, words.scale_low, words.scale_high)
 
 
-def next_version(criterion: Criterion, words: RubricText, by: User | None) -> tuple[Rubric, bool]:
+def next_version(criterion: Criterion, words: RubricText, creator: User | None) -> tuple[Rubric, bool]:
     """Return (the rubric with this text, whether it is new).
 
     A text equal to the newest version's creates no version.
@@ -79,16 +79,16 @@ def next_version(criterion: Criterion, words: RubricText, by: User | None) -> tu
         newest = criterion.newest()
         if newest and newest.digest == _digest(words):
             return newest, False
-        made = Rubric.objects.create(
+        rubric = Rubric.objects.create(
             criterion=criterion, version=newest.version + 1 if newest else 1, question=words.question, text=words.text,
-            scale_low=words.scale_low, scale_high=words.scale_high, created_by=by,
+            scale_low=words.scale_low, scale_high=words.scale_high, created_by=creator,
         )  # fmt: skip
-        return made, True
+        return rubric, True
 
 
 def newest_rubrics(person: Person) -> Any:
-    """Return the newest rubric of each criterion that the person may see, the site's own criteria first."""
-    # Of imported ones no words are known by which somebody could judge.
+    """Return the newest rubric of each criterion that the user may see, the site's own criteria first."""
+    # Imported criteria are left out: their texts are not known, so nobody could judge by them.
     visible = Criterion.objects.visible_to(person).filter(imported_as="")
     newest = Rubric.objects.filter(criterion__in=visible).order_by("criterion", "-version").distinct("criterion")
     return Rubric.objects.filter(pk__in=newest.values("pk")).select_related("criterion").order_by(

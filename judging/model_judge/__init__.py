@@ -1,46 +1,46 @@
-"""Asks a model which of two answers is better, and reads what it says. No Django below this line.
+"""Ask a model which of two responses is better, and parse its reply. This package does not import Django.
 
-`judging.model_judge.client` asks; it stands apart, because it is slow to import.
+`judging.model_judge.client` sends the requests; it is imported separately, because it is slow to import.
 """
 
 from judging.model_judge import rules
-from judging.model_judge.hosts import Host, NotAllowed, hosts, permitted
-from judging.model_judge.outcomes import Ended, State, ended, failed
+from judging.model_judge.hosts import Host, HostNotAllowed, find_allowed_host, parse_hosts
+from judging.model_judge.outcomes import CallResult, State, failed_result, interpret_reply
 from judging.model_judge.parser import Reading, read
 from judging.model_judge.price import Cost, Price
 from judging.model_judge.prompt import Pair, messages
-from judging.model_judge.replies import Busy, Denied, Rejected, Reply, Server, Unwell
-from judging.model_judge.request import LEAST_TOKENS, LIMITED_BY, SCHEMA, Request, Sampling, kept, request
+from judging.model_judge.replies import AccessDenied, Reply, RequestRejected, Server, ServerBusy, ServerUnavailable
+from judging.model_judge.request import LIMITED_BY, MIN_TOKENS, SCHEMA, Request, Sampling, request, restore_request
 from judging.model_judge.rubric import Rubric
 
 __all__ = [
-    "LEAST_TOKENS",
     "LIMITED_BY",
+    "MIN_TOKENS",
     "SCHEMA",
-    "Busy",
+    "AccessDenied",
+    "CallResult",
     "Cost",
-    "Denied",
-    "Ended",
     "Host",
-    "NotAllowed",
+    "HostNotAllowed",
     "Pair",
     "Price",
     "Reading",
-    "Rejected",
     "Reply",
     "Request",
+    "RequestRejected",
     "Rubric",
     "Sampling",
     "Server",
+    "ServerBusy",
+    "ServerUnavailable",
     "State",
-    "Unwell",
-    "ended",
-    "failed",
-    "hosts",
-    "kept",
+    "failed_result",
+    "find_allowed_host",
+    "interpret_reply",
     "messages",
-    "permitted",
+    "parse_hosts",
     "read",
     "request",
+    "restore_request",
     "rules",
 ]

@@ -1,4 +1,4 @@
-"""What a reply comes to: a verdict, or one of the ways in which a judge does not judge. None of those is a tie."""
+"""Turn a reply into a call's result: a verdict, or the reason why there is none. None of these reasons is a tie."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judging.model_judge.replies import Reply
 from judging.model_judge.rubric import Rubric
 from judging.stats.votes import Outcome
 
-REFUSES = re.compile(
+REFUSAL = re.compile(
     r"^\W*(?:i['’]?m\s+(?:very\s+|really\s+)?sorry|i\s+am\s+sorry|sorry\b|i\s+(?:can(?:no|['’])?t|won['’]?t|will\s+not|"
     r"am\s+(?:unable|not\s+able))|i['’]m\s+(?:unable|not\s+able)|as\s+an\s+ai\b)",
     re.IGNORECASE,
@@ -19,7 +19,7 @@ REFUSES = re.compile(
 
 
 class State(StrEnum):
-    """How a call ended: judged, or why not."""
+    """Final state of a call: judged, or the kind of failure."""
 
     DONE = "done"
     UNPARSED = "unparsed"
@@ -28,31 +28,31 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A call's end. outcome: of the pair as it was shown. reading: of the text, where it was read."""
+class CallResult:
+    """Result of a call. outcome: by position, A is the first response. reading: of the text, if it was parsed."""
 
     state: State
     outcome: Outcome
-    why: str = ""
+    reason: str = ""
     reading: Reading | None = None
 
 
-def ended(reply: Reply, rubric: Rubric) -> Ended:
-    """What a reply comes to."""
+def interpret_reply(reply: Reply, rubric: Rubric) -> CallResult:
+    """Return the result of a reply."""
     if reply.refusal or reply.finish_reason == "content_filter":
-        return Ended(State.REFUSED, Outcome.REFUSED, reply.refusal or "the server's filter stopped the answer")
+        return CallResult(State.REFUSED, Outcome.REFUSED, reply.refusal or "the server's filter stopped the reply")
     if reply.finish_reason == "length":
-        return failed("the answer is longer than it may be: it was cut off before its verdict could be trusted")
+        return failed_result("the reply is too long: it was cut off before a complete verdict")
     if not reply.text.strip():
-        return failed("the answer is empty")
+        return failed_result("the reply is empty")
     reading = read(reply.text, rubric)
     if reading.outcome is not Outcome.UNPARSED:
-        return Ended(State.DONE, reading.outcome, reading=reading)
-    if reading.step == "none" and REFUSES.match(reply.text):
-        return Ended(State.REFUSED, Outcome.REFUSED, "the judge declined in its own words", reading)
-    return Ended(State.UNPARSED, Outcome.UNPARSED, reading.why, reading)
+        return CallResult(State.DONE, reading.outcome, reading=reading)
+    if reading.step == "none" and REFUSAL.match(reply.text):
+        return CallResult(State.REFUSED, Outcome.REFUSED, "the judge declined", reading)
+    return CallResult(State.UNPARSED, Outcome.UNPARSED, reading.reason, reading)
 
 
-def failed(why: str) -> Ended:
-    """A call that came to nothing."""
-    return Ended(State.FAILED, Outcome.ERROR, why)
+def failed_result(reason: str) -> CallResult:
+    """Return the result of a failed call."""
+    return CallResult(State.FAILED, Outcome.ERROR, reason)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.model_judge.rubric import Rubric
-from judging.stats.votes import TIE_THRESHOLD, Outcome, of_scores
+from judging.stats.votes import TIE_THRESHOLD, Outcome, outcome_of_scores
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
-READ_AT_MOST = 32_768
+MAX_CHARACTERS = 32_768
 
 
 def storable(value: object) -> str:
@@ -39,7 +39,7 @@ class Reading:
     """Outcome of a judge's text, and the step that understood it: `json`, `brackets`, `lines` or `none`.
 
     contradicts: the verdict differs from the one that the scores give; the verdict counts, and the flag is shown.
-    ambiguous: the text holds different verdicts. why: the reason in words, if nothing was understood.
+    ambiguous: the text holds different verdicts. reason: the reason in words, if nothing was understood.
     """
 
     step: str
@@ -48,24 +48,24 @@ class Reading:
     reasoning: str = ""
     contradicts: bool = False
     ambiguous: bool = False
-    why: str = ""
+    reason: str = ""
 
 
 def read(text: str, rubric: Rubric) -> Reading:
     """Return the reading of the first step that recognises anything at all.
 
-    Of a very long text, only the last READ_AT_MOST characters are read.
+    If the text is very long, only the last MAX_CHARACTERS characters are read.
     """
-    text = text[-READ_AT_MOST:]
-    for step, found in (("json", list(_objects(text))), ("brackets", _brackets(text)), ("lines", _lines(text))):
-        if found:
-            return _one(step, found, rubric)
-    return Reading("none", Outcome.UNPARSED, why="holds neither a JSON verdict nor two scores")
+    text = text[-MAX_CHARACTERS:]
+    for step, statements in (("json", list(_objects(text))), ("brackets", _brackets(text)), ("lines", _lines(text))):
+        if statements:
+            return _combine_statements(step, statements, rubric)
+    return Reading("none", Outcome.UNPARSED, reason="contains neither a JSON verdict nor two scores")
 
 
 @dataclass(frozen=True)
 class _Statement:
-    """Verdict and scores at one place in the text, unchecked, as the text has them."""
+    """Verdict and scores at one position in the text, unchecked, as the text has them."""
 
     verdict: Any = None
     scores: tuple[Any, Any] | None = None
@@ -73,38 +73,38 @@ class _Statement:
     reasoning: str = ""
 
     @property
-    def _judged(self) -> tuple[Any, Any, bool]:
+    def _content(self) -> tuple[Any, Any, bool]:
         return self.verdict, self.scores, self.both_bad
 
 
-def _one(step: str, found: list[_Statement], rubric: Rubric) -> Reading:
-    if any(one._judged != found[-1]._judged for one in found):
-        why = f"holds {len(found)} different verdicts"
-        return Reading(step, Outcome.UNPARSED, ambiguous=True, why=why)
+def _combine_statements(step: str, statements: list[_Statement], rubric: Rubric) -> Reading:
+    if any(statement._content != statements[-1]._content for statement in statements):
+        reason = f"contains {len(statements)} different verdicts"
+        return Reading(step, Outcome.UNPARSED, ambiguous=True, reason=reason)
     try:
-        return _understood(step, found[-1], rubric)
+        return _parse_statement(step, statements[-1], rubric)
     except ValueError as error:
-        return Reading(step, Outcome.UNPARSED, why=str(error))
+        return Reading(step, Outcome.UNPARSED, reason=str(error))
 
 
-def _understood(step: str, said: _Statement, rubric: Rubric) -> Reading:
-    scores = said.scores and (_score(said.scores[0], rubric), _score(said.scores[1], rubric))
-    by_scores = of_scores(*scores, TIE_THRESHOLD) if scores else None
-    if said.verdict is None:
+def _parse_statement(step: str, statement: _Statement, rubric: Rubric) -> Reading:
+    scores = statement.scores and (_score(statement.scores[0], rubric), _score(statement.scores[1], rubric))
+    by_scores = outcome_of_scores(*scores, TIE_THRESHOLD) if scores else None
+    if statement.verdict is None:
         if by_scores is None:
-            raise ValueError("holds neither a verdict nor two scores")
-        return Reading(step, _of_both(by_scores, said.both_bad), scores, said.reasoning)
-    verdict = VERDICTS.get(said.verdict.strip().lower()) if isinstance(said.verdict, str) else None
+            raise ValueError("contains neither a verdict nor two scores")
+        return Reading(step, _with_both_bad(by_scores, statement.both_bad), scores, statement.reasoning)
+    verdict = VERDICTS.get(statement.verdict.strip().lower()) if isinstance(statement.verdict, str) else None
     if verdict is None:
-        raise ValueError(f"the verdict must be A, B or tie, not {storable(said.verdict)[:40]!r}")
-    reading = Reading(step, _of_both(verdict, said.both_bad), scores, said.reasoning)
+        raise ValueError(f"the verdict must be A, B or tie, not {storable(statement.verdict)[:40]!r}")
+    reading = Reading(step, _with_both_bad(verdict, statement.both_bad), scores, statement.reasoning)
     return replace(reading, contradicts=by_scores is not None and _differ(verdict, by_scores, scores))
 
 
-def _of_both(outcome: Outcome, both_bad: bool) -> Outcome:
+def _with_both_bad(outcome: Outcome, both_bad: bool) -> Outcome:
     """Return BOTH_BAD for a tie of two bad responses, else the outcome.
 
-    Of two bad responses, one may still be better.
+    If both responses are bad, one may still be better.
     """
     return Outcome.BOTH_BAD if both_bad and outcome is Outcome.TIE else outcome
 
@@ -114,14 +114,14 @@ def _differ(verdict: Outcome, by_scores: Outcome, scores: tuple[float, float] | 
 
     Scores within the tie threshold still agree with the verdict that they lean to.
     """
-    leaning = of_scores(*scores, 0) if scores else by_scores
+    leaning = outcome_of_scores(*scores, 0) if scores else by_scores
     return verdict not in (by_scores, leaning)
 
 
 def _score(value: Any, rubric: Rubric) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"a score must be a number, not {storable(value)[:40]!r}")
-    # Nothing holds NaN, which JSON as it is read here may hold.
+    # Rejects NaN too, which the JSON parser accepts.
     if not rubric.holds(value):
         raise ValueError(f"a score must be from {rubric.lowest:g} to {rubric.highest:g}, not {str(value)[:40]}")
     return float(value)
@@ -137,11 +137,11 @@ def _objects(text: str) -> Iterator[_Statement]:
             end = at + 1
         else:
             if "verdict" in value or {"score_a", "score_b"} <= value.keys():
-                yield _of_object(value)
+                yield _object_statement(value)
         at = text.find("{", end)
 
 
-def _of_object(value: dict[str, Any]) -> _Statement:
+def _object_statement(value: dict[str, Any]) -> _Statement:
     both = value.get("score_a"), value.get("score_b")
     scores = None if both == (None, None) else both
     return _Statement(value.get("verdict"), scores, value.get("both_bad") is True, storable(value.get("reasoning", "")))

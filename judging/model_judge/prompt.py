@@ -1,8 +1,8 @@
-"""The words of one question to a judge: which of two answers is better by one criterion.
+"""Text of one question to a judge: which of two responses is better by one criterion.
 
-Answers hold speakers' names and instructions of their own, so each stands between marks with a code that no answer can
-know: it is made of the answers themselves. Models' names, rewards and costs are never told, nor the space before and
-after an answer, by which some models could be known.
+Responses contain speakers' names and instructions of their own, so each is between marks with a code that no response
+can contain: it is derived from the responses. The judge never sees models' names, rewards and costs, nor the space
+before and after a response, by which some models could be recognised.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ Which answer is better by the criterion {criterion}?"""
 
 @dataclass(frozen=True)
 class Pair:
-    """A prompt and two answers to it, in the order in which they are shown."""
+    """A prompt and two responses to it, in the order in which they are shown."""
 
     prompt: str
     first: str
     second: str
 
     def swapped(self) -> Pair:
-        """The other way round."""
+        """Return the pair in the other order."""
         return Pair(self.prompt, self.second, self.first)
 
 
 def messages(rubric: Rubric, pair: Pair) -> list[dict[str, str]]:
-    """What the judge is told, as a chat: the same words for the same question, always."""
+    """Return the chat that the judge receives: always the same text for the same question."""
     pair = Pair(pair.prompt, pair.first.strip(), pair.second.strip())
     nonce = _nonce(rubric, pair)
     system = JUDGE.format(
@@ -77,6 +77,7 @@ def messages(rubric: Rubric, pair: Pair) -> list[dict[str, str]]:
 
 
 def _nonce(rubric: Rubric, pair: Pair) -> str:
-    """Differs from question to question. An answer that held it would have to hold its own digest."""
-    said = json.dumps([rubric.criterion, rubric.definition, pair.prompt, pair.first, pair.second])
-    return sha256(said.encode()).hexdigest()[:NONCE_DIGITS]
+    """Return a code that differs from question to question. A response that contained it would have to contain its own
+    digest."""
+    content = json.dumps([rubric.criterion, rubric.definition, pair.prompt, pair.first, pair.second])
+    return sha256(content.encode()).hexdigest()[:NONCE_DIGITS]

@@ -1,4 +1,4 @@
-"""What can come of asking a judge's server: a reply, or one of four troubles."""
+"""Results of a request to a judge's server: a reply, or one of four errors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from judging.model_judge.hosts import Host
 
 
-class Denied(Exception):
-    """The server takes no key, or not this one: every further question would be denied as well."""
+class AccessDenied(Exception):
+    """Error if the server requires a key or rejects this one: every further request would be denied as well."""
 
 
-class Unwell(Exception):
-    """The server failed, was silent or is not there: the same question may be answered later.
+class ServerUnavailable(Exception):
+    """Error if the server failed, did not reply or is unreachable: the same question may be answered later.
 
-    may_cost: it was sent, and perhaps answered where nobody heard it.
+    may_cost: the request was sent, and a reply may have been lost.
     """
 
     def __init__(self, words: str, *, may_cost: bool = True) -> None:
@@ -23,12 +23,12 @@ class Unwell(Exception):
         self.may_cost = may_cost
 
 
-class Rejected(Exception):
-    """The server will not have this question, whenever it is asked."""
+class RequestRejected(Exception):
+    """Error if the server rejects this request, now and later."""
 
 
-class Busy(Exception):
-    """Too many questions; `seconds` to wait, None where the server did not say."""
+class ServerBusy(Exception):
+    """Error for too many requests; `seconds` to wait, None if the server did not state it."""
 
     def __init__(self, words: str, seconds: float | None) -> None:
         super().__init__(words)
@@ -37,7 +37,7 @@ class Busy(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """An OpenAI-compatible server. Every answer must end within so many seconds. The key is in no repr."""
+    """An OpenAI-compatible server. Every reply must end within `seconds`. The key is in no repr."""
 
     url: str
     key: str
@@ -50,7 +50,8 @@ class Server:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered. tokens_in, tokens_out: None where it did not count them. model: as it names itself."""
+    """Reply of a server. tokens_in, tokens_out: None if it did not count them. model: the name that the server
+    reports."""
 
     text: str
     finish_reason: str

@@ -1,4 +1,4 @@
-"""Exactly what is sent to a judge, and the key that makes it be asked once."""
+"""Request to a judge, exactly as it is sent, and the key that makes it be sent only once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from judging.model_judge.rubric import Rubric
 
 ENDPOINT = "chat.completions"
 LIMITED_BY = ("max_tokens", "max_completion_tokens")
-LEAST_TOKENS = 1024
-"""A verdict comes after its reasons: with less room, answers end before it."""
+MIN_TOKENS = 1024
+"""The minimum for an answer: a verdict comes after its reasons, so with fewer tokens the text ends before it."""
 TEMPLATE_TOKENS = 64
-"""What chat templates add to a message, generously."""
+"""An upper bound of what chat templates add to a message."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -38,11 +38,11 @@ FORMAT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a judge's model is sampled.
+    """Sampling of a judge's model.
 
-    temperature: None where the model takes none. structured: ask the server to hold the model to the schema.
-    limited_by: what the server calls the limit of the answer's length, one of LIMITED_BY. extra: further fields of the
-    request, as the server knows them.
+    temperature: None if the model takes none. structured: ask the server to enforce the schema. limited_by: the
+    server's name of the limit of the answer's length, one of LIMITED_BY. extra: further fields of the request, as the
+    server knows them.
     """
 
     temperature: float | None = 0.0
@@ -54,8 +54,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.limited_by not in LIMITED_BY:
             raise ValueError(f"the length must be limited by {' or '.join(LIMITED_BY)}, not {self.limited_by!r}")
-        if self.max_tokens < LEAST_TOKENS:
-            raise ValueError(f"an answer must be given at least {LEAST_TOKENS} tokens, not {self.max_tokens}")
+        if self.max_tokens < MIN_TOKENS:
+            raise ValueError(f"a reply must be allowed at least {MIN_TOKENS} tokens, not {self.max_tokens}")
 
 
 @dataclass(frozen=True)
@@ -65,25 +65,25 @@ class Request:
     body: dict[str, Any]
 
     def key(self, sample: int = 0, judge: str = "") -> str:
-        """SHA-256, in hex, of what is sent, to which judge, and which time of asking it is."""
-        said = {"endpoint": ENDPOINT, "judge": judge, "body": self.body, "sample": sample}
-        return sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        """Return the SHA-256, in hex, of the request, the judge and the sample number."""
+        content = {"endpoint": ENDPOINT, "judge": judge, "body": self.body, "sample": sample}
+        return sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
     @property
     def characters(self) -> int:
-        """Of all that the model reads."""
+        """Return the number of characters that the model reads."""
         return sum(len(message["content"]) for message in self._messages)
 
     @property
-    def most_tokens_in(self) -> int:
-        """More than it can be: a token stands for at least a byte."""
-        return sum(len(message["content"].encode()) + TEMPLATE_TOKENS for message in self._messages) + _schema(
+    def max_tokens_in(self) -> int:
+        """Return an upper bound of the tokens that the model reads: a token covers at least one byte."""
+        return sum(len(message["content"].encode()) + TEMPLATE_TOKENS for message in self._messages) + _schema_length(
             self.body
         )
 
     @property
-    def most_tokens_out(self) -> int:
-        """All that the answer may have."""
+    def max_tokens_out(self) -> int:
+        """Return the maximum number of tokens of the answer."""
         return int(next(self.body[name] for name in LIMITED_BY if name in self.body))
 
     @property
@@ -92,7 +92,7 @@ class Request:
 
 
 def request(model: str, rubric: Rubric, pair: Pair, sampling: Sampling) -> Request:
-    """The question that asks a model which answer of a pair is better."""
+    """Return the request that asks a model which response of a pair is better."""
     body: dict[str, Any] = dict(sampling.extra)
     body |= {"model": model, "messages": messages(rubric, pair), sampling.limited_by: sampling.max_tokens}
     if sampling.temperature is not None:
@@ -102,12 +102,15 @@ def request(model: str, rubric: Rubric, pair: Pair, sampling: Sampling) -> Reque
     return Request(body)
 
 
-def kept(body: dict[str, Any]) -> Request:
-    """A request as a database gives it back, which keeps no order of keys: servers have the model write them in the
-    schema's order, and the reasons come before the verdict."""
+def restore_request(body: dict[str, Any]) -> Request:
+    """Return a request as it was sent, from a stored body.
+
+    The database does not keep the order of keys, but servers make the model write them in the schema's order, and the
+    reasons must come before the verdict.
+    """
     return Request({**body, "response_format": FORMAT} if body.get("response_format") == FORMAT else body)
 
 
-def _schema(body: dict[str, Any]) -> int:
-    """Servers may put the schema into the prompt."""
+def _schema_length(body: dict[str, Any]) -> int:
+    """Return the length of the schema, which servers may put into the prompt."""
     return len(json.dumps(body["response_format"])) if "response_format" in body else 0

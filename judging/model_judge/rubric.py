@@ -1,4 +1,4 @@
-"""What a judge is told to look for: one criterion, what it means, and the scale of its scores."""
+"""Rubric that a judge receives: one criterion, its definition, and the scale of its scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rubric:
-    """A criterion in words. Scores run from `lowest` to `highest`, the best."""
+    """A criterion with its definition. Scores are from `lowest` to `highest`, the best."""
 
     criterion: str
     definition: str
@@ -16,8 +16,8 @@ class Rubric:
 
     def __post_init__(self) -> None:
         if not self.lowest < self.highest:
-            raise ValueError(f"scores must run upwards, not from {self.lowest:g} to {self.highest:g}")
+            raise ValueError(f"the lowest score must be below the highest, not {self.lowest:g} and {self.highest:g}")
 
     def holds(self, score: float) -> bool:
-        """True for a score on the scale."""
+        """Return whether a score is on the scale."""
         return self.lowest <= score <= self.highest

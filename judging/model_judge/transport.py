@@ -1,4 +1,4 @@
-"""The way to a judge's server: only to addresses that were looked at, no redirect, no proxy, no endless answer."""
+"""HTTP transport to a judge's server: only checked addresses, no redirect, no proxy, no endless response."""
 
 from __future__ import annotations
 
@@ -8,62 +8,63 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from judging.model_judge.hosts import Host, addresses, permitted
+from judging.model_judge.hosts import Host, addresses, find_allowed_host
 
-LARGEST_BYTES = 1 << 20
-"""Of an answer: some two hundred times a long one."""
+MAX_BYTES = 1 << 20
+"""The limit of a response: some two hundred times the size of a long one."""
 CONNECT_SECONDS = 10.0
 
 
 def http_client(url: str, allowed: Sequence[Host], seconds: float) -> httpx2.Client:
-    """A client for the server at a URL, with so much time for each whole answer. Raises NotAllowed."""
-    permitted(url, allowed)
-    # What the environment says of proxies would lead past the look at addresses.
+    """Return a client for the server at a URL, with a time limit for each whole response. Raise HostNotAllowed."""
+    find_allowed_host(url, allowed)
+    # Proxies of the environment would bypass the check of addresses.
     return httpx2.Client(
-        transport=Looked(allowed, seconds), follow_redirects=False, trust_env=False,
+        transport=CheckedTransport(allowed, seconds), follow_redirects=False, trust_env=False,
         timeout=httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
     )  # fmt: skip
 
 
-class Looked(httpx2.HTTPTransport):
-    """Looks a host up, and connects to the very address that it has looked at: a name cannot change in between."""
+class CheckedTransport(httpx2.HTTPTransport):
+    """Transport that looks a host up, checks the address, and connects to that very address: a name cannot change in
+    between."""
 
     def __init__(self, allowed: Sequence[Host], seconds: float) -> None:
         super().__init__(trust_env=False)
         self.allowed, self.seconds = allowed, seconds
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Raises NotAllowed, and httpx2's errors."""
+        """Send the request. Raise HostNotAllowed, and httpx2's errors."""
         until = time.monotonic() + self.seconds
         url, name = str(request.url), request.url.host
         port = request.url.port or (443 if urlsplit(url).scheme == "https" else 80)
         try:
-            found = addresses(permitted(url, self.allowed), port)
+            targets = addresses(find_allowed_host(url, self.allowed), port)
         except OSError as error:
-            raise httpx2.ConnectError(f"{name} is not known: {error.strerror}", request=request) from error
+            raise httpx2.ConnectError(f"{name} cannot be resolved: {error.strerror}", request=request) from error
         # The certificate is still checked against the name.
         request.extensions = {**request.extensions, "sni_hostname": name}
-        request.url = request.url.copy_with(host=found[0])
+        request.url = request.url.copy_with(host=targets[0])
         response = super().handle_request(request)
-        response.stream = Bounded(response.stream, until)
+        response.stream = BoundedStream(response.stream, until)
         return response
 
 
-class Bounded(httpx2.SyncByteStream):
-    """An answer of at most LARGEST_BYTES that ends in time, however slowly it drips."""
+class BoundedStream(httpx2.SyncByteStream):
+    """Response body of at most MAX_BYTES that ends in time, however slowly it arrives."""
 
     def __init__(self, stream: object, until: float) -> None:
-        assert isinstance(stream, httpx2.SyncByteStream)  # noqa: S101  (told to the type checker: the client is sync)
+        assert isinstance(stream, httpx2.SyncByteStream)  # noqa: S101  (for the type checker: the client is sync)
         self.stream, self.until = stream, until
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
         for part in self.stream:
             size += len(part)
-            if size > LARGEST_BYTES:
-                raise httpx2.ReadError(f"The answer is larger than {LARGEST_BYTES >> 20} MiB.")
+            if size > MAX_BYTES:
+                raise httpx2.ReadError(f"The reply is larger than {MAX_BYTES >> 20} MiB.")
             if time.monotonic() > self.until:
-                raise httpx2.ReadTimeout("The answer did not end in time.")
+                raise httpx2.ReadTimeout("The reply did not finish in time.")
             yield part
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The rows of judging: what is compared, by whom, and what they said. They look at runs, never back.
+"""Models of judging: comparisons, raters and verdicts. They import runs; runs never imports them.
 
-A run that is removed for good takes its answers along. The verdicts on them stay, with the contestants' names, so that
-a board does not change because somebody tidied up.
+Purging a run deletes its responses. The verdicts on them stay, with the contestants' names, so that a board does not
+change because a user tidied up.
 """
 
 from judging.models.call import Assignment, Call, Question

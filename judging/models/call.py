@@ -1,4 +1,4 @@
-"""What model judges are asked, and what they answered: each thing once, whatever is killed or repeated."""
+"""Requests to model judges and their replies: each is stored once, even if a worker is killed or a job is repeated."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from judging.models.tournament import Tournament
 
 
 class Assignment(models.Model):
-    """A judge at work on a tournament, or on a gold set to be calibrated. It never spends more than `cap`.
+    """A judge's work on a tournament, or on a gold set to be calibrated. It never spends more than `cap`.
 
-    `reserved` is what calls under way may cost at most, `spent` what ended ones did; both in the judge's currency.
-    `planned` is how many questions there are in all, made or not. `asks_twice`: one question in twenty is asked a
-    second time, to see whether the judge says the same.
+    `reserved` is the highest possible cost of calls under way, `spent` the cost of finished ones; both are in the
+    judge's currency. `planned` is the number of all questions, created or not. `asks_twice`: one question in twenty is
+    asked a second time, to see whether the judge gives the same verdict.
     """
 
     class State(models.TextChoices):
-        """HALTED by itself, with the reason: the cap, a refused key, a server that is down."""
+        """State of the assignment. HALTED: stopped automatically, with the reason: the cap, a refused key, a server
+        that is down."""
 
         RUNNING = "running"
         PAUSED = "paused"
@@ -63,14 +64,15 @@ class Assignment(models.Model):
 
 
 class Call(models.Model):
-    """One request to a judge, by the hash of exactly what is sent and which sample of it this is.
+    """A request to a judge, identified by the hash of exactly what is sent and of the sample number.
 
-    `sent` is that. `raw` is the answer's text as it came; `parsed` what was read from it, by `parser`; `flags` say
-    what is odd, such as a verdict against its own scores. Tokens are the server's count unless `is_estimated`.
+    `sent` is the request body. `raw` is the text of the reply; `parsed` is the result of parsing it, by `parser`;
+    `flags` name oddities, such as a verdict that contradicts its own scores. Tokens are the server's count unless
+    `is_estimated`.
     """
 
     class State(models.TextChoices):
-        """The last four are ends, and none of them a tie. A lease that ran out is pending again."""
+        """State of the call. The last four are final, and none of them is a tie. A lapsed lease is pending again."""
 
         PENDING = "pending"
         LEASED = "leased"
@@ -96,7 +98,7 @@ class Call(models.Model):
     flags = ArrayField(models.CharField(max_length=40), default=list, blank=True)
     error = models.TextField(blank=True)
     answered_by = models.CharField(max_length=200, blank=True)
-    """The model's name by the server's own word."""
+    """The model's name that the server reports."""
     finish_reason = models.CharField(max_length=40, blank=True)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
@@ -117,7 +119,7 @@ class Call(models.Model):
 
 
 class Question(models.Model):
-    """What an assignment wants to know: which answer is better by this rubric, shown in this order. A call answers it.
+    """A question of an assignment: which response is better by this rubric, shown in this order. A call answers it.
 
     Two comparisons with equal texts share a call, and so do two assignments that ask the same.
     """

@@ -1,4 +1,4 @@
-"""A comparison: two answers to one prompt, of which a judge says which is better."""
+"""Comparison: two responses to one prompt, of which a judge picks the better one."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from runs.models import Response
 
 
 class Side(models.TextChoices):
-    """Which of the two answers. On a page a side is left or right; here it is whose answer."""
+    """Side of a comparison: one of the two responses, by contestant. On a page a response is left or right; here it
+    belongs to contestant a or b."""
 
     A = "a"
     B = "b"
 
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
-    """Comparisons, by whether anybody has to judge them."""
+    """QuerySet of comparisons, with filters for those that need a judge."""
 
     def between_contestants(self) -> Self:
-        """Return those that are no gold."""
+        """Return the comparisons that are not gold."""
         return self.filter(gold_pair__isnull=True)
 
     def to_judge(self) -> Self:
-        """Return those of contestants whose answers are there and differ."""
-        there = self.between_contestants().filter(is_identical=False)
-        return there.filter(response_a__isnull=False, response_b__isnull=False)
+        """Return the comparisons of contestants with responses that are stored and differ."""
+        distinct = self.between_contestants().filter(is_identical=False)
+        return distinct.filter(response_a__isnull=False, response_b__isnull=False)
 
     def are_all_identical(self) -> bool:
-        """Return whether contestants meet here, and nowhere with answers that differ."""
-        met = self.between_contestants()
-        return met.exists() and not met.filter(is_identical=False).exists()
+        """Return whether there are comparisons of contestants, and all of them have identical responses."""
+        pairs = self.between_contestants()
+        return pairs.exists() and not pairs.filter(is_identical=False).exists()
 
 
 class Comparison(models.Model):
-    """Either of two contestants, a before b as in the tournament, or of a gold pair, which rates nobody.
+    """A comparison of two contestants, a before b as in the tournament, or of a gold pair, which rates nobody.
 
-    `first` is who stands left for a judge that is asked one way round only, balanced among the comparisons of a pair; a
-    voter's turn has its own. `leaks`: what in the answers tells whose they are, such as "a:model name".
-    `is_identical`: both answers are the same but for space around them. Nobody is asked about such a pair: it is a tie
-    by identity, whatever was said of it before.
+    `first` is the contestant on the left for a judge that is asked in one order only, balanced among the comparisons of
+    a pair; a voter's turn has its own. `leaks` names texts in the responses that reveal their contestant, such as
+    "a:model name". `is_identical`: both responses are equal except for surrounding space. Nobody is asked about such a
+    pair: it is a tie by identity, whatever earlier verdicts were.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="comparisons")
@@ -80,12 +81,12 @@ class Comparison(models.Model):
 
     @property
     def is_gold(self) -> bool:
-        """True where the answer is known, and nobody is rated by it."""
+        """Return whether the better response is known, so that the comparison rates nobody."""
         return self.gold_pair_id is not None
 
     @property
     def texts(self) -> tuple[str, str, str] | None:
-        """The prompt, a's answer and b's. None where an answer was removed with its run."""
+        """Return the prompt, a's response and b's. None if a response was deleted with its run."""
         if self.gold_pair is not None:
             return self.gold_pair.prompt, self.gold_pair.text_a, self.gold_pair.text_b
         if self.prompt is None or self.response_a is None or self.response_b is None:
@@ -93,6 +94,6 @@ class Comparison(models.Model):
         return self.prompt.prompt.text, self.response_a.text, self.response_b.text
 
     def first_for(self, number: int) -> Side:
-        """Return whose answer stands left for the voter of this number, in turns that do not say it themselves."""
+        """Return the contestant on the left for the voter of this number, for turns without a `first` of their own."""
         first = Side(self.first)
         return first if number % 2 == 0 else Side.B if first == Side.A else Side.A

@@ -1,21 +1,21 @@
-"""Pairs of answers whose better one is known from people: for calibrating judges, and for looking after voters."""
+"""Gold: pairs of responses with known better ones, for calibrating judges and for checking voters."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
 
-from judging.models.owned import OwnedQuerySet
+from judging.models.ownership import OwnedQuerySet
 
 
 class GoldSet(models.Model):
-    """Some such pairs, from one file."""
+    """A set of gold pairs, from one file."""
 
     name = models.CharField(max_length=200)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="gold_sets")
     is_private = models.BooleanField(default=False)
     sha256 = models.CharField(max_length=64, blank=True)
-    """Of the file that it was read from."""
+    """The sha256 of the file that it was read from."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = OwnedQuerySet["GoldSet"].as_manager()
@@ -25,7 +25,8 @@ class GoldSet(models.Model):
 
 
 class GoldPair(models.Model):
-    """`expected`: slug of a criterion -> "a", "b" or "tie". `place` counts from 0, as in the file."""
+    """A pair of responses with known verdicts. `expected`: slug of a criterion -> "a", "b" or "tie". `place` counts
+    from 0, as in the file."""
 
     gold_set = models.ForeignKey(GoldSet, on_delete=models.CASCADE, related_name="pairs")
     place = models.PositiveIntegerField()

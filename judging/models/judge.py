@@ -1,4 +1,4 @@
-"""Models that judge: where they are asked, at which price, and how well they agree with people."""
+"""Models that judge: their servers, their prices, and their agreement with humans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from judging.model_judge import LIMITED_BY
 from judging.models.gold import GoldSet
-from judging.models.owned import OwnedQuerySet
+from judging.models.ownership import OwnedQuerySet
 from judging.models.rubric import Rubric
 
 
@@ -29,17 +29,17 @@ class JudgeKey(models.Model):
 
 
 class Judge(models.Model):
-    """One way to ask one model. What it says depends on all of it, so another setting is another judge.
+    """A way to ask one model. Its verdicts depend on all settings, so another setting is another judge.
 
     Prices are per million tokens. `sampling` is sent as it is (temperature, top_p, seed). `structured`: the server is
-    asked to hold the model to the schema. `limited_by` is what it calls the limit of an answer's length. `family` names
-    the base model, to warn where it judges its own kin. Limits are a minute's; 0 is none. `digest` is the sha256 of
-    what decides its verdicts: address, model, sampling, tokens at most.
+    asked to enforce the schema. `limited_by` is its name of the limit of an answer's length. `family` names the base
+    model, for a warning if the judge compares responses of its own family. Limits are per minute; 0 is no limit.
+    `digest` is the sha256 of the settings that decide its verdicts: address, model, sampling, token limit.
     """
 
     class Kind(models.TextChoices):
-        """How it is asked: over HTTP as OpenAI's models are, or by rules that come with the site; or not at all:
-        whoever gave the judgments of an imported file, who is calibrated by nothing here."""
+        """Kind of judge: asked over HTTP like OpenAI's models, or by rules that come with the site, or not asked at
+        all: a judge of an imported file of judgments, which is not calibrated here."""
 
         OPENAI = "openai"
         RULES = "rules"
@@ -86,9 +86,9 @@ class Judge(models.Model):
 
 
 class Calibration(models.Model):
-    """How a judge did on gold, by one rubric. Its verdicts enter a board where its newest one `passes`.
+    """Result of a judge on gold, by one rubric. Its verdicts count on a board if its newest calibration `passes`.
 
-    `measured`: accuracy, kappa with its interval, swap consistency, slot share, counts: what each rests on.
+    `measured`: accuracy, kappa with its interval, swap consistency, slot share, and the counts behind each.
     """
 
     judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="calibrations")

@@ -1,4 +1,4 @@
-"""Files of judgments that were made elsewhere, and what was understood of each."""
+"""Imported files of judgments, and the rows that were read of each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from judging.models.tournament import Tournament
 
 
 class JudgmentFile(models.Model):
-    """One import of one file. What its judgments became are verdicts of the tournament.
+    """An import of one file. Its judgments become verdicts of the tournament.
 
-    `read`: judgments that were understood. Of those `made` were new and `changed` took the place of what an earlier
-    file said. `alone`: how many name no prompt. `problems`: rows that were not understood, the first of `not_read`.
+    `read`: judgments that were read. Of those `made` were new and `changed` replaced judgments of an earlier file.
+    `alone`: the number without a prompt. `problems`: rows that could not be read, the first of `not_read`.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="judgment_files")

@@ -1,4 +1,4 @@
-"""What answers are judged by, and the words in which judges, people and models alike, are told."""
+"""Criteria by which responses are judged, and their rubrics: the texts that human and model judges receive."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
 
-from judging.models.owned import OwnedQuerySet
+from judging.models.ownership import OwnedQuerySet
 
 
-class RubricIsKept(TypeError):
-    """Rubrics are not changed: verdicts were given by them. Make the next version."""
+class RubricIsImmutable(TypeError):
+    """Error for a change of a rubric: verdicts were given by it. Create the next version instead."""
 
 
 class Criterion(models.Model):
-    """Helpfulness, harmlessness, a person's own. `owner` is None for those that come with the site.
+    """A criterion: helpfulness, harmlessness, or a user's own. `owner` is None for those that come with the site.
 
-    `imported_as`: how a file of judgments calls it, by whose words they were given that the file does not tell.
+    `imported_as`: the name of the criterion in a file of judgments; the file does not contain the criterion's text.
     """
 
     slug = models.SlugField(max_length=60, unique=True)
@@ -50,15 +50,15 @@ class Criterion(models.Model):
         return reverse("criterion", args=[self.slug])
 
     def newest(self) -> Rubric | None:
-        """The rubric of its highest version; None before the first."""
+        """Return the rubric of its highest version; None before the first."""
         return self.rubrics.order_by("-version").first()
 
 
 class Rubric(models.Model):
-    """One version of a criterion's words; the database itself refuses to change it.
+    """A version of a criterion's text; the database itself refuses to change it.
 
-    `question` is what stands above the buttons; `text` is the definition with its boundary cases. The scale is what
-    model judges score on, both ends included: scales of two rubrics need not be the same.
+    `question` is the text above the buttons; `text` is the definition with its boundary cases. Model judges score on
+    the scale, both ends included: scales of two rubrics may differ.
     """
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="rubrics")
@@ -84,9 +84,9 @@ class Rubric(models.Model):
         return f"{self.criterion.slug} v{self.version}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Makes the row. Raises RubricIsKept for one that there is already."""
+        """Insert the row. Raise RubricIsImmutable for an existing one."""
         if not self._state.adding:
-            raise RubricIsKept(f"{self} cannot be changed: make the next version of {self.criterion.slug}")
+            raise RubricIsImmutable(f"{self} cannot be changed: create the next version of {self.criterion.slug}")
         self.digest = digest_of(self.question, self.text, self.scale_low, self.scale_high)
         super().save(*args, **kwargs)
 
@@ -110,6 +110,6 @@ def rubrics_by_name(names: dict[Rubric, str]) -> dict[str, Rubric]:
 
 
 def digest_of(question: str, text: str, scale_low: int, scale_high: int) -> str:
-    """The sha256 of what a judge is told: equal digests, equal words."""
-    said = {"question": question, "text": text, "scale": [scale_low, scale_high]}
-    return sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    """Return the sha256 of the text that a judge receives: equal digests, equal texts."""
+    content = {"question": question, "text": text, "scale": [scale_low, scale_high]}
+    return sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

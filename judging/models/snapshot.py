@@ -1,4 +1,4 @@
-"""A board as it was at a time: nothing in it is worked out anew."""
+"""Board as it was at a time: nothing in it is computed again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from judging.models.tournament import Tournament
 
 
 class Snapshot(models.Model):
-    """`asked`: how the board was asked for (ties, unit, whose verdicts); `board`: what came out, as the API says it.
+    """A stored board. `asked`: the settings of the board (ties, unit, verdict filter); `board`: the result, as the API
+    returns it.
 
-    `votes` counts the verdicts that it rests on, the last of which is `last_verdict`. `digest` is the board's hash.
-    `stamp` is the same as long as nothing has changed that it is made of.
+    `votes` counts the verdicts behind it, the last of which is `last_verdict`. `digest` is the board's hash. `stamp`
+    stays the same as long as none of its sources has changed.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="snapshots")
@@ -35,9 +36,10 @@ class Snapshot(models.Model):
 
 
 class BoardOrder(models.Model):
-    """Somebody wants a board, made in this way. It stays open until that was worked out, whoever is killed meanwhile.
+    """A request for a board with certain settings. It stays open until the board is computed, even if a worker is
+    killed.
 
-    `problem` says why there is none; empty where there is.
+    `problem` is the reason why there is no board; empty if there is one.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="board_orders")

@@ -1,4 +1,4 @@
-"""What the verdicts on a comparison come to, kept by the database with each verdict: pages ask it of thousands."""
+"""Tally of the verdicts on a comparison. The database updates it with each verdict, because pages read thousands."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from judging.models.rubric import Rubric
 
 
 class VerdictTally(models.Model):
-    """Of a comparison by a rubric, from a's side; there is none where nobody has said anything. Nothing writes here but
-    the trigger of migration 0007.
+    """Tally of a comparison by a rubric, from a's side; there is no row if there is no verdict. Only the trigger of
+    migration 0007 writes it.
 
-    A rater is a person or a judge; who judged several times, as both ways round, is taken at what most of it says.
-    `for_a` and `for_b` of the `raters` say which is better. `people` and `judges`: how many more of them say a than b.
-    `is_swapped`: a judge said otherwise when the two swapped sides.
+    A rater is a human or a judge; a rater with several verdicts, as in both orders, counts by their majority. `for_a`
+    and `for_b` of the `raters` say which is better. `people` and `judges`: how many more humans, and judges, prefer a
+    than b. `is_swapped`: a judge's verdict changed with the order.
     """
 
     comparison = models.ForeignKey(Comparison, on_delete=models.DO_NOTHING, db_constraint=False, related_name="tallies")

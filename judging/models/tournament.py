@@ -1,4 +1,4 @@
-"""A tournament: contestants answer the same prompts, and judges say whose answer is better, by some rubrics."""
+"""Tournament: contestants respond to the same prompts, and judges compare their responses by some rubrics."""
 
 from __future__ import annotations
 
@@ -12,44 +12,46 @@ from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
 from judging.models.gold import GoldSet
-from judging.models.owned import OwnedQuerySet
+from judging.models.ownership import OwnedQuerySet
 from judging.models.rubric import Rubric, rubric_names
 from runs.models import Experiment, Prompt, Response, Run
 from runs.models.experiment import Person
 
 
 class TournamentQuerySet(OwnedQuerySet["Tournament"]):
-    """Tournaments, as people may see them."""
+    """QuerySet of tournaments, with the rules of visibility."""
 
     def visible_to(self, person: Person) -> Self:
-        """What is not private, and their own, of runs all of which they may see; nothing from the bin.
+        """Return the tournaments that are not private or the user's own, if all its runs are visible to the user; none
+        from the trash.
 
-        A contestant whose run lies in the bin still counts as seen by whoever could see it before.
+        A contestant whose run is in the trash still counts as visible to users who could see it before.
         """
         return self.permitted_to(person).filter(deleted_at__isnull=True)
 
     def permitted_to(self, person: Person) -> Self:
-        """As `visible_to`, with what lies in the bin."""
+        """Return the tournaments of `visible_to`, and those in the trash."""
         hidden = Contestant.objects.filter(tournament=OuterRef("pk"), run__isnull=False).exclude(
             run__experiment__in=Experiment.objects.permitted_to(person)
         )
         return super().visible_to(person).filter(~Exists(hidden))
 
     def open(self) -> Self:
-        """Those that take verdicts now."""
+        """Return the tournaments that accept verdicts now."""
         return self.filter(deleted_at__isnull=True, closed_at__isnull=True, paused_at__isnull=True)
 
 
 class Tournament(models.Model):
-    """`seed` decides which prompts are drawn, in which order pairs come, and who stands left.
+    """A tournament. `seed` decides which prompts are sampled, in which order pairs come, and who is on the left.
 
-    `overlap`: how many people see a pair. `gold_every`: every so many pairs a voter gets one whose answer is known,
-    from `gold_set`; never where that is None. `reveals`: voters may see whose answers they were, after their own vote.
-    `warns`: answers are blurred until one asks to see them. `picks`: which pair a voter gets next.
+    `overlap`: the number of voters who see a pair. `gold_every`: a voter gets a pair of `gold_set` after this many
+    pairs; never if `gold_set` is None. `reveals`: voters may see whose responses they compared, after their own vote.
+    `warns`: responses are blurred until the voter reveals them. `picks`: the order in which a voter gets pairs.
     """
 
     class Picks(models.TextChoices):
-        """In rounds, all pairs alike; or where one more vote tells most, once each pair was judged a few times."""
+        """Order of pairs: in rounds, all pairs alike; or where one more vote is most informative, after a few verdicts
+        on each pair."""
 
         BALANCED = "balanced"
         TELLING = "telling"
@@ -90,15 +92,15 @@ class Tournament(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """True while it takes verdicts."""
+        """Return whether it accepts verdicts."""
         return self.deleted_at is None and self.closed_at is None and self.paused_at is None
 
     @property
     def methods(self) -> dict[str, str]:
-        """Return each contestant's name -> the method that its answers were trained by, such as es.
+        """Return each contestant's name -> the method that its responses were trained by, such as es.
 
-        Empty where that is not known, and for the model before training: a run's answers at step 0, where it has later
-        ones. An imported file that says no step stands at step 0 alone, and is of its method.
+        The method is empty if it is not known, and for the model before training: a run's responses at step 0, if it
+        has later ones. An imported file without steps has step 0 alone, and has its method.
         """
         later = Exists(Response.objects.filter(run=OuterRef("run"), step__gt=0))
         rows = self.contestants.annotate(has_later=later).values_list("name", "run__method", "step", "has_later")
@@ -106,9 +108,9 @@ class Tournament(models.Model):
 
 
 class Contestant(models.Model):
-    """Who is rated: a run's answers on a split at a step. An imported file of answers is a run too.
+    """A contestant: a run's responses on a split at a step. An imported file of responses is a run too.
 
-    `run` is None where it was removed for good, or where only judgments were imported, under this name.
+    `run` is None if the run was purged, or if only judgments were imported, under this name.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="contestants")
@@ -130,9 +132,9 @@ class Contestant(models.Model):
 
 
 class ChosenPrompt(models.Model):
-    """A prompt that was drawn for a tournament. Votes on one prompt are not independent of each other.
+    """A prompt that was sampled for a tournament. Votes on one prompt are not independent of each other.
 
-    `categories`: those that it had when it was drawn, so that no board depends on what is learnt of it later.
+    `categories`: the prompt's categories at the time of sampling, so that no board depends on later changes.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="chosen_prompts")
@@ -154,7 +156,8 @@ def rubrics_of(tournament: Tournament) -> dict[Rubric, str]:
 
 
 def identifying_names(contestants: Iterable[Contestant]) -> list[str]:
-    """Return the names that would tell voters which contestant wrote a response: of runs and of their base models."""
+    """Return the names that would reveal to voters which contestant wrote a response: of runs and of their base
+    models."""
     runs = [contestant.run for contestant in contestants if contestant.run is not None]
     models = {str(run.config.get("model", {}).get("path", "")).rsplit("/", 1)[-1] for run in runs}
     return sorted({run.name for run in runs} | (models - {""}))

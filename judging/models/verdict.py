@@ -1,4 +1,4 @@
-"""What a person or a model judge said of a comparison. Only `judging.voting` writes here."""
+"""Verdict of a voter or a model judge on a comparison. Only `judging.voting` writes it."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from judging.models.voter import Voter
 from judging.stats.votes import Outcome
 
 SKIP = "skip"
-"""A person passed it by, and said why. It says nothing of the answers."""
+"""A voter passed the pair, and gave a reason. It has no information about the responses."""
 OUTCOMES = [(outcome.name.lower(), outcome.name.lower()) for outcome in Outcome] + [(SKIP, SKIP)]
 
 
 class VerdictQuerySet(models.QuerySet["Verdict"]):
-    """Verdicts, by whether they hold and whether they rate anybody."""
+    """QuerySet of verdicts, with filters for those that are current and those that rate contestants."""
 
     def current(self) -> VerdictQuerySet:
-        """Those that hold: neither replaced nor taken back."""
+        """Return the current verdicts: neither replaced nor retracted."""
         return self.filter(replaced_at__isnull=True)
 
     def comparing(self) -> VerdictQuerySet:
-        """Return those that compare two contestants: current, and not passed by."""
+        """Return the verdicts that compare two contestants: current, and not passed."""
         return self.current().filter(comparison__gold_pair__isnull=True).exclude(outcome=SKIP)
 
     def rating(self) -> VerdictQuerySet:
-        """Return those that ratings may be made of: of these, what was said of answers that differ."""
+        """Return the verdicts that ratings use: those of `comparing` on responses that differ."""
         return self.comparing().filter(comparison__is_identical=False)
 
 
 class Verdict(models.Model):
-    """By a voter or by a judge. `outcome` is from a's side, wherever a stood; `first` is who stood left, if known.
+    """A verdict of a voter or a judge. `outcome` is from a's side, whatever the position; `first` is who was on the
+    left, if known.
 
-    What is replaced or taken back stays, with its time, as history. `key` is the browser's word for one choice: sent
-    twice it is one verdict. `is_blind` is False where something told whose answers they were. `seconds` is how long
-    the pair was looked at. Lengths are of both answers, in any one unit, where the answers themselves are not here.
+    A replaced or retracted verdict stays, with its time, as history. `key` is the browser's id of one choice: sent
+    twice it is one verdict. `is_blind` is False if something revealed whose responses they were. `seconds` is how long
+    the pair was looked at. Lengths are of both responses, in any one unit, if the responses themselves are not stored
+    here.
     """
 
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="verdicts")

@@ -1,4 +1,4 @@
-"""People who vote: those of the site, and those who were sent a link."""
+"""Voters: users of the site, and people who received a link."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from judging.models.tournament import Tournament
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
-    """Invitations, by whether they still let anybody in."""
+    """QuerySet of invitations, with a filter for the usable ones."""
 
-    def good(self) -> Self:
-        """Neither taken back nor over, to a tournament that is not in the bin."""
+    def usable(self) -> Self:
+        """Return the invitations that are neither revoked nor expired, to a tournament that is not in the trash."""
         return self.filter(revoked_at__isnull=True, expires_at__gt=Now(), tournament__deleted_at__isnull=True)
 
 
 class Invitation(models.Model):
-    """A link for one person to one tournament's voting page, and to nothing else. Only its digest is kept."""
+    """A link for one voter to one tournament's voting page, and to nothing else. Only its digest is stored."""
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="invitations")
     name = models.CharField(max_length=100)
@@ -43,9 +43,9 @@ class Invitation(models.Model):
 
 
 class Voter(models.Model):
-    """One person in one tournament: of the site, invited, or by name alone where verdicts were imported.
+    """A voter in one tournament: a user of the site, invited, or known by name alone if verdicts were imported.
 
-    `number` counts from 0 in the tournament: sides and the order of criteria are turned round with it.
+    `number` counts from 0 in the tournament: it decides the sides and the order of criteria.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="voters")
@@ -81,13 +81,12 @@ class Voter(models.Model):
 
 
 class Turn(models.Model):
-    """A comparison that was handed to a voter. It has ended where `ended_at` is set: judged by all
-    rubrics, or passed by.
+    """A comparison that was assigned to a voter. It is finished if `ended_at` is set: judged by all rubrics, or passed.
 
-    `n` counts a voter's turns from 0. From `revealed_at` on the voter knows whose answers they are,
-    and changes nothing. `chance`: that just this comparison was chosen, of all that the voter could have got; None of
-    gold, and where it was not noted. `first`: whose answer stands left; empty in turns that an earlier version handed
-    out, where it follows from the comparison and the voter's number.
+    `n` counts a voter's turns from 0. From `revealed_at` on the voter knows whose responses they are, and changes
+    nothing. `chance`: the probability that this comparison was picked, of all that the voter could have got; None for
+    gold, and if it was not recorded. `first`: whose response is on the left; empty in turns of an earlier version,
+    where it follows from the comparison and the voter's number.
     """
 
     voter = models.ForeignKey(Voter, on_delete=models.CASCADE, related_name="turns")
@@ -111,5 +110,5 @@ class Turn(models.Model):
 
     @property
     def left(self) -> Side:
-        """The side, a or b, of the answer that the voter sees on the left."""
+        """Return the contestant, a or b, whose response the voter sees on the left."""
         return Side(self.first) if self.first else self.comparison.first_for(self.voter.number)

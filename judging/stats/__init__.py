@@ -1,1 +1,1 @@
-"""From votes to ratings, intervals and agreement between judges. Nothing here imports Django."""
+"""Compute ratings, intervals and agreement between judges from votes. Nothing here imports Django."""

@@ -1,4 +1,4 @@
-"""What ratings say, in templates."""
+"""Template filters for ratings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ register = template.Library()
 
 
 @register.filter
-def in_words(said: str) -> str:
-    """A sentence of a board or a panel, in the language of who reads."""
-    return messages.in_words(said)
+def in_words(text: str) -> str:
+    """Translate a sentence of a board or a panel into the reader's language."""
+    return messages.in_words(text)
 
 
 @register.filter
 def plain(number: float) -> str:
-    """A number as it was asked for: 1000, 0.5."""
-    return settings.plain(number)
+    """Format a number as in the options: 1000, 0.5."""
+    return settings.plain_number(number)

@@ -10,13 +10,23 @@ from ninja import P, QueryEx
 from ninja.errors import HttpError
 
 from judging import judge_runs
-from judging.access import may_look_after, may_unblind
-from judging.http import own_tournament, the_gold_set, the_rubric, the_tournament
+from judging.access import may_manage, may_unblind
+from judging.http import get_gold_set, get_rubric, get_tournament, own_tournament
 from judging.judge_runs.schemas import AssignmentOut
-from judging.judges import make_standard, newest_rubrics
+from judging.judges import create_standard_rubrics, newest_rubrics
 from judging.models import JudgmentFile, Rubric, Tournament, Verdict, rubrics_of
-from judging.tournaments.commands import CannotMake, Draft, Entry, close, delete, go_on, make, pause, restore
-from judging.tournaments.names import called, speakers
+from judging.tournaments.commands import (
+    Draft,
+    Entry,
+    TournamentRefused,
+    close,
+    create_from_draft,
+    move_to_trash,
+    pause,
+    restore,
+    resume,
+)
+from judging.tournaments.names import get_prompt_names, get_rater_names
 from judging.tournaments.schemas import (
     ChangedTournament,
     ContestantOut,
@@ -29,9 +39,22 @@ from judging.tournaments.schemas import (
     VerdictOut,
     VerdictsOut,
 )
-from judging.voting import judged
+from judging.voting import count_judged_pairs
 from judging.voting.api import InvitationOut
-from runs.http import EXAMPLE_UID, ApiRequest, Caller, Id, Invalid, Limit, RowId, Words, needs, once, page, router
+from runs.http import (
+    EXAMPLE_UID,
+    ApiRequest,
+    Caller,
+    Id,
+    Invalid,
+    Limit,
+    RowId,
+    Words,
+    idempotent,
+    needs,
+    paginate,
+    router,
+)
 from runs.models import Run
 from workers.config import Problem
 
@@ -41,10 +64,11 @@ NEW = {
     "criteria": ["helpfulness"],
     "prompts": 1,
 }
-SHOWN = 100
-Shelf = QueryEx[Literal["current", "bin"], P(description="bin: deleted, and can be restored")]
+MAX_ASSIGNMENTS = 100
+Shelf = QueryEx[Literal["current", "bin"], P(description="bin: the trash; tournaments there can be restored")]
 Criterion = QueryEx[
-    str, P(max_length=250, pattern=r"^[^\x00]*$", description="by its name in the tournament; else its first one")
+    str,
+    P(max_length=250, pattern=r"^[^\x00]*$", description="the criterion's name in the tournament; default: its first"),
 ]
 
 
@@ -56,13 +80,13 @@ def _body(example: dict[str, Any]) -> dict[str, Any]:
 def list_tournaments(
     request: ApiRequest, q: Words = "", shelf: Shelf = "current", cursor: Id = None, limit: Limit = 50
 ) -> TournamentsOut:
-    """List the tournaments that you may see, newest first, page by page; or those in the bin."""
-    found = _with_imports(Tournament.objects.permitted_to(request.auth.person))
-    found = found.filter(deleted_at__isnull=shelf == "current")
+    """List the tournaments that you may see, newest first, page by page; or those in the trash."""
+    rows = _with_imports(Tournament.objects.permitted_to(request.auth.person))
+    rows = rows.filter(deleted_at__isnull=shelf == "current")
     for word in q.split():
-        found = found.filter(Q(name__icontains=word) | Q(question__icontains=word))
-    items, following = page(found.select_related("owner"), cursor, limit)
-    return TournamentsOut(items=[TournamentOut(**TournamentOut.said(one)) for one in items], next=following)
+        rows = rows.filter(Q(name__icontains=word) | Q(question__icontains=word))
+    items, following = paginate(rows.select_related("owner"), cursor, limit)
+    return TournamentsOut(items=[TournamentOut(**TournamentOut.fields_of_row(row)) for row in items], next=following)
 
 
 @router.post(
@@ -70,26 +94,26 @@ def list_tournaments(
     response={201: TournamentDetail},
     auth=needs("launch"),
     tags=["judging"],
-    summary="Make a tournament",
+    summary="Create a tournament",
     openapi_extra=_body(NEW),
 )
-@once
+@idempotent
 def make_tournament(request: ApiRequest, new: NewTournament) -> tuple[int, TournamentDetail]:
     """Create a tournament, in which greedy responses meet in blind pairs.
 
     Contestants are two or more runs, or one run at several steps. The prompts are among those that all contestants have
     responses to. Needs scope launch.
     """
-    make_standard()
-    entries = [_entry(request.auth, n, one) for n, one in enumerate(new.contestants)]
-    said = new.dict(exclude={"contestants", "criteria", "gold_set"})
-    gold = None if new.gold_set is None else the_gold_set(request.auth, new.gold_set)
-    draft = Draft(entries=entries, rubrics=_newest(request.auth, new.criteria), gold_set=gold, **said)
+    create_standard_rubrics()
+    entries = [_entry(request.auth, n, entry) for n, entry in enumerate(new.contestants)]
+    settings = new.dict(exclude={"contestants", "criteria", "gold_set"})
+    gold = None if new.gold_set is None else get_gold_set(request.auth, new.gold_set)
+    draft = Draft(entries=entries, rubrics=_newest_rubrics(request.auth, new.criteria), gold_set=gold, **settings)
     try:
-        made = make(request.auth.person, draft)
-    except CannotMake as error:
+        tournament = create_from_draft(request.auth.person, draft)
+    except TournamentRefused as error:
         raise HttpError(409, str(error)) from error
-    return 201, detail(request.auth, made)
+    return 201, detail(request.auth, tournament)
 
 
 @router.get(
@@ -104,7 +128,7 @@ def read_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
 
     Its owner and admins also get the invitations.
     """
-    return detail(request.auth, the_tournament(request.auth, pk))
+    return detail(request.auth, get_tournament(request.auth, pk))
 
 
 @router.patch(
@@ -112,7 +136,7 @@ def read_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
     response=TournamentDetail,
     auth=needs("launch"),
     tags=["judging"],
-    summary="Pause, close or open a tournament",
+    summary="Pause, close or reopen a tournament",
     openapi_extra=_body({"state": "paused"}),
 )
 def change_tournament(request: ApiRequest, pk: RowId, new: ChangedTournament) -> TournamentDetail:
@@ -120,24 +144,24 @@ def change_tournament(request: ApiRequest, pk: RowId, new: ChangedTournament) ->
 
     Needs scope launch, and that you are the owner or an admin. Safe to repeat.
     """
-    found = own_tournament(request.auth, pk)
+    tournament = own_tournament(request.auth, pk)
     with transaction.atomic():
         if new.state != "closed":
-            go_on(found)
+            resume(tournament)
         if new.state != "open":
-            (pause if new.state == "paused" else close)(found)
-    return detail(request.auth, the_tournament(request.auth, pk))
+            (pause if new.state == "paused" else close)(tournament)
+    return detail(request.auth, get_tournament(request.auth, pk))
 
 
 @router.delete(
     "/tournaments/{pk}", response={204: None}, auth=needs("launch"), tags=["judging"], summary="Delete a tournament"
 )
 def delete_tournament(request: ApiRequest, pk: RowId) -> tuple[int, None]:
-    """Move a tournament to the bin, from which it can be restored for 30 days.
+    """Move a tournament to the trash, from which it can be restored for 30 days.
 
-    Meanwhile its links let nobody in. Needs scope launch, and that you are the owner or an admin.
+    Meanwhile its links are invalid. Needs scope launch, and that you are the owner or an admin.
     """
-    delete(own_tournament(request.auth, pk), request.auth.person)
+    move_to_trash(own_tournament(request.auth, pk), request.auth.person)
     return 204, None
 
 
@@ -149,13 +173,13 @@ def delete_tournament(request: ApiRequest, pk: RowId) -> tuple[int, None]:
     summary="Restore a tournament",
 )
 def restore_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
-    """Restore a tournament from the bin, unchanged.
+    """Restore a tournament from the trash, unchanged.
 
     Needs scope launch, and that you are the owner or an admin. Safe to repeat.
     """
-    found = own_tournament(request.auth, pk, with_bin=True)
-    restore(found)
-    return detail(request.auth, found)
+    tournament = own_tournament(request.auth, pk, with_trash=True)
+    restore(tournament)
+    return detail(request.auth, tournament)
 
 
 @router.get(
@@ -169,7 +193,7 @@ def list_verdicts(
     request: ApiRequest,
     pk: RowId,
     criterion: Criterion = "",
-    every: Annotated[bool, P(description="those too that were replaced or taken back")] = False,
+    every: Annotated[bool, P(description="include verdicts that were replaced or undone")] = False,
     cursor: Id = None,
     limit: Limit = 50,
 ) -> VerdictsOut:
@@ -178,27 +202,27 @@ def list_verdicts(
     Outcomes and scores refer to `a` and `b`, whichever was shown first. Until the tournament is closed, this needs that
     you are its owner or an admin: a voter must not see others' verdicts.
     """
-    found = the_tournament(request.auth, pk)
-    if found.closed_at is None:
+    tournament = get_tournament(request.auth, pk)
+    if tournament.closed_at is None:
         own_tournament(request.auth, pk)
     rows = Verdict.objects.filter(
-        comparison__tournament=found, comparison__gold_pair=None, rubric=the_rubric(found, criterion)
+        comparison__tournament=tournament, comparison__gold_pair=None, rubric=get_rubric(tournament, criterion)
     )
     related = rows.select_related("comparison__a", "comparison__b")
-    items, following = page(related if every else related.current(), cursor, limit, newest_first=False)
-    return VerdictsOut(items=_said(found, items), next=following)
+    items, following = paginate(related if every else related.current(), cursor, limit, newest_first=False)
+    return VerdictsOut(items=_verdicts_out(tournament, items), next=following)
 
 
-def detail(caller: Caller, found: Tournament) -> TournamentDetail:
+def detail(caller: Caller, tournament: Tournament) -> TournamentDetail:
     """Return everything about a tournament that the caller may see."""
-    row = _with_imports(Tournament.objects.filter(pk=found.pk)).select_related("owner").get()
-    own = may_look_after(caller.person, row)
-    at_work = list(row.assignments.select_related("judge").order_by("-pk")[:SHOWN])
-    invited = row.invitations.order_by("pk") if own else None
+    row = _with_imports(Tournament.objects.filter(pk=tournament.pk)).select_related("owner").get()
+    is_manager = may_manage(caller.person, row)
+    assignments = list(row.assignments.select_related("judge").order_by("-pk")[:MAX_ASSIGNMENTS])
+    invited = row.invitations.order_by("pk") if is_manager else None
     pairs = row.comparisons.between_contestants()
     verdicts = Verdict.objects.comparing().filter(comparison__tournament=row)
     return TournamentDetail(
-        **TournamentOut.said(row),
+        **TournamentOut.fields_of_row(row),
         contestants=_contestants(caller, row),
         criteria=[CriterionOut(name=n, rubric=str(r), digest=r.digest) for r, n in rubrics_of(row).items()],
         seed=row.seed if may_unblind(caller.person, row) else None,
@@ -206,15 +230,18 @@ def detail(caller: Caller, found: Tournament) -> TournamentDetail:
         picks=row.picks,
         reveals=row.reveals,
         warns=row.warns,
-        gold_set=row.gold_set_id if own else None,
-        gold_every=row.gold_every if own and row.gold_set_id else None,
+        gold_set=row.gold_set_id if is_manager else None,
+        gold_every=row.gold_every if is_manager and row.gold_set_id else None,
         prompts=row.chosen_prompts.count(),
         pairs=pairs.filter(is_identical=False).count(),
         identical=pairs.filter(is_identical=True).count(),
-        judged=judged({row.pk: row})[row.pk],
+        judged=count_judged_pairs({row.pk: row})[row.pk],
         verdicts=verdicts.count(),
-        assignments=[AssignmentOut.of(*one) for one in zip(at_work, judge_runs.standings(at_work), strict=True)],
-        invitations=None if invited is None else [InvitationOut.of(one) for one in invited],
+        assignments=[
+            AssignmentOut.from_assignment(*assignment)
+            for assignment in zip(assignments, judge_runs.get_statuses(assignments), strict=True)
+        ],
+        invitations=None if invited is None else [InvitationOut.from_invitation(invitation) for invitation in invited],
     )
 
 
@@ -222,40 +249,43 @@ def _with_imports(rows: QuerySet[Tournament]) -> QuerySet[Tournament]:
     return rows.annotate(imported=Exists(JudgmentFile.objects.filter(tournament=OuterRef("pk"))))
 
 
-def _contestants(caller: Caller, found: Tournament) -> list[ContestantOut]:
-    rows = list(found.contestants.select_related("run").order_by("place"))
-    seen = set(Run.objects.visible_to(caller.person).filter(contestants__in=rows).values_list("uid", flat=True))
+def _contestants(caller: Caller, tournament: Tournament) -> list[ContestantOut]:
+    rows = list(tournament.contestants.select_related("run").order_by("place"))
+    visible_uids = set(Run.objects.visible_to(caller.person).filter(contestants__in=rows).values_list("uid", flat=True))
     return [
-        ContestantOut(name=one.name, run=one.run.uid if one.run and one.run.uid in seen else None, step=one.step,
-                      split=one.split)
-        for one in rows
+        ContestantOut(name=row.name, run=row.run.uid if row.run and row.run.uid in visible_uids else None,
+                      step=row.step, split=row.split)
+        for row in rows
     ]  # fmt: skip
 
 
-def _entry(caller: Caller, n: int, said: EntryIn) -> Entry:
-    run = Run.objects.visible_to(caller.person).filter(uid=said.run).first()
+def _entry(caller: Caller, n: int, entry: EntryIn) -> Entry:
+    run = Run.objects.visible_to(caller.person).filter(uid=entry.run).first()
     if run is None:
-        raise Invalid(Problem(f"contestants.{n}.run", f"there is no run {said.run} that you may see"))
-    return Entry(run, said.step, said.split)
+        raise Invalid(Problem(f"contestants.{n}.run", f"must be a run that you may see, not {entry.run}"))
+    return Entry(run, entry.step, entry.split)
 
 
-def _newest(caller: Caller, slugs: list[str]) -> list[Rubric]:
-    known = {rubric.criterion.slug: rubric for rubric in newest_rubrics(caller.person)}
-    unknown = [slug for slug in slugs if slug not in known]
+def _newest_rubrics(caller: Caller, slugs: list[str]) -> list[Rubric]:
+    rubric_by_slug = {rubric.criterion.slug: rubric for rubric in newest_rubrics(caller.person)}
+    unknown = [slug for slug in slugs if slug not in rubric_by_slug]
     if unknown:
-        raise Invalid(Problem("criteria", f"must be of {', '.join(known)}, not {', '.join(unknown)}"))
-    return [known[slug] for slug in dict.fromkeys(slugs)]
+        raise Invalid(Problem("criteria", f"must be of {', '.join(rubric_by_slug)}, not {', '.join(unknown)}"))
+    return [rubric_by_slug[slug] for slug in dict.fromkeys(slugs)]
 
 
-def _said(found: Tournament, rows: list[Verdict]) -> list[VerdictOut]:
-    who, prompts = speakers(found), called(list(found.chosen_prompts.select_related("prompt")))
-    names = {rubric.pk: name for rubric, name in rubrics_of(found).items()}
+def _verdicts_out(tournament: Tournament, rows: list[Verdict]) -> list[VerdictOut]:
+    rater_names, prompt_names = (
+        get_rater_names(tournament),
+        get_prompt_names(list(tournament.chosen_prompts.select_related("prompt"))),
+    )
+    names = {rubric.pk: name for rubric, name in rubrics_of(tournament).items()}
     return [
         VerdictOut(
-            id=one.pk, criterion=names[one.rubric_id], prompt=prompts[one.comparison.prompt_id or 0],
-            a=str(one.comparison.a), b=str(one.comparison.b), outcome=one.outcome, first=one.first,
-            score_a=one.score_a, score_b=one.score_b, by=who.name(one.voter_id, one.judge_id),
-            is_person=one.judge_id is None, sample=one.sample, is_blind=one.is_blind, at=one.at,
+            id=verdict.pk, criterion=names[verdict.rubric_id], prompt=prompt_names[verdict.comparison.prompt_id or 0],
+            a=str(verdict.comparison.a), b=str(verdict.comparison.b), outcome=verdict.outcome, first=verdict.first,
+            score_a=verdict.score_a, score_b=verdict.score_b, by=rater_names.name(verdict.voter_id, verdict.judge_id),
+            is_person=verdict.judge_id is None, sample=verdict.sample, is_blind=verdict.is_blind, at=verdict.at,
         )
-        for one in rows
+        for verdict in rows
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The list of all tournaments, with the progress of each; and the bin."""
+"""List of all tournaments, with the progress of each, and the trash."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from judging.access import may_hold, may_look_after
-from judging.boards import leading
-from judging.boards.format import Said, leader
+from judging.access import may_create, may_manage
+from judging.boards import newest_standings
+from judging.boards.format import BoardData, leader_sentence
 from judging.models import Comparison, Contestant, Tournament, rubric_names
-from judging.tournaments.commands import DAYS_IN_BIN
-from judging.voting import judged
-from runs.http import PaletteEntry, SignedIn, find_rows, page_of, selected
+from judging.tournaments.commands import DAYS_IN_TRASH
+from judging.voting import count_judged_pairs
+from runs.http import PaletteEntry, SignedIn, find_rows, page_of, require_choice
 from runs.models.experiment import Person
 
-TOURNAMENTS_A_PAGE = 20
+TOURNAMENTS_PER_PAGE = 20
 SHELVES = ("current", "bin")
 
 
@@ -40,16 +40,21 @@ class Progress:
 
 @require_safe
 def tournaments(request: SignedIn) -> HttpResponse:
-    """Render the list, or the tournaments in the bin, which can be restored."""
-    shelf = selected(request, "shelf", SHELVES, "current")
-    found = _listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
-    page = page_of(request, found.order_by("-created_at", "-pk"), TOURNAMENTS_A_PAGE)
-    led = leading([one.pk for one in page])
+    """Render the list, or the tournaments in the trash, which can be restored."""
+    shelf = require_choice(request, "shelf", SHELVES, "current")
+    rows = _shelf_rows(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
+    page = page_of(request, rows.order_by("-created_at", "-pk"), TOURNAMENTS_PER_PAGE)
+    standings = newest_standings([row.pk for row in page])
     entries = [
-        (one, may_look_after(request.user, one.tournament), leaders(one.tournament, led)) for one in progress(page)
+        (
+            row_progress,
+            may_manage(request.user, row_progress.tournament),
+            leader_sentences(row_progress.tournament, standings),
+        )
+        for row_progress in tournament_progress(page)
     ]
     context = {
-        "page": page, "entries": entries, "shelf": shelf, "may_hold": may_hold(request.user), "days": DAYS_IN_BIN,
+        "page": page, "entries": entries, "shelf": shelf, "may_create": may_create(request.user), "days": DAYS_IN_TRASH,
     }  # fmt: skip
     return TemplateResponse(request, "judging/tournaments/tournaments.html", context)
 
@@ -60,34 +65,38 @@ def tournament_entries(person: Person, words: Sequence[str]) -> list[PaletteEntr
     return [PaletteEntry(gettext("tournament"), row.name, row.question, row.get_absolute_url()) for row in rows]
 
 
-def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:
-    """Return (criterion, sentence about who leads its board) for each criterion of a tournament.
+def leader_sentences(
+    tournament: Tournament, standings_by_board: Mapping[tuple[int, int], Sequence[BoardData]]
+) -> list[tuple[str, str]]:
+    """Return (criterion, sentence about the leader of its board) for each criterion of a tournament.
 
     Leave out criteria without a board yet.
     """
-    names = rubric_names(sorted(tournament.rubrics.all(), key=lambda one: one.pk))
-    boards = [(name, led.get((tournament.pk, rubric.pk))) for rubric, name in names.items()]
-    return [(name, leader(standings)) for name, standings in boards if standings is not None]
+    names = rubric_names(sorted(tournament.rubrics.all(), key=lambda rubric: rubric.pk))
+    boards = [(name, standings_by_board.get((tournament.pk, rubric.pk))) for rubric, name in names.items()]
+    return [(name, leader_sentence(standings)) for name, standings in boards if standings is not None]
 
 
-def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:
+def _shelf_rows(request: SignedIn, shelf: str) -> QuerySet[Tournament]:
     if shelf == "current":
         return Tournament.objects.visible_to(request.user)
     return Tournament.objects.permitted_to(request.user).filter(deleted_at__isnull=False)
 
 
-def progress(found: Iterable[Tournament]) -> list[Progress]:
+def tournament_progress(rows: Iterable[Tournament]) -> list[Progress]:
     """Return the progress of each tournament, with four queries for any number of them."""
-    by_pk = {one.pk: one for one in found}
-    done = judged(by_pk)
-    met = Comparison.objects.between_contestants().filter(tournament__in=by_pk)
-    pairs, identical = (_counted(met.filter(is_identical=is_identical)) for is_identical in (False, True))
-    contestants = _counted(Contestant.objects.filter(tournament__in=by_pk))
+    by_pk = {row.pk: row for row in rows}
+    judged_counts = count_judged_pairs(by_pk)
+    comparisons = Comparison.objects.between_contestants().filter(tournament__in=by_pk)
+    pairs, identical = (
+        _count_by_tournament(comparisons.filter(is_identical=is_identical)) for is_identical in (False, True)
+    )
+    contestants = _count_by_tournament(Contestant.objects.filter(tournament__in=by_pk))
     return [
-        Progress(one, pairs.get(pk, 0), done[pk], identical.get(pk, 0), contestants.get(pk, 0))
-        for pk, one in by_pk.items()
+        Progress(row, pairs.get(pk, 0), judged_counts[pk], identical.get(pk, 0), contestants.get(pk, 0))
+        for pk, row in by_pk.items()
     ]
 
 
-def _counted(rows: QuerySet[Comparison] | QuerySet[Contestant]) -> dict[int, int]:
+def _count_by_tournament(rows: QuerySet[Comparison] | QuerySet[Contestant]) -> dict[int, int]:
     return dict(rows.order_by().values_list("tournament").annotate(Count("pk")))

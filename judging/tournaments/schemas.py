@@ -1,4 +1,4 @@
-"""Schemas of tournaments and verdicts, as the API sends and takes them."""
+"""API schemas of tournaments and verdicts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TournamentOut(Schema):
     url: str
 
     @classmethod
-    def said(cls, row: Tournament) -> dict[str, Any]:
+    def fields_of_row(cls, row: Tournament) -> dict[str, Any]:
         """Return the fields of the reply. The row must have the annotation `imported`."""
         state = "closed" if row.closed_at else "paused" if row.paused_at else "open"
         return {

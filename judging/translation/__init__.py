@@ -1,1 +1,1 @@
-"""Sentences that boards store in English: `messages` says them in the language of the reader, `marked` lists them."""
+"""Translation of sentences that boards store in English: `messages` translates them, `marked` lists them."""

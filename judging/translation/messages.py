@@ -1,7 +1,7 @@
-"""Words that pages show and that stand under `judging.stats`, which knows no Django.
+"""Texts that pages show and that are defined in `judging.stats`, which does not import Django.
 
-`python -m judging.translation` prints the module `marked`, in which `makemessages` finds them; `make words` keeps
-it. Boards keep their sentences in English, as they were said: `in_words` says them in the language of who reads.
+`python -m judging.translation` prints the module `marked`, in which `makemessages` finds them; `make words` updates it.
+Boards store their sentences in English, and `in_words` translates them into the reader's language.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 
 from judging.stats.agreement import UNDEFINED
 from judging.stats.ratings import TIES, UNITS
-from judging.stats.ratings.reasons import SENTENCES, recognised
+from judging.stats.ratings.reasons import SENTENCES, parse_sentences
 
-NOT_THERE = "n/a: "
+UNDEFINED_PREFIX = "n/a: "
 HEAD = '''"""Marks words of ratings for translators. Printed by `python -m judging.translation`: `make words`."""
 
 # ruff: noqa: E501 (a sentence is one text for its translator, however long)
@@ -26,7 +26,7 @@ WORDS = (
 
 
 def module() -> str:
-    """The source of `marked`."""
+    """Return the source of `marked`."""
     return HEAD + "".join(f'    _("{words}"),\n' for words in dict.fromkeys(_words())) + ")  # fmt: skip\n"
 
 
@@ -36,16 +36,16 @@ def _words() -> Iterator[str]:
     yield from (*UNITS.values(), *TIES)
 
 
-def in_words(said: str) -> str:
-    """What a board or a panel said, in the language of who reads; as it stands where it is none of their sentences."""
-    if said.startswith(NOT_THERE):
-        return gettext(said)
-    parts = (gettext(sentence).format(**_values(values)) for sentence, values in recognised(said))
-    return " ".join(parts) or said
+def in_words(text: str) -> str:
+    """Translate a sentence of a board or a panel into the reader's language; return other text unchanged."""
+    if text.startswith(UNDEFINED_PREFIX):
+        return gettext(text)
+    parts = (gettext(sentence).format(**_values(values)) for sentence, values in parse_sentences(text))
+    return " ".join(parts) or text
 
 
 def _values(values: dict[str, str]) -> dict[str, str]:
-    """Names stay what they are; the words of the program are said in the language too."""
-    known = {*UNITS.values(), *TIES}
-    return {name: gettext(value) if name in ("units", "ties") and value in known else value
+    """Translate the values that are words of the program; names stay unchanged."""
+    translated = {*UNITS.values(), *TIES}
+    return {name: gettext(value) if name in ("units", "ties") and value in translated else value
             for name, value in values.items()}  # fmt: skip

@@ -4,7 +4,7 @@
 and pages of runs fetch the panels by URL.
 """
 
-from judging.viewer_integration.annotations import Judged
-from judging.viewer_integration.views import Placed, placed
+from judging.viewer_integration.annotations import JudgmentAnnotations
+from judging.viewer_integration.views import LeaderboardEntry, list_leaderboard_entries
 
-__all__ = ["Judged", "Placed", "placed"]
+__all__ = ["JudgmentAnnotations", "LeaderboardEntry", "list_leaderboard_entries"]

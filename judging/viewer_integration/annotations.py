@@ -15,8 +15,8 @@ from django.utils.translation import gettext_noop as _
 
 from judging.models import Comparison, Judge, Rubric, Verdict
 from judging.stats.votes import COUNTED
-from judging.viewer_integration.matches import Met, met
-from runs.responses.viewer import AnnotationField, Chip, Columns, Picked, Sql
+from judging.viewer_integration.matches import Matches, find_matches
+from runs.responses.viewer import AnnotationField, Chip, Columns, PickOptions, Sql
 
 COUNTING = [outcome.name.lower() for outcome in COUNTED]
 LEAN = {"a": 1, "b": -1}
@@ -46,7 +46,7 @@ FROM judged GROUP BY id"""
 
 
 @dataclass
-class _Leanings:
+class _ResponseVerdicts:
     """Verdicts on a response by one criterion. `names` maps a judge to its name.
 
     `leans` maps a rater, (voter, judge), to one number per verdict: 1 if the response won, -1 if it lost, else 0.
@@ -56,45 +56,47 @@ class _Leanings:
     names: dict[int, str] = field(default_factory=dict)
 
 
-def of(stands: Met, pinned: Collection[int], others: Collection[int]) -> Mapping[int, Sequence[Chip]]:
+def response_chips(matches: Matches, pinned: Collection[int], others: Collection[int]) -> Mapping[int, Sequence[Chip]]:
     """Return the chips of each response of `others` that has verdicts, sorted by criterion. One query."""
-    if not stands.tournaments:
+    if not matches.tournaments:
         return {}
-    found: dict[tuple[int, str], _Leanings] = defaultdict(_Leanings)
-    for a, b, slug, voter, judge, name, outcome in _rows(stands, {*pinned, *others}):
+    verdicts_by_response: dict[tuple[int, str], _ResponseVerdicts] = defaultdict(_ResponseVerdicts)
+    for a, b, slug, voter, judge, name, outcome in _rows(matches, {*pinned, *others}):
         if (a in pinned) == (b in pinned):
             continue
-        said = found[b if a in pinned else a, slug]
-        said.leans[voter, judge].append(LEAN.get(outcome, 0) * (-1 if a in pinned else 1))
-        said.names[judge or 0] = name
+        verdicts = verdicts_by_response[b if a in pinned else a, slug]
+        verdicts.leans[voter, judge].append(LEAN.get(outcome, 0) * (-1 if a in pinned else 1))
+        verdicts.names[judge or 0] = name
     chips: dict[int, list[Chip]] = defaultdict(list)
-    for (answer, slug), said in sorted(found.items()):
-        chips[answer].append(_chip(slug, said))
+    for (answer, slug), verdicts in sorted(verdicts_by_response.items()):
+        chips[answer].append(_chip(slug, verdicts))
     return chips
 
 
-def _rows(stands: Met, answers: Collection[int]) -> Iterator[tuple[int, int, str, int | None, int | None, str, str]]:
-    seen = Comparison.objects.filter(
-        stands.open_to_them, tournament__in=stands.tournaments, response_a__in=answers, response_b__in=answers
+def _rows(
+    matches: Matches, answers: Collection[int]
+) -> Iterator[tuple[int, int, str, int | None, int | None, str, str]]:
+    comparisons = Comparison.objects.filter(
+        matches.are_visible, tournament__in=matches.tournaments, response_a__in=answers, response_b__in=answers
     )
-    given = Verdict.objects.comparing().filter(comparison__in=seen, outcome__in=COUNTING)
-    # What a model was asked again measures the model.
-    once = given.exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0)
-    return once.order_by("pk").values_list(*ROW, "outcome").iterator()
+    verdicts = Verdict.objects.comparing().filter(comparison__in=comparisons, outcome__in=COUNTING)
+    # A model's repeated verdicts measure its consistency, so only the first sample counts.
+    first_samples = verdicts.exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0)
+    return first_samples.order_by("pk").values_list(*ROW, "outcome").iterator()
 
 
-def _chip(slug: str, said: _Leanings) -> Chip:
-    labels = Counter(_label(leans) for leans in said.leans.values())
+def _chip(slug: str, verdicts: _ResponseVerdicts) -> Chip:
+    labels = Counter(_label(leans) for leans in verdicts.leans.values())
     lead = (labels[1] > labels[-1]) - (labels[1] < labels[-1])
     sign, tone = SIGNS[lead]
-    return Chip(sign, f"{slug}: {_outcome(lead, labels)}", tone, tuple(_lines(said)))
+    return Chip(sign, f"{slug}: {_outcome_text(lead, labels)}", tone, tuple(_lines(verdicts)))
 
 
 def _label(leans: Sequence[int]) -> int:
     return (sum(leans) > 0) - (sum(leans) < 0)
 
 
-def _outcome(lead: int, labels: Mapping[int, int]) -> str:
+def _outcome_text(lead: int, labels: Mapping[int, int]) -> str:
     """Describe the result against the pinned response, with the number of raters if there are several.
 
     `lead` is 1 if more raters prefer the response, -1 if fewer do, 0 if equal. `labels` counts raters by 1, 0 and -1.
@@ -105,35 +107,35 @@ def _outcome(lead: int, labels: Mapping[int, int]) -> str:
         return alone
     if lead == 0:
         return gettext("tied, %(won)s to %(lost)s") % {"won": labels[1], "lost": labels[-1]}
-    words = gettext("won %(count)s of %(n)s") if lead > 0 else gettext("lost %(count)s of %(n)s")
-    return words % {"count": labels[lead], "n": n}
+    message = gettext("won %(count)s of %(n)s") if lead > 0 else gettext("lost %(count)s of %(n)s")
+    return message % {"count": labels[lead], "n": n}
 
 
-def _lines(said: _Leanings) -> Iterator[str]:
+def _lines(verdicts: _ResponseVerdicts) -> Iterator[str]:
     """Yield one line for all voters together, without their names, and one line per judge, with its name."""
-    people = Counter(_label(leans) for (voter, _), leans in said.leans.items() if voter is not None)
-    if people:
-        n = sum(people.values())
-        told = ngettext("%(n)s person: %(won)s won, %(lost)s lost", "%(n)s people: %(won)s won, %(lost)s lost", n)
-        yield told % {"n": n, "won": people[1], "lost": people[-1]}
-    for (_voter, judge), leans in said.leans.items():
+    voters = Counter(_label(leans) for (voter, _), leans in verdicts.leans.items() if voter is not None)
+    if voters:
+        n = sum(voters.values())
+        message = ngettext("%(n)s human: %(won)s won, %(lost)s lost", "%(n)s humans: %(won)s won, %(lost)s lost", n)
+        yield message % {"n": n, "won": voters[1], "lost": voters[-1]}
+    for (_voter, judge), leans in verdicts.leans.items():
         if judge is not None:
-            yield f"{said.names[judge]}: {_by_one(leans)}"
+            yield f"{verdicts.names[judge]}: {_rater_result(leans)}"
 
 
-def _by_one(leans: Sequence[int]) -> str:
+def _rater_result(leans: Sequence[int]) -> str:
     if len(set(leans)) > 1:
-        return gettext("not the same both ways round")
+        return gettext("not the same in both orders")
     return {1: gettext("won"), 0: gettext("tied"), -1: gettext("lost")}[_label(leans)]
 
 
-class Judged:
+class JudgmentAnnotations:
     """Annotation source of the viewer for verdicts.
 
     `uncertainty` is the standard deviation of the share that a response wins, with a uniform prior from 0 to 1.
     """
 
-    title = _("Judges, against the pinned answer")
+    title = _("Judges, compared with the pinned response")
     flags: Mapping[str, AnnotationField] = {
         "disagree": AnnotationField(_("judges disagree"), "{t}.is_split"),
         "reward_against": AnnotationField(
@@ -144,51 +146,51 @@ class Judged:
             _("cost against judges"),
             "({c}.cost < {pin}.cost AND {t}.least < 0) OR ({c}.cost > {pin}.cost AND {t}.most > 0)",
         ),
-        "swapped": AnnotationField(_("swapped sides change a judge's mind"), "{t}.is_swapped"),
-        "people_against": AnnotationField(_("people against models"), "{t}.is_against"),
+        "swapped": AnnotationField(_("a judge's verdict changes if sides are swapped"), "{t}.is_swapped"),
+        "people_against": AnnotationField(_("humans against models"), "{t}.is_against"),
         "unjudged": AnnotationField(_("unjudged"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
     }
     sorts: Mapping[str, AnnotationField] = {
         "won": AnnotationField(_("share won over the pinned column"), "{t}.won"),
         "disagreement": AnnotationField(_("how far judges disagree"), "{t}.disagreement"),
-        "uncertainty": AnnotationField(_("how little judges tell"), "{t}.uncertainty"),
+        "uncertainty": AnnotationField(_("uncertainty of the judges"), "{t}.uncertainty"),
     }
     picks: Sequence[str] = (CRITERION,)
 
-    def picked(self, columns: Columns) -> Mapping[str, Picked]:
+    def picked(self, columns: Columns) -> Mapping[str, PickOptions]:
         """Return the criteria to choose from: those of tournaments in which the columns met; empty if none."""
-        found = Rubric.objects.filter(tournaments__in=met(columns).tournaments)
-        slugs = found.order_by("criterion__slug").values_list("criterion__slug", flat=True).distinct()
+        rubrics = Rubric.objects.filter(tournaments__in=find_matches(columns).tournaments)
+        slugs = rubrics.order_by("criterion__slug").values_list("criterion__slug", flat=True).distinct()
         options = {slug: slug for slug in slugs}
-        return {CRITERION: Picked(_("Judged by"), _("any criterion"), options)} if options else {}
+        return {CRITERION: PickOptions(_("Judged by"), _("any criterion"), options)} if options else {}
 
     def notes(self, columns: Columns) -> Sequence[str]:
         """Return a note on hidden verdicts if the user votes, or may vote, in an open tournament of these runs."""
-        if not met(columns).blind:
+        if not find_matches(columns).blind:
             return ()
         return (
             gettext(
-                "A tournament of these runs still takes votes: until it is closed, what was said of answers is shown "
-                "only where you have judged them yourself."
+                "A tournament of these runs still accepts votes. Until it is closed, verdicts are shown only for "
+                "responses that you have judged yourself."
             ),
         )
 
     def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
         """Return a query of one row per response that was judged against the pinned one."""
-        stands = met(columns)
-        each = [_pairs(stands, *sides) for sides in (("a", "b", 1), ("b", "a", -1))]
+        matches = find_matches(columns)
+        pair_queries = [_pairs(matches, *sides) for sides in (("a", "b", 1), ("b", "a", -1))]
         slug = picked.get(CRITERION, "")
-        text = TABLE.format(pairs=" UNION ALL ".join(one.text for one in each), by=BY if slug else "true")
-        return Sql(text, [*(value for one in each for value in one.values), *([slug] if slug else [])])
+        text = TABLE.format(pairs=" UNION ALL ".join(query.text for query in pair_queries), by=BY if slug else "true")
+        return Sql(text, [*(value for query in pair_queries for value in query.values), *([slug] if slug else [])])
 
     def chips(self, columns: Columns, rows: Sequence[Sequence[int | None]]) -> Mapping[int, Sequence[Chip]]:
         """Return the chips of each response, one per criterion."""
         pinned = {pk for row in rows for pk in row[columns.pin : columns.pin + 1] if pk}
         answers = {pk for row in rows for pk in row if pk}
-        return of(met(columns), pinned, answers - pinned)
+        return response_chips(find_matches(columns), pinned, answers - pinned)
 
 
-def _pairs(stands: Met, one: str, other: str, way: int) -> Sql:
+def _pairs(matches: Matches, side: str, pinned_side: str, way: int) -> Sql:
     """Return a query of the comparisons with another column as side `one` and the pinned column as side `other`."""
-    text = PAIRS.format(one=one, other=other, way=way, seen=SEEN if stands.blind else "true")
-    return Sql(text, [stands.others, stands.pinned, *([stands.blind, stands.voters] if stands.blind else [])])
+    text = PAIRS.format(one=side, other=pinned_side, way=way, seen=SEEN if matches.blind else "true")
+    return Sql(text, [matches.others, matches.pinned, *([matches.blind, matches.voters] if matches.blind else [])])

@@ -1,7 +1,7 @@
-"""Which contestants stand in the viewer's columns, and which of their comparisons somebody may see the verdicts of.
+"""Find contestants in the viewer's columns, and their comparisons whose verdicts the user may see.
 
-Whoever votes in a tournament judges blind, and may begin any time: until it is closed they see verdicts on pairs that
-they have judged themselves, and on no others. Who looks after it sees all of them, unless they vote too.
+Voters of a tournament judge blind, and may begin at any time: until it is closed, they see verdicts only on pairs that
+they have judged themselves. Users who manage it see all verdicts, unless they vote too.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from operator import or_
 
 from django.db.models import Q
 
-from judging.access import may_look_after
+from judging.access import may_manage
 from judging.models import Contestant, Tournament, Turn, Voter
 from runs.responses.viewer import Columns
 from runs.responses.viewer.columns import SPLIT
 
-NAME = "judging: met"
+CACHE_KEY = "judging: met"
 
 
 @dataclass(frozen=True)
-class Met:
-    """Of tournaments in which the pinned column met others: who it is there, who the others are, by primary key.
+class Matches:
+    """Tournaments in which the pinned column met others. All fields are lists of primary keys.
 
-    blind: tournaments in which the person who looks votes or still may; voters: who they are there.
+    pinned: the pinned column's contestants; others: the other columns' contestants. blind: tournaments in which the
+    user votes or still may; voters: the user's voters there.
     """
 
     tournaments: list[int]
@@ -34,31 +35,37 @@ class Met:
     voters: list[int]
 
     @property
-    def open_to_them(self) -> Q:
-        """Of comparisons: those whose verdicts the person may see."""
+    def are_visible(self) -> Q:
+        """Return the condition for comparisons whose verdicts the user may see."""
         own = Turn.objects.filter(voter__in=self.voters, ended_at__isnull=False)
         return ~Q(tournament__in=self.blind) | Q(pk__in=own.values("comparison"))
 
 
-def met(columns: Columns) -> Met:
-    """Of the columns, as far as the person who looks may see. Few queries the first time, none for the same columns."""
-    if NAME not in columns.known:
-        columns.known[NAME] = _met(columns) if columns.all else Met([], [], [], [], [])
-    found: Met = columns.known[NAME]
-    return found
+def find_matches(columns: Columns) -> Matches:
+    """Return the matches of the columns that the user may see. A few queries first, none for the same columns again."""
+    if CACHE_KEY not in columns.cache:
+        columns.cache[CACHE_KEY] = _find_matches(columns) if columns.all else Matches([], [], [], [], [])
+    matches: Matches = columns.cache[CACHE_KEY]
+    return matches
 
 
-def _met(columns: Columns) -> Met:
-    stands = [Q(run=column.run, step=column.step) for column in columns.all]
-    seen = Tournament.objects.visible_to(columns.person)
-    found = Contestant.objects.filter(reduce(or_, stands), split=SPLIT, tournament__in=seen)
-    rows = list(found.values_list("pk", "tournament", "run", "step"))
+def _find_matches(columns: Columns) -> Matches:
+    is_in_column = [Q(run=column.run, step=column.step) for column in columns.all]
+    visible = Tournament.objects.visible_to(columns.person)
+    contestants = Contestant.objects.filter(reduce(or_, is_in_column), split=SPLIT, tournament__in=visible)
+    rows = list(contestants.values_list("pk", "tournament", "run", "step"))
     pin = (columns.pinned.run.pk, columns.pinned.step)
-    pinned = {tournament: pk for pk, tournament, *stand in rows if tuple(stand) == pin}
-    others = [(pk, tournament) for pk, tournament, *stand in rows if tuple(stand) != pin and tournament in pinned]
+    pinned = {tournament: pk for pk, tournament, *column in rows if tuple(column) == pin}
+    others = [(pk, tournament) for pk, tournament, *column in rows if tuple(column) != pin and tournament in pinned]
     tournaments = sorted({tournament for _, tournament in others})
-    taking = list(seen.filter(pk__in=tournaments, closed_at=None))
-    voters = dict(Voter.objects.filter(user=columns.person.pk, tournament__in=taking).values_list("tournament", "pk"))
-    blind = [one.pk for one in taking if one.pk in voters or not may_look_after(columns.person, one)]
-    among = [pinned[tournament] for tournament in tournaments]
-    return Met(tournaments, among, [pk for pk, _ in others], blind, list(voters.values()))
+    open_tournaments = list(visible.filter(pk__in=tournaments, closed_at=None))
+    voters = dict(
+        Voter.objects.filter(user=columns.person.pk, tournament__in=open_tournaments).values_list("tournament", "pk")
+    )
+    blind = [
+        tournament.pk
+        for tournament in open_tournaments
+        if tournament.pk in voters or not may_manage(columns.person, tournament)
+    ]
+    pinned_contestants = [pinned[tournament] for tournament in tournaments]
+    return Matches(tournaments, pinned_contestants, [pk for pk, _ in others], blind, list(voters.values()))

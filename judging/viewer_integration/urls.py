@@ -1,4 +1,4 @@
-"""Addresses of what pages of runs fetch of judging."""
+"""URLs of fragments of judging that pages of runs fetch."""
 
 from __future__ import annotations
 

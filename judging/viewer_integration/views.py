@@ -12,19 +12,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from judging.access import may_vote
-from judging.boards import USUAL
+from judging.boards import DEFAULT_SETTINGS
 from judging.models import Contestant, Rubric, Snapshot, Tournament
-from judging.tournaments import progress
+from judging.tournaments import tournament_progress
 from runs.http import SignedIn, visible_run
 from runs.models import Run
 from runs.models.experiment import Person
 
-TOURNAMENTS_AT_MOST = 10
-SHOWN = 3
+MAX_TOURNAMENTS = 10
+MAX_NEWS = 3
 
 
 @dataclass(frozen=True)
-class Placed:
+class LeaderboardEntry:
     """A contestant and its entry on the newest leaderboard of a criterion.
 
     `snapshot` is None if there is no leaderboard yet; `standing` is the contestant's entry in the leaderboard's JSON,
@@ -38,9 +38,9 @@ class Placed:
 
     @property
     def board(self) -> str:
-        """Return the address of the leaderboard."""
-        place = reverse("tournament-board", args=[self.contestant.tournament_id])
-        return f"{place}?criterion={self.rubric.criterion.slug}"
+        """Return the URL of the leaderboard."""
+        address = reverse("tournament-board", args=[self.contestant.tournament_id])
+        return f"{address}?criterion={self.rubric.criterion.slug}"
 
     @property
     def rating(self) -> Mapping[str, float | None] | None:
@@ -60,60 +60,64 @@ class Placed:
         return self.standing["record"]["votes"] if self.standing else 0
 
     @property
-    def rated(self) -> int:
+    def group_size(self) -> int:
         """Return the number of contestants in its group, among which it is ranked. 0 without an entry."""
         if self.snapshot is None or self.standing is None:
             return 0
-        return sum(one["group"] == self.standing["group"] for one in self.snapshot.board["board"]["standings"])
+        return sum(
+            standing["group"] == self.standing["group"] for standing in self.snapshot.board["board"]["standings"]
+        )
 
 
-def placed(person: Person, run: Run) -> list[Placed]:
+def list_leaderboard_entries(person: Person, run: Run) -> list[LeaderboardEntry]:
     """Return the run's leaderboard entries in its newest 10 tournaments that the user may see, newest first.
 
     Three queries.
     """
-    seen = Tournament.objects.visible_to(person).filter(contestants__run=run).distinct().order_by("-pk")
-    tournaments = list(seen.prefetch_related("rubrics__criterion")[:TOURNAMENTS_AT_MOST])
-    boards = _boards(tournaments)
-    stands = Contestant.objects.filter(tournament__in=tournaments, run=run).order_by("-tournament", "place")
+    visible = Tournament.objects.visible_to(person).filter(contestants__run=run).distinct().order_by("-pk")
+    tournaments = list(visible.prefetch_related("rubrics__criterion")[:MAX_TOURNAMENTS])
+    boards = _newest_snapshots(tournaments)
+    contestants = Contestant.objects.filter(tournament__in=tournaments, run=run).order_by("-tournament", "place")
     by_pk = {tournament.pk: tournament for tournament in tournaments}
-    found = []
-    for contestant in stands:
+    entries = []
+    for contestant in contestants:
         contestant.tournament = by_pk[contestant.tournament_id]
-        found += list(_of(contestant, boards))
-    return found
+        entries += list(_contestant_entries(contestant, boards))
+    return entries
 
 
-def _boards(tournaments: Sequence[Tournament]) -> dict[tuple[int, int], Snapshot]:
+def _newest_snapshots(tournaments: Sequence[Tournament]) -> dict[tuple[int, int], Snapshot]:
     """Return the newest leaderboard with default settings by (tournament, rubric)."""
-    kept = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json())
-    newest = kept.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
-    return {(one.tournament_id, one.rubric_id): one for one in newest}
+    snapshots = Snapshot.objects.filter(tournament__in=tournaments, asked=DEFAULT_SETTINGS.to_json())
+    newest = snapshots.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
+    return {(snapshot.tournament_id, snapshot.rubric_id): snapshot for snapshot in newest}
 
 
-def _of(contestant: Contestant, boards: Mapping[tuple[int, int], Snapshot]) -> Iterator[Placed]:
-    for rubric in sorted(contestant.tournament.rubrics.all(), key=lambda one: one.pk):
+def _contestant_entries(
+    contestant: Contestant, boards: Mapping[tuple[int, int], Snapshot]
+) -> Iterator[LeaderboardEntry]:
+    for rubric in sorted(contestant.tournament.rubrics.all(), key=lambda rubric: rubric.pk):
         snapshot = boards.get((contestant.tournament_id, rubric.pk))
         standings = snapshot.board["board"]["standings"] if snapshot else []
-        standing = next((one for one in standings if one["contestant"] == contestant.name), None)
-        yield Placed(contestant, rubric, snapshot, standing)
+        standing = next((row for row in standings if row["contestant"] == contestant.name), None)
+        yield LeaderboardEntry(contestant, rubric, snapshot, standing)
 
 
 @require_safe
 def judging_news(request: SignedIn) -> HttpResponse:
     """Render a panel of the three newest tournaments; reply 204 if the user may see none."""
-    seen = Tournament.objects.visible_to(request.user)
-    newest = progress(seen.order_by("-pk")[:SHOWN])
+    visible = Tournament.objects.visible_to(request.user)
+    newest = tournament_progress(visible.order_by("-pk")[:MAX_NEWS])
     if not newest:
         return HttpResponse(status=204)
-    context = {"newest": newest, "total": seen.count(), "may_vote": may_vote(request.user)}
-    return TemplateResponse(request, "judging/viewer_integration/news.html", context)
+    context = {"newest": newest, "total": visible.count(), "may_vote": may_vote(request.user)}
+    return TemplateResponse(request, "judging/viewer_integration/newest_tournaments.html", context)
 
 
 @require_safe
 def run_ratings(request: SignedIn, uid: str) -> HttpResponse:
     """Render a panel of the run's ratings; reply 204 if the run is in no tournament that the user may see."""
-    found = placed(request.user, visible_run(request, uid))
-    if not found:
+    entries = list_leaderboard_entries(request.user, visible_run(request, uid))
+    if not entries:
         return HttpResponse(status=204)
-    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", {"placed": found})
+    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", {"entries": entries})

@@ -1,39 +1,50 @@
-"""The only writer of verdicts: what people say one by one, what judges say, and what files of judgments hold."""
+"""The only package that writes verdicts: voters' choices, judges' verdicts, and judgments from files."""
 
 from judging.voting.active_sampling import RULE
-from judging.voting.blinding import are_identical, hidden, leaks
-from judging.voting.files import OfFile, of_files
-from judging.voting.invitations import CannotInvite, invite
-from judging.voting.model_judges import BATCH, Judged, of_judge
-from judging.voting.pairing import Pairing, drawn, pairings, sides
-from judging.voting.people import CHOICES, REASONS, SIDES, CannotVote, Choice, NotNow, choose, reveal, skip, take_back
-from judging.voting.turns import judged
+from judging.voting.blinding import are_identical, find_leaks, hide_names
+from judging.voting.choices import (
+    CHOICES,
+    REASONS,
+    SIDES,
+    Choice,
+    VoteRefused,
+    VotingPaused,
+    retract_choice,
+    reveal_turn,
+    save_choice,
+    skip_turn,
+)
+from judging.voting.files import ImportedVerdict, save_imported_verdicts
+from judging.voting.invitations import InvitationRefused, create_invitations
+from judging.voting.model_judges import BATCH_SIZE, JudgeVerdict, save_judge_verdicts
+from judging.voting.pairing import Pairing, draw_sample, draw_sides, make_pairings
+from judging.voting.turns import count_judged_pairs
 
 __all__ = [
-    "BATCH",
+    "BATCH_SIZE",
     "CHOICES",
     "REASONS",
     "RULE",
     "SIDES",
-    "CannotInvite",
-    "CannotVote",
     "Choice",
-    "Judged",
-    "NotNow",
-    "OfFile",
+    "ImportedVerdict",
+    "InvitationRefused",
+    "JudgeVerdict",
     "Pairing",
+    "VoteRefused",
+    "VotingPaused",
     "are_identical",
-    "choose",
-    "drawn",
-    "hidden",
-    "invite",
-    "judged",
-    "leaks",
-    "of_files",
-    "of_judge",
-    "pairings",
-    "reveal",
-    "sides",
-    "skip",
-    "take_back",
+    "count_judged_pairs",
+    "create_invitations",
+    "draw_sample",
+    "draw_sides",
+    "find_leaks",
+    "hide_names",
+    "make_pairings",
+    "retract_choice",
+    "reveal_turn",
+    "save_choice",
+    "save_imported_verdicts",
+    "save_judge_verdicts",
+    "skip_turn",
 ]

@@ -1,4 +1,4 @@
-"""Links for voters, over the API. A link is shown once; only its digest is kept."""
+"""API endpoints of voters' links. A link is shown once; only its digest is stored."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pydantic import Field
 
 from judging.http import own_tournament
 from judging.models import Invitation
-from judging.voting.invitations import CannotInvite, invite, take_back
-from runs.http import ApiRequest, Input, Invalid, RowId, needs, once_secretly, router
+from judging.voting.invitations import InvitationRefused, create_invitations, revoke_invitation
+from runs.http import ApiRequest, Input, Invalid, RowId, idempotent_secret, needs, router
 from workers.config import Problem
 
-Invited = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
+VoterName = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
 
 
 class InvitationOut(Schema):
-    """A link that was sent to somebody; what it is was shown once."""
+    """A voter's invitation, without its link, which was shown once."""
 
     id: int
     name: str
@@ -29,8 +29,8 @@ class InvitationOut(Schema):
     last_used_at: datetime | None
 
     @classmethod
-    def of(cls, row: Invitation) -> InvitationOut:
-        """Without the link."""
+    def from_invitation(cls, row: Invitation) -> InvitationOut:
+        """Return the invitation without its link."""
         return cls(
             id=row.pk, name=row.name, expires_at=row.expires_at, revoked_at=row.revoked_at,
             last_used_at=row.last_used_at,
@@ -38,22 +38,22 @@ class InvitationOut(Schema):
 
 
 class NewInvitations(Input):
-    """Names, a link each, good for so many days."""
+    """Names of voters, who get one link each, valid for `days` days."""
 
-    names: Annotated[list[Invited], Field(min_length=1, max_length=50)]
+    names: Annotated[list[VoterName], Field(min_length=1, max_length=50)]
     days: int = 30
 
 
-class MadeInvitation(InvitationOut):
-    """With the link, which is shown this once."""
+class NewInvitationOut(InvitationOut):
+    """A new invitation with its link, which is shown only now."""
 
     link: str
 
 
-class MadeInvitations(Schema):
-    """One link for each name."""
+class NewInvitationsOut(Schema):
+    """New invitations, one for each name."""
 
-    items: list[MadeInvitation]
+    items: list[NewInvitationOut]
 
 
 EXAMPLE: dict[str, Any] = {"names": ["Dee", "Eve"], "days": 14}
@@ -61,41 +61,43 @@ EXAMPLE: dict[str, Any] = {"names": ["Dee", "Eve"], "days": 14}
 
 @router.post(
     "/tournaments/{pk}/invitations",
-    response={201: MadeInvitations},
+    response={201: NewInvitationsOut},
     auth=needs("launch"),
     tags=["judging"],
     summary="Invite voters",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
-@once_secretly
-def invite_voters(request: ApiRequest, pk: RowId, new: NewInvitations) -> tuple[int, MadeInvitations]:
-    """A link for each name, shown this once: whoever has it votes in this tournament and sees nothing else. Needs
-    scope launch, and that the tournament is yours."""
-    found = own_tournament(request.auth, pk)
+@idempotent_secret
+def invite_voters(request: ApiRequest, pk: RowId, new: NewInvitations) -> tuple[int, NewInvitationsOut]:
+    """Create a link for each name, which is shown only now. Its holder votes in this tournament and sees nothing
+    else. Needs scope launch, and that the tournament is yours."""
+    tournament = own_tournament(request.auth, pk)
     try:
-        made = invite(found, request.auth.person, new.names, new.days)
-    except CannotInvite as error:
+        created = create_invitations(tournament, request.auth.person, new.names, new.days)
+    except InvitationRefused as error:
         raise Invalid(Problem("names", str(error))) from error
     address = request.build_absolute_uri
     items = [
-        MadeInvitation(**InvitationOut.of(one).dict(), link=address(reverse("vote-link", args=[text])))
-        for one, text in made
+        NewInvitationOut(
+            **InvitationOut.from_invitation(invitation).dict(), link=address(reverse("vote-link", args=[text]))
+        )
+        for invitation, text in created
     ]
-    return 201, MadeInvitations(items=items)
+    return 201, NewInvitationsOut(items=items)
 
 
 @router.delete(
-    "/invitations/{pk}", response={204: None}, auth=needs("launch"), tags=["judging"], summary="Take an invitation back"
+    "/invitations/{pk}", response={204: None}, auth=needs("launch"), tags=["judging"], summary="Revoke an invitation"
 )
 def take_invitation_back(request: ApiRequest, pk: RowId) -> tuple[int, None]:
-    """Ends a link at once; what was voted by it stays. Needs scope launch, and that the tournament is yours. Safe to
+    """Revoke a link immediately; its votes stay. Needs scope launch, and that the tournament is yours. Safe to
     repeat."""
-    found = Invitation.objects.filter(pk=pk).first()
-    if found is None:
+    invitation = Invitation.objects.filter(pk=pk).first()
+    if invitation is None:
         raise Http404(f"There is no invitation {pk} that you may see")
     try:
-        own_tournament(request.auth, found.tournament_id)
+        own_tournament(request.auth, invitation.tournament_id)
     except Http404:
         raise Http404(f"There is no invitation {pk} that you may see") from None
-    take_back(found)
+    revoke_invitation(invitation)
     return 204, None

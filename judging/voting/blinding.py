@@ -1,7 +1,7 @@
-"""What in an answer tells whose it is: names of models, and markers of roles that only some models leave behind.
+"""Blinding of responses: find and hide what identifies their model.
 
-Names are hidden from voters, and so is space before and after an answer, which some models always write. Markers are
-left where they are, since they may be what is bad about an answer.
+Names of models are hidden from voters, and so is space before and after a response, which some models always write.
+Markers of roles, which only some models leave, stay visible, since they may be a fault of the response.
 """
 
 from __future__ import annotations
@@ -20,37 +20,39 @@ FAMILIES = (
 ROLES = re.compile(
     r"^\W*(?:user|assistant|human|system|bot)\s*:|<\|?(?:im_start|im_end|user|assistant)\|?>", re.I | re.M
 )
-SHORTEST = 4
-"""Of a contestant's own name: shorter ones, and single words, are what answers are full of."""
+MIN_NAME_LENGTH = 4
+"""Minimum length of a contestant's name to be hidden; responses often contain shorter names and single words."""
 
 
-def leaks(text: str, names: Iterable[str] = ()) -> list[str]:
-    """What the answer tells, of NAME and MARKER. `names` are those of the contestants and of their models."""
-    found = [NAME] if _names(names).search(text) else []
-    return [*found, MARKER] if ROLES.search(text) else found
+def find_leaks(text: str, names: Iterable[str] = ()) -> list[str]:
+    """Return which of NAME and MARKER the response contains. `names`: of the contestants and of their models."""
+    leaks = [NAME] if _names_pattern(names).search(text) else []
+    return [*leaks, MARKER] if ROLES.search(text) else leaks
 
 
-def hidden(text: str, names: Iterable[str], instead: str) -> str:
-    """The answer as voters see it: without space around it, and with `instead` in place of every name."""
-    return _names(names).sub(lambda _: instead, bare(text))
+def hide_names(text: str, names: Iterable[str], replacement: str) -> str:
+    """Return the response as voters see it: without surrounding space, and with `replacement` for every name."""
+    return _names_pattern(names).sub(lambda _: replacement, strip_space(text))
 
 
-def bare(text: str) -> str:
-    """Return the answer without the space before and after it."""
+def strip_space(text: str) -> str:
+    """Return the response without the space before and after it."""
     return text.strip()
 
 
 def are_identical(text_a: str, text_b: str) -> bool:
-    """Return whether voters and judges would see twice the same, so that there is nothing to judge."""
-    return bare(text_a) == bare(text_b)
+    """Return whether voters and judges would see two equal responses, so that there is nothing to judge."""
+    return strip_space(text_a) == strip_space(text_b)
 
 
-def _names(names: Iterable[str]) -> re.Pattern[str]:
+def _names_pattern(names: Iterable[str]) -> re.Pattern[str]:
     return _pattern(frozenset(names))
 
 
 @lru_cache(maxsize=64)
 def _pattern(names: frozenset[str]) -> re.Pattern[str]:
-    # A run called "baseline" is told by nobody who uses the word.
-    own = sorted({name for name in names if len(name) >= SHORTEST and not name.isalpha()}, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join([*map(re.escape, own), *FAMILIES])})(?!\w)", re.I)
+    # The plain word "baseline" in a response does not identify a run of that name.
+    distinctive = sorted(
+        {name for name in names if len(name) >= MIN_NAME_LENGTH and not name.isalpha()}, key=len, reverse=True
+    )
+    return re.compile(rf"(?<!\w)(?:{'|'.join([*map(re.escape, distinctive), *FAMILIES])})(?!\w)", re.I)

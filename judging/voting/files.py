@@ -1,4 +1,4 @@
-"""What was judged elsewhere, and comes in files."""
+"""Store judgments that were made elsewhere and are imported from files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ COPY = """
 COPY judging_verdict (comparison_id, rubric_id, judge_id, voter_id, sample, outcome, score_a, score_b, length_a,
 length_b, first, reason, is_blind, key, at) FROM STDIN
 """
-"""Ten times as quick as inserts, of which a file may need a hundred thousand."""
+"""COPY is ten times as fast as inserts; a file may need a hundred thousand rows."""
 
 
 @dataclass(frozen=True)
-class OfFile:
-    """A judgment of a file, from a's side: by an imported judge, or by a person of whom only the name is known.
+class ImportedVerdict:
+    """A judgment of a file, from a's side: by an imported judge, or by a voter with nothing but a name.
 
-    first: who stood first, "" where that is not known. sample: how many alike came before it in its file.
+    first: the side in first position, "" if that is not known. sample: the number of equal judgments before it in its
+    file.
     """
 
     comparison: int
@@ -38,13 +39,13 @@ class OfFile:
     lengths: tuple[float, float] | None = None
 
     @property
-    def place(self) -> tuple[int, int, int | None, int | None, str, int]:
-        """One current verdict is here at most; a person says it once, wherever the answers stood."""
+    def identity(self) -> tuple[int, int, int | None, int | None, str, int]:
+        """Return the key that at most one current verdict has. A voter's key does not depend on the positions."""
         return self.comparison, self.rubric, self.judge, self.voter, self.first if self.judge else "", self.sample
 
     @property
-    def said(self) -> dict[str, Any]:
-        """What stands there."""
+    def fields(self) -> dict[str, Any]:
+        """Return the verdict's values, by column."""
         score_a, score_b = self.scores or (None, None)
         length_a, length_b = self.lengths or (None, None)
         return {
@@ -53,25 +54,29 @@ class OfFile:
         }  # fmt: skip
 
 
-def of_files(said: Sequence[OfFile]) -> tuple[int, int]:
-    """Keeps judgments of files, in their order, and tells (how many are new, how many took the place of others).
+def save_imported_verdicts(verdicts: Sequence[ImportedVerdict]) -> tuple[int, int]:
+    """Store judgments of files in their order, and return the numbers (new verdicts, verdicts that replaced others).
 
-    What is kept already stays as it is. No two of them have one place.
+    Verdicts that are already stored do not change. No two of the judgments have the same identity.
     """
-    elsewhere = Q(judge__kind=Judge.Kind.IMPORTED) | Q(voter__imported_name__gt="")
-    rows = Verdict.objects.current().filter(elsewhere, comparison__in={one.comparison for one in said})
-    kept = {_place_of(row): row for row in rows}
-    fresh = [one for one in said if one.place not in kept or one.said.items() - vars(kept[one.place]).items()]
-    replaced = [kept[one.place].pk for one in fresh if one.place in kept]
+    is_imported = Q(judge__kind=Judge.Kind.IMPORTED) | Q(voter__imported_name__gt="")
+    rows = Verdict.objects.current().filter(is_imported, comparison__in={verdict.comparison for verdict in verdicts})
+    stored = {_identity(row): row for row in rows}
+    new_verdicts = [
+        verdict
+        for verdict in verdicts
+        if verdict.identity not in stored or verdict.fields.items() - vars(stored[verdict.identity]).items()
+    ]
+    replaced = [stored[verdict.identity].pk for verdict in new_verdicts if verdict.identity in stored]
     Verdict.objects.filter(pk__in=replaced).update(replaced_at=timezone.now())
     now = timezone.now()
     with connection.cursor() as cursor, cursor.copy(COPY) as copy:
-        for one in fresh:
-            who = (one.comparison, one.rubric, one.judge, one.voter, one.sample)
-            copy.write_row((*who, *one.said.values(), "", True, "", now))
-    return len(fresh) - len(replaced), len(replaced)
+        for verdict in new_verdicts:
+            who = (verdict.comparison, verdict.rubric, verdict.judge, verdict.voter, verdict.sample)
+            copy.write_row((*who, *verdict.fields.values(), "", True, "", now))
+    return len(new_verdicts) - len(replaced), len(replaced)
 
 
-def _place_of(row: Verdict) -> tuple[int, int, int | None, int | None, str, int]:
+def _identity(row: Verdict) -> tuple[int, int, int | None, int | None, str, int]:
     first = row.first if row.judge_id else ""
     return row.comparison_id, row.rubric_id, row.judge_id, row.voter_id, first, row.sample

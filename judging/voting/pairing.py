@@ -1,8 +1,8 @@
-"""Who meets whom, on which prompt, in which order, and who stands left: decided by a seed alone. No Django.
+"""Schedule of comparisons: pairs, prompts, order and sides, decided by a seed alone. No Django.
 
-Comparisons come in rounds. In a round every pair meets once, each on another prompt as far as there are as many, so
-that wherever voting ends all pairs have been judged about as often. Within a pair each contestant stands left as
-often as the other, but for one, in an order that nobody can guess: it is shuffled in blocks.
+Comparisons come in rounds. In a round every pair meets once, each on a different prompt if there are enough, so that
+all pairs have been judged about equally often whenever voting ends. Within a pair, each contestant is on the left as
+often as the other, within one, in an order that cannot be guessed: it is shuffled in blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import TypeVar
 
 Key = TypeVar("Key", bound=int)
-LEAST_BLOCK = 4
+MIN_BLOCK_SIZE = 4
 
 
 @dataclass(frozen=True)
@@ -28,36 +28,36 @@ class Pairing:
     a_is_left: bool
 
 
-def pairings(contestants: Sequence[int], prompts: Sequence[int], seed: int) -> list[Pairing]:
-    """Every pair on every prompt, in the order in which they are to be judged."""
+def make_pairings(contestants: Sequence[int], prompts: Sequence[int], seed: int) -> list[Pairing]:
+    """Return every pair on every prompt, in the order in which they are to be judged."""
     draw = random.Random(f"{seed} pairings")
     pairs = list(combinations(contestants, 2))
     prompts = draw.sample(prompts, len(prompts))
-    a_is_left = [sides(len(prompts), f"{seed} sides {a} {b}") for a, b in pairs]
-    met: list[Pairing] = []
+    a_is_left = [draw_sides(len(prompts), f"{seed} sides {a} {b}") for a, b in pairs]
+    schedule: list[Pairing] = []
     for turn in range(len(prompts)):
         for k in draw.sample(range(len(pairs)), len(pairs)):
             prompt = prompts[(turn + k) % len(prompts)]
-            met.append(Pairing(prompt, *pairs[k], a_is_left=a_is_left[k][turn]))
-    return met
+            schedule.append(Pairing(prompt, *pairs[k], a_is_left=a_is_left[k][turn]))
+    return schedule
 
 
-def sides(count: int, seed: str) -> list[bool]:
-    """Return whether a stands left, for each of `count` meetings of a and b: shuffled in balanced blocks.
+def draw_sides(count: int, seed: str) -> list[bool]:
+    """Return whether a is on the left, for each of `count` meetings of a and b, shuffled in balanced blocks.
 
-    Both stand left as often, but for one where `count` is odd. A block has about twice the square root of `count`:
-    in blocks of a fixed size sides would change more often than by chance, which shows in long sequences.
+    Both are on the left equally often, within one if `count` is odd. A block has about twice the square root of
+    `count`: in blocks of a fixed size sides would change more often than by chance, which shows in long sequences.
     """
-    size = max(LEAST_BLOCK, 2 * math.ceil(math.sqrt(count)))
+    size = max(MIN_BLOCK_SIZE, 2 * math.ceil(math.sqrt(count)))
     draw = random.Random(seed)
     return [is_left for start in range(0, count, size) for is_left in _block(min(size, count - start), draw)]
 
 
 def _block(size: int, draw: random.Random) -> list[bool]:
-    odd_one = [draw.random() < 0.5] * (size % 2)
-    return draw.sample([True, False] * (size // 2) + odd_one, size)
+    odd_side = [draw.random() < 0.5] * (size % 2)
+    return draw.sample([True, False] * (size // 2) + odd_side, size)
 
 
-def drawn(among: Sequence[Key], count: int, seed: int) -> list[Key]:
-    """`count` of them, or all where there are fewer, whatever order they are given in."""
-    return random.Random(f"{seed} drawn").sample(sorted(among), min(count, len(among)))
+def draw_sample(keys: Sequence[Key], count: int, seed: int) -> list[Key]:
+    """Return a random sample of `count` keys, or all if there are fewer. The order of `keys` does not matter."""
+    return random.Random(f"{seed} drawn").sample(sorted(keys), min(count, len(keys)))

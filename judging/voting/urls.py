@@ -1,4 +1,4 @@
-"""Addresses of voting: open to whoever was invited."""
+"""URLs of voting, which are open to invited voters."""
 
 from __future__ import annotations
 

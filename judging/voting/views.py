@@ -21,27 +21,37 @@ from django.views.decorators.http import require_POST, require_safe
 
 from judging.models import Rubric, Side, Turn, Voter, identifying_names
 from judging.voting import turns
-from judging.voting.blinding import hidden
-from judging.voting.invitations import opened, remember, voter_of
-from judging.voting.people import REASONS, SIDES, CannotVote, Choice, NotNow, choose, reveal, skip, take_back
-from judging.voting.turns import hand
+from judging.voting.blinding import hide_names
+from judging.voting.choices import (
+    REASONS,
+    SIDES,
+    Choice,
+    VoteRefused,
+    VotingPaused,
+    retract_choice,
+    reveal_turn,
+    save_choice,
+    skip_turn,
+)
+from judging.voting.invitations import find_invitation, get_voter, store_in_session
+from judging.voting.turns import hand_out_turns
 from workers.config.shallow_json import loads
 
-AT_ONCE = 100
-BYTES_AT_MOST = 100_000
+MAX_CHOICES = 100
+MAX_BODY_BYTES = 100_000
 HIDDEN = "▒▒▒"
 P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A pair as a voter sees it. `asks` holds (rubric, the voter's current choice by it; empty if none)."""
+class DisplayedPair:
+    """A pair as a voter sees it. `questions` holds (rubric, the voter's current choice by it; empty if none)."""
 
     turn: Turn
     prompt: str
     left: str
     right: str
-    asks: list[tuple[Rubric, str]]
+    questions: list[tuple[Rubric, str]]
 
 
 def for_voters(
@@ -54,15 +64,15 @@ def for_voters(
 
     @login_not_required
     @never_cache
-    def let_in(request: HttpRequest, pk: int, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        voter = voter_of(request.user, request.session, pk)
+    def wrapped_view(request: HttpRequest, pk: int, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        voter = get_voter(request.user, request.session, pk)
         if voter is not None:
             return view(request, voter, *args, **kwargs)
         if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
-        raise Http404("There is no such tournament that you may vote in.")
+        raise Http404("There is no tournament with this number that you may vote in.")
 
-    return let_in
+    return wrapped_view
 
 
 @never_cache
@@ -70,12 +80,12 @@ def for_voters(
 @require_safe
 def vote_link(request: HttpRequest, text: str) -> HttpResponse:
     """Open an invitation link: redirect to its tournament's voting page, or reply 404 if the link is not valid."""
-    invitation = opened(text)
+    invitation = find_invitation(text)
     if invitation is None:
-        return TemplateResponse(request, "judging/voting/link_ended.html", status=404)
+        return TemplateResponse(request, "judging/voting/link_expired.html", status=404)
     # A key that somebody else has put into this browser would let them vote by the invitation too.
     request.session.cycle_key()
-    remember(request.session, invitation)
+    store_in_session(request.session, invitation)
     return redirect("vote", pk=invitation.tournament_id)
 
 
@@ -83,12 +93,12 @@ def vote_link(request: HttpRequest, text: str) -> HttpResponse:
 @for_voters
 def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
     """Render the voting page with the first pairs."""
-    tournament, shown = voter.tournament, _shown(voter, hand(voter))
+    tournament, pairs = voter.tournament, _displayed_pairs(voter, hand_out_turns(voter))
     context = {
-        "voter": voter, "tournament": tournament, "shown": shown,
-        "all_identical": not shown and tournament.comparisons.are_all_identical(),
-        "reasons": [(name, gettext(words)) for name, words in REASONS.items()],
-        "sees_it": voter.user_id is not None, **_progress(voter),
+        "voter": voter, "tournament": tournament, "pairs": pairs,
+        "all_identical": not pairs and tournament.comparisons.are_all_identical(),
+        "reasons": [(name, gettext(label)) for name, label in REASONS.items()],
+        "sees_tournament": voter.user_id is not None, **_progress_counts(voter),
     }  # fmt: skip
     return TemplateResponse(request, "judging/voting/vote.html", context)
 
@@ -97,9 +107,10 @@ def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
 @for_voters
 def vote_turns(request: HttpRequest, voter: Voter) -> HttpResponse:
     """Render more pairs as a fragment. The parameter `beside` names the turns that the page already has."""
-    beside = [int(pk) for pk in request.GET.getlist("beside") if pk.isdecimal()][-AT_ONCE:]
+    open_turns = [int(pk) for pk in request.GET.getlist("beside") if pk.isdecimal()][-MAX_CHOICES:]
     context = {
-        "shown": _shown(voter, hand(voter, beside=beside)), "tournament": voter.tournament, "voter": voter,
+        "pairs": _displayed_pairs(voter, hand_out_turns(voter, already_open=open_turns)),
+        "tournament": voter.tournament, "voter": voter,
     }  # fmt: skip
     return TemplateResponse(request, "judging/voting/turns.html", context)
 
@@ -110,18 +121,20 @@ def vote_choices(request: HttpRequest, voter: Voter) -> HttpResponse:
     """Store {"choices": […]} one by one, and return which are stored, which are refused, and which to send again."""
     choices = _choices(request)
     if choices is None:
-        said = gettext('Send {"choices": […]}: at most %(n)s objects with a key.') % {"n": AT_ONCE}
-        return JsonResponse({"why": said}, status=400)
-    kept, refused, later = [], [], []
+        message = gettext('The body must be {"choices": […]} with at most %(n)s objects, each with a key.') % {
+            "n": MAX_CHOICES
+        }
+        return JsonResponse({"why": message}, status=400)
+    stored, refused, later = [], [], []
     for choice in choices:
         try:
-            _keep(voter, choice)
-            kept.append(choice["key"])
-        except NotNow as error:
+            _save_choice(voter, choice)
+            stored.append(choice["key"])
+        except VotingPaused as error:
             later.append({"key": choice["key"], "why": str(error)})
-        except CannotVote as error:
+        except VoteRefused as error:
             refused.append({"key": choice["key"], "why": str(error)})
-    return JsonResponse({"kept": kept, "refused": refused, "later": later, **_progress(voter)})
+    return JsonResponse({"kept": stored, "refused": refused, "later": later, **_progress_counts(voter)})
 
 
 @require_POST
@@ -132,32 +145,32 @@ def vote_reveal(request: HttpRequest, voter: Voter, n: int) -> HttpResponse:
     Reply 409 if the voter has not judged the pair yet, or if the tournament does not reveal contestants.
     """
     try:
-        turn = reveal(voter, n)
-    except CannotVote as error:
+        turn = reveal_turn(voter, n)
+    except VoteRefused as error:
         return JsonResponse({"why": str(error)}, status=409)
     comparison = turn.comparison
     if comparison.a is None or comparison.b is None:
-        known = gettext("an answer chosen beforehand")
-        return JsonResponse({"left": known, "right": known})
+        label = gettext("a response chosen beforehand")
+        return JsonResponse({"left": label, "right": label})
     names = {Side.A: comparison.a.name, Side.B: comparison.b.name}
     second = Side.B if turn.left == Side.A else Side.A
     return JsonResponse({"left": names[turn.left], "right": names[second]})
 
 
-def _progress(voter: Voter) -> dict[str, int]:
-    return {"done": voter.turns.filter(ended_at__isnull=False).count(), "left": turns.left(voter)}
+def _progress_counts(voter: Voter) -> dict[str, int]:
+    return {"done": voter.turns.filter(ended_at__isnull=False).count(), "left": turns.count_remaining(voter)}
 
 
 def _choices(request: HttpRequest) -> list[dict[str, Any]] | None:
     """Return the choices of the request body, or None if the body is too long or malformed, or has over 100 choices."""
-    if int(request.META.get("CONTENT_LENGTH") or 0) > BYTES_AT_MOST:
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
         return None
     try:
         content = loads(request.body)
     except ValueError:
         return None
     choices = content.get("choices") if isinstance(content, dict) else None
-    if not isinstance(choices, list) or len(choices) > AT_ONCE:
+    if not isinstance(choices, list) or len(choices) > MAX_CHOICES:
         return None
     return choices if all(map(_is_choice, choices)) else None
 
@@ -165,52 +178,52 @@ def _choices(request: HttpRequest) -> list[dict[str, Any]] | None:
 def _is_choice(choice: Any) -> bool:
     if not isinstance(choice, dict):
         return False
-    words = [choice.get(name, "") for name in ("key", "said", "reason", "undo")]
+    texts = [choice.get(name, "") for name in ("key", "said", "reason", "undo")]
     numbers = [choice.get(name, 0) for name in ("turn", "rubric")]
     seconds = choice.get("seconds")
     return (
-        all(isinstance(word, str) and len(word) <= 40 and "\0" not in word for word in words)
+        all(isinstance(text, str) and len(text) <= 40 and "\0" not in text for text in texts)
         and bool(choice.get("key"))
         and all(type(number) is int and 0 <= number < 2**63 for number in numbers)
         and (seconds is None or (isinstance(seconds, int | float) and abs(seconds) < 1e9))
     )
 
 
-def _keep(voter: Voter, choice: Mapping[str, Any]) -> None:
+def _save_choice(voter: Voter, choice: Mapping[str, Any]) -> None:
     if "undo" in choice:
-        take_back(voter, choice["undo"])
+        retract_choice(voter, choice["undo"])
     elif "reason" in choice:
-        skip(voter, choice.get("turn", 0), choice["reason"], choice["key"])
+        skip_turn(voter, choice.get("turn", 0), choice["reason"], choice["key"])
     else:
-        said = Choice(
+        parsed = Choice(
             choice.get("turn", 0), choice.get("rubric", 0), choice.get("said", ""), choice["key"], choice.get("seconds")
         )
-        choose(voter, said)
+        save_choice(voter, parsed)
 
 
-def _shown(voter: Voter, handed: list[Turn]) -> list[Shown]:
+def _displayed_pairs(voter: Voter, turns_to_show: list[Turn]) -> list[DisplayedPair]:
     """Return the pairs with hidden names, with left, right and the order of criteria as this voter sees them."""
     tournament = voter.tournament
     names = identifying_names(list(tournament.contestants.select_related("run")))
     rubrics = list(tournament.rubrics.select_related("criterion").order_by("pk"))
     # Sides turn round with every voter, so the order of criteria does with every second one.
     rubrics = rubrics if voter.number // 2 % 2 == 0 else rubrics[::-1]
-    said = _said(voter, handed)
-    out = []
-    for turn in handed:
+    answers = _current_answers(voter, turns_to_show)
+    pairs = []
+    for turn in turns_to_show:
         texts = turn.comparison.texts
         if texts is None:
             continue
-        prompt, a, b = (hidden(text, names, HIDDEN) if k else text for k, text in enumerate(texts))
+        prompt, a, b = (hide_names(text, names, HIDDEN) if k else text for k, text in enumerate(texts))
         left, right = (a, b) if turn.left == Side.A else (b, a)
-        asks = [(rubric, said.get((turn.comparison_id, rubric.pk), "")) for rubric in rubrics]
-        out.append(Shown(turn, prompt, left, right, asks))
-    return out
+        questions = [(rubric, answers.get((turn.comparison_id, rubric.pk), "")) for rubric in rubrics]
+        pairs.append(DisplayedPair(turn, prompt, left, right, questions))
+    return pairs
 
 
-def _said(voter: Voter, handed: list[Turn]) -> dict[tuple[int, int], str]:
+def _current_answers(voter: Voter, turns_to_show: list[Turn]) -> dict[tuple[int, int], str]:
     """Return the voter's current choices by (comparison, rubric), with left and right in place of sides."""
-    current = voter.verdicts.current().filter(comparison__in=[turn.comparison_id for turn in handed])
+    current = voter.verdicts.current().filter(comparison__in=[turn.comparison_id for turn in turns_to_show])
     return {
         (verdict.comparison_id, verdict.rubric_id): SIDES[verdict.outcome != verdict.first]
         if verdict.outcome in Side.values

@@ -1,9 +1,10 @@
-"""Who may see and do what: roles, tokens for scripts, and the rights that go beyond seeing.
+"""Permissions: roles, tokens for scripts, secrets and share links.
 
-What a person may see is in the QuerySets (`visible_to`). Changing belongs to fewer: whoever owns the experiment, or
-made the run; and a viewer changes nothing at all.
+The QuerySets (`visible_to`) decide which rows a user sees. Fewer users may change them: the owner of the experiment, or
+the creator of the run. A viewer changes nothing.
 """
 
+from runs.access.encryption import CannotUnseal, hint, seal, unseal
 from runs.access.rights import (
     CannotChangeRole,
     Role,
@@ -15,7 +16,7 @@ from runs.access.rights import (
     may_launch,
     may_make,
     may_manage_clusters,
-    may_manage_people,
+    may_manage_users,
     may_rebuild,
     may_resume,
     note,
@@ -33,7 +34,6 @@ from runs.access.scorer_secrets import (
     save_secret,
     token_of,
 )
-from runs.access.sealing import CannotUnseal, hint, seal, unseal
 from runs.access.share_links import (
     LIFETIMES,
     CannotShare,
@@ -43,8 +43,8 @@ from runs.access.share_links import (
     UnknownLink,
     link_text,
     may_share,
-    opened,
-    take_back_all,
+    open_link,
+    revoke_all_links,
 )
 from runs.access.tokens import (
     DAYS,
@@ -99,19 +99,19 @@ __all__ = [
     "may_launch",
     "may_make",
     "may_manage_clusters",
-    "may_manage_people",
+    "may_manage_users",
     "may_rebuild",
     "may_resume",
     "may_share",
     "note",
-    "opened",
+    "open_link",
     "refuse_last_admin",
     "resolver_for",
     "revoke",
+    "revoke_all_links",
     "role_of",
     "save_secret",
     "seal",
-    "take_back_all",
     "token_of",
     "unseal",
     "verify",

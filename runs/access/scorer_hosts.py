@@ -6,7 +6,7 @@
     localhost                this machine
     10.0.0.5   [::1]         an address
 
-A name is looked up once for each connection, and the address that was checked is the one that is connected to.
+A name is looked up once for each connection, and the checked address is the one that is connected to.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
 
 class HostNotAllowed(ScorerRefused):
-    """The host's present address is not one that an admin allowed. The message may be shown."""
+    """Error for a host whose present address no admin allowed. The message may be shown."""
 
 
 @dataclass(frozen=True)
 class ScorerHost:
-    """An allowed host. port: None for any port. networks: where its addresses are; empty for the rule of names."""
+    """An allowed host. port: None for any port. networks: the networks of its addresses; empty for the rule of
+    names."""
 
     name: str
     port: int | None
@@ -59,8 +60,11 @@ def allowed_host(url: str, entries: Iterable[str]) -> ScorerHost | None:
 
 
 def resolver_of(host: ScorerHost) -> Callable[[str, int], str]:
-    """Return a function (name, port) -> the address to connect to. It looks up the name that the admin wrote, whatever
-    name it is called with. It raises HostNotAllowed, and OSError if there is no such name."""
+    """Return a function (name, port) -> the address to connect to.
+
+    The function looks up the name that the admin wrote, not the name in the call. It raises HostNotAllowed, and OSError
+    if there is no such name.
+    """
 
     def resolve(_: str, port: int) -> str:
         if host.port not in (None, port):
@@ -70,7 +74,7 @@ def resolver_of(host: ScorerHost) -> Callable[[str, int], str]:
         for address in addresses:
             if not host.permits(ip_address(address.partition("%")[0])):
                 raise HostNotAllowed(
-                    f"{host.name} has the address {address}, which ESWEB_SCORER_HOSTS does not allow: an admin may "
+                    f"{host.name} has the address {address}, which ESWEB_SCORER_HOSTS does not allow: an admin can "
                     f"write {host.name}=NETWORK there, such as {host.name}=10.0.0.0/8"
                 )
         return addresses[0]
@@ -79,11 +83,11 @@ def resolver_of(host: ScorerHost) -> Callable[[str, int], str]:
 
 
 def _host(entry: str) -> ScorerHost | None:
-    where, _, network = entry.strip().partition("=")
-    # An IPv6 address may stand without brackets, as in earlier versions.
-    where = f"[{where}]" if where.count(":") > 1 and not where.startswith("[") else where
+    host_text, _, network = entry.strip().partition("=")
+    # An IPv6 address may be written without brackets, as in earlier versions.
+    host_text = f"[{host_text}]" if host_text.count(":") > 1 and not host_text.startswith("[") else host_text
     try:
-        parts = urlsplit(f"//{where}")
+        parts = urlsplit(f"//{host_text}")
         name, port = (parts.hostname or "").rstrip("."), parts.port
         networks = (ip_network(network, strict=False),) if network else _networks(name)
     except ValueError:
@@ -93,7 +97,7 @@ def _host(entry: str) -> ScorerHost | None:
 
 
 def _networks(name: str) -> tuple[Network, ...]:
-    """Return this machine for localhost, an address itself, and nothing for another name."""
+    """Return the networks of this machine for localhost, an address itself, and nothing for another name."""
     if name == "localhost":
         return LOOPBACK
     try:

@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
+from runs.access.encryption import CannotUnseal, hint, seal, unseal
 from runs.access.rights import note
 from runs.access.scorer_hosts import allowed_host, resolver_of
-from runs.access.sealing import CannotUnseal, hint, seal, unseal
 from runs.models import ScorerSecret
 from runs.models.experiment import Person
 from workers.scorer.connections import Resolve
@@ -24,45 +24,45 @@ PURPOSE = b"esweb tokens of scorers"
 
 
 class CannotSaveSecret(ValueError):
-    """A secret that must not be made. The message names the valid choices."""
+    """Error for a secret that must not be created. The message names the valid choices."""
 
 
 class SecretLost(Exception):
-    """A token that cannot be decrypted any more, in words that may be shown."""
+    """Error for a token that cannot be decrypted any more. The message may be shown."""
 
 
 def save_secret(owner: User, name: str, token: str, *, address: str = "", is_shared: bool = False) -> ScorerSecret:
-    """Create the secret, or replace the owner's secret of that name. Raise CannotSaveSecret."""
+    """Create the secret, or replace the owner's secret of that name. Raise CannotSaveSecret if it is not allowed."""
     if is_shared and not owner.is_superuser:
-        raise CannotSaveSecret(gettext("Only an admin can share a secret with everybody."))
+        raise CannotSaveSecret(gettext("Only an admin can share a secret with all users."))
     if address and not may_call(owner, address):
         raise CannotSaveSecret(host_refusal(address))
     values = {"address": address, "is_shared": is_shared, "sealed": seal(PURPOSE, token), "hint": hint(token)}
     with transaction.atomic():
         secret, is_new = ScorerSecret.objects.update_or_create(owner=owner, name=name, defaults=values)
-        who = "everybody" if is_shared else "its owner"
-        note(owner, secret, f"{'Created' if is_new else 'Replaced'} a scorer's secret, usable by {who}")
+        audience = "everybody" if is_shared else "its owner"
+        note(owner, secret, f"{'Created' if is_new else 'Replaced'} a scorer's secret, usable by {audience}")
     return secret
 
 
 def delete_secret(secret: ScorerSecret) -> None:
-    """Delete a secret. Runs that have started keep the token that they were given."""
+    """Delete a secret. Runs that have started keep the token that they received."""
     note(secret.owner, secret, "Deleted a scorer's secret")
     secret.delete()
 
 
 def find_secret(person: Person, name: str) -> ScorerSecret | None:
-    """Return the secret of this name that the person may use: their own before one that is shared."""
+    """Return the secret of this name that the user may use, their own before a shared one; None if there is none."""
     return ScorerSecret.objects.usable_by(person).select_related("owner").filter(name=name).first()
 
 
 def token_of(secret: ScorerSecret) -> str:
-    """Return the token itself. Raise SecretLost."""
+    """Return the token itself. Raise SecretLost if it cannot be decrypted."""
     try:
         return unseal(PURPOSE, bytes(secret.sealed))
     except CannotUnseal:
-        said = gettext("The token of %(name)s was encrypted with another SECRET_KEY: enter it again.")
-        raise SecretLost(said % {"name": secret.name}) from None
+        message = gettext("The token of %(name)s was encrypted with another SECRET_KEY: enter it again.")
+        raise SecretLost(message % {"name": secret.name}) from None
 
 
 def may_call(owner: User, address: str) -> bool:
@@ -72,15 +72,16 @@ def may_call(owner: User, address: str) -> bool:
 
 
 def resolver_for(owner: User, address: str) -> Resolve | None:
-    """Return what looks up and checks the host's address at each connection; None for an admin's, which may be any."""
+    """Return a function that looks up and checks the host's address at each connection; None for an admin's scorer,
+    which may have any address."""
     host = None if owner.is_superuser else allowed_host(address, settings.SCORER_HOSTS)
     return resolver_of(host) if host else None
 
 
 def host_refusal(address: str) -> str:
-    """Return why a scorer at this address is not called, and what helps."""
-    said = gettext(
-        "%(host)s is none of the hosts that scorers are called at: %(hosts)s. An admin may save the secret, or add the "
-        "host to ESWEB_SCORER_HOSTS."
+    """Return the reason why a scorer at this address is not called, and a remedy."""
+    message = gettext(
+        "%(host)s is not an allowed scorer host; allowed are: %(hosts)s. An admin can save the secret, or add the host "
+        "to ESWEB_SCORER_HOSTS."
     )
-    return said % {"host": urlsplit(address).netloc, "hosts": ", ".join(settings.SCORER_HOSTS) or gettext("none")}
+    return message % {"host": urlsplit(address).netloc, "hosts": ", ".join(settings.SCORER_HOSTS) or gettext("none")}

@@ -1,8 +1,8 @@
 """Share links: they show one page, read-only and for a limited time, to anybody who has the link.
 
-A link has no row in the database: its signed text names what it shows, who shares it and when it expires. It also ends
-when its creator revokes all links, changes the password, or may no longer sign in or share, and when what it shows
-becomes private or moves to the bin. So a link never shows more than its creator may see, and never what is private.
+A link has no row in the database: its signed text names its page, the user who shares it and its expiry time. It also
+expires when its creator revokes all links, changes the password, or may no longer sign in or share, and when its page
+becomes private or moves to the trash. So a link never shows more than its creator may see, and never anything private.
 
 Django's admin log records when a user revokes all links, and this module looks it up there.
 """
@@ -28,8 +28,8 @@ from runs.models import Experiment, Run
 from runs.models.experiment import Person
 
 SALT = "esweb.share"
-TAKEN_BACK = "Took back all shared links."
-RUNS_AT_MOST = 50
+REVOKE_MESSAGE = "Revoked all shared links."
+MAX_RUNS = 50
 LIFETIMES = {
     "hour": (_("one hour"), timedelta(hours=1)),
     "day": (_("one day"), timedelta(days=1)),
@@ -47,15 +47,15 @@ class Scope(StrEnum):
 
 
 class CannotShare(ValueError):
-    """A refusal to create a link. The message gives the reason and what is allowed."""
+    """Error for a link that must not be created. The message gives the reason and the valid choices."""
 
 
 class UnknownLink(ValueError):
-    """An error for a link text that this site did not sign."""
+    """Error for a link text that this site did not sign."""
 
 
 class LinkEnded(ValueError):
-    """An error for a link that is expired or revoked, or that has nothing left to show."""
+    """Error for a link that is expired or revoked, or that has nothing left to show."""
 
 
 @dataclass(frozen=True)
@@ -70,73 +70,73 @@ class Share:
 
 
 def may_share(person: Person) -> bool:
-    """Return whether the person may share pages by link: members and admins may."""
+    """Return whether the user may share pages by link: members and admins may."""
     return may_make(person)
 
 
-def link_text(person: User, scope: Scope, what: Sequence[str | int], lifetime: str) -> str:
+def link_text(person: User, scope: Scope, targets: Sequence[str | int], lifetime: str) -> str:
     """Return the text of a new link to one run, one experiment (its primary key) or a comparison of runs (their uids).
 
-    Raise CannotShare if the lifetime is unknown, if the person may not share, if `what` is empty or has over 50
-    entries, or if some of it is private or not visible to the person.
+    Raise CannotShare if the lifetime is unknown, if the user may not share, if `targets` is empty or has over 50
+    entries, or if one of them is private or not visible to the user.
     """
     if lifetime not in LIFETIMES:
-        words = gettext("A link lives for %(lifetimes)s, not %(lifetime)r.")
-        raise CannotShare(words % {"lifetimes": ", ".join(LIFETIMES), "lifetime": lifetime})
+        message = gettext("The lifetime of a link must be one of %(lifetimes)s, not %(lifetime)r.")
+        raise CannotShare(message % {"lifetimes": ", ".join(LIFETIMES), "lifetime": lifetime})
     if not may_share(person):
-        raise CannotShare(gettext("Viewers cannot share pages: ask a member or an admin."))
-    if len(what) > RUNS_AT_MOST:
-        words = gettext("A link shows at most %(most)s runs, not %(n)s.")
-        raise CannotShare(words % {"most": RUNS_AT_MOST, "n": len(what)})
-    runs, experiment = _shown(person, scope, what)
-    if (len(runs) < len(what) or not what) if scope != Scope.EXPERIMENT else experiment is None:
-        raise CannotShare(
-            gettext("Only what everybody here may see can be shared: private experiments stay with their owner.")
-        )
+        raise CannotShare(gettext("Viewers cannot share pages. Ask a member or an admin."))
+    if len(targets) > MAX_RUNS:
+        message = gettext("A link shows at most %(most)s runs, not %(n)s.")
+        raise CannotShare(message % {"most": MAX_RUNS, "n": len(targets)})
+    runs, experiment = _visible_targets(person, scope, targets)
+    if (len(runs) < len(targets) or not targets) if scope != Scope.EXPERIMENT else experiment is None:
+        raise CannotShare(gettext("Runs and experiments that are private cannot be shared."))
     now = timezone.now()
-    said = {
-        "p": person.pk, "s": scope.value, "w": list(what), "i": now.timestamp(),
+    payload = {
+        "p": person.pk, "s": scope.value, "w": list(targets), "i": now.timestamp(),
         "e": (now + LIFETIMES[lifetime][1]).timestamp(), "h": _fingerprint(person),
     }  # fmt: skip
-    return signing.dumps(said, salt=SALT, compress=True)
+    return signing.dumps(payload, salt=SALT, compress=True)
 
 
-def opened(text: str) -> Share:
-    """Return what a link shows now. Raise UnknownLink or LinkEnded."""
+def open_link(text: str) -> Share:
+    """Return the present contents of a link. Raise UnknownLink or LinkEnded."""
     try:
-        said = signing.loads(text, salt=SALT)
+        payload = signing.loads(text, salt=SALT)
     except signing.BadSignature:
-        raise UnknownLink("This site never made that link.") from None
-    person = User.objects.filter(pk=said["p"], is_active=True).first()
-    if person is None or not _holds(said, person):
-        raise LinkEnded("The link has ended.")
-    scope = Scope(said["s"])
-    runs, experiment = _shown(person, scope, said["w"])
+        raise UnknownLink("This link is not valid for this site.") from None
+    person = User.objects.filter(pk=payload["p"], is_active=True).first()
+    if person is None or not _is_valid(payload, person):
+        raise LinkEnded("This link has expired or was revoked.")
+    scope = Scope(payload["s"])
+    runs, experiment = _visible_targets(person, scope, payload["w"])
     if not runs and experiment is None:
-        raise LinkEnded("What the link showed is gone, or private now.")
-    return Share(scope, person, datetime.fromtimestamp(said["e"], UTC), runs, experiment)
+        raise LinkEnded("The shared page was deleted or made private.")
+    return Share(scope, person, datetime.fromtimestamp(payload["e"], UTC), runs, experiment)
 
 
-def take_back_all(person: User) -> None:
-    """Revoke every link that the person has created so far."""
-    note(person, person, TAKEN_BACK)
+def revoke_all_links(person: User) -> None:
+    """Revoke every link that the user has created so far."""
+    note(person, person, REVOKE_MESSAGE)
 
 
-def _holds(said: dict[str, Any], person: User) -> bool:
-    made_at = datetime.fromtimestamp(said["i"], UTC)
-    is_young = timezone.now().timestamp() < said["e"]
-    same_password = constant_time_compare(said["h"], _fingerprint(person))
-    taken_back = LogEntry.objects.filter(user=person, change_message=TAKEN_BACK, action_time__gte=made_at)
-    return is_young and same_password and may_share(person) and not taken_back.exists()
+def _is_valid(payload: dict[str, Any], person: User) -> bool:
+    created_at = datetime.fromtimestamp(payload["i"], UTC)
+    is_young = timezone.now().timestamp() < payload["e"]
+    same_password = constant_time_compare(payload["h"], _fingerprint(person))
+    revocations = LogEntry.objects.filter(user=person, change_message=REVOKE_MESSAGE, action_time__gte=created_at)
+    return is_young and same_password and may_share(person) and not revocations.exists()
 
 
-def _shown(person: User, scope: Scope, what: Sequence[str | int]) -> tuple[tuple[Run, ...], Experiment | None]:
+def _visible_targets(
+    person: User, scope: Scope, targets: Sequence[str | int]
+) -> tuple[tuple[Run, ...], Experiment | None]:
     if scope == Scope.EXPERIMENT:
-        found = Experiment.objects.visible_to(person).filter(is_private=False, pk__in=what)
-        return (), found.select_related("owner").first()
-    runs = Run.objects.visible_to(person).filter(experiment__is_private=False, uid__in=what)
+        experiments = Experiment.objects.visible_to(person).filter(is_private=False, pk__in=targets)
+        return (), experiments.select_related("owner").first()
+    runs = Run.objects.visible_to(person).filter(experiment__is_private=False, uid__in=targets)
     by_uid = {run.uid: run for run in runs.select_related("experiment", "created_by")}
-    return tuple(by_uid[str(uid)] for uid in what if uid in by_uid), None
+    return tuple(by_uid[str(uid)] for uid in targets if uid in by_uid), None
 
 
 def _fingerprint(person: User) -> str:

@@ -40,7 +40,7 @@ GRANTS = {
 
 
 class CannotIssue(ValueError):
-    """A refusal to create a token. The message names the valid choices."""
+    """Error for a token that must not be created. The message names the valid choices."""
 
 
 def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run | None = None) -> tuple[ApiToken, str]:
@@ -50,31 +50,33 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
     token has one, or if the user may not change the run.
     """
     if scope not in SCOPES:
-        said = gettext("The scope must be one of %(scopes)s, not %(scope)r")
-        raise CannotIssue(said % {"scopes": ", ".join(SCOPES), "scope": scope})
+        message = gettext("The scope must be one of %(scopes)s, not %(scope)r")
+        raise CannotIssue(message % {"scopes": ", ".join(SCOPES), "scope": scope})
     if not 1 <= days <= MAX_DAYS:
         raise CannotIssue(
-            gettext("A token lives for 1 to %(most)s days, not %(days)s") % {"most": MAX_DAYS, "days": days}
+            gettext("The lifetime of a token must be 1 to %(most)s days, not %(days)s")
+            % {"most": MAX_DAYS, "days": days}
         )
     if (scope == "ingest") != (run is not None):
-        raise CannotIssue(
-            gettext("An ingest token is bound to one run, and no other is: name the run, or take another scope")
-        )
+        raise CannotIssue(gettext("A token of scope ingest needs a run, and tokens of other scopes must name none"))
     if run is not None and not may_change_run(user, run):
-        said = gettext("Run %(uid)s is not of %(name)s's: only its own people may write its records")
-        raise CannotIssue(said % {"uid": run.uid, "name": user.get_username()})
+        message = gettext(
+            "Run %(uid)s does not belong to %(name)s; only the user who launched it, the owner of its experiment and "
+            "admins may write its records"
+        )
+        raise CannotIssue(message % {"uid": run.uid, "name": user.get_username()})
     text = PREFIX + secrets.token_urlsafe(32)
     expires_at = timezone.now() + timedelta(days=days)
     token = ApiToken.objects.create(
         user=user, scope=scope, name=name, run=run, digest=digest(text), expires_at=expires_at
     )
-    note(user, token, f"Made a token of scope {scope}, good for {days} days")
+    note(user, token, f"Created a token of scope {scope}, valid for {days} days")
     return token, text
 
 
 def issue_run_token(run: Run, key: str) -> str:
-    """Return a new token for one attempt of a run, in place of any that the attempt had. It acts for the run's creator,
-    within scope run."""
+    """Return a new token for one attempt of a run, in place of any earlier token of the attempt. It acts for the run's
+    creator, within scope run."""
     text = PREFIX + secrets.token_urlsafe(32)
     with transaction.atomic():
         end_run_tokens(run, key)
@@ -90,12 +92,12 @@ def issue_run_token(run: Run, key: str) -> str:
 
 
 def end_run_tokens(run: Run, key: str) -> None:
-    """End the tokens of one attempt."""
+    """Delete the tokens of one attempt."""
     ApiToken.objects.filter(run=run, scope=RUN_SCOPE, name=key).delete()
 
 
 def revoke(token: ApiToken) -> None:
-    """Revoke a token at once."""
+    """Revoke a token immediately."""
     note(token.user, token, f"Revoked a token of scope {token.scope}")
     token.delete()
 
@@ -103,16 +105,16 @@ def revoke(token: ApiToken) -> None:
 def verify(text: str) -> ApiToken | None:
     """Return the token with this text; None if it is unknown or expired, or if its user may not sign in."""
     now = timezone.now()
-    known = ApiToken.objects.select_related("user").filter(expires_at__gt=now, user__is_active=True)
-    token = known.filter(digest=digest(text)).first()
+    valid_tokens = ApiToken.objects.select_related("user").filter(expires_at__gt=now, user__is_active=True)
+    token = valid_tokens.filter(digest=digest(text)).first()
     if token is not None and (token.last_used_at is None or token.last_used_at < now - USED_EVERY):
-        # At most once a minute, so that reading is not writing.
+        # At most once a minute, so that a read does not write each time.
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
 
 def includes(scope: str, needed: str) -> bool:
-    """Return whether a token of `scope` may do what needs the scope `needed`."""
+    """Return whether a token of `scope` permits what needs the scope `needed`."""
     return scope in GRANTS[needed]
 
 

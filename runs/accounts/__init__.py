@@ -1,1 +1,1 @@
-"""Pages and API of accounts: people, their tokens and secrets, passwords."""
+"""Pages and API of accounts: users, their tokens and secrets, passwords."""

@@ -1,4 +1,4 @@
-"""Who one is to this site, and one's own tokens."""
+"""API of the caller's own account and tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.http import Http404
 
 from runs import access
 from runs.accounts.schemas import MadeTokenOut, MeOut, NewToken, TokenOut, TokensOut
-from runs.http import ApiRequest, Invalid, RowId, needs, once_secretly, router
+from runs.http import ApiRequest, Invalid, RowId, idempotent_secret, needs, router
 from runs.models import ApiToken, Run
 from runs.models.token import RUN_SCOPE
 from workers.config import Problem
@@ -14,9 +14,9 @@ from workers.config import Problem
 NEW = {"scope": "read", "name": "notebook", "days": 30}
 
 
-@router.get("/me", response=MeOut, auth=needs("read"), tags=["tokens"], summary="Who am I")
+@router.get("/me", response=MeOut, auth=needs("read"), tags=["tokens"], summary="Read your account")
 def read_me(request: ApiRequest) -> MeOut:
-    """The person that you act for, their role, and the token that you showed."""
+    """The user that you act for, their role, and the token of this request."""
     person, token = request.auth.person, request.auth.token
     return MeOut(
         username=person.get_username(),
@@ -28,9 +28,9 @@ def read_me(request: ApiRequest) -> MeOut:
 
 @router.get("/tokens", response=TokensOut, auth=needs("read"), tags=["tokens"], summary="List your tokens")
 def list_tokens(request: ApiRequest) -> TokensOut:
-    """Your tokens, newest first, with when each was last used. What they are is not kept."""
+    """Your tokens, newest first, with the time of each token's last use. The text of a token is not stored."""
     tokens = ApiToken.objects.filter(user=request.auth.person).exclude(scope=RUN_SCOPE).select_related("run")
-    return TokensOut(items=[TokenOut.of(token) for token in tokens.order_by("-pk")])
+    return TokensOut(items=[TokenOut.from_token(token) for token in tokens.order_by("-pk")])
 
 
 @router.post(
@@ -38,25 +38,25 @@ def list_tokens(request: ApiRequest) -> TokensOut:
     response={201: MadeTokenOut},
     auth=needs("admin"),
     tags=["tokens"],
-    summary="Make a token",
+    summary="Create a token",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": NEW}}}},
 )
-@once_secretly
+@idempotent_secret
 def make_token(request: ApiRequest, new: NewToken) -> tuple[int, MadeTokenOut]:
-    """Makes a token that acts for you, and shows its text this once. Needs scope admin, or a browser. Repeated with the
-    same Idempotency-Key it makes none, and is answered 409."""
+    """Creates a token that acts for you, and returns its text this once. Needs scope admin, or a browser. A repetition
+    with the same Idempotency-Key creates no token and gets 409."""
     try:
         token, text = access.issue(
             request.auth.person, new.scope, days=new.days, name=new.name, run=_run(request, new.run)
         )
     except access.CannotIssue as error:
         raise Invalid(Problem("run", str(error))) from error
-    return 201, MadeTokenOut(token=TokenOut.of(token), text=text)
+    return 201, MadeTokenOut(token=TokenOut.from_token(token), text=text)
 
 
 @router.delete("/tokens/{pk}", response={204: None}, auth=needs("admin"), tags=["tokens"], summary="Revoke a token")
 def revoke_token(request: ApiRequest, pk: RowId) -> tuple[int, None]:
-    """Ends one of your tokens at once. Needs scope admin, or a browser."""
+    """Revokes one of your tokens immediately. Needs scope admin, or a browser."""
     token = ApiToken.objects.filter(user=request.auth.person, pk=pk).first()
     if token is None:
         raise Http404(f"You have no token {pk}")
@@ -65,7 +65,7 @@ def revoke_token(request: ApiRequest, pk: RowId) -> tuple[int, None]:
 
 
 def _run(request: ApiRequest, uid: str | None) -> Run | None:
-    """The run that a token is to write. Raises Invalid."""
+    """Return the run that a token is to write, or None. Raise Invalid if the caller sees no such run."""
     if uid is None:
         return None
     run = Run.objects.visible_to(request.auth.person).select_related("experiment").filter(uid=uid).first()

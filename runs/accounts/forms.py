@@ -1,4 +1,4 @@
-"""What is typed into the settings."""
+"""Forms of the settings pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.access import Role
 from runs.models import ApiToken, Run, ScorerSecret
 
 SCOPES = [
-    ("read", gettext_lazy("read: sees what you see")),
+    ("read", gettext_lazy("read: reads what you may see")),
     ("launch", gettext_lazy("launch: read, and launches, changes and cancels")),
     ("admin", gettext_lazy("admin: all that you may do")),
     ("serve", gettext_lazy("serve: registers services")),
@@ -22,12 +22,12 @@ SCOPES = [
 
 
 class TokenForm(forms.Form):
-    """A new token."""
+    """Form of a new token."""
 
     name = forms.CharField(
-        label=gettext_lazy("What for"),
+        label=gettext_lazy("Purpose"),
         max_length=100,
-        help_text=gettext_lazy("To recognise it by: notebook, cluster, CI."),
+        help_text=gettext_lazy("Such as notebook, cluster or CI."),
     )
     scope = forms.ChoiceField(label=gettext_lazy("Scope"), choices=SCOPES)
     days = forms.IntegerField(
@@ -36,15 +36,15 @@ class TokenForm(forms.Form):
     run = forms.CharField(
         label=gettext_lazy("Run"),
         required=False,
-        help_text=gettext_lazy("Only for scope ingest: the uid of a run of yours."),
+        help_text=gettext_lazy("Only for scope ingest: the uid of one of your runs."),
     )
 
-    def __init__(self, person: User, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.person = person
 
     def clean_run(self) -> Run | None:
-        """The run of that uid."""
+        """Return the run of that uid, or None if the field is empty. Raise ValidationError for an unknown run."""
         uid = self.cleaned_data["run"]
         if not uid:
             return None
@@ -53,29 +53,29 @@ class TokenForm(forms.Form):
             raise forms.ValidationError(gettext("There is no run %(uid)s that you may see.") % {"uid": uid})
         return run
 
-    def issued(self) -> tuple[ApiToken, str] | None:
-        """The token and its text; None where it must not be made, and the form says why."""
-        given = self.cleaned_data
+    def issue_token(self) -> tuple[ApiToken, str] | None:
+        """Create the token and return it with its text; return None and add the reason to the form if it is refused."""
+        data = self.cleaned_data
         try:
-            return access.issue(self.person, given["scope"], days=given["days"], name=given["name"], run=given["run"])
+            return access.issue(self.person, data["scope"], days=data["days"], name=data["name"], run=data["run"])
         except access.CannotIssue as error:
             self.add_error("run", f"{error}.")
             return None
 
 
 class SecretForm(forms.Form):
-    """A scorer's secret. One of the same name is replaced."""
+    """Form of a scorer's secret. A secret of the same name is replaced."""
 
     name = forms.RegexField(
         r"^[A-Za-z0-9][\w.-]{0,99}$", label=gettext_lazy("Name"), max_length=100,
-        help_text=gettext_lazy("Runs give it as their scorer. Letters, digits, points, dashes and underscores."),
-        error_messages={"invalid": gettext_lazy("Must be letters, digits, points, dashes and underscores.")},
+        help_text=gettext_lazy("Runs name it as their scorer. Letters, digits, dots, dashes and underscores."),
+        error_messages={"invalid": gettext_lazy("Must be letters, digits, dots, dashes and underscores.")},
     )  # fmt: skip
     address = forms.CharField(
         label=gettext_lazy("Address"), max_length=500, required=False,
         help_text=gettext_lazy(
-            "Where the scorer answers, such as http://node7:8000; the token is sent nowhere else. Empty: the token is "
-            "for scorers that your own runs serve."
+            "Address of the scorer, such as http://node7:8000; the token is sent only there. If empty, the token is "
+            "for scorers served by your own runs."
         ),
     )  # fmt: skip
     token = forms.CharField(
@@ -84,39 +84,41 @@ class SecretForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )  # fmt: skip
     is_shared = forms.BooleanField(
-        label=gettext_lazy("Everybody may use it"), required=False,
-        help_text=gettext_lazy("Their runs get the token in a file; nobody sees it. Otherwise only you may use it."),
+        label=gettext_lazy("Available to all users"), required=False,
+        help_text=gettext_lazy(
+            "Their runs get the token in a file; no user can see it. Otherwise only you can use the secret."
+        ),
     )  # fmt: skip
 
-    def __init__(self, person: User, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.person = person
         if not person.is_superuser:
             del self.fields["is_shared"]
 
     def clean_address(self) -> str:
-        """Return the address without the slash at its end."""
+        """Return the address without a slash at its end. Raise ValidationError if it is not valid."""
         address: str = self.cleaned_data["address"].rstrip("/")
-        if address and (why := service_registry.address_problem(address)):
+        if address and (reason := service_registry.address_problem(address)):
             raise forms.ValidationError(
-                gettext("Must be an address such as http://node7:8000: %(why)s.") % {"why": why}
+                gettext("Must be an address such as http://node7:8000: %(why)s.") % {"why": reason}
             )
         return address
 
     def clean_token(self) -> str:
-        """Return the token, which a header can carry."""
+        """Return the token. Raise ValidationError if it cannot be sent in a header."""
         token: str = self.cleaned_data["token"]
         if not token.isascii() or not token.isprintable() or " " in token:
             raise forms.ValidationError(gettext("Must be one word of ASCII characters."))
         return token
 
-    def saved(self) -> ScorerSecret | None:
-        """Return the secret, or None if it must not be made; the form then says why."""
-        given = self.cleaned_data
+    def save_secret(self) -> ScorerSecret | None:
+        """Save and return the secret; return None and add the reason to the form if it is refused."""
+        data = self.cleaned_data
         try:
             return access.save_secret(
-                self.person, given["name"], given["token"],
-                address=given["address"], is_shared=given.get("is_shared", False),
+                self.person, data["name"], data["token"],
+                address=data["address"], is_shared=data.get("is_shared", False),
             )  # fmt: skip
         except access.CannotSaveSecret as error:
             self.add_error("address", str(error))
@@ -124,12 +126,12 @@ class SecretForm(forms.Form):
 
 
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new person, who chooses a password of their own."""
+    """Form of a new user, who sets a password of their own."""
 
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices, initial=Role.MEMBER)
 
     class Meta:
         model = User
         fields = ("username",)
-        labels = {"username": gettext_lazy("Name to sign in with")}  # noqa: RUF012 (as Django reads it)
+        labels = {"username": gettext_lazy("User name")}  # noqa: RUF012 (as Django reads it)
         help_texts = {"username": gettext_lazy("Letters, digits and @.+-_")}  # noqa: RUF012

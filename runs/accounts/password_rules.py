@@ -1,4 +1,5 @@
-"""What a password must be beyond long and uncommon: twelve spaces are both, and anybody tries them."""
+"""Rule for passwords in addition to Django's: several different characters. Twelve spaces are long and uncommon, yet
+easily guessed."""
 
 from __future__ import annotations
 
@@ -6,22 +7,22 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.utils.translation import ngettext
 
-DIFFERENT = 5
+MIN_DISTINCT_CHARACTERS = 5
 
 
-class Varied:
-    """At least so many different characters, spaces not counted."""
+class DistinctCharactersValidator:
+    """Validator that requires at least MIN_DISTINCT_CHARACTERS different characters, not counting spaces."""
 
     def validate(self, password: str, user: User | None = None) -> None:
-        """Raises ValidationError."""
-        if len(set(password) - {" "}) < DIFFERENT:
+        """Raise ValidationError if the password has too few different characters."""
+        if len(set(password) - {" "}) < MIN_DISTINCT_CHARACTERS:
             raise ValidationError(self.get_help_text())
 
     def get_help_text(self) -> str:
-        """What the form says beside the field, and of a password that is refused."""
-        said = ngettext(
-            "Your password must contain at least %(n)s different character besides spaces.",
-            "Your password must contain at least %(n)s different characters besides spaces.",
-            DIFFERENT,
+        """Return the text that the form shows next to the field, and as the error for a refused password."""
+        message = ngettext(
+            "Your password must contain at least %(n)s different character, not counting spaces.",
+            "Your password must contain at least %(n)s different characters, not counting spaces.",
+            MIN_DISTINCT_CHARACTERS,
         )
-        return said % {"n": DIFFERENT}
+        return message % {"n": MIN_DISTINCT_CHARACTERS}

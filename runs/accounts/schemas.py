@@ -1,4 +1,4 @@
-"""What the API says and takes of the caller and of tokens, as JSON."""
+"""JSON schemas of the API for the caller and for tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runs.models import ApiToken
 
 
 class MeOut(Schema):
-    """Who you are to this site, and what you showed: a token's scope and end, null for a browser."""
+    """The user that you act for, and the scope and expiry of your token; null for a browser."""
 
     username: str
     role: str
@@ -23,7 +23,7 @@ class MeOut(Schema):
 
 
 class NewToken(Input):
-    """A token to make. One of scope ingest names the run that it writes; the others name none."""
+    """A token to create. A token of scope ingest names the run that it writes; the others name none."""
 
     scope: Literal["read", "ingest", "launch", "serve", "admin"]
     name: Annotated[str, StringConstraints(max_length=100, pattern=NO_NUL)] = ""
@@ -32,7 +32,7 @@ class NewToken(Input):
 
 
 class TokenOut(Schema):
-    """A token of yours. Its text is not kept, and not shown again."""
+    """A token of yours. Its text is not stored, and not shown again."""
 
     id: int
     name: str
@@ -43,7 +43,7 @@ class TokenOut(Schema):
     last_used_at: datetime | None
 
     @classmethod
-    def of(cls, token: ApiToken) -> TokenOut:
+    def from_token(cls, token: ApiToken) -> TokenOut:
         return cls(
             id=token.pk, name=token.name, scope=token.scope, run=token.run.uid if token.run else None,
             created_at=token.created_at, expires_at=token.expires_at, last_used_at=token.last_used_at,
@@ -57,7 +57,7 @@ class TokensOut(Schema):
 
 
 class MadeTokenOut(Schema):
-    """A new token and its text, which is shown this once."""
+    """A new token and its text, which is shown only in this reply."""
 
     token: TokenOut
     text: str

@@ -1,4 +1,4 @@
-"""Links that sign somebody in once: what `up` prints, so that nobody types a generated password."""
+"""Links that sign a user in once. `up` prints one, so that nobody types a generated password."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def link_for(user: User) -> str:
-    """A path that signs this user in, once, within the hour. A new password makes it void."""
+    """Return a path that signs this user in, once, within the hour. A new password makes it void."""
     token = signing.dumps({"user": user.pk, "nonce": secrets.token_urlsafe(12), "hash": _fingerprint(user)}, salt=SALT)
     return reverse("sign-in", args=[token])
 
@@ -33,11 +33,11 @@ def link_for(user: User) -> str:
 @login_not_required
 @require_safe
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Signs in and goes to the first page; a link that is used up or too old goes to the sign-in page and says so."""
+    """Sign in and redirect to the first page; redirect a used or old link to the sign-in page with a message."""
     user = _redeem(token)
     if user is None:
-        said = gettext("That sign-in link was used already or is too old. Sign in with a password.")
-        messages.error(request, said)
+        message = gettext("This sign-in link was already used or has expired. Sign in with a password.")
+        messages.error(request, message)
         return redirect("login")
     login(request, user, backend=BACKEND)
     return redirect("home")
@@ -45,14 +45,14 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
 
 def _redeem(token: str) -> User | None:
     try:
-        said = signing.loads(token, salt=SALT, max_age=VALID_SECONDS)
+        payload = signing.loads(token, salt=SALT, max_age=VALID_SECONDS)
     except signing.BadSignature:
         return None
-    user = User.objects.filter(pk=said["user"], is_active=True).first()
-    if user is None or not constant_time_compare(said["hash"], _fingerprint(user)):
+    user = User.objects.filter(pk=payload["user"], is_active=True).first()
+    if user is None or not constant_time_compare(payload["hash"], _fingerprint(user)):
         return None
-    # `add` is atomic: of two that come at once, one is told that the nonce is new.
-    return user if cache.add(f"sign-in:{said['nonce']}", 1, timeout=VALID_SECONDS) else None
+    # `add` is atomic: of two concurrent requests, only one stores the nonce.
+    return user if cache.add(f"sign-in:{payload['nonce']}", 1, timeout=VALID_SECONDS) else None
 
 
 def _fingerprint(user: User) -> str:

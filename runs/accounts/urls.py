@@ -1,4 +1,4 @@
-"""Addresses of the settings. An invitation is the only one that is open: it is for people who cannot sign in yet."""
+"""Addresses of the settings. Only the invitation is open to everybody: it is for users who cannot sign in yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ register_pages(
     PalettePage("settings-tokens", _("Settings: tokens")),
     PalettePage("settings-secrets", _("Settings: secrets")),
     PalettePage("settings-password", _("Settings: password")),
-    PalettePage("settings-people", _("Settings: people"), is_for_admins=True),
+    PalettePage("settings-people", _("Settings: users"), is_for_admins=True),
 )
 
 urlpatterns = [

@@ -1,4 +1,5 @@
-"""Views of settings pages: users (for admins), one's own tokens, and secrets of scorers. No stored token is shown."""
+"""Views of settings pages: users (for admins), the user's own tokens, and secrets of scorers. No stored token is
+shown."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import access
-from runs.access import CannotChangeRole, Role, give_role, may_manage_people, note, refuse_last_admin, role_of
+from runs.access import CannotChangeRole, Role, give_role, may_manage_users, note, refuse_last_admin, role_of
 from runs.accounts.forms import InvitationForm, SecretForm, TokenForm
 from runs.http import SignedIn, page_of
 from runs.models import ApiToken, ScorerSecret
@@ -39,7 +40,7 @@ def people(request: SignedIn) -> HttpResponse:
     """Show the list of users. A POST creates a user and shows the link by which they choose a password."""
     _check(request)
     form = InvitationForm(request.POST or None)
-    invited = _invited(request.user, form) if request.method == "POST" and form.is_valid() else None
+    invited = _create_invited_user(request.user, form) if request.method == "POST" and form.is_valid() else None
     return _page(request, InvitationForm() if invited else form, invited)
 
 
@@ -50,18 +51,18 @@ def person_change(request: SignedIn, pk: int) -> HttpResponse:
     _check(request)
     person = get_object_or_404(User, pk=pk)
     if request.POST.get("do") == "link":
-        note(request.user, person, "Made a link to a new password")
+        note(request.user, person, "Created a password link")
         return _page(request, InvitationForm(), person)
     try:
-        messages.success(request, _verb(request)(request, person))
+        messages.success(request, _action(request)(request, person))
     except CannotChangeRole as error:
         messages.error(request, f"{error}.")
     return redirect("settings-people")
 
 
 def _page(request: SignedIn, form: InvitationForm, invited: User | None) -> HttpResponse:
-    everybody = User.objects.prefetch_related("groups").order_by("-is_active", "username")
-    page = page_of(request, everybody, PEOPLE_A_PAGE)
+    users = User.objects.prefetch_related("groups").order_by("-is_active", "username")
+    page = page_of(request, users, PEOPLE_A_PAGE)
     context = {
         "tab": "people",
         "form": form,
@@ -74,59 +75,62 @@ def _page(request: SignedIn, form: InvitationForm, invited: User | None) -> Http
     return TemplateResponse(request, "accounts/people.html", context, status=400 if form.errors else 200)
 
 
-def _invited(by: User, form: InvitationForm) -> User:
+def _create_invited_user(admin: User, form: InvitationForm) -> User:
     with transaction.atomic():
         person: User = form.save(commit=False)
         person.set_unusable_password()
         person.save()
         give_role(person, form.cleaned_data["role"])
-        note(by, person, f"Invited as {role_of(person).value}")
+        note(admin, person, f"Invited as {role_of(person).value}")
     return person
 
 
 def _link(person: User) -> str:
-    """Return the address at which the person chooses a password. It works once and for three days; a new password or a
-    sign-in makes it void.
-    """
-    place = [urlsafe_base64_encode(force_bytes(person.pk)), default_token_generator.make_token(person)]
-    return reverse("invitation", args=place)
+    """Return the address at which the user sets a password. It works once and for three days; a new password or a
+    sign-in makes it void."""
+    args = [urlsafe_base64_encode(force_bytes(person.pk)), default_token_generator.make_token(person)]
+    return reverse("invitation", args=args)
 
 
 def _change_role(request: SignedIn, person: User) -> str:
     with transaction.atomic():
         give_role(person, request.POST.get("role", ""))
-        note(request.user, person, f"Made {role_of(person).value}")
-    return gettext("%(name)s is %(role)s now.") % {"name": person.get_username(), "role": role_of(person).value}
+        note(request.user, person, f"Changed role to {role_of(person).value}")
+    return gettext("%(name)s is now %(role)s.") % {"name": person.get_username(), "role": role_of(person).value}
 
 
-def _shut_out(request: SignedIn, person: User) -> str:
+def _deactivate(request: SignedIn, person: User) -> str:
     with transaction.atomic():
         refuse_last_admin(person)
         User.objects.filter(pk=person.pk).update(is_active=False)
-        note(request.user, person, "Shut out")
-    said = gettext("%(name)s is shut out: their sessions and tokens have ended. What they made stays.")
-    return said % {"name": person.get_username()}
+        note(request.user, person, "Deactivated")
+    message = gettext("Deactivated %(name)s. Their sessions and tokens no longer work; their runs and other data stay.")
+    return message % {"name": person.get_username()}
 
 
-def _let_in(request: SignedIn, person: User) -> str:
+def _reactivate(request: SignedIn, person: User) -> str:
     with transaction.atomic():
         User.objects.filter(pk=person.pk).update(is_active=True)
-        note(request.user, person, "Let in again")
-    return gettext("%(name)s may sign in again.") % {"name": person.get_username()}
+        note(request.user, person, "Reactivated")
+    return gettext("Reactivated %(name)s.") % {"name": person.get_username()}
 
 
-VERBS: dict[str, Callable[[SignedIn, User], str]] = {"role": _change_role, "shut-out": _shut_out, "let-in": _let_in}
+ACTIONS: dict[str, Callable[[SignedIn, User], str]] = {
+    "role": _change_role,
+    "shut-out": _deactivate,
+    "let-in": _reactivate,
+}
 
 
-def _verb(request: SignedIn) -> Callable[[SignedIn, User], str]:
-    asked = request.POST.get("do", "")
-    if asked not in VERBS:
-        raise Http404(f"do must be one of link, {', '.join(VERBS)}, not {asked!r}")
-    return VERBS[asked]
+def _action(request: SignedIn) -> Callable[[SignedIn, User], str]:
+    action = request.POST.get("do", "")
+    if action not in ACTIONS:
+        raise Http404(f"do must be one of link, {', '.join(ACTIONS)}, not {action!r}")
+    return ACTIONS[action]
 
 
 def _check(request: SignedIn) -> None:
-    if not may_manage_people(request.user):
+    if not may_manage_users(request.user):
         raise PermissionDenied
 
 
@@ -134,11 +138,11 @@ def _check(request: SignedIn) -> None:
 @sensitive_post_parameters("token")
 @require_http_methods(["GET", "HEAD", "POST"])
 def secrets(request: SignedIn) -> HttpResponse:
-    """Show the secrets that the person may use. A POST saves one."""
+    """Show the secrets that the user may use. A POST saves a secret."""
     if request.method == "POST" and not access.may_make(request.user):
         raise PermissionDenied
     form = SecretForm(request.user, request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid() and (secret := form.saved()):
+    if request.method == "POST" and form.is_valid() and (secret := form.save_secret()):
         messages.success(request, gettext("Saved %(secret)s.") % {"secret": secret})
         return redirect("settings-secrets")
     usable = ScorerSecret.objects.usable_by(request.user)
@@ -155,23 +159,23 @@ def secret_delete(request: SignedIn, pk: int) -> HttpResponse:
     """Delete one of the user's own secrets."""
     secret = get_object_or_404(ScorerSecret, owner=request.user, pk=pk)
     access.delete_secret(secret)
-    message = gettext("Deleted %(secret)s. Runs that have started keep the token that they were given.")
+    message = gettext("Deleted %(secret)s. Runs that have started keep the token.")
     messages.success(request, message % {"secret": secret})
     return redirect("settings-secrets")
 
 
 @never_cache
-@sensitive_variables("text", "made")
+@sensitive_variables("text", "created")
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedIn) -> HttpResponse:
-    """Show the list of tokens. A POST creates one and shows its text in this response only."""
+    """Show the list of tokens. A POST creates a token and shows its text in this response only."""
     form = TokenForm(request.user, request.POST or None)
-    made = form.issued() if request.method == "POST" and form.is_valid() else None
+    created = form.issue_token() if request.method == "POST" and form.is_valid() else None
     context = {
         "tab": "tokens",
-        "form": TokenForm(request.user) if made else form,
-        "made": made[0] if made else None,
-        "text": made[1] if made else "",
+        "form": TokenForm(request.user) if created else form,
+        "made": created[0] if created else None,
+        "text": created[1] if created else "",
         "tokens": ApiToken.objects.filter(user=request.user)
         .exclude(scope=RUN_SCOPE)
         .select_related("run")
@@ -183,9 +187,9 @@ def tokens(request: SignedIn) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: SignedIn, pk: int) -> HttpResponse:
-    """Revoke one of the user's own tokens at once."""
+    """Revoke one of the user's own tokens immediately."""
     token = get_object_or_404(ApiToken, user=request.user, pk=pk)
     access.revoke(token)
-    said = gettext("Revoked %(token)s: whatever uses it is refused from now on.")
-    messages.success(request, said % {"token": token})
+    message = gettext("Revoked %(token)s. Requests with it are refused from now on.")
+    messages.success(request, message % {"token": token})
     return redirect("settings-tokens")

@@ -1,4 +1,4 @@
-"""Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
+"""Charts as plain dicts of plotly JSON, each with its summary and its table. No Plotly is imported here."""
 
 from runs.charts.axes import ACCURACY, MEASURES, REWARD, Look, Measure
 from runs.charts.chart import MEASURED, MINUS, THIN, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
@@ -7,7 +7,7 @@ from runs.charts.marks import Mark, marks
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
 from runs.charts.overlay import MAIN_KEYS, OverlayOptions, overlay
 from runs.charts.phases import PHASES
-from runs.charts.run_lines import TITLES, Spec, drawn
+from runs.charts.run_lines import TITLES, Spec, draw_charts
 from runs.charts.style import METHODS, axis, colour, layout
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "axis",
     "colour",
     "course",
-    "drawn",
+    "draw_charts",
     "groups_of",
     "label",
     "layout",

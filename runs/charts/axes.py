@@ -1,4 +1,4 @@
-"""The measures that experiments are compared by, and how their charts are drawn."""
+"""The measures by which experiments are compared, and the options of their charts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from runs.metrics import Span
 from workers.analysis.bands import AUTO
 
 REWARD, KL, ACCURACY = "reward/mean", "kl", "accuracy/contains"
+SHARE_KEYS = ("safety/safe_ratio",)
+"""Keys besides MEASURES whose values are shares: axes and sentences show them in percent."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +27,22 @@ class Measure:
     is_share: bool = False
 
     def spoken(self) -> Measure:
-        """With its words in the reader's language."""
+        """Return the measure with its texts in the reader's language."""
         return replace(self, title=gettext(self.title), unit=gettext(self.unit), help=gettext(self.help))
 
 
 MEASURES = (
     Measure(
         "reward", REWARD, _("Held-out reward"), _("reward"),
-        _("Mean reward of the answers to held-out prompts. Higher is better; on its own it can be hacked."),
+        _("Mean reward of the responses to held-out prompts. Higher is better, but reward alone can be hacked."),
     ),
     Measure(
         "kl", KL, _("KL from the base model"), _("KL, nats per token"),
         _("KL(model ‖ base), mean per token: how far the model moved."),
     ),
     Measure(
-        "accuracy", ACCURACY, _("Accuracy"), _("share of answers"),
-        _("Share of answers that contain the right one. Reward up and this down: the reward is being hacked."),
+        "accuracy", ACCURACY, _("Accuracy"), _("share of responses"),
+        _("Share of responses that contain the expected answer. If it falls while reward rises, the reward is hacked."),
         is_share=True,
     ),
 )  # fmt: skip
@@ -48,9 +50,9 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Look:
-    """Describe how the charts are drawn: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS;
-    px, how many pixels wide, so that no more is sent than can be seen; zoom, the x range that is shown. Means and bands
-    are computed from all points."""
+    """Options of the charts: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS; px, the width
+    in pixels, so that no more is sent than is visible; zoom, the visible x range. Means and bands are computed from all
+    points."""
 
     x: str = "step"
     log_kl: bool = False

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +54,7 @@ class Table:
         """Return the table as CSV, with every digit and the same in every language."""
         out = io.StringIO()
         writer = csv.writer(out)
-        # Columns too hold what people wrote: names of runs, contestants and keys.
+        # Column names, too, hold users' texts: names of runs, contestants and keys.
         writer.writerow(tuple(inert(column) for column in self.columns))
         writer.writerows(tuple(inert(_plain(cell)) for cell in row) for row in self.rows)
         return out.getvalue()
@@ -98,8 +99,8 @@ def numbers(values: Iterable[float]) -> list[float | None]:
     """Return the values for strict JSON, with seven significant digits; None in place of values that are not finite."""
     column = values if isinstance(values, np.ndarray) else np.fromiter(values, np.float64)
     rounded: list[float | None] = _shortened(column).tolist()
-    for place in np.flatnonzero(~np.isfinite(column)).tolist():
-        rounded[place] = None
+    for index in np.flatnonzero(~np.isfinite(column)).tolist():
+        rounded[index] = None
     return rounded
 
 
@@ -107,12 +108,14 @@ def _shortened(values: Floats) -> Floats:
     """Round to seven significant digits: to the float64 nearest to a seven-digit whole number times a power of ten."""
     size = np.abs(values)
     ordinary = (size > SMALLEST) & (size < LARGEST)
-    usual, size = np.where(ordinary, values, 0.0), np.where(ordinary, size, 1.0)
+    ordinary_values, size = np.where(ordinary, values, 0.0), np.where(ordinary, size, 1.0)
     places = SIGNIFICANT - 1 - np.floor(np.log10(size)).astype(np.int64)
     scale = POWERS[np.abs(places)]
-    short: Floats = np.where(places >= 0, np.rint(usual * scale) / scale, np.rint(usual / scale) * scale)
-    for place in np.flatnonzero(~ordinary & (values != 0)).tolist():
-        short[place] = float(f"{values[place]:.{SIGNIFICANT}g}")
+    short: Floats = np.where(
+        places >= 0, np.rint(ordinary_values * scale) / scale, np.rint(ordinary_values / scale) * scale
+    )
+    for index in np.flatnonzero(~ordinary & (values != 0)).tolist():
+        short[index] = float(f"{values[index]:.{SIGNIFICANT}g}")
     return short
 
 
@@ -121,10 +124,19 @@ X_WORDS = {
     "step": _("step"),
     "wall": _("time of day, UTC"),
     "relative": _("seconds since the run's first point"),
-    "samples": _("answers scored in training"),
+    "samples": _("responses scored in training"),
     "tokens": _("tokens generated in training"),
     "gpu_seconds": _("GPU seconds"),
 }
+POSITIONS = {
+    "step": _("step %(x)s"),
+    "wall": _("%(x)s UTC"),
+    "relative": _("%(x)s s"),
+    "samples": _("%(x)s responses"),
+    "tokens": _("%(x)s tokens"),
+    "gpu_seconds": _("%(x)s GPU seconds"),
+}
+"""Names of a point of each axis."""
 
 
 def spoken(words: str) -> str:
@@ -138,6 +150,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return "–"
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "∞" if value > 0 else MINUS + "∞"
+    value = value or 0.0  # Without the sign of −0.0.
     size = abs(value)
     if size and (size < 1e-3 or size >= 1e9):
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
@@ -151,30 +164,118 @@ def share(value: float | None) -> str:
     return number(value) if value is None or not math.isfinite(value) else f"{round(100 * value)}{THIN}%"
 
 
-def course(values: Sequence[float] | NDArray[np.float64], said: Callable[[float], str] = number) -> str:
-    """Describe a curve by its first and last value; if these look equal, also by its finite extremes if they differ.
+def course(
+    values: Sequence[float] | Floats,
+    format_value: Callable[[float], str] = number,
+    x: Sequence[float] | Floats | None = None,
+    axis: str = "step",
+) -> str:
+    """Describe a curve by its first and last value, and by an extreme that lies far outside of them.
 
-    `said` formats a value.
+    Values that are equal as printed stayed there, if no other value differs as printed. `format_value` formats a value.
+    With `x`, the values' positions along `axis` (one of X_WORDS), a far extreme is described with its position: see
+    `far_extreme` for the rule.
     """
     first, last = float(values[0]), float(values[-1])
     if len(values) == 1:
-        return gettext("%(value)s, its only point") % {"value": said(last)}
+        return gettext("%(value)s, its only point") % {"value": format_value(last)}
     finite = np.asarray(values)[np.isfinite(values)]
-    ends = [said(float(end)) for end in (finite.min(), finite.max())] if finite.size else []
-    if said(first) != said(last) or set(ends) <= {said(last)}:
-        return change(first, last, said)
-    places = {"value": said(last), "low": ends[0], "high": ends[1]}
-    return gettext("began and ended at %(value)s, between %(low)s and %(high)s") % places
+    if _is_printed_alike(first, last, format_value):
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (last, last)
+        if _is_printed_alike(low, last, format_value) and _is_printed_alike(high, last, format_value):
+            return change(first, last, format_value)
+        params = {"value": format_value(last), "low": format_value(low), "high": format_value(high)}
+        return gettext("began and ended at %(value)s, between %(low)s and %(high)s") % params
+    has_ends = math.isfinite(first) and math.isfinite(last)
+    extreme = far_extreme(values, x, format_value) if x is not None and has_ends else None
+    if extreme is None:
+        return change(first, last, format_value)
+    params = {"first": format_value(first), "last": format_value(last), **extreme.params(format_value, axis)}
+    if last > first and extreme.is_maximum:
+        message = gettext("rose from %(first)s to %(last)s, with a maximum of %(extreme)s at %(position)s")
+    elif last > first:
+        message = gettext("rose from %(first)s to %(last)s, with a minimum of %(extreme)s at %(position)s")
+    elif extreme.is_maximum:
+        message = gettext("fell from %(first)s to %(last)s, with a maximum of %(extreme)s at %(position)s")
+    else:
+        message = gettext("fell from %(first)s to %(last)s, with a minimum of %(extreme)s at %(position)s")
+    return message % params
 
 
-def change(first: float, last: float, said: Callable[[float], str] = number) -> str:
-    """Describe the change from the first to the last value: stayed, rose or fell. `said` formats a value."""
-    if said(first) == said(last):
-        return gettext("stayed at %(value)s") % {"value": said(last)}
-    ends = {"first": said(first), "last": said(last)}
+def change(first: float, last: float, format_value: Callable[[float], str] = number) -> str:
+    """Describe the change from the first to the last value: stayed, rose, fell, or went if one of them is not a number.
+    Values that are equal as printed, such as 1 and 1.00, stayed. `format_value` formats a value."""
+    if _is_printed_alike(first, last, format_value):
+        return gettext("stayed at %(value)s") % {"value": format_value(last)}
+    params = {"first": format_value(first), "last": format_value(last)}
     if last > first:
-        return gettext("rose from %(first)s to %(last)s") % ends
-    return gettext("fell from %(first)s to %(last)s") % ends
+        return gettext("rose from %(first)s to %(last)s") % params
+    if last < first:
+        return gettext("fell from %(first)s to %(last)s") % params
+    return gettext("went from %(first)s to %(last)s") % params
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The largest or the smallest value of a curve, and its position x."""
+
+    value: float
+    x: float
+    is_maximum: bool
+    excess: float
+    """Distance from the range of the first and the last value."""
+
+    def params(self, format_value: Callable[[float], str], axis: str) -> dict[str, str]:
+        """Return the parameters `extreme` and `position` of a sentence. `axis` is one of X_WORDS."""
+        return {"extreme": format_value(self.value), "position": _position(self.x, axis)}
+
+
+def far_extreme(
+    values: Sequence[float] | Floats, x: Sequence[float] | Floats, format_value: Callable[[float], str] = number
+) -> Extreme | None:
+    """Return the largest or smallest value if the curve's ends alone would misrepresent it, else None.
+
+    A value does so if it lies outside the range of the first and the last value by more than half of the curve's whole
+    range (its largest minus its smallest value), and differs from both as printed. At most one of the two can. Values
+    that are not finite are left out.
+    """
+    is_finite = np.isfinite(values)
+    y, at = np.asarray(values, np.float64)[is_finite], np.asarray(x, np.float64)[is_finite]
+    if not y.size:
+        return None
+    first, last = float(y[0]), float(y[-1])
+    top, bottom = int(np.argmax(y)), int(np.argmin(y))
+    candidates = (
+        Extreme(float(y[top]), float(at[top]), True, float(y[top]) - max(first, last)),
+        Extreme(float(y[bottom]), float(at[bottom]), False, min(first, last) - float(y[bottom])),
+    )
+    half = float(y[top] - y[bottom]) / 2
+    for extreme in candidates:
+        if extreme.excess > half and not any(
+            _is_printed_alike(extreme.value, end, format_value) for end in (first, last)
+        ):
+            return extreme
+    return None
+
+
+def _position(x: float, axis: str) -> str:
+    """Return a position on an axis as a noun phrase: `step 40`."""
+    text = f"{datetime.fromtimestamp(x, UTC):%Y-%m-%d %H:%M}" if axis == "wall" else number(x)
+    return gettext(POSITIONS[axis]) % {"x": text}
+
+
+def _is_printed_alike(a: float, b: float, format_value: Callable[[float], str]) -> bool:
+    """Return whether two values are equal at the printed precision: `1` and `1.00` are."""
+    return _printed_value(format_value(a)) == _printed_value(format_value(b))
+
+
+def _printed_value(text: str) -> float | str:
+    """Return the number that a formatted text shows; the text itself if that is not a number, as for NaN and ∞."""
+    try:
+        value = float(text.replace(THIN, "").replace(MINUS, "-").removesuffix("%"))
+    except ValueError:
+        return text
+    return text if math.isnan(value) else value
 
 
 def _magnitude(size: float) -> int:

@@ -1,4 +1,4 @@
-"""Runs that differ only in their seed are one group: a method with one preset, or one set of knobs."""
+"""Groups of runs that differ only in their seed: a method with one preset, or one set of settings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from django.utils.translation import get_language, gettext
 from runs.charts import style
 from runs.metrics import Curve
 from runs.models import Run
-from workers.analysis.middles import Floats
+from workers.analysis.aggregate import Floats
 from workers.config import RunConfig, presets
 from workers.executors.states import State
 
 Curves: TypeAlias = dict[tuple[int, str], Curve]
 """(run id, key) -> its curve."""
 
-BESIDES = ("seed", "compute", "tracking")
-"""What may differ inside a group: it changes where a run runs, not what it does."""
-DIFFERENCES_AT_MOST = 3
-LABELS_KEPT = 5000
+IGNORED_KEYS = ("seed", "compute", "tracking")
+"""Config keys that may differ inside a group: they change the place of execution, not the training."""
+MAX_DIFFERENCES = 3
+MAX_CACHED_LABELS = 5000
 _labels: dict[tuple[str, str, str | None], str] = {}
 
 
@@ -38,18 +38,18 @@ class Group:
 
     @property
     def whole(self) -> tuple[Run, ...]:
-        """The runs that means are taken over: all but those of which an import holds a part of the answers."""
+        """Return the runs that means are taken over: all but those with only a part of the responses."""
         return tuple(run for run in self.runs if run.state != State.PARTIAL)
 
     @property
     def name(self) -> str:
-        """Method and setting, in words; most presets say their method themselves."""
+        """Return method and setting as text; the labels of most presets name the method already."""
         says_method = self.label.lower().startswith(self.method.lower())
         return self.label if says_method else f"{style.METHODS.get(self.method, self.method)} · {self.label}"
 
     @property
     def slug(self) -> str:
-        """What CSS and the page's scripts know the group by."""
+        """Return the group's name in CSS and in the page's scripts."""
         return f"{self.method}-{self.variant}"
 
     @property
@@ -62,7 +62,7 @@ class Group:
 
     @property
     def strokes(self) -> str:
-        """The dash, as an SVG line of the legend has it."""
+        """Return the dash pattern of an SVG line in the legend."""
         return style.STROKES[self.dash]
 
     @property
@@ -71,21 +71,21 @@ class Group:
 
     @property
     def is_round(self) -> bool:
-        """True where the marker is a circle."""
+        """Return whether the marker is a circle."""
         return self.marker.startswith("circle")
 
     @property
     def is_open(self) -> bool:
-        """True where the marker is not filled."""
+        """Return whether the marker is not filled."""
         return self.marker.endswith("-open")
 
 
 def groups_of(runs: Iterable[Run]) -> list[Group]:
-    """Groups by method, then label. Two settings with the same label are told apart by the knobs that differ."""
-    found: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    """Return groups by method, then label. If two settings have the same label, their differences are added to it."""
+    runs_by_setting: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in runs:
-        found[run.method, label(run), run.recipe].append(run)
-    ordered = sorted(found.items(), key=lambda item: (*item[0][:2], min(r.pk for r in item[1])))
+        runs_by_setting[run.method, label(run), run.recipe].append(run)
+    ordered = sorted(runs_by_setting.items(), key=lambda item: (*item[0][:2], min(r.pk for r in item[1])))
     first: dict[tuple[str, str], Run] = {}
     variants: dict[str, int] = defaultdict(int)
     out = []
@@ -98,26 +98,26 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
 
 
 def line(curve: Curve) -> tuple[Floats, Floats]:
-    """(x, y) of a curve without what a resume has overwritten."""
+    """Return (x, y) of a curve without points that a resume has overwritten."""
     if not curve.overwritten.any():
         return curve.x, curve.y
-    kept = ~curve.overwritten
-    return curve.x[kept], curve.y[kept]
+    is_current = ~curve.overwritten
+    return curve.x[is_current], curve.y[is_current]
 
 
 def look(group: Group) -> dict[str, Any]:
-    """What all traces of a group have in common."""
+    """Return the properties that all traces of a group have in common."""
     return {"legendgroup": group.slug, "type": "scatter"}
 
 
 def label(run: Run) -> str:
-    """The preset that a run was made from, and what was changed in it. A page asks this of hundreds of runs."""
-    made = (run.preset, run.recipe, get_language())
-    if made not in _labels:
-        if len(_labels) == LABELS_KEPT:
+    """Return the preset of a run, with the changed settings. Cached, since a page needs it for hundreds of runs."""
+    cache_key = (run.preset, run.recipe, get_language())
+    if cache_key not in _labels:
+        if len(_labels) == MAX_CACHED_LABELS:
             _labels.clear()
-        _labels[made] = _label(run)
-    return _labels[made]
+        _labels[cache_key] = _label(run)
+    return _labels[cache_key]
 
 
 def _label(run: Run) -> str:
@@ -128,18 +128,18 @@ def _label(run: Run) -> str:
 
 @cache
 def _preset_leaves(name: str) -> Mapping[str, Any] | None:
-    """A preset's knobs with its defaults written out; None where there is none of that name, or none any more."""
+    """Return a preset's settings including defaults; None if there is no preset of that name, or no longer."""
     preset = presets().get(name)
     return _knobs(RunConfig.from_json(preset.config).to_json()) if preset else None
 
 
-def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
-    """The knobs of `two` that are not as in `one`."""
-    differing = sorted(k for k in {*one, *two} if one.get(k) != two.get(k))
-    changed = [f"{k.rsplit('.', 1)[-1]} {two.get(k, gettext('unset'))}" for k in differing]
-    more = len(changed) - DIFFERENCES_AT_MOST
-    said = ", ".join(changed[:DIFFERENCES_AT_MOST])
-    return gettext("%(some)s and %(n)s more") % {"some": said, "n": more} if more > 0 else said
+def _differences(base: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Describe the settings of `other` that differ from `base`."""
+    differing = sorted(k for k in {*base, *other} if base.get(k) != other.get(k))
+    changed = [f"{k.rsplit('.', 1)[-1]} {other.get(k, gettext('unset'))}" for k in differing]
+    more = len(changed) - MAX_DIFFERENCES
+    text = ", ".join(changed[:MAX_DIFFERENCES])
+    return gettext("%(some)s and %(n)s more") % {"some": text, "n": more} if more > 0 else text
 
 
 def _knobs(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _knobs(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _leaves(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     for key, value in config.items():
-        if prefix + key in BESIDES:
+        if prefix + key in IGNORED_KEYS:
             continue
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{prefix}{key}.")

@@ -1,4 +1,4 @@
-"""Where lines end, and which letters stand there: those of lines that end in one place stand side by side."""
+"""Ends of lines and their letters. Letters of lines that end close together are joined in one label."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from runs.charts.marks import Mark
-from workers.analysis.middles import Floats
+from workers.analysis.aggregate import Floats
 
 NEAR = 0.05
-"""Of the chart's width and height: letters that are nearer would be written over each other."""
-LETTERS_AT_MOST = 4
+"""Share of the chart's width and height within which letters would overlap."""
+MAX_LETTERS = 4
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A run's points of one key, ascending in x: what was measured, and what is drawn of it."""
+class LineData:
+    """A run's points of one key, ascending in x: the measured and the smoothed values."""
 
     mark: Mark
     x: Floats
@@ -27,24 +27,24 @@ class Drawn:
 
 @dataclass(frozen=True)
 class End:
-    """A place where one line ends, or several, and the letters of their runs."""
+    """The end of one line or several lines, and the letters of their runs."""
 
     x: float
     y: float
     text: str
 
 
-def ends(lines: Sequence[Drawn], log_y: bool = False) -> list[End]:
-    """The ends of the lines from the lowest up. Lines without a point that can be drawn have none."""
-    found = [end for drawn in lines if (end := _last(drawn, log_y)) is not None]
-    if not found:
+def ends(lines: Sequence[LineData], log_y: bool = False) -> list[End]:
+    """Return the ends of the lines from the lowest up. Lines without a drawable point have none."""
+    line_ends = [end for line in lines if (end := _last(line, log_y)) is not None]
+    if not line_ends:
         return []
-    # As parts of the chart: letters collide on the screen, whatever the units.
-    every = np.concatenate([_drawable(drawn, log_y)[1] for drawn in lines])
-    wide = float(np.ptp(np.concatenate([drawn.x for drawn in lines]))) or 1.0
+    # Distances are shares of the chart: letters collide on the screen, in any units.
+    every = np.concatenate([_drawable(line, log_y)[1] for line in lines])
+    wide = float(np.ptp(np.concatenate([line.x for line in lines]))) or 1.0
     high = float(np.ptp(_height(every, log_y))) or 1.0
     clusters: list[list[tuple[Mark, float, float]]] = []
-    for mark, x, y in sorted(found, key=lambda end: end[2]):
+    for mark, x, y in sorted(line_ends, key=lambda end: end[2]):
         near = next((c for c in clusters if abs(c[0][1] - x) < NEAR * wide
                      and abs(_at(c[0][2], log_y) - _at(y, log_y)) < NEAR * high), None)  # fmt: skip
         clusters.append([(mark, x, y)]) if near is None else near.append((mark, x, y))
@@ -53,19 +53,19 @@ def ends(lines: Sequence[Drawn], log_y: bool = False) -> list[End]:
 
 def _end(cluster: Sequence[tuple[Mark, float, float]]) -> End:
     letters = [mark.letter for mark, _, _ in sorted(cluster, key=lambda end: (len(end[0].letter), end[0].letter))]
-    more = len(letters) - LETTERS_AT_MOST
-    text = " ".join(letters[:LETTERS_AT_MOST]) + (f" +{more}" if more > 0 else "")
+    hidden_count = len(letters) - MAX_LETTERS
+    text = " ".join(letters[:MAX_LETTERS]) + (f" +{hidden_count}" if hidden_count > 0 else "")
     return End(max(x for _, x, _ in cluster), float(np.mean([y for _, _, y in cluster])), text)
 
 
-def _last(drawn: Drawn, log_y: bool) -> tuple[Mark, float, float] | None:
-    x, y = _drawable(drawn, log_y)
-    return (drawn.mark, float(x[-1]), float(y[-1])) if len(x) else None
+def _last(line: LineData, log_y: bool) -> tuple[Mark, float, float] | None:
+    x, y = _drawable(line, log_y)
+    return (line.mark, float(x[-1]), float(y[-1])) if len(x) else None
 
 
-def _drawable(drawn: Drawn, log_y: bool) -> tuple[Floats, Floats]:
-    good = np.isfinite(drawn.smoothed) & ((drawn.smoothed > 0) | (not log_y))
-    return drawn.x[good], drawn.smoothed[good]
+def _drawable(line: LineData, log_y: bool) -> tuple[Floats, Floats]:
+    is_drawable = np.isfinite(line.smoothed) & ((line.smoothed > 0) | (not log_y))
+    return line.x[is_drawable], line.smoothed[is_drawable]
 
 
 def _height(y: Floats, log_y: bool) -> Floats:

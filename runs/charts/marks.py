@@ -1,4 +1,4 @@
-"""How one run is told from the others on every chart of a page: a letter, and its group's colour, dash and marker."""
+"""Marks that distinguish runs on every chart of a page: a letter, and the group's colour, dash and marker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runs.models import Run
 
 @dataclass(frozen=True)
 class Mark:
-    """A run, the letter that its line ends with, and the seeds of the same setting among the chosen runs."""
+    """A run, the letter at the end of its line, and its group: the seeds of its setting among the selected runs."""
 
     letter: str
     run: Run
@@ -20,17 +20,17 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """The letter and the run's own name."""
+        """Return the letter and the run's own name."""
         return f"{self.letter} · {self.run.name}"
 
 
 def marks(runs: Sequence[Run]) -> list[Mark]:
-    """A mark a run, in the order given: A to Z, then AA, AB and so on."""
+    """Return a mark for each run, in the order given: A to Z, then AA, AB and so on."""
     group_of = {run.pk: group for group in groups_of(runs) for run in group.runs}
     return [Mark(letter(i), run, group_of[run.pk]) for i, run in enumerate(runs)]
 
 
 def letter(i: int) -> str:
-    """The i-th letter, from 0, as the columns of a spreadsheet are named."""
+    """Return the i-th letter, from 0, as the columns of a spreadsheet are named."""
     rest, last = divmod(i, len(ascii_uppercase))
     return (letter(rest - 1) if rest else "") + ascii_uppercase[last]

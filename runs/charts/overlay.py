@@ -1,6 +1,6 @@
-"""One key of several runs on one chart: a line a run with its letter at the end, smoothed or not, along any x axis.
+"""Charts of one key of several runs: a line for each run with its letter at the end, along any x axis.
 
-Smoothing is computed here, over all points, before any are left out to fit the screen: it never depends on the width.
+Smoothing is computed over all points, before down-sampling, so it does not depend on the width.
 """
 
 from __future__ import annotations
@@ -14,25 +14,37 @@ import numpy as np
 from django.utils.translation import gettext, ngettext
 
 from runs.charts import style
-from runs.charts.axes import MEASURES, Measure
-from runs.charts.chart import MEASURED, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
+from runs.charts.axes import MEASURES, SHARE_KEYS, Measure
+from runs.charts.chart import (
+    MEASURED,
+    X_WORDS,
+    Cell,
+    Chart,
+    Table,
+    course,
+    far_extreme,
+    number,
+    numbers,
+    share,
+    spoken,
+)
 from runs.charts.groups import line, look
-from runs.charts.line_ends import Drawn, End, ends
+from runs.charts.line_ends import End, LineData, ends
 from runs.charts.marks import Mark
-from runs.charts.run_lines import MARKERS_AT_MOST
+from runs.charts.run_lines import MAX_MARKERS
 from runs.metrics import Curve, Provenances, Span, is_held_out, m4
-from workers.analysis.middles import Floats
+from workers.analysis.aggregate import Floats
 from workers.analysis.smoothing import Smoothing, smooth
 
-SPELT_OUT_AT_MOST = 3
+MAX_LISTED_LINES = 3
 MAIN_KEYS = tuple(measure.key for measure in MEASURES)
 RAW = Smoothing()
 
 
 @dataclass(frozen=True)
 class OverlayOptions:
-    """Describe how the reader wants to see a chart. px: the width that lines are thinned to, None for every point.
-    zoom: the x range that is looked at."""
+    """Display options of a chart. px: the width in pixels that lines are down-sampled to, None for every point.
+    zoom: the visible x range."""
 
     x: str = "step"
     log_y: bool = False
@@ -45,162 +57,186 @@ def overlay(
     key: str,
     marks: Sequence[Mark],
     curves: Mapping[tuple[int, str], Curve],
-    how: OverlayOptions,
-    measured: Provenances = MappingProxyType({}),
+    options: OverlayOptions,
+    provenances: Provenances = MappingProxyType({}),
 ) -> Chart:
-    """The chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line. The
-    table of a held-out key says how each run was measured, as far as `measured` does."""
+    """Return the chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line.
+    The table of a held-out key states each run's measurement, as far as `provenances` holds it."""
     measure = _measure(key)
-    lines = [_drawn(mark, curves[mark.run.pk, key], how) for mark in marks if (mark.run.pk, key) in curves]
-    lines = [drawn for drawn in lines if len(drawn.x)]
-    log_y = how.log_y and any((drawn.y > 0).any() for drawn in lines)
-    shown = _thinned(lines, how)
-    labels = ends(shown, log_y)
-    data = [trace for drawn in shown for trace in _traces(drawn, key, how)] + _letters(labels, how)
+    lines = [_line_data(mark, curves[mark.run.pk, key], options) for mark in marks if (mark.run.pk, key) in curves]
+    lines = [line_data for line_data in lines if len(line_data.x)]
+    log_y = options.log_y and any((line_data.y > 0).any() for line_data in lines)
+    thinned_lines = _thinned(lines, options)
+    labels = ends(thinned_lines, log_y)
+    data = [trace for line_data in thinned_lines for trace in _traces(line_data, key, options)] + _letters(
+        labels, options
+    )
     data = [style.without_nonpositive(trace, "y") for trace in data] if log_y else data
-    said = share if measure.is_share else number
-    summary = f"{_words(lines, said)}{_log_words(lines, how, log_y)}"
-    layout = _layout(measure, shown, how, log_y)
-    layout["meta"]["thinned"] = sum(len(drawn.x) for drawn in shown) < sum(len(drawn.x) for drawn in lines)
+    format_value = share if measure.is_share else number
+    summary = f"{_words(lines, format_value, options.x)}{_log_words(lines, options, log_y)}"
+    layout = _layout(measure, thinned_lines, options, log_y)
+    layout["meta"]["thinned"] = sum(len(line_data.x) for line_data in thinned_lines) < sum(
+        len(line_data.x) for line_data in lines
+    )
     layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
     figure = {"data": data, "layout": layout}
-    table = _table(shown, how, key, measured)
+    table = _table(thinned_lines, options, key, provenances)
     return Chart(key, measure.title, summary, figure, table, keys=(key,), help=measure.help)
 
 
 def _measure(key: str) -> Measure:
-    known = next((measure for measure in MEASURES if measure.key == key), None)
-    return known.spoken() if known else Measure(key, key, key, "", "")
+    main_measure = next((measure for measure in MEASURES if measure.key == key), None)
+    return main_measure.spoken() if main_measure else Measure(key, key, key, "", "", key in SHARE_KEYS)
 
 
-def _drawn(mark: Mark, curve: Curve, how: OverlayOptions) -> Drawn:
+def _line_data(mark: Mark, curve: Curve, options: OverlayOptions) -> LineData:
     x, y = line(curve)
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")
         x, y = x[order], y[order]
-    return Drawn(mark, x, y, smooth(x, y, how.smoothing) if how.smoothing else y)
+    return LineData(mark, x, y, smooth(x, y, options.smoothing) if options.smoothing else y)
 
 
-def _thinned(lines: Sequence[Drawn], how: OverlayOptions) -> list[Drawn]:
-    """The lines on the pixel columns that they share, with the corners of the raw line and of the smoothed one."""
-    px = how.px
+def _thinned(lines: Sequence[LineData], options: OverlayOptions) -> list[LineData]:
+    """Return the lines down-sampled to common pixel columns, with the corners of the raw and the smoothed line."""
+    px = options.px
     if px is None or not lines:
         return list(lines)
     span = min(float(d.x[0]) for d in lines), max(float(d.x[-1]) for d in lines)
     out = []
     for d in lines:
-        seen = (d.y, d.smoothed) if how.smoothing else (d.y,)
-        kept = np.unique(np.concatenate([m4(d.x, y, px, span, zoom=how.zoom) for y in seen]))
-        out.append(Drawn(d.mark, d.x[kept], d.y[kept], d.smoothed[kept]))
+        plotted_values = (d.y, d.smoothed) if options.smoothing else (d.y,)
+        indices = np.unique(np.concatenate([m4(d.x, y, px, span, zoom=options.zoom) for y in plotted_values]))
+        out.append(LineData(d.mark, d.x[indices], d.y[indices], d.smoothed[indices]))
     return out
 
 
-def _traces(drawn: Drawn, key: str, how: OverlayOptions) -> list[dict[str, Any]]:
-    live = {"run": drawn.mark.run.uid, "key": key}
-    if not how.smoothing:
-        return [_line(drawn, drawn.y, how, live)]
-    behind = _line(drawn, drawn.y, how, live, alpha=0.3)
-    behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": _raw(drawn.mark)}
+def _traces(line_data: LineData, key: str, options: OverlayOptions) -> list[dict[str, Any]]:
+    live = {"run": line_data.mark.run.uid, "key": key}
+    if not options.smoothing:
+        return [_line(line_data, line_data.y, options, live)]
+    behind = _line(line_data, line_data.y, options, live, alpha=0.3)
+    behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": _raw(line_data.mark)}
     behind["line"] |= {"width": 1, "dash": "solid"}
-    return [behind, _line(drawn, drawn.smoothed, how, {})]
+    return [behind, _line(line_data, line_data.smoothed, options, {})]
 
 
 def _raw(mark: Mark) -> str:
     return gettext("%(name)s, raw") % {"name": mark.name}
 
 
-def _line(drawn: Drawn, y: Floats, how: OverlayOptions, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
-    group = drawn.mark.group
+def _line(
+    line_data: LineData, y: Floats, options: OverlayOptions, live: dict[str, str], alpha: float = 1.0
+) -> dict[str, Any]:
+    group = line_data.mark.group
     stroke = style.paint(group.colour, alpha)
     return {
-        **look(group), "legendgroup": drawn.mark.run.uid, "name": drawn.mark.name,
-        "mode": "lines+markers" if len(y) <= MARKERS_AT_MOST else "lines", "hovertemplate": "%{y:.5g}",
-        "meta": {**live, "colour": group.colour, "alpha": alpha}, "x": _places(drawn.x, how), "y": numbers(y),
+        **look(group), "legendgroup": line_data.mark.run.uid, "name": line_data.mark.name,
+        "mode": "lines+markers" if len(y) <= MAX_MARKERS else "lines", "hovertemplate": "%{y:.5g}",
+        "meta": {**live, "colour": group.colour, "alpha": alpha}, "x": _places(line_data.x, options), "y": numbers(y),
         "line": {"color": stroke, "width": 2, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
 
 
-def _letters(labels: Sequence[End], how: OverlayOptions) -> list[dict[str, Any]]:
-    """The runs' letters at the ends of their lines, so that a line needs no colour to be known."""
+def _letters(labels: Sequence[End], options: OverlayOptions) -> list[dict[str, Any]]:
+    """Return the runs' letters at the ends of their lines, so that a line can be identified without its colour."""
     if not labels:
         return []
     return [{
         "type": "scatter", "mode": "text", "hoverinfo": "skip", "cliponaxis": False,
         "name": gettext("letters of the runs"),
-        "x": _places(np.array([end.x for end in labels]), how), "y": numbers(end.y for end in labels),
+        "x": _places(np.array([end.x for end in labels]), options), "y": numbers(end.y for end in labels),
         "text": [f" {end.text}" for end in labels], "textposition": "middle right",
     }]  # fmt: skip
 
 
-def _places(x: Floats, how: OverlayOptions) -> list[float]:
-    """x as the page draws it: times of day in milliseconds since 1970, which is what a date axis takes."""
-    return [round(1000 * v) for v in x.tolist()] if how.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
+def _places(x: Floats, options: OverlayOptions) -> list[float]:
+    """Return x values for the page: times of day in milliseconds since 1970, as a date axis requires."""
+    return [round(1000 * v) for v in x.tolist()] if options.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
 
 
-def _layout(measure: Measure, shown: Sequence[Drawn], how: OverlayOptions, log_y: bool) -> dict[str, Any]:
-    layout = style.layout(spoken(X_WORDS[how.x]), measure.unit, log_y=log_y, meta={"x": how.x})
-    # The nearest point, however far: a cursor that another chart shares seldom falls on a point of this one.
+def _layout(
+    measure: Measure, thinned_lines: Sequence[LineData], options: OverlayOptions, log_y: bool
+) -> dict[str, Any]:
+    layout = style.layout(spoken(X_WORDS[options.x]), measure.unit, log_y=log_y, meta={"x": options.x})
+    # Select the nearest point at any distance: a shared cursor of another chart seldom falls on a point of this one.
     layout["hoverdistance"] = -1
-    if how.x == "wall":
+    if options.x == "wall":
         layout["xaxis"] |= {"type": "date", "exponentformat": "none"}
     if measure.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
-    if shown and not log_y:
-        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in shown]), measure.is_share)
+    if thinned_lines and not log_y:
+        layout["yaxis"] |= style.room(np.concatenate([line_data.y for line_data in thinned_lines]), measure.is_share)
     return layout
 
 
-def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
-    """State the first and last value of each line; from four lines on, the range in which each group ends."""
-    ends = [(drawn.mark, _finite(drawn.y)) for drawn in lines]
-    ends = [(mark, y) for mark, y in ends if len(y)]
-    if not ends:
+def _words(lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:
+    """Describe the course of each line; from four lines on, the range in which each group ends, with the farthest
+    extreme of its lines if the ends alone would misrepresent a line (`far_extreme`)."""
+    courses = [(line_data.mark, *_finite(line_data)) for line_data in lines]
+    courses = [(mark, x, y) for mark, x, y in courses if len(y)]
+    if not courses:
         return gettext("No run has measured this yet.")
-    if len(ends) <= SPELT_OUT_AT_MOST:
-        return "; ".join(f"{mark.letter} {course(y, said)}" for mark, y in ends) + "."
-    last: dict[str, list[float]] = {}
-    for mark, y in ends:
-        last.setdefault(mark.group.name, []).append(float(y[-1]))
-    return "; ".join(f"{name} {_range(values, said)}" for name, values in last.items()) + "."
+    if len(courses) <= MAX_LISTED_LINES:
+        return "; ".join(f"{mark.letter} {course(y, format_value, x, axis)}" for mark, x, y in courses) + "."
+    lines_by_group: dict[str, list[tuple[Floats, Floats]]] = {}
+    for mark, x, y in courses:
+        lines_by_group.setdefault(mark.group.name, []).append((x, y))
+    return "; ".join(f"{name} {_range(group, format_value, axis)}" for name, group in lines_by_group.items()) + "."
 
 
-def _finite(y: Floats) -> Floats:
-    good = np.isfinite(y)
-    return y if good.all() else y[good]
+def _finite(line_data: LineData) -> tuple[Floats, Floats]:
+    """Return (x, y) of the points whose value is finite."""
+    is_finite = np.isfinite(line_data.y)
+    return line_data.x[is_finite], line_data.y[is_finite]
 
 
-def _range(values: Sequence[float], said: Callable[[float], str]) -> str:
-    low, high = said(min(values)), said(max(values))
-    ends = {"low": low, "high": high, "n": len(values)}
-    if low == high:
-        return gettext("ends at %(low)s (n = %(n)s)") % ends
-    return gettext("ends at %(low)s to %(high)s (n = %(n)s)") % ends
+def _range(lines: Sequence[tuple[Floats, Floats]], format_value: Callable[[float], str], axis: str) -> str:
+    """Describe the last values of some lines (x, y), and their farthest extreme if there is a far one."""
+    last = [float(y[-1]) for _, y in lines]
+    low, high = format_value(min(last)), format_value(max(last))
+    params = {"low": low, "high": high, "n": len(last)}
+    extremes = [extreme for x, y in lines if (extreme := far_extreme(y, x, format_value)) is not None]
+    if not extremes:
+        if low == high:
+            return gettext("ends at %(low)s (n = %(n)s)") % params
+        return gettext("ends at %(low)s to %(high)s (n = %(n)s)") % params
+    extreme = max(extremes, key=lambda extreme: extreme.excess)
+    if low == high and extreme.is_maximum:
+        message = gettext("ends at %(low)s (n = %(n)s), with a maximum of %(extreme)s at %(position)s")
+    elif low == high:
+        message = gettext("ends at %(low)s (n = %(n)s), with a minimum of %(extreme)s at %(position)s")
+    elif extreme.is_maximum:
+        message = gettext("ends at %(low)s to %(high)s (n = %(n)s), with a maximum of %(extreme)s at %(position)s")
+    else:
+        message = gettext("ends at %(low)s to %(high)s (n = %(n)s), with a minimum of %(extreme)s at %(position)s")
+    return message % {**params, **extreme.params(format_value, axis)}
 
 
-def _log_words(lines: Sequence[Drawn], how: OverlayOptions, log_y: bool) -> str:
+def _log_words(lines: Sequence[LineData], options: OverlayOptions, log_y: bool) -> str:
     """State how many values a logarithmic scale leaves out, or that the scale is linear because no value is above 0.
     Return an empty text if neither is the case."""
-    if not how.log_y or not lines:
+    if not options.log_y or not lines:
         return ""
     if not log_y:
         return " " + gettext("Drawn on a linear scale: no value is above 0.")
-    lost = sum(int((drawn.y <= 0).sum()) for drawn in lines)
-    said = ngettext(
+    dropped = sum(int((line_data.y <= 0).sum()) for line_data in lines)
+    message = ngettext(
         "%(n)s value is not above 0 and not drawn on this scale.",
         "%(n)s values are not above 0 and not drawn on this scale.",
-        lost,
+        dropped,
     )
-    return f" {said % {'n': lost}}" if lost else ""
+    return f" {message % {'n': dropped}}" if dropped else ""
 
 
-def _table(lines: Sequence[Drawn], how: OverlayOptions, key: str, measured: Provenances) -> Table:
-    columns: tuple[str, ...] = ("letter", "run", "group", "seed", how.x, "value")
-    columns += (f"smoothed {how.smoothing}",) if how.smoothing else ()
+def _table(lines: Sequence[LineData], options: OverlayOptions, key: str, provenances: Provenances) -> Table:
+    columns: tuple[str, ...] = ("letter", "run", "group", "seed", options.x, "value")
+    columns += (f"smoothed {options.smoothing}",) if options.smoothing else ()
     rows: list[tuple[Cell, ...]] = []
     for d in lines:
-        who = (d.mark.letter, d.mark.run.name, d.mark.group.name, d.mark.run.seed)
-        points = np.column_stack([d.x, d.y, d.smoothed][: 3 if how.smoothing else 2]).tolist()
-        way = (measured.get((d.mark.run.pk, key)),) if is_held_out(key) else ()
-        rows += [(*who, *point, *way) for point in points]
+        run_cells = (d.mark.letter, d.mark.run.name, d.mark.group.name, d.mark.run.seed)
+        points = np.column_stack([d.x, d.y, d.smoothed][: 3 if options.smoothing else 2]).tolist()
+        way = (provenances.get((d.mark.run.pk, key)),) if is_held_out(key) else ()
+        rows += [(*run_cells, *point, *way) for point in points]
     return Table((*columns, MEASURED) if is_held_out(key) else columns, tuple(rows))

@@ -61,10 +61,10 @@ PHASES = Spec(
         ("time/decode_seconds", _("decode")), ("time/prefill_seconds", _("prefill")),
         ("time/noise_seconds", _("noise")), ("time/update_seconds", _("update")), (SCORING, _("scoring")),
     ),
-    _("Seconds of one iteration, added up over all engines, each of one device (GPU-seconds, if it is a GPU). Decode "
-      "writes the answers, prefill reads the prompts, noise makes the members, update changes the weights. An idle "
-      "engine waits for scores or for other engines. Scoring is a line, because it runs while engines answer. The "
-      "update of engines other than the training process counts in the next iteration."),
+    _("Seconds of one iteration, summed over all engines, each on one device (GPU-seconds on a GPU). Decode writes the "
+      "responses, prefill reads the prompts, noise creates the members, update changes the weights. An idle engine "
+      "waits for scores or for other engines. Scoring is a line, because it runs while engines decode. The update of "
+      "engines other than the training process counts in the next iteration."),
     also=(IDLE, STEP, TOKENS), draw=phases_chart,
 )  # fmt: skip
 
@@ -74,10 +74,10 @@ def _align(spec: Spec, curves: Mapping[str, Curve]) -> dict[str, Floats]:
     live = {key: ~curves[key].overwritten for key in (*spec.keys, *spec.also) if key in curves}
     x = np.unique(np.concatenate([curves[key].x[live[key]] for key in spec.keys if key in live]))
     points = {"x": x}
-    for key, kept in live.items():
-        known = np.isin(curves[key].x, x) & kept
+    for key, is_current in live.items():
+        has_x = np.isin(curves[key].x, x) & is_current
         points[key] = np.full(len(x), np.nan)
-        points[key][np.searchsorted(x, curves[key].x[known])] = curves[key].y[known]
+        points[key][np.searchsorted(x, curves[key].x[has_x])] = curves[key].y[has_x]
     return points
 
 
@@ -130,7 +130,7 @@ def _words(points: Mapping[str, Floats], stacked: Mapping[str, str]) -> list[str
     if shares := _shares(points, stacked):
         sentences.append(gettext("Engine time: %(shares)s.") % {"shares": shares})
     if (seconds := _median(points, SCORING)) is not None:
-        sentences.append(gettext("Scoring meanwhile: median %(seconds)s s.") % {"seconds": number(seconds)})
+        sentences.append(gettext("Concurrent scoring: median %(seconds)s s.") % {"seconds": number(seconds)})
     return sentences
 
 
@@ -157,10 +157,10 @@ def _bar_words(points: Mapping[str, Floats]) -> Sequence[str]:
     size = -(-len(points["x"]) // MAX_BARS)
     if size == 1:
         return ()
-    words = ngettext(
+    message = ngettext(
         "Each bar is the mean of up to %(n)s iteration.", "Each bar is the mean of up to %(n)s iterations.", size
     )
-    return (words % {"n": size},)
+    return (message % {"n": size},)
 
 
 def _table(x: str, parts: Mapping[str, str], rows: Mapping[str, Floats]) -> Table:

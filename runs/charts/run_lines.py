@@ -1,4 +1,4 @@
-"""Draws the charts of one run: a few of its curves each, with a sentence and a table."""
+"""Charts of one run: a few of its curves each, with a sentence and a table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,28 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
-from runs.charts.chart import MEASURED, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
+from runs.charts.chart import (
+    MEASURED,
+    X_WORDS,
+    Cell,
+    Chart,
+    Table,
+    course,
+    far_extreme,
+    number,
+    numbers,
+    share,
+    spoken,
+)
+from runs.charts.groups import line
 from runs.metrics import Curve, Provenance, is_held_out
 from runs.models import Run
 
 LINES = ("solid", "dash", "dot", "dashdot")
-MARKERS_AT_MOST = 30
+MAX_MARKERS = 30
 LEGEND = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 SHARE = "share of "
-"""Units that begin so, in English, are shares, written in percent."""
+"""Prefix of English units that are shares, written in percent."""
 TITLES = {
     "es/dead": (_("Dead iterations"), _("1 where all members scored alike: no fitness spread, so the update is zero.")),
     "es/update_norm": (_("Size of the update"), _("Euclidean norm of the change of all weights in one iteration.")),
@@ -30,29 +43,29 @@ TITLES = {
     ),
     "es/memory_planned_gb": (
         _("Planned GPU memory, in GB"),
-        _("What the weights, the noise and the answers of one engine take at most, planned before the run starts."),
+        _("Maximum memory of the weights, noise and responses of one engine, planned before the run starts."),
     ),
-    "time/step_seconds": (_("Seconds a step"), ""),
+    "time/step_seconds": (_("Seconds per step"), ""),
     "time/engine_idle_seconds": (
-        _("Seconds that engines were idle"),
-        _("In one step, while members were answered: time that ready engines had no work, all engines together."),
+        _("Idle seconds of engines"),
+        _("Per step, while members were evaluated: time that ready engines had no work, summed over all engines."),
     ),
-    "response/characters_mean": (_("Characters of an answer"), _("Mean, without the space around an answer.")),
+    "response/characters_mean": (_("Characters per response"), _("Mean, without leading and trailing white space.")),
     "response/other_language_ratio": (
-        _("Answers in another language"),
-        _("Share of answers in another language than their prompt, of those where both can be told."),
+        _("Responses in another language"),
+        _("Share of responses in another language than their prompt, of those where both languages are known."),
     ),
-    "eval/n": (_("Number averaged over"), _("Answers of an imported evaluation; of an aggregate, seeds.")),
+    "eval/n": (_("Number averaged over"), _("Responses of an imported evaluation; seeds of an aggregate.")),
 }
 SYMBOLS = ("circle", "square", "diamond", "cross")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A chart of several keys: (key, what its line is called). `unit` is translated where it is drawn. measured: how
-    an evaluation measured the keys, of those that one did. x: the axis that it keeps to, empty if it takes the page's.
+    """Specification of a chart of several keys. `lines`: (key, name of its line). `unit` is translated when drawn.
+    measured: provenance of the keys that an evaluation measured. x: the chart's fixed axis, empty for the page's axis.
 
-    `draw` draws a chart that is no lines, from curves with all their points: those of `keys` and of `also`.
+    `draw` draws a chart that does not consist of lines, from curves of `keys` and `also` with all their points.
     """
 
     name: str
@@ -71,28 +84,28 @@ class Spec:
 
     @property
     def is_share(self) -> bool:
-        """True where its values are shares."""
+        """Return whether the values are shares."""
         return self.unit.startswith(SHARE)
 
     def spoken(self) -> Spec:
-        """With its words in the reader's language."""
+        """Return the specification with its texts in the reader's language."""
         lines = tuple((key, gettext(name)) for key, name in self.lines)
         return replace(self, title=gettext(self.title), lines=lines, help=spoken(self.help))
 
     def waiting(self) -> Chart:
-        """The chart before it is drawn."""
+        """Return the chart before it is drawn, without a figure."""
         return Chart(self.name, self.title, "", {}, Table((), ()), self.keys, self.help)
 
     def empty(self) -> Chart:
-        """The chart of what has no points along an axis."""
+        """Return the chart of keys that have no points along an axis."""
         return replace(self.waiting(), figure={"data": [], "layout": {}})
 
 
 Draw: TypeAlias = Callable[[Spec, Mapping[str, Curve], str, int | None], Chart]
-"""(spec, curves, x axis, px: width of the chart, None for a table of all points) -> chart."""
+"""Function (spec, curves, x axis, px: width of the chart, None for a table of all points) -> chart."""
 
 
-def drawn(
+def draw_charts(
     run: Run,
     specs: Iterable[Spec],
     curves: Mapping[str, Curve],
@@ -100,11 +113,11 @@ def drawn(
     log_kl: bool = False,
     px: int | None = None,
 ) -> tuple[Chart, ...]:
-    """A chart for each spec that has a curve. px: the width for which curves were down-sampled, if they were."""
-    found = ((spec, [(curves[key], name) for key, name in spec.lines if key in curves]) for spec in specs)
+    """Return a chart for each spec that has a curve. px: the width for which curves were down-sampled, if any."""
+    curves_by_spec = ((spec, [(curves[key], name) for key, name in spec.lines if key in curves]) for spec in specs)
     return tuple(
         spec.draw(spec, curves, x, px) if spec.draw else _chart(run, spec, lines, x, log_kl and spec.name == "kl")
-        for spec, lines in found
+        for spec, lines in curves_by_spec
         if lines
     )
 
@@ -124,7 +137,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     return Chart(
         spec.name,
         spec.title,
-        _words(lines, share if spec.is_share else number),
+        _words(lines, share if spec.is_share else number, x),
         {"data": data, "layout": layout},
         _table(lines, x, spec.measured),
         keys,
@@ -137,17 +150,17 @@ def _meta(lines: Sequence[tuple[Curve, str]], x: str) -> dict[str, Any]:
 
 
 def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:
-    kept, token = ~curve.overwritten, style.colour(run.method) if i == 0 else "other"
+    is_current, token = ~curve.overwritten, style.colour(run.method) if i == 0 else "other"
     meta = {"run": run.uid, "key": curve.key, "colour": token, "alpha": 1}
-    live = _trace(curve, kept, name, i, token) | {"meta": meta}
+    live = _trace(curve, is_current, name, i, token) | {"meta": meta}
     return [_grey(curve), live] if curve.overwritten.any() else [live]
 
 
-def _trace(curve: Curve, kept: Any, name: str, i: int, token: str) -> dict[str, Any]:
-    mode = "lines+markers" if kept.sum() <= MARKERS_AT_MOST else "lines"
+def _trace(curve: Curve, is_current: Any, name: str, i: int, token: str) -> dict[str, Any]:
+    mode = "lines+markers" if is_current.sum() <= MAX_MARKERS else "lines"
     return {
         "type": "scatter", "mode": mode, "name": name, "hovertemplate": "%{y:.5g}",
-        "x": numbers(curve.x[kept]), "y": numbers(curve.y[kept]),
+        "x": numbers(curve.x[is_current]), "y": numbers(curve.y[is_current]),
         "line": {"color": style.paint(token), "width": 2 if i == 0 else 1.5, "dash": LINES[i % 4]},
         "marker": {"color": style.paint(token), "symbol": SYMBOLS[i % 4], "size": 5},
     }  # fmt: skip
@@ -159,27 +172,42 @@ def _grey(curve: Curve) -> dict[str, Any]:
     return trace | {"mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False}
 
 
-def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) -> str:
+def _words(lines: Sequence[tuple[Curve, str]], format_value: Callable[[float], str], axis: str) -> str:
+    """Describe the course of the first line, then the last value of each other line, with its far extreme if any."""
     curve, name = lines[0]
-    y = curve.y[~curve.overwritten]
-    said = f"{capfirst(name)} {course(y, said_as)}" if len(lines) > 1 else capfirst(course(y, said_as))
-    others = [f"{n} {said_as(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
-    return f"{said}{'; ' if others else ''}{', '.join(others)}.{_note(int(curve.overwritten.sum()))}"
+    x, y = line(curve)
+    text = course(y, format_value, x, axis)
+    text = f"{capfirst(name)} {text}" if len(lines) > 1 else capfirst(text)
+    others = [f"{n} {_last_value(c, format_value, axis)}" for c, n in lines[1:]]
+    return f"{text}{'; ' if others else ''}{', '.join(others)}.{_note(int(curve.overwritten.sum()))}"
 
 
-def _note(again: int) -> str:
+def _last_value(curve: Curve, format_value: Callable[[float], str], axis: str) -> str:
+    x, y = line(curve)
+    value, extreme = format_value(float(y[-1])), far_extreme(y, x, format_value)
+    if extreme is None:
+        return value
+    params = {"value": value, **extreme.params(format_value, axis)}
+    if extreme.is_maximum:
+        return gettext("%(value)s, with a maximum of %(extreme)s at %(position)s") % params
+    return gettext("%(value)s, with a minimum of %(extreme)s at %(position)s") % params
+
+
+def _note(overwritten_count: int) -> str:
     """State how many points were overwritten by a resume; return an empty text if there are none."""
-    said = ngettext(
-        "%(n)s point was overwritten by a resume (grey).", "%(n)s points were overwritten by a resume (grey).", again
+    message = ngettext(
+        "%(n)s point was overwritten by a resume (grey).",
+        "%(n)s points were overwritten by a resume (grey).",
+        overwritten_count,
     )
-    return f" {said % {'n': again}}" if again else ""
+    return f" {message % {'n': overwritten_count}}" if overwritten_count else ""
 
 
 def _table(lines: Sequence[tuple[Curve, str]], x: str, measured: Mapping[str, Provenance]) -> Table:
-    """The points of each line, and how they were measured if any line is of a held-out key."""
+    """Return the points of each line, with their measurement if any line is of a held-out key."""
     out: list[tuple[Cell, ...]] = []
     any_held_out = any(is_held_out(curve.key) for curve, _name in lines)
-    for curve in (line[0] for line in lines):
+    for curve, _name in lines:
         points = zip(curve.x, curve.y, curve.overwritten, strict=True)
         way = (measured.get(curve.key),) if any_held_out else ()
         out += [(curve.key, float(at), float(value), "yes" if again else "", *way) for at, value, again in points]

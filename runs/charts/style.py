@@ -1,4 +1,4 @@
-"""How charts look. Colours are names of tokens: the page paints them for its theme, so one figure serves both.
+"""Style of charts. Colours are names of tokens that the page paints for its theme, so one figure serves both themes.
 
 ES and GRPO have one pair everywhere, from the colour-blind-safe set of Okabe and Ito: orange and blue. The second
 signal is the marker (round, square) and the dash; presets of one method differ in dash and in filling.
@@ -48,29 +48,29 @@ LOG = {"type": "log", "exponentformat": "power", "dtick": 1}
 
 
 def colour(method: str) -> str:
-    """The token of a method's colour."""
+    """Return the token of a method's colour."""
     return method if method in METHODS else "other"
 
 
 def dash(method: str, variant: int) -> str:
-    """The dash of a method's `variant`-th preset."""
+    """Return the dash of a method's `variant`-th preset."""
     dashes = DASHES.get(method, DASHES["es"])
     return dashes[variant % len(dashes)]
 
 
 def marker(method: str, variant: int) -> str:
-    """The marker of a method's `variant`-th preset: filled for the first, open for the others."""
+    """Return the marker of a method's `variant`-th preset: filled for the first, open for the others."""
     return MARKERS.get(method, "diamond") + ("-open" if variant else "")
 
 
 def paint(token: str, alpha: float = 1.0) -> str:
-    """The colour of a token in the light theme, for readers that know no tokens."""
+    """Return the colour of a token in the light theme, for readers that cannot resolve tokens."""
     red, green, blue = (int(LIGHT[token][i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """An axis with its title."""
+    """Return an axis with its title."""
     return {
         "title": {"text": title, "standoff": 8},
         "zeroline": False,
@@ -81,7 +81,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
-    """The layout all charts share."""
+    """Return the layout that all charts share."""
     return {
         **LAYOUT,
         "xaxis": axis(x_title, exponentformat="SI"),
@@ -91,8 +91,8 @@ def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> d
 
 
 def room(values: NDArray[np.float64], is_share: bool = False) -> dict[str, Any]:
-    """A range for a value that never moves: left alone, Plotly would draw 1e-4 on an axis from −1 to 1. Of a share
-    nothing is above 1; a line at the very edge needs some air."""
+    """Return a y range for a constant value, for which Plotly's own would be −1 to 1 even around 1e-4. A share is at
+    most 1; a line at the edge gets a margin. Return an empty dict for other values."""
     if len(values) < 2 or not np.isfinite(values).all() or np.ptp(values) > 0:
         return {}
     value = float(values[0])
@@ -102,5 +102,5 @@ def room(values: NDArray[np.float64], is_share: bool = False) -> dict[str, Any]:
 
 
 def without_nonpositive(trace: dict[str, Any], axis: str) -> dict[str, Any]:
-    """The trace for a logarithmic axis: what has no logarithm is a gap, not a plunge to the bottom."""
+    """Return the trace for a logarithmic axis: values without a logarithm become gaps."""
     return {**trace, axis: [v if v is not None and v > 0 else None for v in trace[axis]]}

@@ -1,6 +1,6 @@
-"""Checkpoints as folders: which are whole on disk, and how a folder is sent as one file."""
+"""Checkpoints as folders: find the complete ones on disk, and send a folder as one file."""
 
 from runs.checkpoints.archive import Archive, Member, header, send
-from runs.checkpoints.saved import Saved, at_step, by_step, newest, size_of
+from runs.checkpoints.on_disk import SavedCheckpoint, at_step, by_step, newest, size_of
 
-__all__ = ["Archive", "Member", "Saved", "at_step", "by_step", "header", "newest", "send", "size_of"]
+__all__ = ["Archive", "Member", "SavedCheckpoint", "at_step", "by_step", "header", "newest", "send", "size_of"]

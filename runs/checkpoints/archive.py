@@ -1,7 +1,7 @@
-"""A folder as one tar file, sent while it is read: however large, never more than a piece of it is in memory.
+"""Send a folder as one tar file while reading it: at most one piece of it is in memory.
 
-Tar and not zip, because its length is known beforehand, so that a download that broke off is seen to have, and because
-it can be unpacked while it arrives.
+The format is tar and not zip, because its length is known beforehand, so that a client notices a broken download, and
+because it can be unpacked while it arrives.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ END = bytes(2 * BLOCK)
 
 
 class Readable(Protocol):
-    """What a file's bytes come from; several may come from one, in order."""
+    """Source of a file's bytes; several files may be read from one source, in order."""
 
     @property
     def name(self) -> str:
-        """For a person to know it by."""
+        """Name of the source, for messages."""
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer only at the end."""
+        """Return `size` bytes, fewer only at the end."""
 
     def close(self) -> None:
-        """Nothing is read any more. Safe to repeat."""
+        """Close the source; nothing is read from it any more. Safe to repeat."""
 
 
 def send(archive: Archive, name: str) -> StreamingHttpResponse:
-    """An archive as `name`.tar, which closes it."""
-    # It may take an hour, which is too long to hold one of a few connections to the database.
+    """Return a response that sends an archive as `name`.tar and then closes it."""
+    # Sending may take an hour, which is too long to occupy one of a few connections to the database.
     if not connection.in_atomic_block:
         connection.close()
     headers = {
         "Content-Disposition": f'attachment; filename="{name}.tar"',
         "Content-Length": str(len(archive)),
-        # Weights do not get smaller, and a length that is said must be true: the middleware shall not compress it.
+        # Weights hardly compress, and the announced length must be true: the middleware must not compress the response.
         "Content-Encoding": "identity",
     }
     return StreamingHttpResponse(archive, content_type="application/x-tar", headers=headers)
@@ -51,7 +51,7 @@ def send(archive: Archive, name: str) -> StreamingHttpResponse:
 
 @dataclass(frozen=True)
 class Member:
-    """One file of the folder, open."""
+    """An open file of the folder, with its tar header."""
 
     header: bytes
     file: Readable
@@ -59,19 +59,21 @@ class Member:
 
     @property
     def padding(self) -> int:
-        """Bytes up to the next whole block."""
+        """Return the number of bytes up to the next whole block."""
         return -self.size % BLOCK
 
 
 class Archive:
-    """All files are opened at once, so that what is removed meanwhile still arrives whole. To be closed."""
+    """An archive of open files. All files are opened immediately, so that a file deleted meanwhile is still sent
+    completely. Close it after use."""
 
     def __init__(self, members: list[Member]) -> None:
         self.members = members
 
     @classmethod
-    def of(cls, folder: Path, name: str) -> Self:
-        """Of a folder on this disk. Raises FileNotFoundError where it is not there, or empty, and OSError."""
+    def from_folder(cls, folder: Path, name: str) -> Self:
+        """Open the files of a folder on this disk. Raise FileNotFoundError if the folder is missing or empty, and
+        OSError."""
         archive = cls([])
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         if not paths:
@@ -90,19 +92,19 @@ class Archive:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for member in self.members:
             yield member.header
-            left = member.size
-            while left:
-                # In a thread: a disk that is slow must not hold up what else this server sends.
-                piece = await asyncio.to_thread(member.file.read, min(left, PIECE))
+            remaining = member.size
+            while remaining:
+                # In a thread: a slow disk must not block the server's other responses.
+                piece = await asyncio.to_thread(member.file.read, min(remaining, PIECE))
                 if not piece:
                     raise OSError(f"{member.file.name} has become shorter while it was sent")
-                left -= len(piece)
+                remaining -= len(piece)
                 yield piece
             yield bytes(member.padding)
         yield END
 
     def close(self) -> None:
-        """Closes the files. Django calls it, also where nobody read to the end."""
+        """Close the files. Django calls this, also if the client did not read to the end."""
         for member in self.members:
             member.file.close()
 
@@ -115,7 +117,7 @@ def _member(path: Path, name: str) -> Member:
 
 
 def header(name: str, size: int, modified_at: int = 0) -> bytes:
-    """What stands before a file in a tar."""
+    """Return the header that precedes a file in a tar."""
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = size, 0o644, modified_at
     return info.tobuf(tarfile.GNU_FORMAT)

@@ -18,7 +18,7 @@ from runs.http import ApiRequest, Input, Invalid, needs, router
 from runs.models import Cluster, ClusterTest
 from workers.config import Problem
 
-MOST = 1000
+MAX_CLUSTERS = 1000
 
 
 class NewCluster(Input):
@@ -43,7 +43,7 @@ class ClusterOut(Schema):
     config: dict[str, Any] | None
 
     @classmethod
-    def of(cls, cluster: Cluster, with_config: bool) -> ClusterOut:
+    def from_cluster(cls, cluster: Cluster, with_config: bool) -> ClusterOut:
         """Return the cluster as the API sends it; `config` is None unless `with_config` is set."""
         return cls(
             name=cluster.name, kind=cluster.kind, answered_at=cluster.answered_at, ticked_at=cluster.ticked_at,
@@ -60,7 +60,7 @@ class ClusterTestStep(Schema):
 
 
 class ClusterTestOut(Schema):
-    """A test of a cluster with a small real job. `person` is null if no user started it."""
+    """Test of a cluster with a small real job. `person` is null if no user started it."""
 
     id: int
     cluster: str
@@ -71,7 +71,7 @@ class ClusterTestOut(Schema):
     steps: list[ClusterTestStep]
 
     @classmethod
-    def of(cls, test: ClusterTest) -> ClusterTestOut:
+    def from_test(cls, test: ClusterTest) -> ClusterTestOut:
         """Return the test with all its steps in order, also those that have not started."""
         steps = [ClusterTestStep(**asdict(report)) for report in report_steps(test)]
         person = test.asked_by.get_username() if test.asked_by else None
@@ -93,15 +93,17 @@ EXAMPLE: dict[str, Any] = {"kind": "local", "config": {"cores": 4}}
 
 @router.get("/clusters", response=ClustersOut, auth=needs("read"), tags=["clusters"], summary="List clusters")
 def list_clusters(request: ApiRequest) -> ClustersOut:
-    """Returns the clusters on which runs can run; `compute.cluster` names one of them. Only admins see configs."""
-    mine = access.may_manage_clusters(request.auth.person)
-    return ClustersOut(items=[ClusterOut.of(c, mine) for c in Cluster.objects.order_by("name")[:MOST]])
+    """Return the clusters on which runs can run; `compute.cluster` names one of them. Only admins see configs."""
+    is_admin = access.may_manage_clusters(request.auth.person)
+    return ClustersOut(
+        items=[ClusterOut.from_cluster(c, is_admin) for c in Cluster.objects.order_by("name")[:MAX_CLUSTERS]]
+    )
 
 
 @router.get("/clusters/{name}", response=ClusterOut, auth=needs("read"), tags=["clusters"], summary="Read a cluster")
 def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
-    """Returns one cluster. Only admins see its config."""
-    return ClusterOut.of(_get_cluster(name), access.may_manage_clusters(request.auth.person))
+    """Return one cluster. Only admins see its config."""
+    return ClusterOut.from_cluster(_get_cluster(name), access.may_manage_clusters(request.auth.person))
 
 
 @router.put(
@@ -113,15 +115,15 @@ def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
 def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, ClusterOut]:
-    """Adds a cluster with this name, or changes its config; the kind cannot change. Needs scope admin, of an admin."""
-    _check_admin(request, "added and changed")
+    """Add a cluster with this name, or change its config; the kind cannot change. Needs scope admin, of an admin."""
+    _check_admin(request, "add or change")
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
-        return 201, ClusterOut.of(add_cluster(name, new.kind, new.config), with_config=True)
+        return 201, ClusterOut.from_cluster(add_cluster(name, new.kind, new.config), with_config=True)
     if cluster.kind != new.kind:
-        raise Invalid(Problem("kind", f"must be {cluster.kind}, as it is: add a cluster of another name"))
+        raise Invalid(Problem("kind", f"must stay {cluster.kind}; add a cluster with another name instead"))
     change_cluster(cluster, new.config)
-    return 200, ClusterOut.of(cluster, with_config=True)
+    return 200, ClusterOut.from_cluster(cluster, with_config=True)
 
 
 @router.post(
@@ -132,11 +134,11 @@ def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, 
     summary="Test a cluster",
 )
 def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
-    """Starts a test of the cluster with a small job, as the button on its page does; read the result with GET. Returns
-    a test that is still running as it is, so the call is safe to repeat. Needs scope admin, of an admin.
+    """Start a test of the cluster with a small job, like the button on its page; read the result with GET. A test that
+    is still running is returned unchanged, so the call is safe to repeat. Needs scope admin, of an admin.
     """
-    _check_admin(request, "tested")
-    return 202, ClusterTestOut.of(connection_test.start_test(_get_cluster(name), request.auth.person))
+    _check_admin(request, "test")
+    return 202, ClusterTestOut.from_test(connection_test.start_test(_get_cluster(name), request.auth.person))
 
 
 @router.get(
@@ -147,19 +149,19 @@ def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
     summary="Read the newest test of a cluster",
 )
 def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
-    """Returns the newest test with each step's result; 404 if the cluster was never tested. Only admins may read it."""
-    _check_admin(request, "tested")
+    """Return the newest test with each step's result; 404 if the cluster was never tested. Only admins may read it."""
+    _check_admin(request, "test")
     tests = ClusterTest.objects.filter(cluster=_get_cluster(name)).select_related("cluster", "asked_by")
     test = tests.order_by("-pk").first()
     if test is None:
-        raise Http404(f"{name} was never tested: begin a test by POST")
-    return ClusterTestOut.of(test)
+        raise Http404(f"{name} was never tested; start a test with POST")
+    return ClusterTestOut.from_test(test)
 
 
-def _check_admin(request: ApiRequest, done: str) -> None:
+def _check_admin(request: ApiRequest, action: str) -> None:
     """Raise HttpError (403) unless an admin calls."""
     if not access.may_manage_clusters(request.auth.person):
-        raise HttpError(403, f"Clusters are {done} by admins")
+        raise HttpError(403, f"Only admins may {action} clusters")
 
 
 def _get_cluster(name: str) -> Cluster:

@@ -1,4 +1,4 @@
-"""Adds and changes clusters, by page, API and command line alike. Who may is for the caller to know."""
+"""Add and change clusters, for page, API and command line. The caller checks the user's rights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext
 
-from runs.clusters.settings import KEYS, complaints
+from runs.clusters.settings import KEYS, config_errors
 from runs.models import Cluster
 from workers.config import ConfigError, Problem
 
@@ -17,8 +17,8 @@ KINDS = [kind for kind, _ in Cluster.KINDS]
 
 
 def add_cluster(name: str, kind: str, config: Any) -> Cluster:
-    """A new cluster. Raises ConfigError with everything that is wrong, each at its key."""
-    problems = list(_of_name(name))
+    """Create a cluster. Raise ConfigError with every problem, each at its key."""
+    problems = list(_name_problems(name))
     if kind not in KINDS:
         raise ConfigError([*problems, _problem("kind", gettext("must be one of %(kinds)s"), kinds=", ".join(KINDS))])
     if problems := [*problems, *problems_of(config, kind)]:
@@ -26,7 +26,7 @@ def add_cluster(name: str, kind: str, config: Any) -> Cluster:
     with transaction.atomic():
         cluster, is_new = Cluster.objects.get_or_create(name=name, defaults={"kind": kind, "config": config})
     if not is_new:
-        raise ConfigError([_taken(name)])
+        raise ConfigError([_taken_problem(name)])
     return cluster
 
 
@@ -44,24 +44,24 @@ def change_cluster(cluster: Cluster, config: Any) -> None:
 
 
 def problems_of(config: Any, kind: str) -> list[Problem]:
-    """Everything that is wrong with a config, each at the key that its sentence begins with."""
-    return [Problem(_key(said, kind), said) for said in complaints(config, kind)]
+    """Return every problem of a config, each at the key with which its message begins."""
+    return [Problem(_key(message, kind), message) for message in config_errors(config, kind)]
 
 
-def _key(said: str, kind: str) -> str:
-    word = re.split(r"[ :]", said, maxsplit=1)[0]
+def _key(message: str, kind: str) -> str:
+    word = re.split(r"[ :]", message, maxsplit=1)[0]
     return word if word in KEYS[kind] else "config"
 
 
-def _of_name(name: str) -> list[Problem]:
+def _name_problems(name: str) -> list[Problem]:
     if not NAME.fullmatch(name):
-        return [_problem("name", gettext("must be 1 to 50 letters, digits, - and _, beginning with no sign"))]
-    return [_taken(name)] if Cluster.objects.filter(name=name).exists() else []
+        return [_problem("name", gettext("must be 1 to 50 letters, digits, - and _, and begin with a letter or digit"))]
+    return [_taken_problem(name)] if Cluster.objects.filter(name=name).exists() else []
 
 
-def _taken(name: str) -> Problem:
-    return _problem("name", gettext("is taken: there is a cluster %(name)s already"), name=name)
+def _taken_problem(name: str) -> Problem:
+    return _problem("name", gettext("is taken: there is already a cluster %(name)s"), name=name)
 
 
-def _problem(path: str, said: str, **words: str) -> Problem:
-    return Problem(path, said % words)
+def _problem(path: str, message: str, **params: str) -> Problem:
+    return Problem(path, message % params)

@@ -14,25 +14,25 @@ from django.conf import settings
 from runs.models import Cluster
 from workers.executors.base import Executor
 from workers.executors.local import Local
-from workers.executors.openssh import Access, Address, FarDisk, OpenSsh
+from workers.executors.openssh import Access, Address, OpenSsh, RemoteDisk
 from workers.executors.openssh.connection import Connection
-from workers.executors.places import Place, SharedDisk
 from workers.executors.ray import Ray
 from workers.executors.ray import Site as RaySite
 from workers.executors.shell import LocalShell
 from workers.executors.slurm import Site, Slurm
+from workers.executors.submit_hosts import SharedDisk, SubmitHost
 
 
 def site_of(cluster: Cluster) -> Site:
     """Return the Slurm settings from a cluster's config; missing keys take their defaults."""
-    said = {
+    settings = {
         field.name: cluster.config[field.name] for field in dataclasses.fields(Site) if field.name in cluster.config
     }
-    return Site(**said)
+    return Site(**settings)
 
 
-def place_of(cluster: Cluster) -> Place:
-    """Return the place that runs the cluster's commands and holds its jobs' directories.
+def submit_host_of(cluster: Cluster) -> SubmitHost:
+    """Return the host that runs the cluster's commands and holds its jobs' directories.
 
     This is a remote disk over SSH if it is a Slurm cluster with an address, else a disk that this machine shares.
     """
@@ -40,25 +40,25 @@ def place_of(cluster: Cluster) -> Place:
     if cluster.kind != "slurm":
         return SharedDisk()
     site = site_of(cluster)
-    if not cluster.is_far:
+    if not cluster.is_remote:
         return SharedDisk(LocalShell(site.client_env))
     access = Access(Address.parse(config["address"]), config.get("key_file", ""), config.get("known_hosts", ""))
     ssh = OpenSsh(Connection(access), site.python, site.client_env)
-    return FarDisk(ssh, PurePosixPath(config["folder"]), Path(settings.RUNS_DIR), settings.DATA_DIR / "code")
+    return RemoteDisk(ssh, PurePosixPath(config["folder"]), Path(settings.RUNS_DIR), settings.DATA_DIR / "code")
 
 
 def cache_of(cluster: Cluster) -> str:
     """Return the folder on the cluster in which trainers cache files such as base models."""
-    return f"{cluster.config['folder']}/cache" if cluster.is_far else str(settings.CACHE_DIR)
+    return f"{cluster.config['folder']}/cache" if cluster.is_remote else str(settings.CACHE_DIR)
 
 
 def code_folder(cluster: Cluster) -> PurePath:
     """Return the folder of the attempts' pinned code, as a path on the cluster."""
-    return PurePosixPath(cluster.config["folder"]) / "code" if cluster.is_far else Path(settings.DATA_DIR) / "code"
+    return PurePosixPath(cluster.config["folder"]) / "code" if cluster.is_remote else Path(settings.DATA_DIR) / "code"
 
 
 @dataclass(frozen=True)
-class Waits:
+class Timeouts:
     """Timeouts in seconds. The defaults are for this machine, on which files are visible without delay."""
 
     grace: float = 60.0
@@ -89,23 +89,25 @@ class Waits:
     """
 
 
-BY_KIND = {
-    "local": Waits(),
-    # Files come over a network, which may show old ones for a minute, and "completing" takes what it takes.
-    "slurm": Waits(
+TIMEOUTS_BY_KIND = {
+    "local": Timeouts(),
+    # A network file system may show old files for a minute, and the state "completing" may last.
+    "slurm": Timeouts(
         beat=15.0, settle=60.0, exit_record=90.0, ambiguous=120.0, gone=300.0, beat_stale=90.0, restart=15.0
     ),
-    # A dashboard answers from what its head knows: "no such job" is true as soon as it is said.
-    "ray": Waits(beat=15.0, settle=60.0, exit_record=90.0, ambiguous=60.0, gone=300.0, beat_stale=90.0, restart=15.0),
+    # The dashboard replies from the state of Ray's head node, so "no such job" is immediately reliable.
+    "ray": Timeouts(
+        beat=15.0, settle=60.0, exit_record=90.0, ambiguous=60.0, gone=300.0, beat_stale=90.0, restart=15.0
+    ),
 }
 
 
-def waits_of(cluster: Cluster) -> Waits:
-    """Return the timeouts of the cluster's kind, with those in its config under `waits` in their place.
+def timeouts_of(cluster: Cluster) -> Timeouts:
+    """Return the timeouts of the cluster's kind, overridden by those in its config under `waits`.
 
     Raise TypeError for an unknown name.
     """
-    return dataclasses.replace(BY_KIND[cluster.kind], **cluster.config.get("waits", {}))
+    return dataclasses.replace(TIMEOUTS_BY_KIND[cluster.kind], **cluster.config.get("waits", {}))
 
 
 def python_of(cluster: Cluster) -> str:
@@ -119,11 +121,11 @@ def _local(cluster: Cluster) -> Local:
         settings.DATA_DIR / "queue" / cluster.name,
         cores=int(config.get("cores", settings.LOCAL_SLOTS)),
         gpus=[str(device) for device in config.get("gpus", [])],
-        beat_seconds=waits_of(cluster).beat,
+        beat_seconds=timeouts_of(cluster).beat,
     )
 
 
-def _said(cluster: Cluster, site: type[RaySite]) -> dict[str, Any]:
+def _configured_fields(cluster: Cluster, site: type[RaySite]) -> dict[str, Any]:
     """Return the fields of the class `site` that the cluster's config sets."""
     names = [field.name for field in dataclasses.fields(site)]
     return {name: cluster.config[name] for name in names if name in cluster.config}
@@ -131,11 +133,15 @@ def _said(cluster: Cluster, site: type[RaySite]) -> dict[str, Any]:
 
 def _slurm(cluster: Cluster) -> Slurm:
     queue = settings.DATA_DIR / "queue" / cluster.name
-    return Slurm(site_of(cluster), queue, waits_of(cluster).beat, place_of(cluster))
+    return Slurm(site_of(cluster), queue, timeouts_of(cluster).beat, submit_host_of(cluster))
 
 
 def _ray(cluster: Cluster) -> Ray:
-    return Ray(RaySite(**_said(cluster, RaySite)), settings.DATA_DIR / "queue" / cluster.name, waits_of(cluster).beat)
+    return Ray(
+        RaySite(**_configured_fields(cluster, RaySite)),
+        settings.DATA_DIR / "queue" / cluster.name,
+        timeouts_of(cluster).beat,
+    )
 
 
 EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local, "slurm": _slurm, "ray": _ray}

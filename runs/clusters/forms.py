@@ -1,4 +1,4 @@
-"""What is typed about a cluster -> its config. The config finds what is wrong; here each sentence goes to its field."""
+"""Form of a cluster's config. The config's check finds the problems; the form adds each to its field."""
 
 from __future__ import annotations
 
@@ -21,63 +21,68 @@ WORDS: dict[str, tuple[str | StrPromise, str | StrPromise]] = {
     "address": (
         gettext_lazy("Address"),
         gettext_lazy(
-            "ssh://user@host:port, or a host of this machine's ssh_config. Empty: this machine is part of it."
+            "ssh://user@host:port, or a host of this machine's ssh_config. Empty if this machine is part of the "
+            "cluster."
         ),
     ),
     "key_file": (
         gettext_lazy("Key file"),
-        gettext_lazy("Path on this machine; the key itself is never kept. Empty: the agent's, or ssh_config's."),
+        gettext_lazy(
+            "Path on this machine; the key itself is never stored. If empty, the key of the SSH agent or of ssh_config."
+        ),
     ),
     "known_hosts": (
         gettext_lazy("Known hosts"),
-        gettext_lazy("File that holds its host key. Empty: ~/.ssh/known_hosts."),
+        gettext_lazy("File with its host key. If empty, ~/.ssh/known_hosts."),
     ),
-    "folder": (gettext_lazy("Folder"), gettext_lazy("Where runs lie there, on a disk that its nodes see.")),
+    "folder": (gettext_lazy("Folder"), gettext_lazy("Where runs are stored there, on a disk that its nodes can read.")),
     "dashboard": (gettext_lazy("Dashboard"), gettext_lazy("Of a Ray cluster, such as http://10.0.0.5:8265.")),
     "token_file": (
         gettext_lazy("Token file"),
-        gettext_lazy("Path on this machine of the file with Ray's token; the token itself is never kept."),
+        gettext_lazy("Path on this machine of the file with Ray's token; the token itself is never stored."),
     ),
-    "partition": (gettext_lazy("Partition"), gettext_lazy("Others that a run may choose are named under More.")),
+    "partition": (gettext_lazy("Partition"), gettext_lazy("Name other partitions for runs under More.")),
     "account": (gettext_lazy("Account"), ""),
     "qos": ("QOS", ""),
     "constraint": (gettext_lazy("Constraint"), gettext_lazy("A feature that nodes must have.")),
-    "gpu_type": (gettext_lazy("GPU type"), gettext_lazy("Such as a100, where a run asks for GPUs.")),
-    "python": (gettext_lazy("Python"), gettext_lazy("Interpreter on the nodes, with esweb's training part.")),
+    "gpu_type": (gettext_lazy("GPU type"), gettext_lazy("Such as a100, for runs with GPUs.")),
+    "python": (gettext_lazy("Python"), gettext_lazy("Interpreter on the nodes, with esweb's training packages.")),
     "project": (
         gettext_lazy("Code"),
-        gettext_lazy("Folder on the nodes with the package workers. Empty: brought there."),
+        gettext_lazy("Folder on the nodes with the package workers. If empty, esweb copies it there."),
     ),
 }
-"""Keys that are one word or path -> label and help."""
+"""Keys with one word or path as value -> label and help."""
 LINES = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
 
 
 class ClusterForm(forms.Form):
-    """A cluster. Of one that is there already, name and kind stay."""
+    """Form of a cluster. Name and kind of an existing cluster cannot change."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"), max_length=50, help_text=gettext_lazy("Runs name it in compute.cluster; it stays.")
+        label=gettext_lazy("Name"),
+        max_length=50,
+        help_text=gettext_lazy("Runs name it in compute.cluster. It cannot be changed."),
     )
     kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=Cluster.KINDS, initial="slurm")
     time_limit_seconds = forms.IntegerField(
         label=gettext_lazy("Time limit, seconds"),
         required=False,
         min_value=0,
-        help_text=gettext_lazy("Of a run that sets none itself."),
+        help_text=gettext_lazy("For runs without a time limit of their own."),
     )
     modules = forms.CharField(
         label=gettext_lazy("Modules"),
         required=False,
         widget=LINES,
-        help_text=gettext_lazy("Environment modules, one a line, loaded in this order before anything else."),
+        help_text=gettext_lazy("Environment modules, one per line, loaded first and in this order."),
     )
     env = forms.CharField(
         label=gettext_lazy("Variables"),
         required=False,
         widget=LINES,
         help_text=gettext_lazy(
-            "One a line, such as HF_HOME=/shared/hf. Nothing secret: everybody on a node sees them."
+            "One per line, such as HF_HOME=/shared/hf. No secrets: every user of a node can read them."
         ),
     )
     more = forms.CharField(
@@ -90,7 +95,7 @@ class ClusterForm(forms.Form):
     order = ("name", "kind", *WORDS, "time_limit_seconds", "modules", "env", "more")
 
     def __init__(self, data: Mapping[str, Any] | None = None, cluster: Cluster | None = None) -> None:
-        super().__init__(data, initial=typed(cluster.config) if cluster else None)
+        super().__init__(data, initial=initial_values(cluster.config) if cluster else None)
         self.cluster = cluster
         for key, (label, hint) in WORDS.items():
             self.fields[key] = forms.CharField(label=label, help_text=hint, required=False, max_length=1000)
@@ -98,8 +103,8 @@ class ClusterForm(forms.Form):
         if cluster is not None:
             del self.fields["name"], self.fields["kind"]
 
-    def saved(self) -> Cluster | None:
-        """The cluster; None where it cannot be saved, and the fields say why."""
+    def save(self) -> Cluster | None:
+        """Save and return the cluster. If it is invalid, return None and add the errors to the fields."""
         if not self.is_valid() or (config := self._config()) is None:
             return None
         try:
@@ -113,13 +118,13 @@ class ClusterForm(forms.Form):
             return None
 
     def _config(self) -> dict[str, Any] | None:
-        given = self.cleaned_data
-        config: dict[str, Any] = {key: given[key] for key in WORDS if given[key]}
-        if given["time_limit_seconds"]:
-            config["time_limit_seconds"] = given["time_limit_seconds"]
-        if modules := given["modules"].split():
+        data = self.cleaned_data
+        config: dict[str, Any] = {key: data[key] for key in WORDS if data[key]}
+        if data["time_limit_seconds"]:
+            config["time_limit_seconds"] = data["time_limit_seconds"]
+        if modules := data["modules"].split():
             config["modules"] = modules
-        lines = [line.strip() for line in given["env"].splitlines() if line.strip()]
+        lines = [line.strip() for line in data["env"].splitlines() if line.strip()]
         if wrong := [line for line in lines if "=" not in line]:
             self.add_error("env", gettext("must be NAME=value, not %(line)r") % {"line": wrong[0]})
             return None
@@ -132,19 +137,19 @@ class ClusterForm(forms.Form):
         try:
             more = loads(text) if text else {}
         except ValueError as error:
-            self.add_error("more", gettext("is no JSON: %(why)s") % {"why": error})
+            self.add_error("more", gettext("is not JSON: %(why)s") % {"why": error})
             return None
         if not isinstance(more, dict):
             self.add_error("more", gettext('must be an object such as {"limits": {"gpus": 4}}'))
             return None
         if twice := sorted(more.keys() & config.keys()):
-            self.add_error("more", gettext("has fields of its own above: %(keys)s") % {"keys": ", ".join(twice)})
+            self.add_error("more", gettext("has its own fields above: %(keys)s") % {"keys": ", ".join(twice)})
             return None
         return config | more
 
 
-def typed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config as it would be typed."""
+def initial_values(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config as initial values of the form."""
     own = {*WORDS, "time_limit_seconds", "modules", "env"}
     more = {key: value for key, value in config.items() if key not in own}
     return {

@@ -10,19 +10,19 @@ from workers.config import ConfigError, Problem, RunConfig
 
 LIMITS = ("cores", "gpus", "memory_mb", "time_limit_seconds")
 EXAMPLE = '{"gpus": 4, "time_limit_seconds": 86400}'
-PLACE = "compute.partition"
+PARTITION_PATH = "compute.partition"
 
 
 def check_fits(config: RunConfig, cluster: Cluster) -> None:
     """Raise ConfigError if the run requests more than the cluster's limits allow."""
-    asked = {name: getattr(config.compute, name) for name in LIMITS}
+    requested = {name: getattr(config.compute, name) for name in LIMITS}
     limits = cluster.config.get("limits", {})
-    too_much = [name for name in LIMITS if name in limits and asked[name] > limits[name]]
-    if too_much:
-        raise ConfigError([Problem(f"compute.{n}", _sentence(cluster, limits[n], asked[n])) for n in too_much])
+    exceeded = [name for name in LIMITS if name in limits and requested[name] > limits[name]]
+    if exceeded:
+        raise ConfigError([Problem(f"compute.{n}", _limit_message(cluster, limits[n], requested[n])) for n in exceeded])
 
 
-def limit_complaints(limits: Any) -> Iterator[str]:
+def limit_errors(limits: Any) -> Iterator[str]:
     """Yield a sentence for each error in the limits of a cluster's config."""
     if not isinstance(limits, dict):
         yield f"limits must be an object such as {EXAMPLE}, not {limits!r}"
@@ -34,23 +34,24 @@ def limit_complaints(limits: Any) -> Iterator[str]:
             yield f"limits: {name} must be a whole number from 0, not {most!r}"
 
 
-def _sentence(cluster: Cluster, most: int, asked: float) -> str:
-    return f"must be at most {most} on cluster {cluster.name}, not {asked:g}"
+def _limit_message(cluster: Cluster, most: int, requested: float) -> str:
+    return f"must be at most {most} on cluster {cluster.name}, not {requested:g}"
 
 
 def partitions_of(cluster: Cluster) -> list[str]:
-    """Return the partitions that the cluster's config names. The first is the default of runs that choose none."""
+    """Return the partitions that the cluster's config names. The first is the default of runs without a partition."""
     named = [cluster.config.get("partition", ""), *cluster.config.get("partitions", [])]
     return list(dict.fromkeys(filter(None, named)))
 
 
 def check_partition(config: RunConfig, cluster: Cluster) -> None:
-    """Raise ConfigError if the run chooses a partition that the cluster's config does not name."""
-    chosen, known = config.compute.partition, partitions_of(cluster)
-    if not chosen or chosen in known:
+    """Raise ConfigError if the run's partition is not one that the cluster's config names."""
+    partition, partitions = config.compute.partition, partitions_of(cluster)
+    if not partition or partition in partitions:
         return
-    if known:
-        said = f"must be one of {', '.join(known)} on cluster {cluster.name}, or empty for the first, not {chosen!r}"
+    if partitions:
+        names = ", ".join(partitions)
+        message = f"must be one of {names} on cluster {cluster.name}, or empty for the first, not {partition!r}"
     else:
-        said = f"must be empty: cluster {cluster.name} names no partitions in its config, not {chosen!r}"
-    raise ConfigError([Problem(PLACE, said)])
+        message = f"must be empty: cluster {cluster.name} names no partitions in its config, not {partition!r}"
+    raise ConfigError([Problem(PARTITION_PATH, message)])

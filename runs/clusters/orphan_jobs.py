@@ -1,6 +1,6 @@
-"""Jobs on a cluster that bear our names and that nobody here waits for, as after a database was restored.
+"""Find orphan jobs: jobs on a cluster with esweb's names that this site does not know, as after a database restore.
 
-They are shown and never ended by themselves: another installation may share the account.
+They are displayed and never ended automatically, because another installation may share the account.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from workers.executors.states import State
 PREFIX = "esweb-"
 
 
-def orphans(cluster: Cluster) -> dict[str, Observation]:
-    """Key -> job that waits or runs. None on clusters whose queue is our own. Raises Unreachable."""
+def find_orphans(cluster: Cluster) -> dict[str, Observation]:
+    """Return key -> orphan job that waits or runs. Empty on clusters with our own queue. Raise Unreachable."""
     executor = executor_for(cluster)
     if not isinstance(executor, Slurm):
         return {}
-    found = executor.open_jobs(PREFIX)
-    known = {job.key for kind in (Attempt, Rebuild) for job in kind.objects.open().filter(key__in=found)}
-    known |= {f"{PREFIX}test{pk}-t" for pk in ClusterTest.objects.filter(cluster=cluster).values_list("pk", flat=True)}
-    # One that is ending has just been cancelled, or its attempt has been told so.
-    return {key: job for key, job in found.items() if key not in known and job.state != State.STOPPING}
+    open_jobs = executor.open_jobs(PREFIX)
+    known_keys = {job.key for kind in (Attempt, Rebuild) for job in kind.objects.open().filter(key__in=open_jobs)}
+    known_keys |= {
+        f"{PREFIX}test{pk}-t" for pk in ClusterTest.objects.filter(cluster=cluster).values_list("pk", flat=True)
+    }
+    # A job that is ending was just cancelled, or its attempt was just closed.
+    return {key: job for key, job in open_jobs.items() if key not in known_keys and job.state != State.STOPPING}
 
 
 def end_orphan(cluster: Cluster, key: str) -> bool:
-    """Cancels one of them; False where there is none of that name. Raises Unreachable."""
-    if key not in orphans(cluster):
+    """Cancel the orphan job with this key. Return False if there is none. Raise Unreachable."""
+    if key not in find_orphans(cluster):
         return False
     executor_for(cluster).cancel(key, 0.0)
     return True
 
 
-def in_words(found: dict[str, Observation]) -> str:
-    """For a person: which, and how each stands."""
-    return ", ".join(f"{key} (job {job.native_id}, {job.native})" for key, job in sorted(found.items()))
+def describe_jobs(jobs: dict[str, Observation]) -> str:
+    """Return the jobs' keys with their native ids and states as text."""
+    return ", ".join(f"{key} (job {job.native_id}, {job.native})" for key, job in sorted(jobs.items()))

@@ -1,4 +1,4 @@
-"""Addresses of the settings of clusters."""
+"""URLs of the settings of clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of clusters, and the form of one."""
+"""Views of the list of clusters and of the form of a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLUSTERS_A_PAGE = 50
 
 @require_safe
 def clusters(request: SignedIn) -> HttpResponse:
-    """All of them, with how many attempts each has open."""
+    """Render the list of clusters, each with its number of open attempts."""
     require_admin(request)
     opened = Count("attempts", filter=Q(attempts__state__in=OPEN))
     page = page_of(request, Cluster.objects.annotate(opened=opened).order_by("name"), CLUSTERS_A_PAGE)
@@ -30,13 +30,13 @@ def clusters(request: SignedIn) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def cluster_new(request: SignedIn) -> HttpResponse:
-    """The form of a new one. A POST adds it."""
+    """Render the form of a new cluster. A POST adds the cluster."""
     return _form(request, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def cluster_edit(request: SignedIn, name: str) -> HttpResponse:
-    """The form of one that there is. A POST changes it."""
+    """Render the form of an existing cluster. A POST changes its config."""
     require_admin(request)
     return _form(request, get_object_or_404(Cluster, name=name))
 
@@ -44,7 +44,7 @@ def cluster_edit(request: SignedIn, name: str) -> HttpResponse:
 def _form(request: SignedIn, cluster: Cluster | None) -> HttpResponse:
     require_admin(request)
     form = ClusterForm(request.POST if request.method == "POST" else None, cluster)
-    if request.method == "POST" and (saved := form.saved()) is not None:
+    if request.method == "POST" and (saved := form.save()) is not None:
         messages.success(request, gettext("Saved %(name)s.") % {"name": saved.name})
         return redirect("settings-cluster", name=saved.name)
     context = {"tab": "clusters", "cluster": cluster, "form": form, **(test_context(cluster) if cluster else {})}

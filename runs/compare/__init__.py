@@ -1,43 +1,50 @@
-"""Runs beside each other, as rows: where they ended and how far from a baseline, and where their configs differ."""
+"""Comparison of runs: final results, distance from a baseline, environments and differences of configs."""
 
 from runs.compare.baseline_table import BaselineRow, Cell, Setting, standings
 from runs.compare.cautions import cautions
 from runs.compare.config_diff import ConfigDiff, config_diff
-from runs.compare.environments import Difference, RanOn, differences, in_words, newest_of, ran_on
+from runs.compare.environments import (
+    AttemptEnvironment,
+    Difference,
+    describe_differences,
+    environment_differences,
+    load_environments,
+    newest_environments,
+)
 from runs.compare.final_results import OUTCOMES, Final, Outcome, finals
 from runs.compare.keys import key_names, key_sections
-from runs.compare.options import Settings, settings_of
-from runs.compare.page import CHART_PX, TABLE_PX, charts_of, page_context, standings_context
-from runs.compare.selection import Choice, choice_of, query_of
+from runs.compare.options import ComparisonSettings, parse_settings
+from runs.compare.page import CHART_PX, TABLE_PX, charts_for_keys, page_context, standings_context
+from runs.compare.selection import Choice, chart_query, parse_choice
 
 __all__ = [
     "CHART_PX",
     "OUTCOMES",
     "TABLE_PX",
+    "AttemptEnvironment",
     "BaselineRow",
     "Cell",
     "Choice",
+    "ComparisonSettings",
     "ConfigDiff",
     "Difference",
     "Final",
     "Outcome",
-    "RanOn",
     "Setting",
-    "Settings",
     "cautions",
-    "charts_of",
-    "choice_of",
+    "chart_query",
+    "charts_for_keys",
     "config_diff",
-    "differences",
+    "describe_differences",
+    "environment_differences",
     "finals",
-    "in_words",
     "key_names",
     "key_sections",
-    "newest_of",
+    "load_environments",
+    "newest_environments",
     "page_context",
-    "query_of",
-    "ran_on",
-    "settings_of",
+    "parse_choice",
+    "parse_settings",
     "standings",
     "standings_context",
 ]

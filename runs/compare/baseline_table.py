@@ -1,7 +1,7 @@
-"""Settings held against a baseline: the mean of their seeds, the difference, and whether it exceeds the seeds' spread.
+"""Settings compared with a baseline: mean of the seeds, difference, and whether it exceeds the seeds' spread.
 
-A setting is all chosen runs that differ in nothing but their seed. A seed counts once, by its newest run that has the
-number: a second run of the same seed is no second draw. There is no mean over seeds that were measured differently.
+A setting is all selected runs that differ only in their seed. A seed counts once, by its newest run that has the
+number: a second run of the same seed is no second sample. There is no mean over seeds that were measured differently.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cell:
-    """One outcome of one setting. std is the sample's, None below two seeds; delta is None for the baseline itself
-    and where either side has no number. ways: how its seeds were measured; with several there is neither mean, std nor
-    delta. base_ways: how those of the baseline were."""
+    """The value of an outcome for a setting. `std` is the sample deviation, None below two seeds. `delta` is None for
+    the baseline itself and if either side has no number. `ways`: measurement of the seeds; if there are several, mean,
+    std and delta are None. `base_ways`: measurement of the baseline's seeds."""
 
     outcome: Outcome
     by_seed: tuple[tuple[int, float], ...]
@@ -43,12 +43,12 @@ class Cell:
 
     @property
     def is_mixed(self) -> bool:
-        """Return whether its seeds were measured differently, so that it has no mean."""
+        """Return whether the seeds were measured differently, so that the cell has no mean."""
         return len(self.ways) > 1
 
     @property
     def is_unlike_baseline(self) -> bool:
-        """Return whether it was measured differently than the baseline."""
+        """Return whether the cell was measured differently from the baseline."""
         return bool(self.ways and self.base_ways) and set(self.ways) != set(self.base_ways)
 
     @property
@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def seeds(self) -> str:
-        """Which seeds have the number."""
+        """Return the seeds that have the number, joined by commas."""
         return ", ".join(str(seed) for seed, _ in self.by_seed)
 
 
@@ -77,37 +77,37 @@ def standings(
     baseline: Setting,
     measured: Provenances = MappingProxyType({}),
 ) -> list[BaselineRow]:
-    """One a setting, in the order given, each against `baseline`, which is one of them."""
+    """Return a row for each setting, in the order given, compared with `baseline`, which is one of the settings."""
     base = {o.name: _seeds(baseline, o, numbers, measured) for o in OUTCOMES}
     out = []
     for setting in settings:
-        mine = ((o, _seeds(setting, o, numbers, measured)) for o in OUTCOMES)
-        cells = (_cell(o, seeds, base[o.name], setting is baseline) for o, seeds in mine)
+        seeds_by_outcome = ((o, _seeds(setting, o, numbers, measured)) for o in OUTCOMES)
+        cells = (_cell(o, seeds, base[o.name], setting is baseline) for o, seeds in seeds_by_outcome)
         out.append(BaselineRow(setting, setting is baseline, tuple(cells)))
     return out
 
 
 @dataclass(frozen=True)
 class _Seeds:
-    """The number of each seed of a setting, and how these were measured."""
+    """The number of each seed of a setting, and the ways in which these were measured."""
 
     values: Mapping[int, float]
     ways: tuple[Provenance, ...]
 
 
-def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], measured: Provenances) -> _Seeds:
+def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], provenances: Provenances) -> _Seeds:
     newest_last = sorted(setting.runs, key=lambda run: run.pk)
     runs = dict(sorted({run.seed: run for run in newest_last if outcome.name in numbers[run.pk].values}.items()))
     values = {seed: numbers[run.pk].values[outcome.name] for seed, run in runs.items()}
-    return _Seeds(values, ways(measured.get((run.pk, outcome.key)) for run in runs.values()))
+    return _Seeds(values, ways(provenances.get((run.pk, outcome.key)) for run in runs.values()))
 
 
-def _cell(outcome: Outcome, mine: _Seeds, base: _Seeds, is_baseline: bool) -> Cell:
-    by_seed = tuple(mine.values.items())
-    if len(mine.ways) > 1 or not by_seed:
-        return Cell(outcome, by_seed, None, None, None, mine.ways, base.ways)
-    values = np.array(list(mine.values.values()))
+def _cell(outcome: Outcome, own: _Seeds, base: _Seeds, is_baseline: bool) -> Cell:
+    by_seed = tuple(own.values.items())
+    if len(own.ways) > 1 or not by_seed:
+        return Cell(outcome, by_seed, None, None, None, own.ways, base.ways)
+    values = np.array(list(own.values.values()))
     std = float(values.std(ddof=1)) if len(values) > 1 else None
     has_delta = not is_baseline and base.values and len(base.ways) <= 1
-    held = delta(list(mine.values.values()), list(base.values.values())) if has_delta else None
-    return Cell(outcome, by_seed, float(values.mean()), std, held, mine.ways, base.ways)
+    difference = delta(list(own.values.values()), list(base.values.values())) if has_delta else None
+    return Cell(outcome, by_seed, float(values.mean()), std, difference, own.ways, base.ways)

@@ -1,4 +1,4 @@
-"""State in sentences what must be known before a comparison is believed. Nothing here is a number of the comparison."""
+"""Build warning sentences about a comparison's validity. They change no number of the comparison."""
 
 from __future__ import annotations
 
@@ -17,51 +17,54 @@ from runs.models import Attempt, Run
 from workers.executors.states import State
 
 FEW_SEEDS = 5
-"""Below this many seeds a range says little; the reference protocols of the field ask for at least five."""
-ALIKE = (
+"""Seeds below which a range says little. The reference protocols of the field require at least five."""
+MEASUREMENT_SETTINGS = (
     "model.path", "task.name", "task.options", "evaluation.prompts", "evaluation.samples", "evaluation.temperature",
     "evaluation.max_new_tokens", "evaluation.seed",
 )  # fmt: skip
-"""Knobs in which runs that are measured against each other must agree, or they answered different questions."""
-OUTCOME = {outcome.name: outcome for outcome in OUTCOMES}
+"""Settings in which compared runs must agree; otherwise they answered different questions."""
+OUTCOMES_BY_NAME = {outcome.name: outcome for outcome in OUTCOMES}
 
 Rule: TypeAlias = Callable[[Sequence[Setting], Mapping[int, Final]], list[str]]
 
 
 def cautions(
-    settings: Sequence[Setting], numbers: Mapping[int, Final], measured: Provenances = MappingProxyType({})
+    settings: Sequence[Setting], numbers: Mapping[int, Final], provenances: Provenances = MappingProxyType({})
 ) -> list[str]:
-    """Sentences, the gravest first; none where nothing speaks against the comparison."""
+    """Return warning sentences, the gravest first; an empty list if nothing speaks against the comparison."""
     if not settings:
         return []
-    differing = _measured_in_ways([run for setting in settings for run in setting.runs], numbers, measured)
-    return [*differing, *(said for rule in RULES for said in rule(settings, numbers))]
+    differing = _measured_in_ways([run for setting in settings for run in setting.runs], numbers, provenances)
+    return [*differing, *(sentence for rule in CAUTION_RULES for sentence in rule(settings, numbers))]
 
 
-def _measured_in_ways(runs: Sequence[Run], numbers: Mapping[int, Final], measured: Provenances) -> list[str]:
-    """Name the outcomes that were not measured alike, each with its ways."""
+def _measured_in_ways(runs: Sequence[Run], numbers: Mapping[int, Final], provenances: Provenances) -> list[str]:
+    """Return a sentence that names each outcome measured in several ways, with the ways; an empty list if none."""
     listed = []
     for outcome in OUTCOMES:
-        several = ways(measured.get((run.pk, outcome.key)) for run in runs if outcome.name in numbers[run.pk].values)
+        several = ways(provenances.get((run.pk, outcome.key)) for run in runs if outcome.name in numbers[run.pk].values)
         if len(several) > 1:
             listed.append(f"{outcome.title} ({ways_in_words(several)})")
-    words = gettext("Measured differently, so that they may differ for that reason alone: %(outcomes)s.")
-    return [words % {"outcomes": "; ".join(listed)}] if listed else []
+    message = gettext("Measured differently, so they may differ for that reason alone: %(outcomes)s.")
+    return [message % {"outcomes": "; ".join(listed)}] if listed else []
 
 
-def _measured_otherwise(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
-    differing = [path for path in ALIKE if len({_knob(s.runs[0].config, path) for s in settings}) > 1]
+def _measurement_settings_differ(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
+    differing = [
+        path for path in MEASUREMENT_SETTINGS if len({_setting_text(s.runs[0].config, path) for s in settings}) > 1
+    ]
     if not differing:
         return []
-    said = ngettext("Not measured alike: %(knobs)s differs.", "Not measured alike: %(knobs)s differ.", len(differing))
-    return [said % {"knobs": ", ".join(differing)}]
+    message = ngettext(
+        "Measured differently: %(settings)s differs.", "Measured differently: %(settings)s differ.", len(differing)
+    )
+    return [message % {"settings": ", ".join(differing)}]
 
 
 def _several_methods(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     if len({setting.runs[0].method for setting in settings}) < 2:
         return []
-    return [gettext("A step of one method costs another amount than a step of the other: compare along samples, tokens "
-                    "or GPU seconds too.")]  # fmt: skip
+    return [gettext("A step costs differently in each method. Compare also along samples, tokens or GPU seconds.")]
 
 
 def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
@@ -70,41 +73,45 @@ def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list
     broken = [run for run in runs if not run.is_open and run.state != State.SUCCEEDED]
     partial = [run for run in broken if run.state == State.PARTIAL]
     stopped = [run for run in broken if run.state not in (State.PARTIAL, State.UNKNOWN)]
-    return [said(of) for said, of in ((_so_far, still), (_stopped, stopped), (_partial, partial)) if of]
+    return [
+        describe(described_runs)
+        for describe, described_runs in ((_so_far, still), (_stopped, stopped), (_partial, partial))
+        if described_runs
+    ]
 
 
 def _partial(runs: Sequence[Run]) -> str:
     reasons = dict(Attempt.objects.filter(run__in=runs).order_by("n").values_list("run", "reason"))
     listed = "; ".join(f"{run.name}: {reasons.get(run.pk, '')}" for run in runs[:5])
-    words = ngettext(
+    message = ngettext(
         "%(n)s run is partial and is left out of the means (%(listed)s).",
         "%(n)s runs are partial and are left out of the means (%(listed)s).",
         len(runs),
     )
-    return words % {"n": len(runs), "listed": listed}
+    return message % {"n": len(runs), "listed": listed}
 
 
-# One run is named apart from the plural: msgfmt refuses a singular that holds a value which the plural lacks.
+# A single run has a message of its own: msgfmt refuses a singular that holds a value which the plural lacks.
 def _so_far(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
-        return gettext("%(name)s has not ended: the last numbers so far are compared.") % {"name": runs[0].name}
-    said = ngettext(
-        "%(n)s run has not ended: the last numbers so far are compared.",
-        "%(n)s runs have not ended: the last numbers so far are compared.",
+        return gettext("%(name)s has not finished: its last numbers so far are compared.") % {"name": runs[0].name}
+    message = ngettext(
+        "%(n)s run has not finished: its last numbers so far are compared.",
+        "%(n)s runs have not finished: their last numbers so far are compared.",
         len(runs),
     )
-    return said % {"n": len(runs)}
+    return message % {"n": len(runs)}
 
 
 def _stopped(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
-        return gettext("%(name)s has not reached the end: compared where it stopped.") % {"name": runs[0].name}
-    said = ngettext(
-        "%(n)s run has not reached the end: compared where it stopped.",
-        "%(n)s runs have not reached the end: compared where it stopped.",
+        return gettext("%(name)s stopped early: its last numbers are compared.") % {"name": runs[0].name}
+    message = ngettext(
+        "%(n)s run stopped early: its last numbers are compared.",
+        "%(n)s runs stopped early: their last numbers are compared.",
         len(runs),
     )
-    return said % {"n": len(runs)}
+    return message % {"n": len(runs)}
 
 
 def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
@@ -113,8 +120,8 @@ def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final
         steps = {numbers[run.pk].steps.get("reward") for run in setting.runs} - {None}
         if len(steps) > 1:
             named = ", ".join(str(step) for step in sorted(s for s in steps if s is not None))
-            said = gettext("The seeds of %(name)s were last evaluated at different steps: %(steps)s.")
-            out.append(said % {"name": setting.name, "steps": named})
+            message = gettext("The seeds of %(name)s were last evaluated at different steps: %(steps)s.")
+            out.append(message % {"name": setting.name, "steps": named})
     return out
 
 
@@ -124,25 +131,25 @@ def _unusable(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list
 
 
 def _counts_for_nothing(name: str, n: int) -> str:
-    said = ngettext(
-        "%(title)s: %(n)s run has no finite number and counts for nothing.",
-        "%(title)s: %(n)s runs have no finite number and count for nothing.",
+    message = ngettext(
+        "%(title)s: %(n)s run has no finite number and is not counted.",
+        "%(title)s: %(n)s runs have no finite number and are not counted.",
         n,
     )
-    return said % {"title": OUTCOME[name].title, "n": n}
+    return message % {"title": OUTCOMES_BY_NAME[name].title, "n": n}
 
 
 def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     out = []
     for setting in settings:
-        again = sorted(seed for seed, n in Counter(run.seed for run in setting.runs).items() if n > 1)
-        if again:
-            said = ngettext(
+        repeated = sorted(seed for seed, n in Counter(run.seed for run in setting.runs).items() if n > 1)
+        if repeated:
+            message = ngettext(
                 "%(name)s has several runs of seed %(seeds)s: each seed counts once, by its newest run.",
                 "%(name)s has several runs of seeds %(seeds)s: each seed counts once, by its newest run.",
-                len(again),
+                len(repeated),
             )
-            out.append(said % {"name": setting.name, "seeds": ", ".join(map(str, again))})
+            out.append(message % {"name": setting.name, "seeds": ", ".join(map(str, repeated))})
     return out
 
 
@@ -151,18 +158,18 @@ def _few_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]
     if not few:
         return []
     named = ", ".join(f"{s.name} (n = {len({run.seed for run in s.runs})})" for s in few)
-    said = gettext("Fewer than %(n)s seeds: %(settings)s. Their spread is itself uncertain.")
-    return [said % {"n": FEW_SEEDS, "settings": named}]
+    message = gettext("Fewer than %(n)s seeds: %(settings)s. Their spread is uncertain.")
+    return [message % {"n": FEW_SEEDS, "settings": named}]
 
 
-RULES: tuple[Rule, ...] = (
-    _measured_otherwise, _unusable, _not_ended_well, _at_different_steps, _repeated_seeds, _few_seeds,
+CAUTION_RULES: tuple[Rule, ...] = (
+    _measurement_settings_differ, _unusable, _not_ended_well, _at_different_steps, _repeated_seeds, _few_seeds,
     _several_methods,
 )  # fmt: skip
 
 
-def _knob(config: Mapping[str, Any], path: str) -> str:
-    """The value at a path as text that is equal where the values are."""
+def _setting_text(config: Mapping[str, Any], path: str) -> str:
+    """Return the value at a path as JSON text. Equal values have equal texts."""
     value: Any = config
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -1,4 +1,4 @@
-"""The last word on each run: the evaluator's newest numbers, the steps they are of, and the seconds it took."""
+"""Final results of runs: the evaluator's newest numbers, the steps that they belong to, and the seconds taken."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ SECONDS = "seconds"
 
 @dataclass(frozen=True)
 class Outcome:
-    """A number that runs are compared by, called `words`. more_is: what more of it means; "" where that is nothing."""
+    """A number by which runs are compared, titled `label`. `more_is`: meaning of a higher value; "" if it has none."""
 
     name: str
     key: str
-    words: str
+    label: str
     more_is: str = ""
     is_share: bool = False
 
     @property
     def title(self) -> str:
-        """What it is called, in the reader's language."""
-        return gettext(self.words)
+        """Return the title in the reader's language."""
+        return gettext(self.label)
 
     @property
     def higher_is(self) -> str:
-        """What more of it means, in the reader's language."""
+        """Return the meaning of a higher value, in the reader's language; "" if it has none."""
         return gettext(self.more_is) if self.more_is else ""
 
 
@@ -48,7 +48,7 @@ OUTCOMES = (
 
 @dataclass(frozen=True)
 class Final:
-    """A run's numbers by outcome. What was not measured, or is not finite, is absent: it is no number."""
+    """A run's numbers by outcome. Values that were not measured, or are not finite, are absent."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     steps: Mapping[str, int] = field(default_factory=dict)
@@ -56,9 +56,9 @@ class Final:
 
 
 def finals(runs: Sequence[Run]) -> dict[int, Final]:
-    """run id -> its final numbers. Two queries, however many runs; no point is read.
+    """Return the final numbers of each run, by run id. Two queries, however many runs; no point is read.
 
-    Seconds are those of all attempts, waiting in queues left out, to now where one still runs.
+    Seconds are the sum over all attempts, without time in queues, up to now if an attempt still runs.
     """
     names = {outcome.key: outcome.name for outcome in OUTCOMES}
     values: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
@@ -70,12 +70,12 @@ def finals(runs: Sequence[Run]) -> dict[int, Final]:
             values[run_id][names[key]], steps[run_id][names[key]] = value, step
         else:
             unusable[run_id].append(names[key])
-    for run_id, took in _took(runs).items():
-        values[run_id][SECONDS] = took.total_seconds()
+    for run_id, duration in _run_durations(runs).items():
+        values[run_id][SECONDS] = duration.total_seconds()
     return {pk: Final(values[pk], steps[pk], tuple(sorted(unusable[pk]))) for pk in values}
 
 
-def _took(runs: Sequence[Run]) -> dict[int, timedelta]:
+def _run_durations(runs: Sequence[Run]) -> dict[int, timedelta]:
     started = Attempt.objects.filter(run__in=runs, started_at__isnull=False).order_by().values("run_id")
     sums = started.annotate(took=Sum(Coalesce(F("ended_at"), Now()) - F("started_at")))
     return dict(sums.values_list("run_id", "took"))

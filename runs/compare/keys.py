@@ -1,4 +1,4 @@
-"""The keys that runs have points of, by section, and those that a reader searches for."""
+"""Metric keys that runs have points of, by section, and a search over them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from runs.metrics import AXES
 from runs.models import Run, Series
 from runs.responses.viewer import complexity_problem
 
-KEYS_AT_MOST = 24
-PLAIN = "other"
-FIRST = ("reward", "accuracy", "kl", "response", "sample", "safety", "cost", "eval")
+MAX_KEYS = 24
+UNSECTIONED = "other"
+FIRST_SECTIONS = ("reward", "accuracy", "kl", "response", "sample", "safety", "cost", "eval")
 SEARCH_MS = 500
 
 
 @dataclass(frozen=True)
 class KeySection:
-    """The keys that begin alike, besides those that every comparison shows."""
+    """Keys with the same first part, without those that every comparison shows."""
 
     name: str
     keys: tuple[str, ...]
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def first_keys(self) -> tuple[str, ...]:
         """Return the first keys, at most as many as a page can draw."""
-        return self.keys[:KEYS_AT_MOST]
+        return self.keys[:MAX_KEYS]
 
 
 @dataclass(frozen=True)
 class KeySearch:
-    """The keys that match, as many as a page can draw, and how many there are; or what is wrong with the pattern."""
+    """The matching keys, as many as a page can draw, and their total number; or the problem of the pattern."""
 
     keys: tuple[str, ...] = ()
     total: int = 0
@@ -44,14 +44,14 @@ class KeySearch:
 
 
 def key_sections(runs: Sequence[Run]) -> list[KeySection]:
-    """Sections by the part before the first slash, the evaluator's first. One query."""
+    """Return the keys in sections by the part before the first slash, the evaluator's sections first. One query."""
     keys = Series.objects.filter(run__in=runs).exclude(key__startswith=AXES).exclude(key__in=MAIN_KEYS)
-    found: dict[str, list[str]] = {}
+    keys_by_section: dict[str, list[str]] = {}
     for key in keys.order_by("key").values_list("key", flat=True).distinct():
-        found.setdefault(key.split("/", 1)[0] if "/" in key else PLAIN, []).append(key)
-    order = {name: i for i, name in enumerate(FIRST)}
-    names = sorted(found, key=lambda name: (order.get(name, len(order)), name))
-    return [KeySection(name, tuple(found[name])) for name in names]
+        keys_by_section.setdefault(key.split("/", 1)[0] if "/" in key else UNSECTIONED, []).append(key)
+    order = {name: i for i, name in enumerate(FIRST_SECTIONS)}
+    names = sorted(keys_by_section, key=lambda name: (order.get(name, len(order)), name))
+    return [KeySection(name, tuple(keys_by_section[name])) for name in names]
 
 
 def key_names(runs: Sequence[Run]) -> list[str]:
@@ -59,32 +59,32 @@ def key_names(runs: Sequence[Run]) -> list[str]:
     return [*MAIN_KEYS, *(key for section in key_sections(runs) for key in section.keys)]
 
 
-def search(runs: Sequence[Run], pattern: str) -> KeySearch:
-    """Other keys that a regular expression of PostgreSQL's matches anywhere, in either case.
+def search_keys(runs: Sequence[Run], pattern: str) -> KeySearch:
+    """Find other keys that a PostgreSQL regular expression matches anywhere, ignoring case.
 
-    The database matches and not Python: it can be told to give up, where a pattern would take for ever.
+    The database matches, not Python: a timeout can stop it if a pattern would take too long.
     """
     if problem := complexity_problem(pattern):
         return KeySearch(problem=problem)
     keys = Series.objects.filter(run__in=runs, key__iregex=pattern).exclude(key__startswith=AXES)
     keys = keys.exclude(key__in=MAIN_KEYS)
     try:
-        with transaction.atomic(), _impatient():
-            found = list(keys.order_by("key").values_list("key", flat=True).distinct())
+        with transaction.atomic(), _statement_timeout():
+            matches = list(keys.order_by("key").values_list("key", flat=True).distinct())
     except (DataError, InternalError):
-        said = gettext("%(pattern)r is not a regular expression. A part of a key, such as reward, is one.")
-        return KeySearch(problem=said % {"pattern": pattern})
+        message = gettext("%(pattern)r is not a valid regular expression. A part of a key, such as reward, is valid.")
+        return KeySearch(problem=message % {"pattern": pattern})
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
-        said = gettext("Searching for %(pattern)r took too long. Try a plainer pattern.")
-        return KeySearch(problem=said % {"pattern": pattern})
-    return KeySearch(tuple(found[:KEYS_AT_MOST]), len(found))
+        message = gettext("Searching for %(pattern)r took too long. Try a simpler pattern.")
+        return KeySearch(problem=message % {"pattern": pattern})
+    return KeySearch(tuple(matches[:MAX_KEYS]), len(matches))
 
 
 @contextmanager
-def _impatient() -> Iterator[None]:
-    """Gives up after SEARCH_MS. In a transaction: where one is open around it, waiting is allowed again afterwards."""
+def _statement_timeout() -> Iterator[None]:
+    """Limit statements to SEARCH_MS, in a transaction. Afterwards the limit is lifted for an outer transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(SEARCH_MS)])
         yield

@@ -1,4 +1,4 @@
-"""Which runs are compared: named one by one, or those of an experiment that a query asks for. The address says it."""
+"""Selection of the runs to compare, from the address: single runs by uid, or the runs of an experiment by a query."""
 
 from __future__ import annotations
 
@@ -10,101 +10,103 @@ from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 
 from runs.compare import run_table
-from runs.http import UnknownChoice, named_experiment, selected
+from runs.http import UnknownChoice, named_experiment, require_choice
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
 
-SHOWN = 10
-SHOWN_AT_MOST = 50
-NAMED_AT_MOST = 200
-OFFERED = 60
+DEFAULT_RUNS = 10
+MAX_RUNS = 50
+MAX_NAMED_RUNS = 200
+MAX_OFFERED_RUNS = 60
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The runs to show, in the order asked; how many were chosen in all, and which of the named ones are not there."""
+    """The runs to show, in the requested order; the number of all selected runs, and problems such as missing runs."""
 
     runs: list[Run]
-    chosen: int
+    total: int
     problems: tuple[str, ...] = ()
 
     @property
     def more(self) -> int:
-        """Return how many runs would be shown if the reader asked for all, or 0 if all chosen runs are shown."""
-        return min(self.chosen, SHOWN_AT_MOST) if self.chosen > len(self.runs) else 0
+        """Return the number of runs that "show all" would display, or 0 if all selected runs are displayed."""
+        return min(self.total, MAX_RUNS) if self.total > len(self.runs) else 0
 
 
-def choice_of(request: HttpRequest) -> Choice:
-    """Return the runs that the address selects and the person may see. Raise UnknownChoice if none of them is there."""
-    show = SHOWN_AT_MOST if selected(request, "show", ("all",), "") == "all" else SHOWN
+def parse_choice(request: HttpRequest) -> Choice:
+    """Return the runs that the address selects and the user may see. Raise UnknownChoice if none of them exists."""
+    show = MAX_RUNS if require_choice(request, "show", ("all",), "") == "all" else DEFAULT_RUNS
     uids, baseline = list(dict.fromkeys(request.GET.getlist("run"))), request.GET.get("baseline", "")
     if uids:
-        choice = named(request.user, uids, show, baseline)
+        choice = choice_by_uids(request.user, uids, show, baseline)
         if not choice.runs:
             raise UnknownChoice(" ".join(choice.problems))
         return choice
     experiment = _experiment(request)
-    return Choice([], 0) if experiment is None else _fitting(request, experiment, show, baseline)
+    return Choice([], 0) if experiment is None else _choice_by_query(request, experiment, show, baseline)
 
 
-def whole_choice_of(request: HttpRequest) -> Choice:
-    """Return the runs that the address selects. Raise UnknownChoice if one of them is not there.
+def parse_whole_choice(request: HttpRequest) -> Choice:
+    """Return the runs that the address selects. Raise UnknownChoice if one of them does not exist.
 
-    For charts and files, which have no place for a notice.
+    Charts and files use it, because they cannot show a notice.
     """
-    choice = choice_of(request)
+    choice = parse_choice(request)
     if choice.problems:
         raise UnknownChoice(" ".join(choice.problems))
     return choice
 
 
-def query_of(request: HttpRequest, choice: Choice) -> QueryDict:
-    """Return the parameters of charts of this choice: without the runs that are not there."""
+def chart_query(request: HttpRequest, choice: Choice) -> QueryDict:
+    """Return the parameters for charts of this choice, without the runs that do not exist."""
     query = request.GET.copy()
     if choice.problems:
         query.setlist("run", [run.uid for run in choice.runs])
     return query
 
 
-def named(person: Person, uids: Sequence[str], show: int, baseline: str = "") -> Choice:
-    """Return the runs with these uids that the person may see, in this order, the baseline always shown. One query."""
-    asked = list(uids[:NAMED_AT_MOST])
-    found = {run.uid: run for run in _runs(person).filter(uid__in=asked)}
-    runs = [found[uid] for uid in asked if uid in found]
-    missing = [uid[:20] for uid in asked if uid not in found]
+def choice_by_uids(person: Person, uids: Sequence[str], show: int, baseline: str = "") -> Choice:
+    """Return the runs with these uids that the user may see, in this order, always with the baseline. One query."""
+    requested = list(uids[:MAX_NAMED_RUNS])
+    runs_by_uid = {run.uid: run for run in _runs(person).filter(uid__in=requested)}
+    runs = [runs_by_uid[uid] for uid in requested if uid in runs_by_uid]
+    missing = [uid[:20] for uid in requested if uid not in runs_by_uid]
     problems = []
     if missing:
         problems.append(gettext("There is no run %(uids)s that you may see.") % {"uids": ", ".join(missing)})
-    if len(uids) > NAMED_AT_MOST:
-        said = gettext("At most %(most)s runs can be named, not %(n)s.")
-        problems.append(said % {"most": NAMED_AT_MOST, "n": len(uids)})
-    return Choice(_with_baseline(runs[:show], found.get(baseline)), len(runs), tuple(problems))
+    if len(uids) > MAX_NAMED_RUNS:
+        message = gettext("At most %(most)s runs can be compared, not %(n)s.")
+        problems.append(message % {"most": MAX_NAMED_RUNS, "n": len(uids)})
+    return Choice(_with_baseline(runs[:show], runs_by_uid.get(baseline)), len(runs), tuple(problems))
 
 
-def _fitting(request: HttpRequest, experiment: Experiment, show: int, baseline: str) -> Choice:
-    """Return the runs of an experiment that `q` asks for, as in its table; without it, all but archived ones.
+def _choice_by_query(request: HttpRequest, experiment: Experiment, show: int, baseline: str) -> Choice:
+    """Return the runs of an experiment that match `q`, as in its table; without `q`, all runs that are not archived.
 
     The newest are shown, and the baseline, which newer runs must not push out of the comparison.
     """
     runs = _runs(request.user).filter(experiment=experiment)
     try:
-        found = run_table.matching(runs, run_table.parse(request.GET.get("q", "")), run_table.vocabulary(experiment))
+        matches = run_table.filter_by_terms(
+            runs, run_table.parse(request.GET.get("q", "")), run_table.vocabulary(experiment)
+        )
     except run_table.QueryError as error:
         raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in error.problems)) from error
-    of_baseline = found.filter(uid=baseline).first() if baseline else None
-    return Choice(_with_baseline(list(found.order_by("-pk")[:show]), of_baseline), found.count())
+    baseline_run = matches.filter(uid=baseline).first() if baseline else None
+    return Choice(_with_baseline(list(matches.order_by("-pk")[:show]), baseline_run), matches.count())
 
 
-def _with_baseline(shown: list[Run], baseline: Run | None) -> list[Run]:
-    return shown if baseline is None or baseline in shown else [*shown[:-1], baseline]
+def _with_baseline(runs: list[Run], baseline: Run | None) -> list[Run]:
+    return runs if baseline is None or baseline in runs else [*runs[:-1], baseline]
 
 
-def offered(request: HttpRequest, chosen: Sequence[Run]) -> list[Run]:
-    """Runs to choose from, the newest first: of the experiments at hand, or of all where there is none yet."""
+def offered_runs(request: HttpRequest, selected_runs: Sequence[Run]) -> list[Run]:
+    """Return runs to select from, the newest first: of the current experiments, or of all if there is none yet."""
     runs = _runs(request.user).filter(archived_at__isnull=True)
-    at_hand = {run.experiment_id for run in chosen} or {e.pk for e in [_experiment(request)] if e}
+    at_hand = {run.experiment_id for run in selected_runs} or {e.pk for e in [_experiment(request)] if e}
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
-    return list(runs.order_by("-pk")[:OFFERED])
+    return list(runs.order_by("-pk")[:MAX_OFFERED_RUNS])
 
 
 def _runs(person: Person) -> QuerySet[Run]:

@@ -1,4 +1,4 @@
-"""Addresses of comparison pages."""
+"""URLs of the comparison pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments, and the presets that runs start from."""
+"""API of experiments, and of the presets that runs start from."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from runs.http import (
     Words,
     check_owner,
     check_version,
+    get_experiment,
+    idempotent,
     needs,
     on_shelf,
-    once,
-    page,
+    paginate,
     router,
-    the_experiment,
 )
 from runs.models import Experiment
 from workers.config import presets
@@ -44,13 +44,13 @@ def list_experiments(
     cursor: Id = None,
     limit: Limit = 50,
 ) -> ExperimentsOut:
-    """Experiments that you may see, newest first, page by page."""
-    found = on_shelf(Experiment.objects.permitted_to(request.auth.person), shelf)
+    """List the experiments that you may see, newest first, page by page."""
+    experiments = on_shelf(Experiment.objects.permitted_to(request.auth.person), shelf)
     for word in q.split():
-        found = found.filter(Q(name__icontains=word) | Q(question__icontains=word))
-    found = found.filter(tags__contains=[tag]) if tag else found
-    items, following = page(found.select_related("owner"), cursor, limit)
-    return ExperimentsOut(items=[ExperimentOut.of(e) for e in items], next=following)
+        experiments = experiments.filter(Q(name__icontains=word) | Q(question__icontains=word))
+    experiments = experiments.filter(tags__contains=[tag]) if tag else experiments
+    items, following = paginate(experiments.select_related("owner"), cursor, limit)
+    return ExperimentsOut(items=[ExperimentOut.from_experiment(e) for e in items], next=following)
 
 
 @router.post(
@@ -58,13 +58,13 @@ def list_experiments(
     response={201: ExperimentOut},
     auth=needs("launch"),
     tags=["experiments"],
-    summary="Make an experiment",
+    summary="Create an experiment",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": NEW}}}},
 )
-@once
+@idempotent
 def make_experiment(request: ApiRequest, new: NewExperiment) -> tuple[int, ExperimentOut]:
-    """Makes an experiment of your own. Needs scope launch."""
-    return 201, ExperimentOut.of(Experiment.objects.create(owner=request.auth.person, **new.dict()))
+    """Create an experiment that you own. Needs scope launch."""
+    return 201, ExperimentOut.from_experiment(Experiment.objects.create(owner=request.auth.person, **new.dict()))
 
 
 @router.get(
@@ -75,8 +75,8 @@ def make_experiment(request: ApiRequest, new: NewExperiment) -> tuple[int, Exper
     summary="Read an experiment",
 )
 def read_experiment(request: ApiRequest, pk: RowId) -> ExperimentOut:
-    """One experiment. Its runs: `/api/v1/runs?experiment=…`."""
-    return ExperimentOut.of(the_experiment(request.auth, pk))
+    """Return an experiment. List its runs with `/api/v1/runs?experiment=…`."""
+    return ExperimentOut.from_experiment(get_experiment(request.auth, pk))
 
 
 @router.patch(
@@ -88,14 +88,14 @@ def read_experiment(request: ApiRequest, pk: RowId) -> ExperimentOut:
     openapi_extra=CHANGES | {"requestBody": {"content": {"application/json": {"example": CHANGE}}}},
 )
 def change_experiment(request: ApiRequest, pk: RowId, new: ChangedExperiment) -> ExperimentOut:
-    """Renames, tags, annotates, archives. Needs scope launch, and that the experiment is yours."""
+    """Rename, tag, annotate or archive an experiment. Needs scope launch, and that the experiment is yours."""
     with transaction.atomic():
-        experiment = _mine(request, Experiment.objects.visible_to(request.auth.person), pk)
-        given = {name: value for name, value in new.dict().items() if value is not None}
-        if (archived := given.pop("archived", None)) is not None:
+        experiment = _lock_experiment(request, Experiment.objects.visible_to(request.auth.person), pk)
+        values = {name: value for name, value in new.dict().items() if value is not None}
+        if (archived := values.pop("archived", None)) is not None:
             trash.archive(experiment, request.auth.person) if archived else trash.unarchive(experiment)
-        change(experiment, request.auth.person, given)
-    return ExperimentOut.of(experiment)
+        change(experiment, request.auth.person, values)
+    return ExperimentOut.from_experiment(experiment)
 
 
 @router.delete(
@@ -107,10 +107,10 @@ def change_experiment(request: ApiRequest, pk: RowId, new: ChangedExperiment) ->
     openapi_extra=CHANGES,
 )
 def delete_experiment(request: ApiRequest, pk: RowId) -> tuple[int, None]:
-    """Puts an experiment with its runs into the bin, from where it can be restored for 30 days. Runs that have not
-    ended are cancelled. Needs scope launch, and that the experiment is yours."""
+    """Move an experiment with its runs to the trash, from which it can be restored for 30 days. Cancel runs that have
+    not finished. Needs scope launch, and that the experiment is yours."""
     with transaction.atomic():
-        experiment = _mine(request, Experiment.objects.visible_to(request.auth.person), pk)
+        experiment = _lock_experiment(request, Experiment.objects.visible_to(request.auth.person), pk)
         trash.delete_experiment(experiment, request.auth.person)
     return 204, None
 
@@ -123,24 +123,25 @@ def delete_experiment(request: ApiRequest, pk: RowId) -> tuple[int, None]:
     summary="Restore an experiment",
 )
 def restore_experiment(request: ApiRequest, pk: RowId) -> ExperimentOut:
-    """Takes an experiment with its runs out of the bin. Needs scope launch, and that the experiment is yours. Safe to
-    repeat."""
+    """Restore an experiment with its runs from the trash. Needs scope launch, and that the experiment is yours. Safe
+    to repeat."""
     with transaction.atomic():
-        experiment = _mine(request, Experiment.objects.permitted_to(request.auth.person), pk)
+        experiment = _lock_experiment(request, Experiment.objects.permitted_to(request.auth.person), pk)
         trash.restore(experiment)
-    return ExperimentOut.of(experiment)
+    return ExperimentOut.from_experiment(experiment)
 
 
 @router.get("/presets", response=list[PresetOut], auth=needs("read"), tags=["experiments"], summary="List presets")
 def list_presets(request: ApiRequest) -> list[PresetOut]:
-    """Named configs to start from. A run's own config is laid over the preset's."""
+    """List the named configs to start from. A run's own config overrides the preset's."""
     return [PresetOut(name=p.name, title=p.title, why=p.why, config=p.config) for p in presets().values()]
 
 
-def _mine(request: ApiRequest, among: QuerySet[Experiment], pk: int) -> Experiment:
-    """The experiment, locked, in the version that was asked for. Raises Http404, HttpError."""
-    locked = among.select_for_update(of=("self",))
-    experiment = the_experiment(request.auth, pk, locked)
+def _lock_experiment(request: ApiRequest, queryset: QuerySet[Experiment], pk: int) -> Experiment:
+    """Lock and return the experiment. Raise Http404 if it is not visible, HttpError if it is not the caller's or the
+    request names another version."""
+    locked = queryset.select_for_update(of=("self",))
+    experiment = get_experiment(request.auth, pk, locked)
     check_owner(request.auth, experiment)
-    check_version(request, ExperimentOut.of(experiment))
+    check_version(request, ExperimentOut.from_experiment(experiment))
     return experiment

@@ -1,4 +1,4 @@
-"""View of the command palette: pages, experiments, runs and registered entries whose names hold every typed word."""
+"""View of the command palette: pages, experiments, runs and registered entries whose names contain every typed word."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def palette(request: SignedIn) -> HttpResponse:
         *(PaletteEntry(gettext("run"), r.name, r.experiment.name, r.get_absolute_url()) for r in runs),
         *find_entries(request.user, words),
     ]
-    return TemplateResponse(request, "experiments/palette.html", {"places": entries, "q": " ".join(words)})
+    return TemplateResponse(request, "experiments/palette.html", {"results": entries, "q": " ".join(words)})

@@ -1,4 +1,4 @@
-"""The list of experiments, with the form of a new one."""
+"""List of experiments, with the form of a new one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 
 from runs.access import may_make
 from runs.experiments.edit import UNDO
-from runs.http import SignedIn, page_of, selected
+from runs.http import SignedIn, page_of, require_choice
 from runs.models import Experiment, Run
 
 EXPERIMENTS_A_PAGE = 20
@@ -27,7 +27,7 @@ SHELVES = ("current", "archived")
 
 
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new experiment."""
+    """Form of a new experiment."""
 
     class Meta:
         model = Experiment
@@ -35,46 +35,46 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
         labels = {  # noqa: RUF012
             "name": gettext_lazy("Name"),
             "question": gettext_lazy("Question"),
-            "is_private": gettext_lazy("Only I may see it"),
+            "is_private": gettext_lazy("Private"),
         }
-        help_texts = {"question": gettext_lazy("What its runs are to answer.")}  # noqa: RUF012
+        help_texts = {"question": gettext_lazy("The question that its runs answer.")}  # noqa: RUF012
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def experiments(request: SignedIn) -> HttpResponse:
-    """The list; a POST makes a new experiment."""
+    """Render the list; a POST creates an experiment."""
     form = ExperimentForm(request.POST or None)
     if request.method == "POST" and not may_make(request.user):
         raise PermissionDenied
     if request.method == "POST" and form.is_valid():
         form.instance.owner = request.user
         experiment = form.save()
-        messages.success(request, gettext("Made %(name)s. Launch its first run.") % {"name": experiment.name})
+        messages.success(request, gettext("Created %(name)s. Launch its first run.") % {"name": experiment.name})
         return redirect(experiment)
-    asked, shelf = request.GET.get("q", "").strip(), selected(request, "shelf", SHELVES, "current")
-    page = page_of(request, _listed(request, asked, shelf), EXPERIMENTS_A_PAGE)
+    query, shelf = request.GET.get("q", "").strip(), require_choice(request, "shelf", SHELVES, "current")
+    page = page_of(request, _matching_experiments(request, query, shelf), EXPERIMENTS_A_PAGE)
     states = _states(page)
     context = {
-        "form": form, "q": asked, "shelf": shelf, "page": page, "entries": [(e, states[e.pk]) for e in page],
+        "form": form, "q": query, "shelf": shelf, "page": page, "entries": [(e, states[e.pk]) for e in page],
         "undo": request.session.get(UNDO), "may_make": may_make(request.user),
     }  # fmt: skip
     return TemplateResponse(request, "experiments/experiments.html", context, status=400 if form.errors else 200)
 
 
-def _listed(request: SignedIn, asked: str, shelf: str) -> QuerySet[Experiment]:
-    moments = ("runs__created_at", "runs__attempts__ended_at", "runs__attempts__heartbeat_seen_at")
-    active = Greatest("created_at", *(Max(moment) for moment in moments))
+def _matching_experiments(request: SignedIn, query: str, shelf: str) -> QuerySet[Experiment]:
+    time_fields = ("runs__created_at", "runs__attempts__ended_at", "runs__attempts__heartbeat_seen_at")
+    active = Greatest("created_at", *(Max(time_field) for time_field in time_fields))
     visible = Experiment.objects.visible_to(request.user).filter(archived_at__isnull=shelf == "current")
-    found = visible.select_related("owner").annotate(active_at=active)
-    for word in asked.split():
+    rows = visible.select_related("owner").annotate(active_at=active)
+    for word in query.split():
         fields = ("name", "question", "note", "tags")
-        found = found.filter(reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields)))
-    return found.order_by("-active_at", "-pk")
+        rows = rows.filter(reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields)))
+    return rows.order_by("-active_at", "-pk")
 
 
 def _states(page: Page[Experiment]) -> dict[int, list[tuple[str, int]]]:
-    """experiment id -> (state, runs in it)."""
+    """Return experiment id -> [(state, number of runs in it)]."""
     counted = Run.objects.current().filter(experiment__in=[e.pk for e in page]).values_list("experiment_id", "state")
     out: dict[int, list[tuple[str, int]]] = {e.pk: [] for e in page}
     for experiment_id, state, n in counted.annotate(n=Count("pk")).order_by("experiment_id", "state"):

@@ -9,7 +9,7 @@ from ninja.errors import HttpError
 from runs import access
 from runs.experiments import trash
 from runs.experiments.audit_log import change
-from runs.http import CHANGES, ApiRequest, Uid, check_version, needs, router, the_run
+from runs.http import CHANGES, ApiRequest, Uid, check_version, get_run, needs, router
 from runs.launching import ChangedRun, RunDetail, run_detail
 from runs.models import Run
 
@@ -25,15 +25,15 @@ CHANGE = {"tags": ["baseline"], "note": "The **reference** for all that follow."
     openapi_extra=CHANGES | {"requestBody": {"content": {"application/json": {"example": CHANGE}}}},
 )
 def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
-    """Renames, tags, annotates or archives a run. Its config stays as launched. Needs scope launch, and that you
+    """Rename, tag, annotate or archive a run. Its config stays as launched. Needs scope launch, and that you
     created the run or own its experiment.
     """
     with transaction.atomic():
-        run = _mine(request, Run.objects.visible_to(request.auth.person), uid)
-        given = {name: value for name, value in new.dict().items() if value is not None}
-        if (archived := given.pop("archived", None)) is not None:
+        run = _lock_run(request, Run.objects.visible_to(request.auth.person), uid)
+        values = {name: value for name, value in new.dict().items() if value is not None}
+        if (archived := values.pop("archived", None)) is not None:
             trash.archive(run, request.auth.person) if archived else trash.unarchive(run)
-        change(run, request.auth.person, given)
+        change(run, request.auth.person, values)
     return run_detail(run)
 
 
@@ -46,31 +46,29 @@ def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
     openapi_extra=CHANGES,
 )
 def delete_run(request: ApiRequest, uid: Uid) -> tuple[int, None]:
-    """Moves a run to the bin, from which it can be restored for 30 days; cancels the run if it has not finished. Needs
-    scope launch, and that you created the run or own its experiment.
-    """
+    """Move a run to the trash, from which it can be restored for 30 days. Cancel the run if it has not finished.
+    Needs scope launch, and that you created the run or own its experiment."""
     with transaction.atomic():
-        trash.delete_run(_mine(request, Run.objects.visible_to(request.auth.person), uid), request.auth.person)
+        trash.delete_run(_lock_run(request, Run.objects.visible_to(request.auth.person), uid), request.auth.person)
     return 204, None
 
 
 @router.post("/runs/{uid}/restore", response=RunDetail, auth=needs("launch"), tags=["runs"], summary="Restore a run")
 def restore_run(request: ApiRequest, uid: Uid) -> RunDetail:
-    """Restores a run from the bin. Needs scope launch, and that you created the run or own its experiment. Safe to
-    repeat.
-    """
+    """Restore a run from the trash. Needs scope launch, and that you created the run or own its experiment. Safe to
+    repeat."""
     with transaction.atomic():
-        run = _mine(request, Run.objects.permitted_to(request.auth.person), uid)
+        run = _lock_run(request, Run.objects.permitted_to(request.auth.person), uid)
         trash.restore(run)
     return run_detail(run)
 
 
-def _mine(request: ApiRequest, among: QuerySet[Run], uid: str) -> Run:
+def _lock_run(request: ApiRequest, queryset: QuerySet[Run], uid: str) -> Run:
     """Lock and return the run. Raise Http404 if it is not visible, HttpError if the caller may not change it or the
     request names another version.
     """
-    run = the_run(request.auth, uid, among.select_for_update(of=("self",)))
+    run = get_run(request.auth, uid, queryset.select_for_update(of=("self",)))
     if not access.may_change_run(request.auth.person, run):
-        raise HttpError(403, "Only who made a run, or owns its experiment, may change it")
+        raise HttpError(403, "Only the creator of a run and the owner of its experiment may change it")
     check_version(request, run_detail(run))
     return run

@@ -1,4 +1,4 @@
-"""Experiments and presets as JSON."""
+"""JSON schemas of experiments and presets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.models import Experiment
 
 
 class NewExperiment(Input):
-    """An experiment to make. A private one is seen by nobody but its owner."""
+    """An experiment to create. A private one is visible only to its owner and admins."""
 
     name: Name
     question: Text = ""
@@ -23,7 +23,7 @@ class NewExperiment(Input):
 
 
 class ChangedExperiment(Input):
-    """What shall change; what is left out stays. `archived` takes it out of lists, or puts it back."""
+    """A change of an experiment; fields that are left out stay. `archived` removes it from lists, or puts it back."""
 
     name: Name | None = None
     question: Text | None = None
@@ -34,7 +34,7 @@ class ChangedExperiment(Input):
 
 
 class ExperimentOut(Schema):
-    """A set of runs that ask one question."""
+    """A set of runs that share one question."""
 
     id: int
     name: str
@@ -49,7 +49,7 @@ class ExperimentOut(Schema):
     url: str
 
     @classmethod
-    def of(cls, experiment: Experiment) -> ExperimentOut:
+    def from_experiment(cls, experiment: Experiment) -> ExperimentOut:
         return cls(
             id=experiment.pk,
             name=experiment.name,
@@ -66,14 +66,14 @@ class ExperimentOut(Schema):
 
 
 class ExperimentsOut(Schema):
-    """Experiments, newest first. Where `next` is not null there are more: send it back as `cursor`."""
+    """Experiments, newest first. If `next` is not null there are more: send it back as `cursor`."""
 
     items: list[ExperimentOut]
     next: int | None = None
 
 
 class PresetOut(Schema):
-    """A config to start from: what differs from the defaults, and why."""
+    """A config to start from: its differences from the defaults, and their reason."""
 
     name: str
     title: str

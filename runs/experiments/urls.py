@@ -8,11 +8,11 @@ from django.utils.translation import gettext_noop as _
 from runs.experiments.bulk import runs_bulk, runs_undo
 from runs.experiments.command_palette import palette
 from runs.experiments.edit import experiment_edit, experiment_shelve
-from runs.experiments.home.views import home, home_standing
+from runs.experiments.home.views import home, home_status
 from runs.experiments.lambda_page.views import experiment_lambda, experiment_lambda_chart
 from runs.experiments.list import experiments
 from runs.experiments.saved_views.views import saved_view, saved_view_change, saved_views
-from runs.experiments.trash.views import bin, run_restore
+from runs.experiments.trash.views import run_restore, trash_page
 from runs.experiments.views import experiment, experiment_chart, experiment_runs
 from runs.http import PalettePage, register_pages
 
@@ -20,7 +20,7 @@ register_pages(
     PalettePage("home", _("Home"), is_common=True),
     PalettePage("experiments", _("Experiments"), is_common=True),
     PalettePage("saved-views", _("Saved views")),
-    PalettePage("bin", _("Bin")),
+    PalettePage("bin", _("Trash")),
 )
 
 urlpatterns = [
@@ -35,9 +35,9 @@ urlpatterns = [
     path("experiments/<int:pk>/lambda/chart/", experiment_lambda_chart, name="experiment-lambda-chart"),
     path("runs/<slug:uid>/restore/", run_restore, name="run-restore"),
     path("", home, name="home"),
-    path("standing/", home_standing, name="home-standing"),
+    path("standing/", home_status, name="home-standing"),
     path("experiments/", experiments, name="experiments"),
-    path("bin/", bin, name="bin"),
+    path("bin/", trash_page, name="bin"),
     path("views/", saved_views, name="saved-views"),
     path("views/<int:pk>/", saved_view, name="saved-view"),
     path("views/<int:pk>/change/", saved_view_change, name="saved-view-change"),

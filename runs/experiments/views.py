@@ -1,4 +1,4 @@
-"""One experiment: its question, its runs, and ES against GRPO."""
+"""Page of one experiment: its question, its runs, and ES against GRPO."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 from runs import metrics
 from runs.access import may_launch, may_make
 from runs.charts import Chart, Group, groups_of
-from runs.compare.charts.methods import CHARTS, compare, keys_of
-from runs.compare.run_table import RunsTable, built, runs_table
-from runs.experiments.bulk import undo_of
+from runs.compare.charts.methods import CHARTS, compare_methods, keys_for_chart
+from runs.compare.run_table import RunsTable, apply_builder, runs_table
+from runs.experiments.bulk import undo_message
 from runs.experiments.lambda_page.charts import LAMBDA
 from runs.http import Axes, SignedIn, UnknownChoice, axes, chart_response, visible_experiment, zoom_of
 from runs.launching.views import interrupted_runs
@@ -23,25 +23,25 @@ from runs.metrics import Span, cursors
 from runs.models import Experiment, Run, Series
 
 CHART_PX = 800
-DRAWN_AT_MOST = 10
-SWEEPS_NAMED = 20
-MEANS_OVER_AT_MOST = 100
+MAX_CHARTED_RUNS = 10
+MAX_SWEEPS = 20
+MAX_AVERAGED_RUNS = 100
 
 
 @require_safe
 def experiment(request: SignedIn, pk: int) -> HttpResponse:
-    """The whole page."""
-    found = visible_experiment(request, pk)
-    table, along = runs_table(request, found), axes(request)
-    if (address := built(request, table.asked)) is not None:
-        return redirect(found.get_absolute_url() + address)
-    drawn = table.runs[:DRAWN_AT_MOST]
-    groups = _groups(found, drawn)
+    """Render the whole page."""
+    experiment = visible_experiment(request, pk)
+    table, axis_options = runs_table(request, experiment), axes(request)
+    if (address := apply_builder(request, table.query)) is not None:
+        return redirect(experiment.get_absolute_url() + address)
+    charted = table.runs[:MAX_CHARTED_RUNS]
+    groups = _groups(experiment, charted)
     context = {
-        **_table_context(request, found, table), "groups": groups, "axes": along, "drawn": len(drawn),
-        "may_launch": may_launch(request.user, found), "charts": _charts(groups, drawn, along),
-        "sweeps": found.sweeps.order_by("-pk")[:SWEEPS_NAMED],
-        "has_lambda": Series.objects.filter(run__experiment=found, key=LAMBDA).exists(),
+        **_table_context(request, experiment, table), "groups": groups, "axes": axis_options, "drawn": len(charted),
+        "may_launch": may_launch(request.user, experiment), "charts": _charts(groups, charted, axis_options),
+        "sweeps": experiment.sweeps.order_by("-pk")[:MAX_SWEEPS],
+        "has_lambda": Series.objects.filter(run__experiment=experiment, key=LAMBDA).exists(),
         "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
     return TemplateResponse(request, "experiments/experiment.html", context)
@@ -49,55 +49,58 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_safe
 def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
-    """The runs table alone, for a page that is open while runs change."""
-    found = visible_experiment(request, pk)
-    context = _table_context(request, found, runs_table(request, found))
+    """Render only the runs table, for a page that is open while runs change."""
+    experiment = visible_experiment(request, pk)
+    context = _table_context(request, experiment, runs_table(request, experiment))
     return TemplateResponse(request, "experiments/experiment.html#runs", context)
 
 
 @require_safe
 def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
-    """One chart: fresh words and figure, its table, or its data as CSV."""
-    found = visible_experiment(request, pk)
-    table = runs_table(request, found)
+    """Return one chart: new text and figure, its table, or its data as CSV."""
+    experiment = visible_experiment(request, pk)
+    table = runs_table(request, experiment)
     if table.problems:
         raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in table.problems))
-    runs = table.runs[:DRAWN_AT_MOST]
+    runs = table.runs[:MAX_CHARTED_RUNS]
     px = None if request.GET.get("as") == "csv" else CHART_PX
     name = request.GET.get("name", "")
     if name not in CHARTS:
         raise UnknownChoice(f"name must be one of {', '.join(CHARTS)}, not {name!r}")
-    (chart,) = _charts(_groups(found, runs), runs, axes(request), px, zoom_of(request), [name])
-    return chart_response(request, chart, f"{found.name} {name}")
+    (chart,) = _charts(_groups(experiment, runs), runs, axes(request), px, zoom_of(request), [name])
+    return chart_response(request, chart, f"{experiment.name} {name}")
 
 
 def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) -> dict[str, Any]:
     return {
-        "experiment": experiment, "table": table, "asked": table.asked, "watch": cursors(table.runs),
-        "interrupted": interrupted_runs(request, experiment).count(), "undo": undo_of(request, experiment),
+        "experiment": experiment, "table": table, "asked": table.query, "watch": cursors(table.runs),
+        "interrupted": interrupted_runs(request, experiment).count(), "undo": undo_message(request, experiment),
         "may_change_some": may_make(request.user),
     }  # fmt: skip
 
 
-def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
-    """The groups of the shown runs, with all their seeds: a mean never depends on which page of the table is open."""
-    presets = {run.preset for run in shown}
+def _groups(experiment: Experiment, runs: list[Run]) -> list[Group]:
+    """Return the groups of these runs, with all their seeds: a mean never depends on the page of the table that is
+    open."""
+    presets = {run.preset for run in runs}
     current = metrics.with_origins(experiment.runs.current())
-    seeds = current.filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
-    visible = {run.pk for run in shown}
-    groups = groups_of({run.pk: run for run in (*seeds, *shown)}.values())
+    seeds = current.filter(preset__in=presets).order_by("-pk")[:MAX_AVERAGED_RUNS]
+    visible = {run.pk for run in runs}
+    groups = groups_of({run.pk: run for run in (*seeds, *runs)}.values())
     return [group for group in groups if visible & {run.pk for run in group.runs}]
 
 
 def _charts(
     groups: list[Group],
-    shown: list[Run],
-    along: Axes,
+    charted_runs: list[Run],
+    axis_options: Axes,
     px: int | None = CHART_PX,
     zoom: Span | None = None,
     names: Sequence[str] = CHARTS,
 ) -> list[Chart]:
-    """The charts of these names; only what they are drawn from is read."""
+    """Return the charts of these names; read only the series that they use."""
     runs = [run for group in groups for run in group.runs]
-    curves = metrics.read(runs, [key for name in names for key in keys_of(name)], x=along.x)
-    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom), names, metrics.origins_of(runs))
+    curves = metrics.read(runs, [key for name in names for key in keys_for_chart(name)], x=axis_options.x)
+    return compare_methods(
+        groups, {run.pk for run in charted_runs}, curves, axis_options.look(px, zoom), names, metrics.origins_of(runs)
+    )

@@ -1,12 +1,12 @@
 """Common parts of all pages and API operations: parameters, lookup, paging, errors and authentication."""
 
-from runs.http.auth import ApiRequest, Caller, Token, closed, needs
+from runs.http.auth import ApiRequest, Caller, Token, needs, require_read_access
 from runs.http.choices import must_be_one_of
 from runs.http.display import ago, moment, state_words
-from runs.http.etags import CHANGES, check_version, tagged
-from runs.http.fields import NO_NUL, Input, Name, Note, Number, Pk, RunName, Tag, Tags, Text, Word, unkeepable
+from runs.http.etags import CHANGES, add_etag, check_version
+from runs.http.fields import NO_NUL, Input, Name, Note, Number, Pk, RunName, Tag, Tags, Text, Word, is_unstorable
 from runs.http.htmx_responses import FORMS, chart_response, run_address
-from runs.http.idempotency import once, once_secretly
+from runs.http.idempotency import idempotent, idempotent_secret
 from runs.http.lookup import (
     EXAMPLE_UID,
     Id,
@@ -19,19 +19,19 @@ from runs.http.lookup import (
     Uid,
     Words,
     check_owner,
+    get_attempt,
+    get_experiment,
+    get_run,
+    get_runs,
     named_experiment,
     on_shelf,
-    page,
+    paginate,
     require_admin,
     require_experiment_and_sweep,
-    the_attempt,
-    the_experiment,
-    the_run,
-    the_runs,
     visible_experiment,
     visible_run,
 )
-from runs.http.openapi_text import complete, words
+from runs.http.openapi_text import add_refusals, description
 from runs.http.palette import (
     PaletteEntry,
     PalettePage,
@@ -47,15 +47,23 @@ from runs.http.parameters import (
     SignedIn,
     UnknownChoice,
     axes,
-    choice,
+    choice_or_default,
     is_file,
     not_offered,
     page_of,
-    selected,
+    require_choice,
     warn,
     zoom_of,
 )
-from runs.http.problems import Invalid, answer_in_words, handle, invalid, not_allowed, problem, unknown_choice
+from runs.http.problems import (
+    Invalid,
+    add_error_handlers,
+    invalid,
+    not_allowed,
+    problem,
+    register_handler,
+    unknown_choice,
+)
 from runs.http.router import router
 
 __all__ = [
@@ -92,21 +100,28 @@ __all__ = [
     "UnknownChoice",
     "Word",
     "Words",
+    "add_error_handlers",
+    "add_etag",
+    "add_refusals",
     "ago",
-    "answer_in_words",
     "axes",
     "chart_response",
     "check_owner",
     "check_version",
-    "choice",
-    "closed",
-    "complete",
+    "choice_or_default",
+    "description",
     "find_entries",
     "find_pages",
     "find_rows",
-    "handle",
+    "get_attempt",
+    "get_experiment",
+    "get_run",
+    "get_runs",
+    "idempotent",
+    "idempotent_secret",
     "invalid",
     "is_file",
+    "is_unstorable",
     "moment",
     "must_be_one_of",
     "named_experiment",
@@ -114,29 +129,22 @@ __all__ = [
     "not_allowed",
     "not_offered",
     "on_shelf",
-    "once",
-    "once_secretly",
-    "page",
     "page_of",
+    "paginate",
     "problem",
+    "register_handler",
     "register_pages",
     "register_source",
     "require_admin",
+    "require_choice",
     "require_experiment_and_sweep",
+    "require_read_access",
     "router",
     "run_address",
-    "selected",
     "state_words",
-    "tagged",
-    "the_attempt",
-    "the_experiment",
-    "the_run",
-    "the_runs",
-    "unkeepable",
     "unknown_choice",
     "visible_experiment",
     "visible_run",
     "warn",
-    "words",
     "zoom_of",
 ]

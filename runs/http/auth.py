@@ -1,4 +1,5 @@
-"""Who calls: a token of sufficient scope, or a signed-in person's browser with its CSRF token. Others get 401."""
+"""Authenticate API calls: a token of sufficient scope, or a signed-in user's browser with its CSRF token. Other calls
+get 401."""
 
 from __future__ import annotations
 
@@ -15,44 +16,44 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from runs import access
-from runs.http.problems import refused
+from runs.http.problems import refusal_response
 from runs.models import ApiToken
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The person a request acts for, and the token that it showed, None for a browser's session."""
+    """The user that a request acts for, and the token of the request, None for a browser's session."""
 
     person: User
     token: ApiToken | None = None
 
 
 class ApiRequest(HttpRequest):
-    """A request that has passed one of the two below."""
+    """A request that has passed Token or Session."""
 
     auth: Caller
 
 
 class Token(HttpBearer):
-    """`Authorization: Bearer esw_…`, made by `./manage.py createtoken USER --scope SCOPE`."""
+    """Authentication by `Authorization: Bearer esw_…`; `./manage.py createtoken USER --scope SCOPE` creates a token."""
 
     def __init__(self, needed: str) -> None:
         super().__init__()
         self.needed = needed
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        found = access.verify(token)
-        if found is None:
+        api_token = access.verify(token)
+        if api_token is None:
             return None
-        if not access.includes(found.scope, self.needed):
-            enough = " or ".join(access.GRANTS[self.needed])
-            raise HttpError(403, f"This token has scope {found.scope}; this needs {enough}")
-        _check_role(found.user, self.needed)
-        return Caller(found.user, found)
+        if not access.includes(api_token.scope, self.needed):
+            scopes = " or ".join(access.GRANTS[self.needed])
+            raise HttpError(403, f"This token has scope {api_token.scope}; this call needs {scopes}")
+        _check_role(api_token.user, self.needed)
+        return Caller(api_token.user, api_token)
 
 
 class Session(APIKeyCookie):
-    """A signed-in browser. Requests that change something must carry the CSRF token, as X-CSRFToken."""
+    """Authentication of a signed-in browser. Requests that change data must carry the CSRF token, as X-CSRFToken."""
 
     param_name = "sessionid"
 
@@ -61,7 +62,7 @@ class Session(APIKeyCookie):
         self.needed = needed
 
     def __call__(self, request: HttpRequest) -> Caller | None:
-        # Asked first, so that a stranger hears 401 and not about CSRF.
+        # Checked first, so that an anonymous caller gets 401 and not a message about CSRF.
         if isinstance(request.user, AnonymousUser) or not request.user.is_active:
             return None
         if check_csrf(request):
@@ -74,27 +75,29 @@ class Session(APIKeyCookie):
 
 
 def needs(scope: str) -> list[Callable[[HttpRequest], Any]]:
-    """The ways to be let in to what needs `scope`."""
+    """Return the authenticators of an operation that needs `scope`."""
     return [Token(scope), Session(scope)]
 
 
-def closed(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Lets in to a plain view who may read, and only to read; others hear 401, or 403 in the words of what refused."""
+def require_read_access(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a plain view for callers that may read, and only for reading. Other callers get 401, or 403 with the
+    reason."""
     read = require_safe(view)
 
     @wraps(view, updated=())
-    def inner(request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            if any(way(request) for way in needs("read")):
-                return read(request, *args, **more)
+            if any(authenticate(request) for authenticate in needs("read")):
+                return read(request, *args, **kwargs)
         except HttpError as error:
-            return refused(request, error)
-        return refused(request, AuthenticationError())
+            return refusal_response(request, error)
+        return refusal_response(request, AuthenticationError())
 
     return inner
 
 
 def _check_role(person: User, needed: str) -> None:
-    """Raises HttpError where a viewer asks for more than to read. What a run of theirs still writes is taken."""
+    """Raise HttpError if a viewer needs more than read access. Records that a run of theirs still writes are
+    accepted."""
     if needed in ("launch", "serve", "admin") and not access.may_make(person):
-        raise HttpError(403, "Your role is viewer, which reads and changes nothing: ask an admin for the role member")
+        raise HttpError(403, "Your role is viewer, which cannot change anything. Ask an admin for the role member")

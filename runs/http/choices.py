@@ -1,4 +1,4 @@
-"""The sentence that names the valid values of a parameter: pages and the API answer alike."""
+"""Sentence that names the valid values of a parameter, the same on pages and in the API."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Collection
 
 from django.utils.translation import gettext
 
-CHOICES_SHOWN = 20
+MAX_CHOICES = 20
 
 
 def must_be_one_of(name: str, choices: Collection[str], value: str) -> str:
     """Return the sentence that names the valid choices, the first of them if they are many."""
-    listed = [choice for choice in choices if choice]
-    params = {"name": name, "choices": ", ".join(listed[:CHOICES_SHOWN]), "value": value[:100]}
-    if not listed:
-        return gettext("%(name)s must be left out: there is nothing to choose from, and not %(value)r.") % params
-    if len(listed) > CHOICES_SHOWN:
-        params["choices"] += gettext(" and %(count)s more") % {"count": len(listed) - CHOICES_SHOWN}
+    valid = [choice for choice in choices if choice]
+    params = {"name": name, "choices": ", ".join(valid[:MAX_CHOICES]), "value": value[:100]}
+    if not valid:
+        return gettext("%(name)s must be omitted, not %(value)r: there are no choices.") % params
+    if len(valid) > MAX_CHOICES:
+        params["choices"] += gettext(" and %(count)s more") % {"count": len(valid) - MAX_CHOICES}
     return gettext("%(name)s must be one of %(choices)s, not %(value)r.") % params

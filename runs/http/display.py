@@ -1,4 +1,4 @@
-"""Say times and states in words, as pages and templates show them."""
+"""Format times and states, as pages and templates show them."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ DAY = 86400
 
 
 def moment(at: datetime) -> str:
-    """A moment to the second, with its date where that is not today."""
+    """Format a time to the second, with its date if that is not today."""
     then, today = at.astimezone(UTC), timezone.now().astimezone(UTC).date()
-    shown = f"{then:%H:%M:%S}" if then.date() == today else f"{then:%Y-%m-%d %H:%M}"
+    text = f"{then:%H:%M:%S}" if then.date() == today else f"{then:%Y-%m-%d %H:%M}"
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', then.isoformat(timespec="seconds"), f"{then:%F %T UTC}", shown
+        '<time datetime="{}" title="{}">{}</time>', then.isoformat(timespec="seconds"), f"{then:%F %T UTC}", text
     )
 
 
 def ago(at: datetime | None) -> str:
     """Return how long ago a time was, or – for None.
 
-    The element has the time itself, for readers who point at it and for programs that parse it.
+    The element carries the time itself, for readers who point at it and for programs that parse it.
     """
     if at is None:
         return "–"
-    moment = at.astimezone(UTC)
+    utc_time = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
-        moment.isoformat(timespec="seconds"),
-        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        _ago((timezone.now() - at).total_seconds(), moment),
+        utc_time.isoformat(timespec="seconds"),
+        utc_time.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        _ago((timezone.now() - at).total_seconds(), utc_time),
     )
 
 
 def state_words(state: str) -> str:
-    """A state as people say it."""
+    """Return a state as words."""
     return gettext(state.replace("_", " ")) if state else ""
 
 
-def _ago(seconds: float, moment: datetime) -> str:
+def _ago(seconds: float, utc_time: datetime) -> str:
     if seconds < 2:
         return gettext("just now")
     if seconds < 60:
@@ -51,4 +51,4 @@ def _ago(seconds: float, moment: datetime) -> str:
     if seconds < 2 * DAY:
         return gettext("%(n)d h ago") % {"n": seconds // 3600}
     days = int(seconds // DAY)
-    return ngettext("%(n)d day ago", "%(n)d days ago", days) % {"n": days} if days < 60 else f"{moment:%Y-%m-%d}"
+    return ngettext("%(n)d day ago", "%(n)d days ago", days) % {"n": days} if days < 60 else f"{utc_time:%Y-%m-%d}"

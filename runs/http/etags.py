@@ -1,7 +1,7 @@
-"""ETags: an answer's version, so that reading again costs nothing and changing changes what was read.
+"""ETags: versions of responses, so that reading again is cheap and a change applies only to the version that was read.
 
-`If-None-Match` on a read is answered 304 where nothing has changed; `If-Match` on a change is answered 412 where
-something has. A version is the digest of the JSON that a read answers.
+`If-None-Match` on a read gets 304 if nothing has changed; `If-Match` on a change gets 412 if something has. A version
+is the digest of the JSON that a read returns.
 """
 
 from __future__ import annotations
@@ -21,37 +21,40 @@ IF_MATCH = {
     "name": "If-Match",
     "required": False,
     "schema": {"type": "string"},
-    "description": "The ETag that you read. Where it is no longer the newest, nothing is changed: 412.",
+    "description": "The ETag that you read. If it is no longer the newest, nothing is changed: 412.",
 }
 CHANGES = {"parameters": [IF_MATCH]}
 
 
-def tagged(request: HttpRequest, answer: HttpResponseBase) -> HttpResponseBase:
-    """The answer to a read with its ETag; 304 without a body where the caller has it already."""
-    answer.headers.setdefault("Cache-Control", "private, no-cache")
-    patch_vary_headers(answer, ("Authorization", "Cookie"))
-    if request.method not in ("GET", "HEAD") or answer.status_code != 200 or not isinstance(answer, HttpResponse):
-        return answer
-    answer["ETag"] = etag = _tag(answer.content)
-    if not _names(request.headers.get("If-None-Match", ""), etag):
-        return answer
+def add_etag(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Return the response to a read with its ETag; 304 without a body if the caller has it already."""
+    response.headers.setdefault("Cache-Control", "private, no-cache")
+    patch_vary_headers(response, ("Authorization", "Cookie"))
+    if request.method not in ("GET", "HEAD") or response.status_code != 200 or not isinstance(response, HttpResponse):
+        return response
+    response["ETag"] = etag = _tag(response.content)
+    if not _matches(request.headers.get("If-None-Match", ""), etag):
+        return response
     unchanged = HttpResponseNotModified()
     for header in ("ETag", "Cache-Control", "Vary"):
-        unchanged[header] = answer[header]
+        unchanged[header] = response[header]
     return unchanged
 
 
-def check_version(request: HttpRequest, now: Schema) -> None:
-    """To be called with the row locked, before it is changed. Raises HttpError 412 where If-Match names another."""
-    asked = request.headers.get("If-Match")
-    if asked is not None and not _names(asked, _tag(Response(now.model_dump()).content)):
-        raise HttpError(412, "It has changed since you read it: read it again, and send the new ETag as If-Match")
+def check_version(request: HttpRequest, current: Schema) -> None:
+    """Raise HttpError 412 if If-Match names another version than the current. Call this with the row locked, before it
+    changes."""
+    if_match = request.headers.get("If-Match")
+    if if_match is not None and not _matches(if_match, _tag(Response(current.model_dump()).content)):
+        raise HttpError(
+            412, "The object has changed since you read it. Read it again and send the new ETag as If-Match"
+        )
 
 
 def _tag(content: bytes) -> str:
     return f'"{sha256(content).hexdigest()[:32]}"'
 
 
-def _names(header: str, etag: str) -> bool:
-    """True where the header names this version. A W/ before it only says that it was sent compressed."""
+def _matches(header: str, etag: str) -> bool:
+    """Return whether the header names this version. A W/ before it only means that it was sent compressed."""
     return "*" in (tags := parse_etags(header)) or etag in (tag.removeprefix("W/") for tag in tags)

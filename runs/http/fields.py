@@ -1,4 +1,4 @@
-"""What fields are made of, and what every request's body refuses."""
+"""Types of fields, and the base class of request bodies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from runs.models.trash import TAG_LENGTH
 
-# PostgreSQL cannot hold NUL: it is refused at the door, where the place in the request is known.
-HALF = re.compile("[\ud800-\udfff]")
+# PostgreSQL cannot store NUL: it is refused on input, where the position in the request is known.
+SURROGATE = re.compile("[\ud800-\udfff]")
 NO_NUL = r"^[^\x00]*$"
 Word = Annotated[str, StringConstraints(max_length=250, pattern=NO_NUL)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=NO_NUL)]
@@ -35,15 +35,15 @@ Tags = Annotated[list[Tag], Field(max_length=50), AfterValidator(_each_once)]
 
 
 class Input(Schema):
-    """A request's body: keys that are not known are refused."""
+    """Base class of request bodies: unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-def unkeepable(value: Any) -> bool:
-    """True where a text anywhere in the JSON is none that PostgreSQL can hold: with NUL, or half a character."""
+def is_unstorable(value: Any) -> bool:
+    """Return whether any text in the JSON is one that PostgreSQL cannot store: with NUL, or with a lone surrogate."""
     if isinstance(value, Mapping):
-        return any(unkeepable(k) or unkeepable(v) for k, v in value.items())
+        return any(is_unstorable(k) or is_unstorable(v) for k, v in value.items())
     if isinstance(value, list):
-        return any(map(unkeepable, value))
-    return isinstance(value, str) and ("\x00" in value or (not value.isascii() and bool(HALF.search(value))))
+        return any(map(is_unstorable, value))
+    return isinstance(value, str) and ("\x00" in value or (not value.isascii() and bool(SURROGATE.search(value))))

@@ -1,8 +1,8 @@
-"""`Idempotency-Key`: whoever does not know whether a call arrived sends it again, and what it makes is made once.
+"""`Idempotency-Key`: a caller that does not know whether a call arrived repeats it, and the object is created once.
 
-An answer is kept for a day under its key, for the person who asked. The same key with the same request is answered the
-same; with another request it is refused with 422; two that come at once wait for each other. Only what succeeded is
-kept: a call that was refused made nothing, and is judged anew.
+A response is stored for a day under its key, for the user who called. The same key with the same request gets the same
+response; with another request it is refused with 422; two concurrent calls wait for each other. Only a successful
+response is stored: a refused call created nothing, and is checked again.
 """
 
 from __future__ import annotations
@@ -27,86 +27,96 @@ from runs.models import KeptAnswer
 from workers.config import Problem
 
 HEADER = "Idempotency-Key"
-KEPT_FOR = timedelta(hours=24)
-LENGTH = 200
-SWEPT_AT_ONCE = 100
+RETENTION = timedelta(hours=24)
+MAX_KEY_LENGTH = 200
+SWEEP_BATCH_SIZE = 100
 JSON = "application/json; charset=utf-8"
 PARAMETER = {
     "in": "header",
     "name": HEADER,
     "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": LENGTH, "pattern": "^[!-~]+$"},
-    "description": "Any text of yours, such as a UUID: for 24 h the same key and request are answered the same, "
-    "and nothing is made twice.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "pattern": "^[!-~]+$"},
+    "description": (
+        "Any text, such as a UUID. For 24 hours, the same key with the same request gets the same response, and "
+        "nothing is created twice."
+    ),
 }
 View = TypeVar("View", bound=Callable[..., Any])
 
 
-def once(view: View) -> View:
-    """Below the route of an operation that makes something: it heeds Idempotency-Key."""
-    contribute_operation_callback(view, partial(_heed, keeps=True))
+def idempotent(view: View) -> View:
+    """Make an operation that creates something accept Idempotency-Key. Put this below its route."""
+    contribute_operation_callback(view, partial(_add_header_support, stores_body=True))
     return view
 
 
-def once_secretly(view: View) -> View:
-    """As `once`, for an answer that holds a secret: it is not kept, so that a repetition is told 409 instead."""
-    contribute_operation_callback(view, partial(_heed, keeps=False))
+def idempotent_secret(view: View) -> View:
+    """Do as `idempotent`, for a response that holds a secret: the response is not stored, so a repetition gets 409
+    instead."""
+    contribute_operation_callback(view, partial(_add_header_support, stores_body=False))
     return view
 
 
-def _heed(operation: Operation, *, keeps: bool) -> None:
-    operation.view_func = _heeding(operation.view_func, keeps=keeps)
+def _add_header_support(operation: Operation, *, stores_body: bool) -> None:
+    operation.view_func = _wrap_view(operation.view_func, stores_body=stores_body)
     extra = operation.openapi_extra or {}
     operation.openapi_extra = extra | {"parameters": [*extra.get("parameters", []), PARAMETER]}
 
 
-def _heeding(view: Callable[..., Any], *, keeps: bool) -> Callable[..., Any]:
+def _wrap_view(view: Callable[..., Any], *, stores_body: bool) -> Callable[..., Any]:
     @wraps(view)
-    def inner(request: ApiRequest, **given: Any) -> Any:
+    def inner(request: ApiRequest, **kwargs: Any) -> Any:
         key = request.headers.get(HEADER)
         if key is None:
-            return view(request, **given)
+            return view(request, **kwargs)
         _check(key)
         with transaction.atomic():
-            kept, is_new = _kept(request, key)
-            return _answered(kept, view(request, **given), keeps=keeps) if is_new else _again(request, kept)
+            row, is_new = _get_or_create_row(request, key)
+            return (
+                _store_response(row, view(request, **kwargs), stores_body=stores_body)
+                if is_new
+                else _replay(request, row)
+            )
 
     return inner
 
 
 def _check(key: str) -> None:
-    if not 1 <= len(key) <= LENGTH or not all("!" <= letter <= "~" for letter in key):
-        raise Invalid(Problem(HEADER, f"must be 1 to {LENGTH} visible ASCII characters, such as a UUID"))
+    if not 1 <= len(key) <= MAX_KEY_LENGTH or not all("!" <= letter <= "~" for letter in key):
+        raise Invalid(Problem(HEADER, f"must be 1 to {MAX_KEY_LENGTH} visible ASCII characters, such as a UUID"))
 
 
-def _kept(request: ApiRequest, key: str) -> tuple[KeptAnswer, bool]:
-    """The row of this key, and whether it is ours. Where another call is at work on it, its end is waited for."""
+def _get_or_create_row(request: ApiRequest, key: str) -> tuple[KeptAnswer, bool]:
+    """Return the row of this key, and whether this call created it. If another call is processing it, wait for that
+    call to finish."""
     person = request.auth.person
-    old = KeptAnswer.objects.filter(person=person, made_at__lt=timezone.now() - KEPT_FOR)
-    # Skipping what others sweep, so that two calls never wait for each other's rubbish.
+    old = KeptAnswer.objects.filter(person=person, made_at__lt=timezone.now() - RETENTION)
+    # Skip rows that another call is deleting, so that two calls never wait for each other's expired rows.
     KeptAnswer.objects.filter(
-        pk__in=list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT_AT_ONCE])
+        pk__in=list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEEP_BATCH_SIZE])
     ).delete()
     return KeptAnswer.objects.get_or_create(person=person, key=key, defaults={"request": _digest(request)})
 
 
-def _answered(kept: KeptAnswer, result: Any, *, keeps: bool) -> HttpResponse:
-    status, shown = result if isinstance(result, tuple) else (200, result)
-    answer = Response(shown.model_dump(), status=status, content_type=JSON)
-    kept.status = status
-    kept.body = answer.content.decode() if keeps else ""
-    kept.save(update_fields=["status", "body"])
-    return answer
+def _store_response(row: KeptAnswer, result: Any, *, stores_body: bool) -> HttpResponse:
+    status, body = result if isinstance(result, tuple) else (200, result)
+    response = Response(body.model_dump(), status=status, content_type=JSON)
+    row.status = status
+    row.body = response.content.decode() if stores_body else ""
+    row.save(update_fields=["status", "body"])
+    return response
 
 
-def _again(request: ApiRequest, kept: KeptAnswer) -> HttpResponse:
-    if kept.request != _digest(request):
-        raise Invalid(Problem(HEADER, "was used for another request within 24 h: a new request takes a new key"))
-    if not kept.body:
-        raise HttpError(409, "This was made already, and what it showed is shown once: revoke it and make another")
-    answer = HttpResponse(kept.body, status=kept.status, content_type=JSON)
-    answer["Idempotency-Replayed"] = "true"
-    return answer
+def _replay(request: ApiRequest, row: KeptAnswer) -> HttpResponse:
+    if row.request != _digest(request):
+        raise Invalid(Problem(HEADER, "was used for another request within 24 h; use a new key for a new request"))
+    if not row.body:
+        raise HttpError(
+            409, "This was already created, and its secret is shown only once. Revoke it and create another"
+        )
+    response = HttpResponse(row.body, status=row.status, content_type=JSON)
+    response["Idempotency-Replayed"] = "true"
+    return response
 
 
 def _digest(request: ApiRequest) -> str:

@@ -1,4 +1,5 @@
-"""Look up what an address names among what the caller may see. All else is 404, not 403: it does not exist for them."""
+"""Look up the objects that an address names among those visible to the caller. All others are 404, not 403: they do not
+exist for the caller."""
 
 from __future__ import annotations
 
@@ -27,48 +28,48 @@ Uid: TypeAlias = PathEx[str, P(pattern=r"^[2-9a-z]{10}$", example=EXAMPLE_UID)]
 Key: TypeAlias = PathEx[str, P(pattern=r"^[a-z0-9-]{1,60}$", example=f"esweb-{EXAMPLE_UID}-a1")]
 RowId: TypeAlias = PathEx[int, P(ge=0, le=2**63 - 1, example=1)]
 Step: TypeAlias = PathEx[int, P(ge=0, le=2**63 - 1, example=5)]
-Limit: TypeAlias = QueryEx[int, P(ge=1, le=500, description="rows a page")]
+Limit: TypeAlias = QueryEx[int, P(ge=1, le=500, description="rows per page")]
 Id: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)] | None
 Int: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Words: TypeAlias = QueryEx[
-    str, P(max_length=250, pattern=NO_NUL, description="words that stand in it", example="Concise")
+    str, P(max_length=250, pattern=NO_NUL, description="words that it contains", example="Concise")
 ]
 Shelf: TypeAlias = QueryEx[
     Literal["current", "archived", "bin"],
-    P(description="archived: out of lists; bin: deleted, and can be restored"),
+    P(description="archived: hidden from lists; bin: in the trash, can be restored"),
 ]
-DIGITS_AT_MOST = 18
-"""As many as a primary key can have."""
+MAX_DIGITS = 18
+"""The number of digits that a primary key can have."""
 
 
 def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
-    """The rows that lie there."""
+    """Return the rows on that shelf: current, archived or bin (the trash)."""
     if shelf == "bin":
         return rows.filter(deleted_at__isnull=False)
     return rows.filter(deleted_at__isnull=True, archived_at__isnull=shelf == "current")
 
 
-def the_run(caller: Caller, uid: str, among: QuerySet[Run] | None = None) -> Run:
-    """The run, its experiment and maker at hand. Raises Http404."""
-    runs = Run.objects.visible_to(caller.person) if among is None else among
+def get_run(caller: Caller, uid: str, queryset: QuerySet[Run] | None = None) -> Run:
+    """Return the run, its experiment and creator loaded. Raise Http404."""
+    runs = Run.objects.visible_to(caller.person) if queryset is None else queryset
     run = runs.select_related("experiment__owner", "created_by", "parent").filter(uid=uid).first()
     if run is None:
         raise Http404(f"There is no run {uid} that you may see")
     return run
 
 
-def the_runs(caller: Caller, uids: Sequence[str]) -> list[Run]:
-    """Runs in the order asked. Raises Http404 naming those that are not there."""
-    found = {run.uid: run for run in Run.objects.visible_to(caller.person).filter(uid__in=uids)}
-    missing = [uid for uid in uids if uid not in found]
+def get_runs(caller: Caller, uids: Sequence[str]) -> list[Run]:
+    """Return runs in the order of the uids. Raise Http404 that names the missing ones."""
+    runs_by_uid = {run.uid: run for run in Run.objects.visible_to(caller.person).filter(uid__in=uids)}
+    missing = [uid for uid in uids if uid not in runs_by_uid]
     if missing:
         raise Http404(f"There is no run {', '.join(missing)} that you may see")
-    return [found[uid] for uid in dict.fromkeys(uids)]
+    return [runs_by_uid[uid] for uid in dict.fromkeys(uids)]
 
 
-def the_experiment(caller: Caller, pk: int, among: QuerySet[Experiment] | None = None) -> Experiment:
-    """The experiment, its owner at hand. Raises Http404."""
-    experiments = Experiment.objects.visible_to(caller.person) if among is None else among
+def get_experiment(caller: Caller, pk: int, queryset: QuerySet[Experiment] | None = None) -> Experiment:
+    """Return the experiment, its owner loaded. Raise Http404."""
+    experiments = Experiment.objects.visible_to(caller.person) if queryset is None else queryset
     experiment = experiments.select_related("owner").filter(pk=pk).first()
     if experiment is None:
         raise Http404(f"There is no experiment {pk} that you may see")
@@ -76,28 +77,28 @@ def the_experiment(caller: Caller, pk: int, among: QuerySet[Experiment] | None =
 
 
 def require_experiment_and_sweep(caller: Caller, experiment: int | None, sweep: int | None = None) -> None:
-    """Raise Http404 for an experiment or a sweep that the caller may not see, the bin's included."""
+    """Raise Http404 for an experiment or a sweep that the caller may not see, including deleted ones."""
     if experiment is not None:
-        the_experiment(caller, experiment, Experiment.objects.permitted_to(caller.person))
+        get_experiment(caller, experiment, Experiment.objects.permitted_to(caller.person))
     if sweep is not None and not Sweep.objects.visible_to(caller.person).filter(pk=sweep).exists():
         raise Http404(f"There is no sweep {sweep} that you may see")
 
 
 def check_owner(caller: Caller, experiment: Experiment) -> None:
-    """Raises HttpError where the experiment is somebody else's."""
+    """Raise HttpError if the caller may not change the experiment."""
     if not access.may_change(caller.person, experiment):
         owner = experiment.owner.get_username()
-        raise HttpError(403, f"Experiment {experiment.pk} belongs to {owner}: take one of your own")
+        raise HttpError(403, f"Experiment {experiment.pk} belongs to {owner}; use one of your own")
 
 
-def the_attempt(caller: Caller, key: str) -> Attempt:
-    """An attempt to write to: for an ingest token of its own run, else of one that the person may change.
+def get_attempt(caller: Caller, key: str) -> Attempt:
+    """Return an attempt to write to: for an ingest token of its own run, else of a run that the user may change.
 
-    Raises Http404.
+    Raise Http404.
     """
     attempts = Attempt.objects.filter(run__in=Run.objects.visible_to(caller.person), key=key)
     if _is_bound(caller):
-        # Of what pushes ask for all day long no more is read than they need.
+        # Pushes arrive all day long, so no more is read than they need.
         own = attempts.filter(run=caller.token.run_id).select_related("run")  # type: ignore[union-attr]
         attempt = own.only("key", "n", "run__uid").first()
     else:
@@ -112,13 +113,13 @@ def _is_bound(caller: Caller) -> bool:
 
 
 def require_admin(request: SignedIn) -> None:
-    """Raises PermissionDenied."""
+    """Raise PermissionDenied if the user may not manage clusters."""
     if not may_manage_clusters(request.user):
         raise PermissionDenied
 
 
 def visible_experiment(request: SignedIn, pk: int) -> Experiment:
-    """The experiment, with its owner."""
+    """Return the experiment, its owner loaded. Raise Http404."""
     return get_object_or_404(Experiment.objects.visible_to(request.user).select_related("owner"), pk=pk)
 
 
@@ -126,7 +127,7 @@ def named_experiment(request: HttpRequest, number: str) -> Experiment | None:
     """Return the experiment that a parameter names; None if it is empty. Raise UnknownChoice."""
     if not number:
         return None
-    is_number = number.isascii() and number.isdigit() and len(number) <= DIGITS_AT_MOST
+    is_number = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
     visible = Experiment.objects.visible_to(request.user)
     if not is_number or (experiment := visible.filter(pk=int(number)).first()) is None:
         message = gettext("experiment must be the number of an experiment that you may see, not %(value)r.")
@@ -135,7 +136,7 @@ def named_experiment(request: HttpRequest, number: str) -> Experiment | None:
 
 
 def visible_run(request: SignedIn, uid: str) -> Run:
-    """The run, with its experiment, who made it, and where it came from."""
+    """Return the run with its experiment, creator, source, sweep and parent loaded. Raise Http404."""
     runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep", "parent")
     return get_object_or_404(runs, uid=uid)
 
@@ -143,11 +144,11 @@ def visible_run(request: SignedIn, uid: str) -> Run:
 Row = TypeVar("Row", bound=Model)
 
 
-def page(
+def paginate(
     rows: QuerySet[Row], cursor: int | None, limit: int, *, newest_first: bool = True
 ) -> tuple[list[Row], int | None]:
-    """The rows after the cursor, by primary key, and the cursor of the next page; None where this is the last."""
+    """Return the rows after the cursor, by primary key, and the cursor of the next page; None if this is the last."""
     if cursor is not None:
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": cursor})
-    found = list(rows.order_by("-pk" if newest_first else "pk")[: limit + 1])
-    return found[:limit], found[limit - 1].pk if len(found) > limit else None
+    items = list(rows.order_by("-pk" if newest_first else "pk")[: limit + 1])
+    return items[:limit], items[limit - 1].pk if len(items) > limit else None

@@ -30,7 +30,7 @@ class PaletteEntry:
 class PalettePage:
     """A page without arguments: the name of its address and its title, marked for translation.
 
-    Common pages come first, and are shown before anything is typed.
+    Common pages come first, and appear before the user types.
     """
 
     url_name: str
@@ -40,7 +40,7 @@ class PalettePage:
 
 
 EntrySource = Callable[[Person, Sequence[str]], Iterable[PaletteEntry]]
-"""Return the entries that this person may see and that match all words."""
+"""Return the entries that this user may see and that match all words."""
 _PAGES: dict[str, PalettePage] = {}
 _SOURCES: list[EntrySource] = []
 

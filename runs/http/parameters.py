@@ -1,7 +1,7 @@
-"""Parameters of an address. An unknown value of one that selects data is answered with 404 and the valid choices.
+"""Parameters of an address. An unknown value of a parameter that selects data gets 404 with the valid choices.
 
-Of one that selects only how data looks, such as an axis, the page says what is wrong and shows the default. A file has
-no place for such a notice: it is answered with 404 too.
+For a parameter that selects only how data looks, such as an axis, the page shows a warning and the default. A file
+cannot show a warning: it gets 404 too.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from django_htmx.middleware import HtmxDetails
 from runs.charts import Look
 from runs.http.choices import must_be_one_of
 from runs.metrics import Span
+from workers.analysis.aggregate import MIDDLES, SPREADS
 from workers.analysis.bands import AUTO
-from workers.analysis.middles import MIDDLES, SPREADS
 
 Row = TypeVar("Row", bound=Model)
 X_AXES = ("step", "relative", "samples", "tokens")
 
 
 class SignedIn(HttpRequest):
-    """A request of somebody who is signed in: the middleware lets no other through."""
+    """A request of a signed-in user: the middleware lets no other through."""
 
     user: User
     htmx: HtmxDetails
 
 
 class UnknownChoice(Http404):
-    """A parameter selects data that there is not; the page of the error says which choices there are."""
+    """Error for a parameter that selects data that does not exist; the error page names the choices."""
 
 
-def selected(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
+def require_choice(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
     """Return the parameter's value, or the default if it is missing. Raise UnknownChoice for any other value."""
     value = request.GET.get(name, default)
     if value not in choices and value != default:
@@ -49,7 +49,7 @@ def selected(request: HttpRequest, name: str, choices: Collection[str], default:
     return value
 
 
-def choice(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
+def choice_or_default(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
     """Return the parameter's value, or the default with a notice if it is none of the choices.
 
     Raise UnknownChoice for a file.
@@ -65,29 +65,29 @@ def choice(request: HttpRequest, name: str, choices: Collection[str], default: s
 
 def not_offered(name: str, choices: Collection[str], value: str, default: str) -> str:
     """Return the message that a parameter's value is none of the choices, and that the default is shown."""
-    said = gettext("%(name)s must be one of %(choices)s, not %(value)r: showing %(default)s.")
-    return said % {"name": name, "choices": ", ".join(choices), "value": value, "default": default}
+    message = gettext("%(name)s must be one of %(choices)s, not %(value)r: showing %(default)s.")
+    return message % {"name": name, "choices": ", ".join(choices), "value": value, "default": default}
 
 
-def warn(request: HttpRequest, words: str) -> None:
-    """Show a notice at the head of the page. A part of a page has no such place, and the next page would show it.
+def warn(request: HttpRequest, message: str) -> None:
+    """Show a warning at the top of the page. A fragment of a page cannot show it, and the next page would.
 
     Raise UnknownChoice for a file.
     """
     if is_file(request):
-        raise UnknownChoice(words)
+        raise UnknownChoice(message)
     if "text/html" in request.headers.get("Accept", "text/html"):
-        messages.warning(request, words)
+        messages.warning(request, message)
 
 
 def is_file(request: HttpRequest) -> bool:
-    """Return whether the address selects a file, in which no notice can stand."""
+    """Return whether the address selects a file, which cannot show a warning."""
     return request.GET.get("as") == "csv"
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Hold the x axis of charts, whether KL has a logarithmic scale, and how a group's seeds are summarized.
+    """Options of charts: the x axis, whether KL has a logarithmic scale, and how a group's seeds are summarized.
 
     center: one of MIDDLES; spread: `auto` or one of SPREADS.
     """
@@ -100,14 +100,14 @@ class Axes:
 
     @property
     def centers(self) -> list[tuple[str, str]]:
-        """The middles to choose from, with their words."""
+        """Return the middles to choose from, with their labels."""
         return [(name, gettext(words)) for name, words in MIDDLES.items()]
 
     @property
     def spreads(self) -> list[tuple[str, str]]:
-        """The bands to choose from, with their words."""
-        usual = gettext("±1 std; min–max where there are fewer than 4 seeds")
-        return [(AUTO, usual), *((name, gettext(words)) for name, words in SPREADS.items())]
+        """Return the bands to choose from, with their labels."""
+        auto_label = gettext("±1 std; min–max if there are fewer than 4 seeds")
+        return [(AUTO, auto_label), *((name, gettext(words)) for name, words in SPREADS.items())]
 
     @property
     def center_words(self) -> str:
@@ -120,27 +120,28 @@ class Axes:
         return dict(self.spreads)[self.spread]
 
     def look(self, px: int | None, zoom: Span | None = None) -> Look:
-        """The charts' share of it."""
+        """Return the part of the axes that charts need."""
         return Look(self.x, self.log_kl, self.center, self.spread, px, zoom)
 
 
 def axes(request: HttpRequest) -> Axes:
-    """The axes that the address asks for."""
+    """Return the axes that the address selects."""
     return Axes(
-        choice(request, "x", X_AXES, "step"),
-        choice(request, "y", ("linear", "log"), "linear") == "log",
-        selected(request, "center", MIDDLES, "mean"),
-        selected(request, "band", (AUTO, *SPREADS), AUTO),
+        choice_or_default(request, "x", X_AXES, "step"),
+        choice_or_default(request, "y", ("linear", "log"), "linear") == "log",
+        require_choice(request, "center", MIDDLES, "mean"),
+        require_choice(request, "band", (AUTO, *SPREADS), AUTO),
     )
 
 
 def zoom_of(request: HttpRequest) -> Span | None:
-    """The x range that somebody has zoomed to, as `from` and `to`; None for all. Raises BadRequest where it is none."""
-    said = request.GET.get("from"), request.GET.get("to")
-    if said == (None, None):
+    """Return the x range of the zoom, from `from` and `to`; None for all. Raise BadRequest if they are not a valid
+    range."""
+    bounds = request.GET.get("from"), request.GET.get("to")
+    if bounds == (None, None):
         return None
     try:
-        low, high = (float(end or "") for end in said)
+        low, high = (float(end or "") for end in bounds)
     except ValueError:
         low, high = math.nan, math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -149,5 +150,5 @@ def zoom_of(request: HttpRequest) -> Span | None:
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Row], per_page: int, name: str = "page") -> Page[Row]:
-    """The page that is asked for; the nearest one where there is no such page."""
+    """Return the selected page, or the nearest one if it does not exist."""
     return Paginator(rows, per_page).get_page(request.GET.get(name))

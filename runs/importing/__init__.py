@@ -1,30 +1,30 @@
-"""Files of other programs -> runs: logs, evaluations, reports, trainer states, event files. Read, never trusted."""
+"""Import files of other programs as runs: logs, evaluations, reports, trainer states, event files. None is trusted."""
 
 from runs.importing.budget import Budget
 from runs.importing.detect_format import KINDS, NOTHING_READ
-from runs.importing.files import File, Refused
+from runs.importing.files import File, RefusedFile
 from runs.importing.readers.reports import KIND as REPORT
-from runs.importing.run_import import Imported, bring_in, told
-from runs.importing.scan import of_path, of_upload
+from runs.importing.run_import import ImportResult, import_runs, to_json
+from runs.importing.scan import files_from_path, files_from_upload
 from runs.importing.store import ImportTarget, Outcome
-from runs.importing.uploads import UPLOAD_AT_MOST, limits, of_uploads, too_much
+from runs.importing.uploads import MAX_UPLOAD_BYTES, files_from_uploads, upload_limits, upload_problem
 
 __all__ = [
     "KINDS",
+    "MAX_UPLOAD_BYTES",
     "NOTHING_READ",
     "REPORT",
-    "UPLOAD_AT_MOST",
     "Budget",
     "File",
+    "ImportResult",
     "ImportTarget",
-    "Imported",
     "Outcome",
-    "Refused",
-    "bring_in",
-    "limits",
-    "of_path",
-    "of_upload",
-    "of_uploads",
-    "told",
-    "too_much",
+    "RefusedFile",
+    "files_from_path",
+    "files_from_upload",
+    "files_from_uploads",
+    "import_runs",
+    "to_json",
+    "upload_limits",
+    "upload_problem",
 ]

@@ -1,4 +1,4 @@
-"""Tell the kind of a file by its content, and read its records. Event files of one folder make one source."""
+"""Detect the kind of a file by its content, and read its records. Event files of one folder make one source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.importing import broken_json
-from runs.importing.files import MB, File, Refused, natural, window
+from runs.importing import partial_json
+from runs.importing.files import MB, File, RefusedFile, natural_key, window
 from runs.importing.readers import (
     countdown_results,
     evaluations,
@@ -34,33 +34,33 @@ from runs.importing.text import BOM
 
 HEAD = 4096
 PIECE = 256 * 1024
-DOCUMENT_AT_MOST = 64 * MB
-"""A JSON document is held whole while it is read."""
-LINE_AT_MOST = MB
-WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-HOLES = re.compile(rb"\x00{64,}")
-"""A log that was rotated while it was written begins with zeros, and a crash leaves blocks of them."""
+MAX_DOCUMENT_BYTES = 64 * MB
+"""Maximum size of a JSON document, which is in memory as a whole while it is read."""
+MAX_LINE_BYTES = MB
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+ZERO_BLOCKS = re.compile(rb"\x00{64,}")
+"""Match blocks of zeros. A log that was rotated while it was written begins with them, and a crash leaves some."""
 TEXT = "text"
 KINDS = (
     "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
-    "rewards and costs of answers, CSV and JSON lines with a step"
+    "rewards and costs of responses, CSV and JSON lines with a step"
 )
-NOTHING_READ = f"Nothing was read. Read are: {KINDS}."
+NOTHING_READ = f"Nothing was read. Supported are: {KINDS}."
 ORDER = (
     TEXT, tables.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND,
     countdown_results.KIND, scored_responses.KIND, reports.KIND,
 )  # fmt: skip
-"""Reports come last: they are checked against evaluations."""
-DOCUMENTS = {
-    evaluations.KIND: evaluations.is_one,
-    reports.KIND: reports.is_one,
-    trainer_state.KIND: trainer_state.is_one,
-    final_results.KIND: final_results.is_one,
-    countdown_results.KIND: countdown_results.is_one,
+"""Order in which sources are read. Reports come last, because they are checked against evaluations."""
+DOCUMENT_CHECKS = {
+    evaluations.KIND: evaluations.is_evaluation,
+    reports.KIND: reports.is_report,
+    trainer_state.KIND: trainer_state.is_trainer_state,
+    final_results.KIND: final_results.is_final_evaluation,
+    countdown_results.KIND: countdown_results.is_countdown_evaluation,
     scored_responses.KIND: is_summary,
 }
-TOGETHER = (event_files.KIND, scored_responses.KIND)
-"""Kinds of which several files make one source."""
+MULTI_FILE_KINDS = (event_files.KIND, scored_responses.KIND)
+"""Kinds with several files in one source."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Source:
         return self.files[-1].modified_at
 
     def identity(self) -> Iterator[bytes]:
-        """The bytes that make it what it is. A source that went on begins with what it was."""
+        """Yield the bytes that identify the source. A source that has grown begins with its earlier bytes."""
         if self.kind == trainer_state.KIND:
             document = _document(self.files[0])
             yield trainer_state.identity(document.value) if document else b""
@@ -92,80 +92,80 @@ class Source:
                 while piece := opened.read(PIECE):
                     yield piece
 
-    def entries(self, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+    def entries(self, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
         """Yield the records, run by run."""
-        told.is_cut = any(file.is_cut for file in self.files)
+        report.is_cut = any(file.is_cut for file in self.files)
         is_damaged = any(file.is_damaged for file in self.files)
-        for entry in self._entries(told, seeds_of):
+        for entry in self._entries(report, seeds_of):
             if is_damaged:
-                entry.found.doubt()
+                entry.run.mark_damaged()
             yield entry
 
-    def _entries(self, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+    def _entries(self, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
         file = self.files[0]
         if self.kind == TEXT:
             with file.open() as opened:
-                yield from Log(opened, file.named, told).entries()
+                yield from Log(opened, file.path, report).entries()
         elif self.kind == tables.KIND:
             with file.open() as opened:
-                yield from tables.entries(opened, file.named, told)
+                yield from tables.entries(opened, file.path, report)
         elif self.kind == event_files.KIND:
-            yield from event_files.entries([one.open for one in self.files], file.named, told)
+            yield from event_files.entries([event_file.open for event_file in self.files], file.path, report)
         elif self.kind == scored_responses.KIND:
-            yield from scored_responses.entries(self.files, told)
+            yield from scored_responses.entries(self.files, report)
         elif (document := _document(file)) is not None:
-            if document.why:
-                told.at_line(document.line, document.why)
-            told.is_cut = bool(document.why) and not document.goes_on
-            yield from _of_document(self.kind, document.value, file.named, told, seeds_of)
+            if document.reason:
+                report.add_line_remark(document.line, document.reason)
+            report.is_cut = bool(document.reason) and not document.has_more
+            yield from _document_entries(self.kind, document.value, file.path, report, seeds_of)
 
 
-def digests(source: Source, at: Iterable[int]) -> tuple[int, str, dict[int, str]]:
-    """(bytes, SHA-256 of all, SHA-256 of the first n bytes for each n of `at` that it has)."""
-    wanted = sorted(set(at))
-    digest, size, found = hashlib.sha256(), 0, dict[int, str]()
+def digests(source: Source, sizes: Iterable[int]) -> tuple[int, str, dict[int, str]]:
+    """Return (number of bytes, SHA-256 of all, n -> SHA-256 of the first n bytes for each n of `sizes` that it has)."""
+    remaining_sizes = sorted(set(sizes))
+    digest, size, sums = hashlib.sha256(), 0, dict[int, str]()
     for piece in source.identity():
         rest = memoryview(piece)
-        while wanted and wanted[0] <= size + len(rest):
-            upto = wanted.pop(0) - size
+        while remaining_sizes and remaining_sizes[0] <= size + len(rest):
+            upto = remaining_sizes.pop(0) - size
             digest.update(rest[:upto])
             size, rest = size + upto, rest[upto:]
-            found[size] = digest.hexdigest()
+            sums[size] = digest.hexdigest()
         digest.update(rest)
         size += len(rest)
-    return size, digest.hexdigest(), found
+    return size, digest.hexdigest(), sums
 
 
-def recognised(files: Iterable[File | Refused]) -> tuple[list[Source], list[Refused]]:
-    """Sources, in the order in which they are to be read, and what is none."""
-    sources, refused, together = list[Source](), list[Refused](), dict[tuple[str, str, str], list[File]]()
+def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source], list[RefusedFile]]:
+    """Return the sources, in the order in which they are to be read, and the refused files."""
+    sources, refused, together = list[Source](), list[RefusedFile](), dict[tuple[str, str, str], list[File]]()
     for file in files:
-        if isinstance(file, Refused):
+        if isinstance(file, RefusedFile):
             refused.append(file)
             continue
         try:
-            kind, why = _kind(file)
+            kind, reason = _kind(file)
         except OSError as error:
-            kind, why = "", f"cannot be read: {error.strerror}"
-        if why:
-            refused.append(Refused(file.name, why))
-        elif kind in TOGETHER:
+            kind, reason = "", f"cannot be read: {error.strerror}"
+        if reason:
+            refused.append(RefusedFile(file.name, reason))
+        elif kind in MULTI_FILE_KINDS:
             tag = (tag_of(file)[0] or file.name) if kind == scored_responses.KIND else ""
             together.setdefault((kind, file.folder, tag), []).append(file)
         else:
             sources.append(Source(kind, (file,)))
     sources += [Source(kind, tuple(_in_order(kind, group))) for (kind, _, _), group in together.items()]
-    return sorted(sources, key=lambda one: (ORDER.index(one.kind), natural(one.name))), refused
+    return sorted(sources, key=lambda source: (ORDER.index(source.kind), natural_key(source.name))), refused
 
 
 def _kind(file: File) -> tuple[str, str]:
-    """(its kind, why it is not read)."""
+    """Return (kind, reason why it is not read); one of them is empty."""
     if not file.size:
         return "", "is empty"
     head = file.head(HEAD)
-    kind, why = _kind_by_head(file, head)
-    if kind or why:
-        return kind, why
+    kind, reason = _kind_by_head(file, head)
+    if kind or reason:
+        return kind, reason
     if is_points(_first_line(file, head)):
         return scored_responses.KIND, ""
     if _is_table(file):
@@ -176,32 +176,35 @@ def _kind(file: File) -> tuple[str, str]:
 
 
 def _kind_by_head(file: File, head: bytes) -> tuple[str, str]:
-    """Return (kind, why it is not read) of what is no text; twice nothing for a text, whose kind needs more of it."""
-    if tfrecord.is_one(head):
+    """Return (kind, reason why it is not read) of a binary file; two empty texts for text, which needs more bytes."""
+    if tfrecord.is_record_file(head):
         return event_files.KIND, ""
-    if npy.is_one(head):
+    if npy.is_array_file(head):
         is_named = tag_of(file)[1] in ("Rs", "Cs", "labels")
-        why = "is a NumPy array whose name ends in none of _Rs.npy, _Cs.npy and _labels.npy, which say what is in it"
-        return (scored_responses.KIND, "") if is_named else ("", why)
-    if b"\x00" in HOLES.sub(b"", head):
-        return "", f"is binary, and of no kind that is read here ({KINDS})"
+        reason = (
+            "is a NumPy array, and its name does not end in _Rs.npy, _Cs.npy or _labels.npy, which determine its "
+            "content"
+        )
+        return (scored_responses.KIND, "") if is_named else ("", reason)
+    if b"\x00" in ZERO_BLOCKS.sub(b"", head):
+        return "", f"is binary and of no supported kind ({KINDS})"
     return "", ""
 
 
-def unread_by_head(name: str, head: bytes) -> str:
+def refusal_by_head(name: str, head: bytes) -> str:
     """Return why no reader reads a file that begins with this MiB, before more of it is unpacked; empty if one may."""
-    if head.startswith(WIDE):
+    if head.startswith(UTF16_MARKS):
         return ""
-    kind, why = _kind_by_head(File(name, name, len(head), window(io.BytesIO(head), 0, len(head))), head[:HEAD])
-    text = HOLES.sub(b"", head).removeprefix(BOM).lstrip()
-    is_one_line = len(text) >= LINE_AT_MOST and b"\n" not in text and b"\r" not in text
-    if not kind and not why and is_one_line and text[:1] not in (b"{", b"["):
-        return f"has no end of a line in its first {LINE_AT_MOST} bytes, so it is of no kind that is read here"
-    return why
+    kind, reason = _kind_by_head(File(name, name, len(head), window(io.BytesIO(head), 0, len(head))), head[:HEAD])
+    text = ZERO_BLOCKS.sub(b"", head).removeprefix(BOM).lstrip()
+    is_one_line = len(text) >= MAX_LINE_BYTES and b"\n" not in text and b"\r" not in text
+    if not kind and not reason and is_one_line and text[:1] not in (b"{", b"["):
+        return f"has no line end in its first {MAX_LINE_BYTES} bytes, so it is of no supported kind"
+    return reason
 
 
 def _first_line(file: File, head: bytes) -> bytes:
-    """The first line that is not blank; one of JSON in full, for an answer may be longer than a head."""
+    """Return the first line that is not blank. A line of JSON is read beyond `head`, for an answer may be longer."""
     line = head.removeprefix(BOM).lstrip()
     if b"\n" in line or not line.startswith(b"{"):
         return line.partition(b"\n")[0]
@@ -218,36 +221,36 @@ def _is_table(file: File) -> bool:
 
 
 def _kind_of_document(file: File) -> tuple[str, str]:
-    if file.size > DOCUMENT_AT_MOST:
-        return "", f"is a JSON document of {file.size} bytes; at most {DOCUMENT_AT_MOST} are read"
+    if file.size > MAX_DOCUMENT_BYTES:
+        return "", f"is a JSON document of {file.size} bytes; at most {MAX_DOCUMENT_BYTES} are read"
     document = _document(file)
     if document is None:
         return TEXT, ""
-    kind = next((kind for kind, is_one in DOCUMENTS.items() if is_one(document.value)), "")
-    if document.goes_on and not kind:
+    kind = next((kind for kind, is_kind in DOCUMENT_CHECKS.items() if is_kind(document.value)), "")
+    if document.has_more and not kind:
         return TEXT, ""
-    return kind, "" if kind else "is JSON, and none of an evaluation, a report, a summary or a trainer's state"
+    return kind, "" if kind else "is JSON, but not an evaluation, a report, a summary or a trainer state"
 
 
-def _document(file: File) -> broken_json.Document | None:
+def _document(file: File) -> partial_json.Document | None:
     with file.open() as opened:
-        text = opened.read(DOCUMENT_AT_MOST + 1).decode("utf-8-sig", errors="replace")
-    return broken_json.read(text)
+        text = opened.read(MAX_DOCUMENT_BYTES + 1).decode("utf-8-sig", errors="replace")
+    return partial_json.parse(text)
 
 
-def _of_document(kind: str, value: Any, name: str, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+def _document_entries(kind: str, value: Any, name: str, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
     if kind == evaluations.KIND:
-        return evaluations.entries(value, name, told)
+        return evaluations.entries(value, name, report)
     if kind == reports.KIND:
-        return reports.entries(value, name, told, seeds_of)
+        return reports.entries(value, name, report, seeds_of)
     if kind == final_results.KIND:
-        return final_results.entries(value, name, told)
+        return final_results.entries(value, name, report)
     if kind == countdown_results.KIND:
-        return countdown_results.entries(value, name, told)
-    return trainer_state.entries(value, name, told)
+        return countdown_results.entries(value, name, report)
+    return trainer_state.entries(value, name, report)
 
 
 def _in_order(kind: str, files: Sequence[File]) -> list[File]:
     if kind == scored_responses.KIND:
         return sorted(files, key=lambda file: file.name)
-    return sorted(files, key=lambda file: (first_time(file.open), natural(file.name)))
+    return sorted(files, key=lambda file: (first_time(file.open), natural_key(file.name)))

@@ -1,5 +1,5 @@
-"""Files to be read: by path or uploaded, single, in a folder, in an archive. A name is words to show, and never a place
-on this disk."""
+"""Files to be read: by path or uploaded, single, in a folder, in an archive. A name is text to display, and never a
+path on this disk."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 MB = 1024 * 1024
-FILE_AT_MOST = 1024 * MB
-NAME_AT_MOST = 500
-OUTSIDE = "its name leads out of the folder that it is in: not read; names must be relative, without .."
+MAX_FILE_BYTES = 1024 * MB
+MAX_NAME_LENGTH = 500
+OUTSIDE = "its name points outside its folder: not read; names must be relative, without .."
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that can be read any number of times. `named` is its name with the folders that stand above it, for what
-    those say about the run.
+    """A file that can be read any number of times. `path` is its name with the folders above it, which may state
+    settings of the run.
 
     `is_cut`: it was compressed, and what it was unpacked to ends early. `is_damaged`: its checksum does not fit.
     """
 
     name: str
-    named: str
+    path: str
     size: int
     open: Callable[[], BinaryIO]
     modified_at: float | None = None
@@ -34,7 +34,7 @@ class File:
 
     @property
     def folder(self) -> str:
-        """The folder that holds it."""
+        """Return the name of the folder that holds the file."""
         return str(PurePosixPath(self.name).parent)
 
     def head(self, count: int) -> bytes:
@@ -44,15 +44,15 @@ class File:
 
 
 @dataclass(frozen=True)
-class Refused:
-    """Something that is not read, and why."""
+class RefusedFile:
+    """A file, member or folder that is not read, and the reason."""
 
     name: str
-    why: str
+    reason: str
 
 
 class Window(io.RawIOBase):
-    """`size` bytes of a file that is open already, from `start` on. Closing it leaves that file open."""
+    """Reader of `size` bytes of an open file, from `start` on. Closing it leaves that file open."""
 
     def __init__(self, file: IO[bytes], start: int, size: int) -> None:
         self._file, self._start, self._size, self._at = file, start, size, 0
@@ -80,19 +80,19 @@ class Window(io.RawIOBase):
 
 
 def window(file: IO[bytes], start: int, size: int) -> Callable[[], BinaryIO]:
-    """Opens a stretch of an open file."""
+    """Return a function that opens `size` bytes of an open file, from `start` on."""
     return lambda: cast(BinaryIO, io.BufferedReader(Window(file, start, size), 64 * 1024))
 
 
-def clean(name: str) -> str:
-    """A name as words: nothing that cannot be shown. Empty where it wants to lead elsewhere."""
-    shown = re.sub("[\x00-\x1f\x7f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", name.replace("\\", "/"))
-    parts = [part for part in shown.split("/") if part not in ("", ".")]
-    is_outside = shown.startswith("/") or ".." in parts or re.match("[A-Za-z]:", shown) is not None
-    return "" if is_outside else "/".join(parts)[:NAME_AT_MOST]
+def clean_name(name: str) -> str:
+    """Return a name that can be displayed, without control characters; an empty text if it leads out of its folder."""
+    visible_name = re.sub("[\x00-\x1f\x7f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", name.replace("\\", "/"))
+    parts = [part for part in visible_name.split("/") if part not in ("", ".")]
+    is_outside = visible_name.startswith("/") or ".." in parts or re.match("[A-Za-z]:", visible_name) is not None
+    return "" if is_outside else "/".join(parts)[:MAX_NAME_LENGTH]
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key that sorts checkpoint-500 before checkpoint-1000."""
-    found = re.findall(r"([0-9]+)|([^0-9]+)", name)
-    return [(0, int(digits[:18]), "") if digits else (1, 0, words) for digits, words in found]
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that orders checkpoint-500 before checkpoint-1000."""
+    parts = re.findall(r"([0-9]+)|([^0-9]+)", name)
+    return [(0, int(digits[:18]), "") if digits else (1, 0, words) for digits, words in parts]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
-# Repetitions that could share characters with the next part are possessive (`*+`): what fails, fails in linear time.
+# Repetitions that could share characters with the next part are possessive (`*+`), so a mismatch takes linear time.
 WRAPPED = re.compile(
     r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*+(?:\[\s*+)?(?P<bare>" + BARE + r")\s*+(?:\]\s*+)?(?:,[^()]*+)?\)+",
     re.IGNORECASE,
@@ -14,16 +14,16 @@ WRAPPED = re.compile(
 PLAIN = re.compile(BARE, re.IGNORECASE)
 
 
-def number(text: str) -> float | None:
-    """The number that a text is; None where it is none."""
-    text = unwrapped(text).strip().strip("'\"")
+def parse_number(text: str) -> float | None:
+    """Parse a number. Return None if the text is not a number."""
+    text = unwrap_numbers(text).strip().strip("'\"")
     if not PLAIN.fullmatch(text):
         return None
     return float(text.replace(",", ""))
 
 
-def real(value: Any) -> float | None:
-    """The number that stands in a JSON document; None where it is none, or has more digits than a float takes."""
+def json_number(value: Any) -> float | None:
+    """Convert a number of a JSON document to a float; None if it is not a number or beyond the range of floats."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -32,11 +32,11 @@ def real(value: Any) -> float | None:
         return None
 
 
-def unwrapped(text: str) -> str:
-    """The text with its numbers freed of what a library wraps around them: `tensor(1.5, device='cuda')` is 1.5."""
+def unwrap_numbers(text: str) -> str:
+    """Return the text with plain numbers in place of wrapped ones: `tensor(1.5, device='cuda')` becomes 1.5."""
     return WRAPPED.sub(lambda match: match["bare"], text) if "(" in text else text
 
 
-def decimals(text: str) -> int:
+def count_decimals(text: str) -> int:
     """Return the number of digits after the point: a line that was cut off has fewer than the lines before it."""
     return len(text.partition(".")[2])

@@ -11,56 +11,56 @@ from workers.records import Record
 
 UNKNOWN_METHOD = "unknown"
 UNKNOWN_SEED = -1
-"""Stands where a file does not say the seed: no real one is negative."""
+"""Seed of a run with a file that states none; no real seed is negative."""
 STEP = 1
-"""The step of an evaluation whose file does not say it; 0 would be the base model."""
-REMARKS_KEPT = 200
+"""Step of an evaluation with a file that states none; 0 would be the base model."""
+MAX_REMARKS = 200
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that was not understood, and where: `line 12`, `byte 4096`; empty where it is the whole file."""
+    """A part of a file that was not understood. `position`: `line 12`, `byte 4096`, or empty for the whole file."""
 
-    place: str
-    why: str
+    position: str
+    reason: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.why}" if self.place else self.why
+        return f"{self.position}: {self.reason}" if self.position else self.reason
 
 
 @dataclass
 class ImportReport:
     """Remarks on one source, the first ones in full and the others counted; and facts about what was understood.
 
-    `disagreements`: sums of the source that differ from what they sum up.
+    `disagreements`: sums of the source that differ from the values that they sum.
     """
 
     remarks: list[Remark] = field(default_factory=list)
-    beyond: int = 0
+    omitted_remarks: int = 0
     facts: list[str] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
     is_cut: bool = False
-    """The file ends before what it holds does."""
+    """True if the file ends before its content does."""
 
-    def remark(self, place: str, why: str) -> None:
-        """Something was not understood."""
-        if len(self.remarks) < REMARKS_KEPT:
-            self.remarks.append(Remark(place, why))
+    def add_remark(self, position: str, reason: str) -> None:
+        """Add a remark on a part that was not understood, or count it beyond MAX_REMARKS."""
+        if len(self.remarks) < MAX_REMARKS:
+            self.remarks.append(Remark(position, reason))
         else:
-            self.beyond += 1
+            self.omitted_remarks += 1
 
-    def at_line(self, number: int, why: str) -> None:
-        """Something was not understood, in this line of a text, counted from 1."""
-        self.remark(f"line {number}", why)
+    def add_line_remark(self, number: int, reason: str) -> None:
+        """Add a remark on a line of a text, counted from 1."""
+        self.add_remark(f"line {number}", reason)
 
 
 @dataclass
 class ImportedRun:
     """A run in a file is complete when the next run begins, or the file ends.
 
-    `name` is the file's name for the run; `method` is empty if nothing says it.
+    `name` is the file's name for the run; `method` is empty if the file does not state it.
 
-    `settings` are hyperparameters by their names in the file. Times are Unix seconds, None where they are not told.
+    `settings` are hyperparameters by their names in the file. Times are Unix seconds, or None if not stated.
     """
 
     part: int
@@ -81,22 +81,23 @@ class ImportedRun:
 
     @property
     def stored_method(self) -> str:
-        """The method as runs have it: UNKNOWN_METHOD if nothing says it."""
+        """Return the method to store: UNKNOWN_METHOD if the file does not state it."""
         return self.method or UNKNOWN_METHOD
 
     def check_whole(self, count: int, whole: int, *, is_cut: bool) -> bool:
-        """Make the run partial if `count` answers are not all: means over a part are not those of the whole.
+        """Make the run partial if `count` answers are not all of them, and return whether it is partial.
 
-        whole: how many there were, 0 if nothing says it; then a file that `is_cut` lacks some. Return whether it is.
+        Means over a part are not those of the whole. whole: number of all answers, 0 if not stated; then a file that
+        `is_cut` lacks some.
         """
         is_partial = count < whole if whole else is_cut
         if is_partial:
             self.state = State.PARTIAL
-            self.reason = f"{count} of {whole or 'an unknown number of'} answers are in the file"
+            self.reason = f"{count} of {whole or 'an unknown number of'} responses are in the file"
         return is_partial
 
-    def doubt(self) -> None:
-        """Make a run that ended well partial if its file is damaged: what was read may differ from what was written."""
+    def mark_damaged(self) -> None:
+        """Make a succeeded run partial, since its file is damaged: its numbers may differ from what was written."""
         if self.state == State.SUCCEEDED:
             self.state = State.PARTIAL
             self.reason = "the compressed file is damaged: any of its numbers may be wrong"
@@ -104,16 +105,20 @@ class ImportedRun:
 
 @dataclass(frozen=True)
 class Entry:
-    """A record of a run: `at` seconds after the run began, in its `epoch`, which counts restarts. Without a record it
-    only says that there is this run."""
+    """A record of a run, `at` seconds after the run began, in its `epoch`, which counts restarts. Without a record the
+    entry only reports that the run exists."""
 
-    found: ImportedRun
+    run: ImportedRun
     record: Record | None = None
     at: float = 0.0
     epoch: int = 0
 
 
 def step_of(metadata: Mapping[str, Any]) -> int:
-    """After which iteration something was evaluated: the last one, or STEP where that is not told."""
-    said = metadata.get("num_iterations")
-    return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 2**62 else STEP
+    """Return the iteration after which an evaluation ran: the last one, or STEP if the metadata do not state it."""
+    iterations = metadata.get("num_iterations")
+    return (
+        iterations
+        if isinstance(iterations, int) and not isinstance(iterations, bool) and 0 <= iterations < 2**62
+        else STEP
+    )

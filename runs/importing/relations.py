@@ -1,6 +1,6 @@
-"""Relate the imported runs of an experiment: evaluations to their trainings, means over seeds to those seeds.
+"""Relate the imported runs of an experiment: evaluations to trainings, and means over seeds to their seeds.
 
-Both follow from the runs that the experiment holds, whatever the order in which they came.
+Both follow from the runs that the experiment holds, in whatever order they were imported.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NO_TRAININGS = (*EVALUATIONS, reports.KIND, JOB)
 
 @transaction.atomic
 def link_evaluations(experiment: Experiment) -> list[Run]:
-    """Make each evaluation name the one training that it belongs to, and return those that name another than before.
+    """Link each evaluation to the one training that it belongs to, and return those with a new training.
 
-    They have the same method and seed, and agree on all hyperparameters that both state, one at least. Where several
-    trainings do, none is named.
+    Both have the same method and seed, and agree on all hyperparameters that both state, one at least. If several
+    trainings match, none is linked.
     """
     Experiment.objects.select_for_update().get(pk=experiment.pk)
     runs = experiment.runs.filter(deleted_at=None).exclude(seed=UNKNOWN_SEED)
@@ -41,7 +41,11 @@ def link_evaluations(experiment: Experiment) -> list[Run]:
         trainings[run.method, run.seed].append(run)
     linked = []
     for run in evaluated:
-        belonging = [one for one in trainings[run.method, run.seed] if _may_be_of(run.config, one.config, run.method)]
+        belonging = [
+            training
+            for training in trainings[run.method, run.seed]
+            if _may_belong(run.config, training.config, run.method)
+        ]
         parent = belonging[0] if len(belonging) == 1 else None
         if run.parent_id != (parent and parent.pk):
             Run.objects.filter(pk=run.pk).update(parent=parent)
@@ -51,12 +55,12 @@ def link_evaluations(experiment: Experiment) -> list[Run]:
 
 
 @transaction.atomic
-def replace_aggregates(experiment: Experiment, person: User, told: ImportReport) -> list[Run]:
-    """Put the means over seeds whose seeds are here now into the trash, report whether both agree, and return them."""
+def replace_aggregates(experiment: Experiment, person: User, report: ImportReport) -> list[Run]:
+    """Move means over seeds to the trash if their seeds are imported. Report whether both agree; return the means."""
     replaced = []
     for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):
         seeds = evaluated_seeds(experiment, run.method, run.config.get(run.method))
-        if seeds and check_stored(metrics.latest([run])[run.pk], run.preset or run.name, seeds, told):
+        if seeds and check_stored(metrics.latest([run])[run.pk], run.preset or run.name, seeds, report):
             replaced.append(run)
     trash.delete_runs(Run.objects.filter(pk__in=[run.pk for run in replaced]), person)
     return replaced
@@ -73,11 +77,13 @@ def evaluated_seeds(experiment: Experiment, method: str, hyperparameters: Any) -
     return list(metrics.latest(list(runs.order_by("seed"))).values())
 
 
-def _may_be_of(evaluation: Mapping[str, Any], training: Mapping[str, Any], method: str) -> bool:
-    ours, theirs = _section(evaluation, method), _section(training, method)
-    shared = ours.keys() & theirs.keys()
+def _may_belong(evaluation: Mapping[str, Any], training: Mapping[str, Any], method: str) -> bool:
+    evaluation_section, training_section = _section(evaluation, method), _section(training, method)
+    shared = evaluation_section.keys() & training_section.keys()
     models = {_model(evaluation), _model(training)} - {""}
-    return bool(shared) and all(ours[name] == theirs[name] for name in shared) and len(models) < 2
+    return (
+        bool(shared) and all(evaluation_section[name] == training_section[name] for name in shared) and len(models) < 2
+    )
 
 
 def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:

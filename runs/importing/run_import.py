@@ -1,4 +1,4 @@
-"""One import from beginning to end, whoever asks for it: files in, runs out, and what is told about both."""
+"""Run one import from beginning to end, for page, API and command line: read files, save runs, report on both."""
 
 from __future__ import annotations
 
@@ -9,113 +9,116 @@ from typing import Any
 from django.db import DataError
 
 from runs.importing import relations
-from runs.importing.detect_format import KINDS, recognised
-from runs.importing.files import File, Refused
+from runs.importing.detect_format import KINDS, recognise_sources
+from runs.importing.files import File, RefusedFile
 from runs.importing.records import ImportReport
-from runs.importing.store import ImportTarget, Outcome, keep
+from runs.importing.store import ImportTarget, Outcome, save_source
 from runs.models import Experiment, Run
 
 
 @dataclass
-class Imported:
+class ImportResult:
     """The result of an import lists what became of each file. `refused`: files that are not read, each with the reason.
 
-    `joined`: evaluations that name their training now. `replaced`: means over seeds whose seeds came, and that are in
-    the trash now; `told` says whether they agree.
+    `joined`: evaluations that name their training now. `replaced`: means over seeds that are in the trash now, because
+    their seeds were imported; `report` states whether they agree.
     """
 
-    place: ImportTarget
+    target: ImportTarget
     outcomes: list[Outcome] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedFile] = field(default_factory=list)
     joined: list[Run] = field(default_factory=list)
     replaced: list[Run] = field(default_factory=list)
-    told: ImportReport = field(default_factory=ImportReport)
+    report: ImportReport = field(default_factory=ImportReport)
 
     @property
     def experiment(self) -> Experiment | None:
         """Return the experiment that holds the runs; None if nothing was created or known."""
-        return self.place.experiment
+        return self.target.experiment
 
     @property
-    def made(self) -> list[Run]:
-        """The new runs."""
-        return [run for outcome in self.outcomes for run in outcome.made]
+    def new_runs(self) -> list[Run]:
+        """Return the new runs."""
+        return [run for outcome in self.outcomes for run in outcome.new_runs]
 
     @property
-    def went_on(self) -> list[Run]:
-        """Runs that were here, and whose file holds more now."""
-        return [run for outcome in self.outcomes for run in outcome.went_on]
+    def continued_runs(self) -> list[Run]:
+        """Return the runs that existed already and have a file that holds more now."""
+        return [run for outcome in self.outcomes for run in outcome.continued_runs]
 
     @property
-    def known(self) -> list[Run]:
-        """Runs that were here already, from the same file."""
-        return [run for outcome in self.outcomes for run in outcome.known]
+    def known_runs(self) -> list[Run]:
+        """Return the runs that existed already, from the same file."""
+        return [run for outcome in self.outcomes for run in outcome.known_runs]
 
     @property
-    def read_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether none of the files held anything that is read here."""
         return not any(outcome.is_understood for outcome in self.outcomes)
 
     @property
     def sentence(self) -> str:
-        """The sum of it."""
-        where = f" in {self.experiment.name}" if self.experiment is not None and self.made else ""
-        parts = [f"{_count(len(self.made), 'new run')}{where}"]
-        parts += [f"{_count(len(self.went_on), 'run')} went on"] if self.went_on else []
-        parts += [f"{_count(len(self.known), 'run')} known already, nothing made again"] if self.known else []
+        """Return a sentence that sums up the import."""
+        where = f" in {self.experiment.name}" if self.experiment is not None and self.new_runs else ""
+        parts = [f"{_count(len(self.new_runs), 'new run')}{where}"]
+        parts += [f"{_count(len(self.continued_runs), 'run')} continued"] if self.continued_runs else []
+        parts += [f"{_count(len(self.known_runs), 'run')} already imported"] if self.known_runs else []
         if self.joined:
             parts.append(
-                _count(len(self.joined), "evaluation joined its training", "evaluations joined their trainings")
+                _count(len(self.joined), "evaluation linked to its training", "evaluations linked to their trainings")
             )
         if self.replaced:
-            parts.append(_count(len(self.replaced), "mean gave way to its seeds", "means gave way to their seeds"))
+            parts.append(_count(len(self.replaced), "mean replaced by its seeds", "means replaced by their seeds"))
         parts += [f"{_count(len(self.refused), 'file')} not read"] if self.refused else []
         return "; ".join(parts) + "."
 
 
-def bring_in(files: Iterable[File | Refused], place: ImportTarget) -> Imported:
-    """Reads the files and keeps what is in them."""
-    imported = Imported(place)
-    sources, imported.refused = recognised(files)
+def import_runs(files: Iterable[File | RefusedFile], target: ImportTarget) -> ImportResult:
+    """Read the files and save their runs."""
+    imported = ImportResult(target)
+    sources, imported.refused = recognise_sources(files)
     for source in sources:
         try:
-            outcome = keep(source, place)
+            outcome = save_source(source, target)
         except OSError as error:
-            imported.refused.append(Refused(source.name, f"cannot be read: {error.strerror or error}"))
+            imported.refused.append(RefusedFile(source.name, f"cannot be read: {error.strerror or error}"))
             continue
         except (DataError, OverflowError, RecursionError) as error:
             imported.refused.append(
-                Refused(source.name, f"holds what cannot be kept, so that nothing of it was: {error}")
+                RefusedFile(source.name, f"contains data that cannot be stored, so nothing of it was saved: {error}")
             )
             continue
-        if outcome.is_understood or outcome.told.remarks:
+        if outcome.is_understood or outcome.report.remarks:
             imported.outcomes.append(outcome)
         else:
-            imported.refused.append(Refused(source.name, f"nothing in it is of a kind that is read here ({KINDS})"))
+            imported.refused.append(RefusedFile(source.name, f"contains nothing of a supported kind ({KINDS})"))
     _relate(imported)
     return imported
 
 
-def _relate(imported: Imported) -> None:
-    changed = {run.experiment_id: run.experiment for run in (*imported.made, *imported.went_on, *imported.known)}
+def _relate(imported: ImportResult) -> None:
+    changed = {
+        run.experiment_id: run.experiment
+        for run in (*imported.new_runs, *imported.continued_runs, *imported.known_runs)
+    }
     for experiment in changed.values():
         imported.joined += relations.link_evaluations(experiment)
-        imported.replaced += relations.replace_aggregates(experiment, imported.place.person, imported.told)
+        imported.replaced += relations.replace_aggregates(experiment, imported.target.person, imported.report)
 
 
-def told(imported: Imported) -> dict[str, Any]:
-    """The same as JSON data, for programs."""
+def to_json(imported: ImportResult) -> dict[str, Any]:
+    """Return the result as JSON data, for programs."""
     experiment = imported.experiment
     return {
         "said": imported.sentence,
         "experiment": None if experiment is None else {"id": experiment.pk, "name": experiment.name},
-        "made_experiment": imported.place.is_new,
+        "made_experiment": imported.target.is_new,
         "files": [_file(outcome) for outcome in imported.outcomes],
         "joined": [_run(run) for run in imported.joined],
         "replaced": [_run(run) for run in imported.replaced],
-        "facts": imported.told.facts,
-        "disagreements": imported.told.disagreements,
-        "not_read": [{"name": one.name, "why": one.why} for one in imported.refused],
+        "facts": imported.report.facts,
+        "disagreements": imported.report.disagreements,
+        "not_read": [{"name": refused.name, "why": refused.reason} for refused in imported.refused],
     }
 
 
@@ -124,13 +127,13 @@ def _file(outcome: Outcome) -> dict[str, Any]:
         "name": outcome.name,
         "kinds": list(outcome.kinds),
         "records": outcome.records,
-        "made": [_run(run) for run in outcome.made],
-        "went_on": [_run(run) for run in outcome.went_on],
-        "known": [_run(run) for run in outcome.known],
-        "facts": outcome.told.facts,
-        "disagreements": outcome.told.disagreements,
-        "not_understood": [{"place": one.place, "why": one.why} for one in outcome.told.remarks],
-        "not_understood_more": outcome.told.beyond,
+        "made": [_run(run) for run in outcome.new_runs],
+        "went_on": [_run(run) for run in outcome.continued_runs],
+        "known": [_run(run) for run in outcome.known_runs],
+        "facts": outcome.report.facts,
+        "disagreements": outcome.report.disagreements,
+        "not_understood": [{"place": remark.position, "why": remark.reason} for remark in outcome.report.remarks],
+        "not_understood_more": outcome.report.omitted_remarks,
     }
 
 

@@ -12,27 +12,27 @@ from runs.importing.readers.scored_responses import NAMED
 from runs.importing.readers.trainer_state import KIND as TRAINER_STATE
 from runs.importing.records import UNKNOWN_SEED, ImportedRun
 
-LONGEST, SETTING_AT_MOST = 200, 100
-SHOWN = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
-TELLING = {"es": ("alpha", "sigma"), "grpo": ("beta",)}
+MAX_NAME_LENGTH, MAX_SETTING_LENGTH = 200, 100
+SYMBOLS = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
+NAMED_SETTINGS = {"es": ("alpha", "sigma"), "grpo": ("beta",)}
 CHECKPOINT = re.compile(r"(?:^|/)checkpoint-\d+$")
 SEVERAL_FILES = re.compile(r" \(\d+ files\)$")
 
 
-def name_of(found: ImportedRun, config: Mapping[str, Any], file: str) -> str:
-    """`es α0.0005 σ0.001 seed 0`; the file's own name where it says none of these."""
-    if found.name:
-        return found.name[:LONGEST]
-    shown = file if len(file) < LONGEST // 2 else f"…{file[-LONGEST // 2 :]}"
-    seed = [f"seed {found.seed}"] if found.seed != UNKNOWN_SEED else []
-    method = [found.method] if found.method in TELLING else []
-    return (" ".join([*method, _told(found, config) or shown, *seed]) + found.suffix)[:LONGEST]
+def name_of(run: ImportedRun, config: Mapping[str, Any], file: str) -> str:
+    """Return a name such as `es α0.0005 σ0.001 seed 0`; it contains the file's name if no such setting is stated."""
+    if run.name:
+        return run.name[:MAX_NAME_LENGTH]
+    short_file = file if len(file) < MAX_NAME_LENGTH // 2 else f"…{file[-MAX_NAME_LENGTH // 2 :]}"
+    seed = [f"seed {run.seed}"] if run.seed != UNKNOWN_SEED else []
+    method = [run.method] if run.method in NAMED_SETTINGS else []
+    return (" ".join([*method, _describe_settings(run, config) or short_file, *seed]) + run.suffix)[:MAX_NAME_LENGTH]
 
 
-def setting_of(found: ImportedRun, config: Mapping[str, Any]) -> str:
-    """`α0.0005 σ0.001`: what seeds have in common, as tables and charts call them; empty where nothing is told."""
-    told = found.name or _told(found, config)
-    return f"{told}{found.suffix}"[:SETTING_AT_MOST] if told else ""
+def setting_of(run: ImportedRun, config: Mapping[str, Any]) -> str:
+    """Return the settings that seeds share, such as `α0.0005 σ0.001`, for tables; empty if none is stated."""
+    label = run.name or _describe_settings(run, config)
+    return f"{label}{run.suffix}"[:MAX_SETTING_LENGTH] if label else ""
 
 
 def job_path(kind: str, name: str) -> str:
@@ -49,15 +49,15 @@ def job_path(kind: str, name: str) -> str:
     return name
 
 
-def is_same_path(one: str, other: str) -> bool:
-    """Return whether two paths end alike, as far as the shorter one tells: `job1/run.log` and `a/job1/run.log`.
+def is_same_path(path: str, other_path: str) -> bool:
+    """Return whether the shorter path is the end of the longer one: `job1/run.log` and `a/job1/run.log`.
 
-    An empty path tells nothing, and is the same as another empty one alone.
+    An empty path is the same as another empty path only.
     """
-    return all(a == b for a, b in zip(reversed(one.split("/")), reversed(other.split("/")), strict=False))
+    return all(a == b for a, b in zip(reversed(path.split("/")), reversed(other_path.split("/")), strict=False))
 
 
-def _told(found: ImportedRun, config: Mapping[str, Any]) -> str:
-    knobs = config.get(found.method)
-    values = knobs if isinstance(knobs, Mapping) else {}
-    return " ".join(f"{SHOWN[name]}{values[name]:g}" for name in TELLING.get(found.method, ()) if name in values)
+def _describe_settings(run: ImportedRun, config: Mapping[str, Any]) -> str:
+    section = config.get(run.method)
+    values = section if isinstance(section, Mapping) else {}
+    return " ".join(f"{SYMBOLS[name]}{values[name]:g}" for name in NAMED_SETTINGS.get(run.method, ()) if name in values)

@@ -1,4 +1,4 @@
-"""Paths -> files. A folder is walked without following links, so that nothing outside it is read."""
+"""Find the files at a path. A folder is walked without following links, so that nothing outside it is read."""
 
 from __future__ import annotations
 
@@ -10,31 +10,40 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from runs.importing import compressed
+from runs.importing import compressed_files
 from runs.importing.archives import members
 from runs.importing.budget import PIECE, Budget, OverBudget
-from runs.importing.files import FILE_AT_MOST, NAME_AT_MOST, OUTSIDE, File, Refused, clean, natural, window
-from runs.importing.unpacking import Unpacking, is_archive
+from runs.importing.files import (
+    MAX_FILE_BYTES,
+    MAX_NAME_LENGTH,
+    OUTSIDE,
+    File,
+    RefusedFile,
+    clean_name,
+    natural_key,
+    window,
+)
+from runs.importing.spool import Unpacking, is_archive
 
 SIGNS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOUR_BYTES = codecs.BOM_UTF32_LE
 BLOCK = 512
-LEFT_ALONE = {".git", "__pycache__", ".venv", "node_modules"}
-ABOVE = 4
-"""So many parts of a path are looked at for what they say about a run."""
+IGNORED_FOLDERS = {".git", "__pycache__", ".venv", "node_modules"}
+MAX_PATH_PARTS = 4
+"""Number of the last parts of a path that may state settings of a run."""
 
 
-def narrowed(file: File, unpacking: Unpacking) -> File:
-    """Return the same file as UTF-8; unchanged if it does not say that it is UTF-16. Raise OSError."""
+def to_utf8(file: File, unpacking: Unpacking) -> File:
+    """Return the same file as UTF-8; unchanged if it has no byte order mark of UTF-16. Raise OSError."""
     head = file.head(4)
     if not head.startswith(SIGNS) or head == FOUR_BYTES:
         return file
     decoder, start = codecs.getincrementaldecoder("utf-16")(errors="replace"), unpacking.used
-    with file.open() as wide:
-        while piece := wide.read(PIECE):
+    with file.open() as utf16_file:
+        while piece := utf16_file.read(PIECE):
             _add(decoder.decode(piece).encode(errors="replace"), unpacking)
         _add(decoder.decode(b"", final=True).encode(), unpacking)
-    return unpacking.file(file.name, file.named, start, file.modified_at)
+    return unpacking.file(file.name, file.path, start, file.modified_at)
 
 
 def _add(piece: bytes, unpacking: Unpacking) -> None:
@@ -42,109 +51,115 @@ def _add(piece: bytes, unpacking: Unpacking) -> None:
     unpacking.write(piece)
 
 
-def of_path(path: Path, keep: ExitStack, budget: Budget | None = None) -> Iterator[File | Refused]:
-    """Yield a file, an archive's members, or all that lies in a folder, in the order in which people count.
+def files_from_path(path: Path, stack: ExitStack, budget: Budget | None = None) -> Iterator[File | RefusedFile]:
+    """Yield a file, an archive's members, or all files in a folder, in natural order (2 before 10).
 
-    Nothing more is yielded beyond a limit of the budget, and the last Refused says which. Files can be read until
-    `keep` is closed.
+    Nothing more is yielded beyond a limit of the budget, and the last RefusedFile names that limit. Files can be read
+    until `stack` is closed.
     """
-    unpacking = Unpacking(keep, budget or Budget())
-    return _within_budget(path.name, _of_path(path, unpacking))
+    unpacking = Unpacking(stack, budget or Budget())
+    return _within_budget(path.name, _read_path(path, unpacking))
 
 
-def of_upload(
-    upload: IO[bytes], size: int, name: str, keep: ExitStack, budget: Budget | None = None
-) -> Iterator[File | Refused]:
-    """Yield an uploaded file, or the members of an uploaded archive, as `of_path` does. The upload must stay open."""
-    unpacking = Unpacking(keep, budget or Budget())
-    return _within_budget(name[:NAME_AT_MOST], _of_upload(upload, size, name, unpacking))
+def files_from_upload(
+    upload: IO[bytes], size: int, name: str, stack: ExitStack, budget: Budget | None = None
+) -> Iterator[File | RefusedFile]:
+    """Yield an uploaded file, or the members of an uploaded archive, as `files_from_path` does. It must stay open."""
+    unpacking = Unpacking(stack, budget or Budget())
+    return _within_budget(name[:MAX_NAME_LENGTH], _read_upload(upload, size, name, unpacking))
 
 
-def _within_budget(name: str, files: Iterator[File | Refused]) -> Iterator[File | Refused]:
+def _within_budget(name: str, files: Iterator[File | RefusedFile]) -> Iterator[File | RefusedFile]:
     try:
         yield from files
     except OverBudget as error:
-        yield Refused(name, f"is not read on: {error.strerror}")
+        yield RefusedFile(name, f"cannot be read further: {error.strerror}")
 
 
-def _of_path(path: Path, unpacking: Unpacking) -> Iterator[File | Refused]:
+def _read_path(path: Path, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
     if not path.is_dir():
-        yield from _of_file(path, path.name, unpacking)
+        yield from _read_file(path, path.name, unpacking)
         return
     root = path.resolve()
-    for file, why in _walked(root, root):
+    for file, reason in _walk(root, root):
         name = f"{root.name}/{file.relative_to(root).as_posix()}"
-        yield from (Refused(name, why),) if why else _of_file(file, name, unpacking)
+        yield from (RefusedFile(name, reason),) if reason else _read_file(file, name, unpacking)
 
 
-def _of_upload(upload: IO[bytes], size: int, name: str, unpacking: Unpacking) -> Iterator[File | Refused]:
-    shown = clean(name)
-    if not shown:
-        yield Refused(name[:NAME_AT_MOST] or "a file without a name", OUTSIDE)
+def _read_upload(upload: IO[bytes], size: int, name: str, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
+    visible_name = clean_name(name)
+    if not visible_name:
+        yield RefusedFile(name[:MAX_NAME_LENGTH] or "a file without a name", OUTSIDE)
         return
-    yield from _unpacked(File(shown, shown, size, window(upload, 0, size)), unpacking)
+    yield from _unpack(File(visible_name, visible_name, size, window(upload, 0, size)), unpacking)
 
 
-def _walked(folder: Path, root: Path) -> Iterator[tuple[Path, str]]:
-    """(file, why it is not read)."""
+def _walk(folder: Path, root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield (file, reason why it is not read); an empty reason if it is."""
     try:
-        inside = sorted(folder.iterdir(), key=lambda path: natural(path.name))
+        inside = sorted(folder.iterdir(), key=lambda path: natural_key(path.name))
     except OSError as error:
         yield folder, f"cannot be read: {error.strerror}"
         return
     for path in inside:
         if path.is_symlink():
-            yield path, _about_link(path, root)
+            yield path, _describe_link(path, root)
         elif not path.is_dir():
             yield path, ""
-        elif path.name not in LEFT_ALONE:
-            yield from _walked(path, root)
+        elif path.name not in IGNORED_FOLDERS:
+            yield from _walk(path, root)
 
 
-def _about_link(path: Path, root: Path) -> str:
+def _describe_link(path: Path, root: Path) -> str:
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):
-        return "is a link that leads nowhere: not read"
+        return "is a broken link: not read"
     is_inside = target.is_relative_to(root)
-    return "is a link to what is read anyway: not read twice" if is_inside else "is a link out of the folder: not read"
+    return (
+        "is a link to a file that is read anyway: not read twice"
+        if is_inside
+        else "is a link to a target outside the folder: not read"
+    )
 
 
-def _of_file(path: Path, name: str, unpacking: Unpacking) -> Iterator[File | Refused]:
+def _read_file(path: Path, name: str, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
-        yield Refused(name, f"cannot be read: {error.strerror}")
+        yield RefusedFile(name, f"cannot be read: {error.strerror}")
         return
-    if not stat.S_ISREG(found.st_mode):
-        yield Refused(name, "is no regular file: not read")
+    if not stat.S_ISREG(status.st_mode):
+        yield RefusedFile(name, "is not a regular file: not read")
         return
-    above = clean("/".join(path.absolute().parts[1:][-ABOVE:]))
-    yield from _unpacked(File(clean(name), above, found.st_size, lambda: path.open("rb"), found.st_mtime), unpacking)
+    above = clean_name("/".join(path.absolute().parts[1:][-MAX_PATH_PARTS:]))
+    yield from _unpack(
+        File(clean_name(name), above, status.st_size, lambda: path.open("rb"), status.st_mtime), unpacking
+    )
 
 
-def _unpacked(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
+def _unpack(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
     unpacking.budget.add_file()
-    file = replace(file, open=unpacking.budget.timed(file.open))
-    if file.size > FILE_AT_MOST:
-        yield Refused(file.name, f"has {file.size} bytes; at most {FILE_AT_MOST} are read")
+    file = replace(file, open=unpacking.budget.timed_opener(file.open))
+    if file.size > MAX_FILE_BYTES:
+        yield RefusedFile(file.name, f"has {file.size} bytes; at most {MAX_FILE_BYTES} are read")
         return
     try:
-        for one in _inside(file, unpacking):
-            yield _readable(one, unpacking) if isinstance(one, File) else one
+        for member in _inside(file, unpacking):
+            yield _readable(member, unpacking) if isinstance(member, File) else member
     except OverBudget:
         raise
     except OSError as error:
-        yield Refused(file.name, f"cannot be read: {error.strerror}")
+        yield RefusedFile(file.name, f"cannot be read: {error.strerror}")
 
 
-def _inside(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
-    if compressed.is_one(file):
-        return compressed.unpacked(file, unpacking)
+def _inside(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
+    if compressed_files.is_single_file(file):
+        return compressed_files.unpack(file, unpacking)
     return members(file, unpacking) if is_archive(file.head(BLOCK)) else iter((file,))
 
 
 def _readable(file: File, unpacking: Unpacking) -> File:
     """Return the file as UTF-8, on the clock of the import."""
-    file = narrowed(file, unpacking)
-    return replace(file, open=unpacking.budget.timed(file.open))
+    file = to_utf8(file, unpacking)
+    return replace(file, open=unpacking.budget.timed_opener(file.open))

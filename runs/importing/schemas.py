@@ -1,4 +1,4 @@
-"""Imports as JSON."""
+"""JSON schemas of imports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from runs.http import Input, Name, Pk, Word
 
 
 class NewImport(Input):
-    """Select where the runs go: `experiment`, or `experiment_name`, one of yours, created if it is new. `path`: the
-    names of the files with their folders, in the order of the files; folders say how runs were made if logs do not."""
+    """Select the experiment of the runs: `experiment`, or `experiment_name`, one of yours, created if it is new.
+
+    `path`: the names of the files with their folders, in the order of the files; settings are read from folders if logs
+    state none."""
 
     experiment: Pk | None = None
     experiment_name: Name | None = None
@@ -21,7 +23,7 @@ class NewImport(Input):
     @model_validator(mode="after")
     def _fits(self) -> NewImport:
         if self.experiment is not None and self.experiment_name is not None:
-            raise ValueError("give either experiment, its id, or experiment_name")
+            raise ValueError("give either experiment (its id) or experiment_name")
         return self
 
 
@@ -35,17 +37,17 @@ class ImportedRunOut(Schema):
 
 
 class NotUnderstood(Schema):
-    """Something that was left out: `line 12`, `byte 4096`, `seed 3`; the place is empty where it is the whole file."""
+    """A part that was left out. `place`: `line 12`, `byte 4096` or `seed 3`, or empty for the whole file."""
 
     place: str
     why: str
 
 
 class ImportedFile(Schema):
-    """Report what became of a file. `went_on`: runs whose file holds more now; `known`: runs that were already here and
-    are not made again.
+    """Report what became of a file. `went_on`: runs with a file that holds more now; `known`: runs that existed already
+    and are not created again.
 
-    `facts`: checks that agree; `disagreements`: sums in the file that differ from what they sum up.
+    `facts`: checks that agree; `disagreements`: sums in the file that differ from the values that they sum.
     """
 
     name: str
@@ -61,24 +63,24 @@ class ImportedFile(Schema):
 
 
 class NotRead(Schema):
-    """A file that is of no kind that is read, or that cannot be."""
+    """A file that has no known kind, or that cannot be read; `why` is the reason."""
 
     name: str
     why: str
 
 
 class ImportedTo(Schema):
-    """The experiment."""
+    """Experiment of an import."""
 
     id: int
     name: str
 
 
 class ImportedOut(Schema):
-    """Report what an import did. `said` sums it up; `experiment` is null if no run was made or known.
+    """Result of an import. `said` sums it up; `experiment` is null if no run was created or known.
 
-    `joined`: evaluations that name their training now. `replaced`: means over seeds whose seeds came, and that are in
-    the trash now; `facts` and `disagreements` say whether these agree.
+    `joined`: evaluations that name their training now. `replaced`: means over seeds that are in the trash now, because
+    their seeds were imported; `facts` and `disagreements` report whether these agree.
     """
 
     said: str

@@ -1,4 +1,4 @@
-"""Found runs -> rows, through ingest. What is known makes nothing, what went on takes the old one's place.
+"""Save imported runs, through ingest. A known run creates nothing; a run with a longer file replaces the old one.
 
 A source is written in one transaction: all of its runs, or none.
 """
@@ -18,28 +18,28 @@ from django.utils import timezone
 from runs.importing.detect_format import TEXT, Source
 from runs.importing.files import MB
 from runs.importing.hyperparameters import config_of
-from runs.importing.known_runs import KnownRuns
+from runs.importing.matching_imports import KnownRuns
 from runs.importing.records import Entry, ImportedRun, ImportReport
 from runs.importing.relations import evaluated_seeds
 from runs.importing.run_names import name_of, setting_of
-from runs.ingest import forget, ingest
+from runs.ingest import delete_records, ingest
 from runs.ingest.storable import storable
 from runs.models import Attempt, AttemptEvent, Experiment, Import, Origin, Run, key_of
 from workers.executors.states import State
 from workers.records import Line
 
-FLUSH = 2_000
-"""Records a batch."""
-REMARKS_ON_RUN = 20
-LOG_AT_MOST = 64 * MB
-LATEST = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
+BATCH_SIZE = 2_000
+"""Number of records per call of ingest."""
+MAX_RUN_REMARKS = 20
+MAX_LOG_BYTES = 64 * MB
+MAX_TIMESTAMP = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 
 @dataclass
 class ImportTarget:
-    """The target of an import is an experiment, or the person's one of this name, created with its first run.
+    """The target of an import is an experiment, or the user's experiment of this name, created with its first run.
 
-    If the name is only a default, the runs of all of the person's experiments count as known.
+    If the name is only a default, the runs of all of the user's experiments count as known.
     """
 
     person: User
@@ -58,16 +58,16 @@ class ImportTarget:
 
     def existing(self) -> Experiment | None:
         """Return the experiment if there is one, by its name if none was given."""
-        mine = Experiment.objects.filter(owner=self.person, name=self.name, deleted_at=None)
-        return self.experiment or mine.order_by("pk").first()
+        experiments = Experiment.objects.filter(owner=self.person, name=self.name, deleted_at=None)
+        return self.experiment or experiments.order_by("pk").first()
 
-    def known(self) -> Any:
-        """The imports among which a file is looked for."""
-        mine = Experiment.objects.filter(owner=self.person)
+    def known_imports(self) -> Any:
+        """Return the imports with which a file is compared."""
+        experiments = Experiment.objects.filter(owner=self.person)
         if self.is_default:
-            return Import.objects.kept().among(mine)
-        named = mine.filter(name=self.name) if self.experiment is None else [self.experiment]
-        return Import.objects.kept().filter(run__experiment__in=named)
+            return Import.objects.not_deleted().among(experiments)
+        named = experiments.filter(name=self.name) if self.experiment is None else [self.experiment]
+        return Import.objects.not_deleted().filter(run__experiment__in=named)
 
     def join(self, run: Run) -> None:
         """Make the experiment of a known run the target, unless there is one: new runs join it."""
@@ -81,108 +81,111 @@ class Outcome:
 
     name: str
     kinds: dict[str, None] = field(default_factory=dict)
-    made: list[Run] = field(default_factory=list)
-    went_on: list[Run] = field(default_factory=list)
-    known: list[Run] = field(default_factory=list)
+    new_runs: list[Run] = field(default_factory=list)
+    continued_runs: list[Run] = field(default_factory=list)
+    known_runs: list[Run] = field(default_factory=list)
     records: int = 0
-    told: ImportReport = field(default_factory=ImportReport)
+    report: ImportReport = field(default_factory=ImportReport)
 
     @property
     def is_understood(self) -> bool:
         """Return whether the source held something that is read here."""
-        return bool(self.made or self.went_on or self.known or self.told.facts or self.told.disagreements)
+        return bool(
+            self.new_runs or self.continued_runs or self.known_runs or self.report.facts or self.report.disagreements
+        )
 
 
-def keep(source: Source, place: ImportTarget) -> Outcome:
-    """Writes the runs of a source. Raises OSError where it cannot be read."""
+def save_source(source: Source, target: ImportTarget) -> Outcome:
+    """Save the runs of a source. Raise OSError if it cannot be read."""
     outcome = Outcome(source.name, {} if source.kind == TEXT else {source.kind: None})
     with transaction.atomic():
-        # One at a time for a person, so that of two who bring the same file one makes it.
-        User.objects.select_for_update().get(pk=place.person.pk)
-        keeper = _Keeper(source, place, outcome)
-        for entry in source.entries(outcome.told, keeper.seeds_of):
-            keeper.take(entry)
-        keeper.end()
-    keeper.keep_logs()
+        # A user's imports run one at a time, so that two uploads of the same file create its runs once.
+        User.objects.select_for_update().get(pk=target.person.pk)
+        writer = _SourceWriter(source, target, outcome)
+        for entry in source.entries(outcome.report, writer.seeds_of):
+            writer.add(entry)
+        writer.end()
+    writer.copy_logs()
     return outcome
 
 
-class _Keeper:
-    """Writes one source."""
+class _SourceWriter:
+    """Save the runs of one source."""
 
-    def __init__(self, source: Source, place: ImportTarget, outcome: Outcome) -> None:
-        self._source, self._place, self._outcome = source, place, outcome
-        self._known_runs = KnownRuns(source, place.known())
-        self._found: ImportedRun | None = None
+    def __init__(self, source: Source, target: ImportTarget, outcome: Outcome) -> None:
+        self._source, self._target, self._outcome = source, target, outcome
+        self._known_runs = KnownRuns(source, target.known_imports())
+        self._run: ImportedRun | None = None
         self._attempt: Attempt | None = None
         self._lines: list[Line] = []
         self._epoch = self._seq = self._records = 0
         self._logs: list[Path] = []
 
-    def take(self, entry: Entry) -> None:
-        """An entry; those of one run come one behind the other."""
-        if self._found is None or entry.found.part != self._found.part:
+    def add(self, entry: Entry) -> None:
+        """Add an entry. The entries of one run must follow each other."""
+        if self._run is None or entry.run.part != self._run.part:
             self.end()
-            self._begin(entry.found)
+            self._begin(entry.run)
         if self._attempt is None or entry.record is None:
             return
-        if entry.epoch != self._epoch or len(self._lines) >= FLUSH:
+        if entry.epoch != self._epoch or len(self._lines) >= BATCH_SIZE:
             self._flush(entry.epoch)
-        base = self._base(entry.found)
+        base = self._base(entry.run)
         self._lines.append(Line(self._seq, base + entry.at, entry.record))
         self._seq += 1
         self._records += 1
 
     def end(self) -> None:
-        """The present run is complete."""
-        found, attempt = self._found, self._attempt
-        if found is None or attempt is None:
+        """Complete the current run, if there is one."""
+        imported_run, attempt = self._run, self._attempt
+        if imported_run is None or attempt is None:
             return
         self._flush(self._epoch)
-        self._complete(found, attempt)
-        self._found = self._attempt = None
+        self._complete(imported_run, attempt)
+        self._run = self._attempt = None
 
-    def keep_logs(self) -> None:
-        """Copies the log beside the runs that it is of, where their pages show it."""
+    def copy_logs(self) -> None:
+        """Copy the log into the directories of its runs, where their pages display it."""
         for directory in self._logs:
             try:
                 directory.mkdir(parents=True, exist_ok=True)
                 with self._source.files[0].open() as log, (directory / "log.txt").open("wb") as copy:
                     copy.writelines(iter(lambda: log.read(MB), b""))
             except OSError as error:
-                self._outcome.told.remark("", f"the log could not be kept beside its run: {error.strerror}")
+                self._outcome.report.add_remark("", f"the log could not be saved with its run: {error.strerror}")
 
     def seeds_of(self, method: str, settings: Mapping[str, Any]) -> Sequence[Mapping[str, float]]:
-        """The last numbers of the seeds that were evaluated in these settings, and are here."""
-        experiment = self._place.existing()
+        """Return the last numbers of the imported seeds that were evaluated with these settings."""
+        experiment = self._target.existing()
         hyperparameters = config_of(method, settings).get(method)
         return [] if experiment is None else evaluated_seeds(experiment, method, hyperparameters)
 
-    def _begin(self, found: ImportedRun) -> None:
-        self._found, self._attempt = found, None
+    def _begin(self, imported_run: ImportedRun) -> None:
+        self._run, self._attempt = imported_run, None
         self._epoch = self._seq = self._records = 0
-        self._outcome.kinds[found.kind] = None
-        match = self._known_runs.find(found)
+        self._outcome.kinds[imported_run.kind] = None
+        match = self._known_runs.find(imported_run)
         if match is not None:
-            self._place.join(match.row.run)
+            self._target.join(match.row.run)
         if match is not None and not match.has_more:
-            self._outcome.known.append(match.row.run)
+            self._outcome.known_runs.append(match.row.run)
             return
-        run = self._made(found) if match is None else match.row.run
+        run = self._create_run(imported_run) if match is None else match.row.run
         if match is not None:
-            forget(run)
-            self._outcome.went_on.append(run)
+            delete_records(run)
+            self._outcome.continued_runs.append(run)
         self._attempt = Attempt.objects.create(
             run=run, n=1, key=key_of(run, 1), cluster=None, origin=Origin.IMPORT, state=State.LOST,
             drained_at=timezone.now(),
         )  # fmt: skip
 
-    def _made(self, found: ImportedRun) -> Run:
+    def _create_run(self, imported_run: ImportedRun) -> Run:
         run = Run.objects.create(
-            experiment=self._place.take(), name=self._source.name[:200], method=found.stored_method,
-            seed=found.seed, config={}, state=State.LOST, created_by=self._place.person, tags=list(found.tags),
+            experiment=self._target.take(), name=self._source.name[:200], method=imported_run.stored_method,
+            seed=imported_run.seed, config={}, state=State.LOST, created_by=self._target.person,
+            tags=list(imported_run.tags),
         )  # fmt: skip
-        self._outcome.made.append(run)
+        self._outcome.new_runs.append(run)
         return run
 
     def _flush(self, epoch: int) -> None:
@@ -192,46 +195,54 @@ class _Keeper:
         if epoch != self._epoch:
             self._epoch, self._seq = epoch, 0
 
-    def _complete(self, found: ImportedRun, attempt: Attempt) -> None:
-        """Store what is known only at the end of a run: its config, its state, its times."""
+    def _complete(self, imported_run: ImportedRun, attempt: Attempt) -> None:
+        """Store the values that are complete only at the end of a run: its config, its state, its times."""
         run, source = attempt.run, self._source
-        config = config_of(found.stored_method, found.settings)
-        run.name, run.method, run.seed = name_of(found, config, source.name), found.stored_method, found.seed
-        run.config, run.state, run.preset = config, found.state, setting_of(found, config)
-        run.note = run.note or storable(f"Imported from {source.name}. {found.note}".strip())
+        config = config_of(imported_run.stored_method, imported_run.settings)
+        run.name, run.method, run.seed = (
+            name_of(imported_run, config, source.name),
+            imported_run.stored_method,
+            imported_run.seed,
+        )
+        run.config, run.state, run.preset = config, imported_run.state, setting_of(imported_run, config)
+        run.note = run.note or storable(f"Imported from {source.name}. {imported_run.note}".strip())
         run.save(update_fields=["name", "method", "seed", "config", "state", "preset", "note"])
-        began, seconds = _moment(self._base(found)), min(max(found.seconds, 0.0), 3e9)
-        attempt.state, attempt.reason, attempt.native_id = found.state, storable(found.reason), found.job_id
-        # How long it took is shown only where that is told.
+        began, seconds = _to_datetime(self._base(imported_run)), min(max(imported_run.seconds, 0.0), 3e9)
+        attempt.state, attempt.reason, attempt.native_id = (
+            imported_run.state,
+            storable(imported_run.reason),
+            imported_run.job_id,
+        )
+        # A duration is displayed only if the file states one.
         attempt.started_at, attempt.ended_at = began if seconds else None, began + timedelta(seconds=seconds)
         attempt.save()
-        self._tell(attempt)
+        self._save_events(attempt)
         Import.objects.update_or_create(
             run=run,
-            defaults={"kind": found.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,
+            defaults={"kind": imported_run.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,
                       "bytes": self._known_runs.bytes,
-                      "part": found.part, "records": self._records},
+                      "part": imported_run.part, "records": self._records},
         )  # fmt: skip
         self._outcome.records += self._records
-        if found.keeps_log and source.files[0].size <= LOG_AT_MOST:
+        if imported_run.keeps_log and source.files[0].size <= MAX_LOG_BYTES:
             self._logs.append(attempt.directory)
 
-    def _tell(self, attempt: Attempt) -> None:
-        """The attempt's story: where it came from, and what was not understood."""
-        found = f"imported from {self._source.name}: {self._records} record{'' if self._records == 1 else 's'}"
-        attempt.note(storable(found), after=attempt.state)
+    def _save_events(self, attempt: Attempt) -> None:
+        """Save the attempt's events: its source, and the remarks on what was not understood."""
+        text = f"imported from {self._source.name}: {self._records} record{'' if self._records == 1 else 's'}"
+        attempt.note(storable(text), after=attempt.state)
         AttemptEvent.objects.bulk_create(
             AttemptEvent(attempt=attempt, level="warning", why=storable(f"{self._source.name}, {remark}"))
-            for remark in self._outcome.told.remarks[:REMARKS_ON_RUN]
+            for remark in self._outcome.report.remarks[:MAX_RUN_REMARKS]
         )
 
-    def _base(self, found: ImportedRun) -> float:
-        """When the run began, as the file says; else when the file was written last, or now."""
-        for told in (found.started_at, self._source.modified_at):
-            if told is not None and 0 <= told < LATEST:
-                return told
+    def _base(self, imported_run: ImportedRun) -> float:
+        """Return the Unix time at which the run began, if the file states it; else of the last write, or now."""
+        for timestamp in (imported_run.started_at, self._source.modified_at):
+            if timestamp is not None and 0 <= timestamp < MAX_TIMESTAMP:
+                return timestamp
         return timezone.now().timestamp()
 
 
-def _moment(seconds: float) -> datetime:
+def _to_datetime(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)

@@ -1,4 +1,4 @@
-"""A text file line by line, in bounded memory, as a terminal would have shown it: progress bars, colours and all."""
+"""Read a text file line by line, in bounded memory, as a terminal displays it, with progress bars and colours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import BinaryIO
 from runs.importing.records import ImportReport
 
 PIECE = 1 << 20
-"""Bytes held of a line. What is longer is progress drawn over and over, or no text."""
+"""Maximum bytes of a line. A longer line is a progress bar that was redrawn many times, or no text."""
 BOM = b"\xef\xbb\xbf"
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
 
@@ -18,35 +18,35 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
 @dataclass(frozen=True)
 class Line:
     """A stretch of text between line ends or carriage returns. `number` counts lines, as an editor does, from 1.
-    `is_whole` is false for the very last one where the file stops without a line end."""
+    `is_whole` is false for the very last one if the file ends without a line end."""
 
     number: int
     text: str
     is_whole: bool = True
 
 
-def lines(file: BinaryIO, told: ImportReport) -> Iterator[Line]:
-    """Every line of a file; one that was drawn over with carriage returns comes as several of the same number."""
+def lines(file: BinaryIO, report: ImportReport) -> Iterator[Line]:
+    """Yield every line of a file; a line that carriage returns overwrite comes as several of the same number."""
     number, rest, is_first = 1, b"", True
     while piece := file.readline(PIECE):
         if is_first:
             piece, is_first = piece.removeprefix(BOM), False
         ends = piece.endswith(b"\n")
         piece = rest + (piece.rstrip(b"\r\n") if ends else piece)
-        *over, rest = piece.split(b"\r")
+        *overwritten, rest = piece.split(b"\r")
         if not ends and len(rest) > PIECE:
-            told.at_line(number, f"longer than {PIECE} bytes, passed over")
+            report.add_line_remark(number, f"longer than {PIECE} bytes: skipped")
             rest = b""
-        for drawn in over:
-            if drawn:
-                yield Line(number, _decoded(drawn))
+        for segment in overwritten:
+            if segment:
+                yield Line(number, _decode(segment))
         if ends:
-            yield Line(number, _decoded(rest))
+            yield Line(number, _decode(rest))
             number, rest = number + 1, b""
     if rest:
-        yield Line(number, _decoded(rest), is_whole=False)
+        yield Line(number, _decode(rest), is_whole=False)
 
 
-def _decoded(raw: bytes) -> str:
-    # A crash leaves blocks of zeros, a log that was rotated begins with them: a terminal shows neither.
+def _decode(raw: bytes) -> str:
+    # A crash leaves blocks of zeros, and a rotated log begins with them. A terminal displays neither.
     return ESCAPES.sub("", raw.replace(b"\x00", b"").decode("utf-8", errors="replace"))

@@ -1,4 +1,4 @@
-"""Uploaded files, from a page or over the API: what they are called, and how much is taken at once."""
+"""Uploaded files, from a page or over the API: their names, and the limits on one upload."""
 
 from __future__ import annotations
 
@@ -10,38 +10,42 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
 from runs.importing.budget import Budget
-from runs.importing.detect_format import DOCUMENT_AT_MOST
-from runs.importing.files import MB, File, Refused
-from runs.importing.scan import of_upload
+from runs.importing.detect_format import MAX_DOCUMENT_BYTES
+from runs.importing.files import MB, File, RefusedFile
+from runs.importing.scan import files_from_upload
 
-UPLOAD_AT_MOST = 256 * MB
-UPLOADS_AT_MOST = 100
-"""Django takes no more files in one request."""
+MAX_UPLOAD_BYTES = 256 * MB
+MAX_UPLOADS = 100
+"""Maximum number of files in one request, which is also Django's limit."""
 
 
-def limits() -> dict[str, int]:
-    """Return what an import may have, for pages; in bytes, but for the number of files."""
+def upload_limits() -> dict[str, int]:
+    """Return the limits of an import for pages: `uploads_at_most` is a number of files, all others are bytes."""
     return {
-        "upload_at_most": UPLOAD_AT_MOST,
-        "uploads_at_most": UPLOADS_AT_MOST,
+        "upload_at_most": MAX_UPLOAD_BYTES,
+        "uploads_at_most": MAX_UPLOADS,
         "archive_at_most": settings.IMPORT_INFLATED_MB * MB,
-        "document_at_most": DOCUMENT_AT_MOST,
+        "document_at_most": MAX_DOCUMENT_BYTES,
     }
 
 
-def too_much(uploads: Sequence[UploadedFile[Any]]) -> str:
-    """Why these are not taken; empty where they are."""
+def upload_problem(uploads: Sequence[UploadedFile[Any]]) -> str:
+    """Return why these uploads are refused; an empty text if they are not."""
     if not uploads:
-        return "Choose at least one file."
+        return "Select at least one file."
     total = sum(upload.size or 0 for upload in uploads)
-    if total > UPLOAD_AT_MOST:
-        return f"These are {total} bytes; at most {UPLOAD_AT_MOST} are taken at once. Pack them, or take fewer."
+    if total > MAX_UPLOAD_BYTES:
+        return (
+            f"The files have {total} bytes; an upload may have at most {MAX_UPLOAD_BYTES}. Pack them or select fewer."
+        )
     return ""
 
 
-def of_uploads(uploads: Sequence[UploadedFile[Any]], paths: Sequence[str], keep: ExitStack) -> Iterator[File | Refused]:
-    """The files of the uploads. `paths`: their names with folders, in the same order; else each has its bare name."""
+def files_from_uploads(
+    uploads: Sequence[UploadedFile[Any]], paths: Sequence[str], stack: ExitStack
+) -> Iterator[File | RefusedFile]:
+    """Yield the files of the uploads. `paths`: their names with folders, in the same order; else bare names."""
     names = paths if len(paths) == len(uploads) else [upload.name or "" for upload in uploads]
     budget = Budget()
     for upload, name in zip(uploads, names, strict=True):
-        yield from of_upload(upload, upload.size or 0, name, keep, budget)
+        yield from files_from_upload(upload, upload.size or 0, name, stack, budget)

@@ -1,4 +1,4 @@
-"""Addresses of imports."""
+"""URLs of imports."""
 
 from __future__ import annotations
 

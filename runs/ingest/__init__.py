@@ -1,45 +1,48 @@
-"""Records -> rows: the only writer of series, responses, populations, engines and checkpoints. Safe to repeat."""
+"""Store records as rows. Only this package writes series, responses, populations, engines and checkpoints.
+
+Each call is safe to repeat.
+"""
 
 from runs.ingest.columnar import BadColumns, Columns, as_columns, read_columns
-from runs.ingest.compaction import compact, forget, loose_runs
-from runs.ingest.fast_insert import may_write, push_at_once
-from runs.ingest.fast_push import KnownWriters, Push, keep_push
+from runs.ingest.compaction import compact, delete_records, loose_runs
+from runs.ingest.fast_insert import insert_push, may_write
+from runs.ingest.fast_push import KnownWriters, Push, store_push
 from runs.ingest.follower import Follower, close_files
 from runs.ingest.limits import MAX_KEY, UNPRINTABLE, refusal
 from runs.ingest.metrics import skip_batch_ids
-from runs.ingest.prompts import NAME_SHOWN, Question, teach
+from runs.ingest.prompts import MAX_NAME_LENGTH, Question, add_categories
 from runs.ingest.record_body import MAX_BYTES
-from runs.ingest.response_rows import Given, keep_scores
-from runs.ingest.writer import Gap, OffsetMoved, PushResult, ingest, push
+from runs.ingest.response_rows import GivenScore, save_scores
+from runs.ingest.writer import Gap, OffsetMismatch, PushResult, ingest, push
 
 __all__ = [
     "MAX_BYTES",
     "MAX_KEY",
-    "NAME_SHOWN",
+    "MAX_NAME_LENGTH",
     "UNPRINTABLE",
     "BadColumns",
     "Columns",
     "Follower",
     "Gap",
-    "Given",
+    "GivenScore",
     "KnownWriters",
-    "OffsetMoved",
+    "OffsetMismatch",
     "Push",
     "PushResult",
     "Question",
+    "add_categories",
     "as_columns",
     "close_files",
     "compact",
-    "forget",
+    "delete_records",
     "ingest",
-    "keep_push",
-    "keep_scores",
+    "insert_push",
     "loose_runs",
     "may_write",
     "push",
-    "push_at_once",
     "read_columns",
     "refusal",
+    "save_scores",
     "skip_batch_ids",
-    "teach",
+    "store_push",
 ]

@@ -1,15 +1,15 @@
-"""Pushing records: the same lines that a run writes to its file, sent as they are, or metrics as columns."""
+"""API to push records: the lines that a run writes to its file, unchanged, or metrics as columns."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from ninja import P, QueryEx
 
-from runs.http import ApiRequest, Key, Token, handle, invalid, problem, router, the_attempt
+from runs.http import ApiRequest, Key, Token, get_attempt, invalid, problem, register_handler, router
 from runs.ingest import writer
 from runs.ingest.columnar import BadColumns
 from runs.ingest.record_body import read_body, read_columns, read_lines
-from runs.ingest.schemas import KeptOut
+from runs.ingest.schemas import PushOut
 from runs.ingest.writer import Gap
 
 EXAMPLE = '{"seq":0,"t":1700000000.5,"kind":"metric","step":1,"values":{"reward/mean":-4.2},"axes":{"tokens":512}}\n'
@@ -29,16 +29,18 @@ BY_KEY = {
 }
 COLUMNS_SCHEMA = {
     "type": "object",
-    "description": "Metric records as columns: entry i of each belongs to the record seq + i; null says that it does "
-    "not hold that key. All are as long as step.",
+    "description": (
+        "Metric records as columns: entry i of each belongs to the record seq + i; null if it does not have that key. "
+        "All have the length of step."
+    ),
     "additionalProperties": False,
     "required": ["seq", "t", "step", "values"],
     "properties": {
         "seq": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": "of the first record"},
         "t": {"type": "array", "items": {"type": "number"}, "description": "Unix seconds"},
         "step": {"type": "array", "items": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}},
-        "axes": {**BY_KEY, "description": "how far the run had come: tokens, samples, gpu_seconds"},
-        "values": {**BY_KEY, "description": "what was measured, by key"},
+        "axes": {**BY_KEY, "description": "progress of the run: tokens, samples, gpu_seconds"},
+        "values": {**BY_KEY, "description": "measured values, by key"},
     },
 }
 BODY = {
@@ -49,7 +51,7 @@ BODY = {
 
 @router.post(
     "/attempts/{key}/records",
-    response=KeptOut,
+    response=PushOut,
     auth=[Token("ingest")],
     tags=["records"],
     summary="Push records",
@@ -59,24 +61,24 @@ def push(
     request: ApiRequest,
     key: Key,
     epoch: QueryEx[int, P(ge=0, le=2**31 - 1, description="counts the scheduler's restarts inside one attempt")] = 0,
-) -> KeptOut:
-    """Takes records of one attempt: a JSON object a line, `seq` counting from 0 in each epoch, at most 8 MiB, gzip
-    welcome. Metric records may come as columns instead, as application/json: the quicker way for many at a time. Needs
-    scope ingest, of this very run.
+) -> PushOut:
+    """Store records of one attempt: one JSON object per line, `seq` counts from 0 in each epoch, at most 8 MiB, gzip is
+    accepted. Metric records may be sent as columns instead, as application/json, which is faster for many records.
+    Needs scope ingest, bound to this run.
 
-    Safe to repeat: what is known already is passed over. A push that leaves records out is refused whole with 409, and
-    `expected` says which seq to go on from. Lines that cannot be kept are answered with 422, and none is kept.
+    Safe to repeat: known records are skipped. A push that omits records is refused as a whole with 409, and `expected`
+    is the seq to continue from. 422 if lines cannot be stored; then none is stored.
     """
-    attempt = the_attempt(request.auth, key)
+    attempt = get_attempt(request.auth, key)
     body = read_body(request)
     pushed = read_columns(body) if request.content_type == COLUMNAR else read_lines(body)
-    kept = writer.push(attempt, epoch, pushed)
-    return KeptOut(kept=kept.new, next_seq=kept.next_seq)
+    result = writer.push(attempt, epoch, pushed)
+    return PushOut(kept=result.new, next_seq=result.next_seq)
 
 
 def _gap(_: HttpRequest, error: Gap) -> HttpResponse:
     return problem(409, str(error), expected=error.expected)
 
 
-handle(Gap, _gap)
-handle(BadColumns, invalid)
+register_handler(Gap, _gap)
+register_handler(BadColumns, invalid)

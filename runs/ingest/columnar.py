@@ -21,10 +21,10 @@ from runs.ingest.limits import BIG, MAX_KEYS, key_refusal
 from runs.metrics import AXES, Block, Floats, Ints, block
 from workers.config import Problem
 from workers.records import Line, Metric
-from workers.records.lines import UNSAYABLE
+from workers.records.lines import NON_FINITE
 
 FIELDS = ("seq", "t", "step", "axes", "values")
-NEEDED = ("seq", "t", "step", "values")
+REQUIRED_FIELDS = ("seq", "t", "step", "values")
 NUMBERS = {int, float}
 MAX_PROBLEMS = 20
 
@@ -73,9 +73,9 @@ def read_columns(data: bytes) -> Columns:
         raise BadColumns(too_many_keys(keys))
     steps, t = body["step"], body["t"]
     problems = [*_wrong_steps(body["seq"], steps), *_wrong_times(t, len(steps))]
-    named = _named(body)
-    cells = {key: _cells(place, column, len(steps), problems) for key, (place, column) in named.items()}
-    problems += _wrong_keys(named)
+    columns = _columns_by_key(body)
+    cells = {key: _cells(path, column, len(steps), problems) for key, (path, column) in columns.items()}
+    problems += _wrong_keys(columns)
     if problems:
         raise BadColumns(*problems[:MAX_PROBLEMS])
     return Columns(body["seq"], _block(np.array(steps, np.int64), np.array(t, np.float64), cells))
@@ -95,58 +95,58 @@ def _wrong_shape(body: Any) -> Iterator[Problem]:
         yield Problem("body", f"must be an object with {', '.join(FIELDS)}")
         return
     for name in body.keys() - set(FIELDS):
-        yield Problem(name[:200], f"is not known here; there are {', '.join(FIELDS)}")
-    for name in NEEDED:
+        yield Problem(name[:200], f"is not a known field; the fields are {', '.join(FIELDS)}")
+    for name in REQUIRED_FIELDS:
         if name not in body:
             yield Problem(name, "is missing")
     if type(body.get("seq", 0)) is not int or not 0 <= body.get("seq", 0) < BIG:
         yield Problem("seq", f"must be a whole number from 0 to {BIG - 1}")
     for name in ("t", "step"):
         if not isinstance(body.get(name, []), list):
-            yield Problem(name, "must be a list with an entry for each record")
+            yield Problem(name, "must be a list with one entry per record")
     for name in ("axes", "values"):
         columns = body.get(name, {})
         if not isinstance(columns, dict) or not all(isinstance(column, list) for column in columns.values()):
-            yield Problem(name, "must be an object of lists, each with an entry for each record")
+            yield Problem(name, "must be an object of lists, each with one entry per record")
 
 
 def _wrong_steps(seq: int, steps: list[Any]) -> Iterator[Problem]:
     if steps and (set(map(type, steps)) != {int} or not -BIG <= min(steps) <= max(steps) < BIG):
-        yield Problem("step", "must hold whole numbers of 64 bits")
+        yield Problem("step", "must contain 64-bit whole numbers")
     if seq + len(steps) > BIG:
-        yield Problem("seq", "must fit 64 bits, of the last record too")
+        yield Problem("seq", "must fit 64 bits, also for the last record")
 
 
 def _wrong_times(t: list[Any], records: int) -> Iterator[Problem]:
     if not set(map(type, t)) <= NUMBERS:
-        yield Problem("t", "must hold finite numbers, seconds since 1970")
+        yield Problem("t", "must contain finite numbers, seconds since 1970")
     if len(t) != records:
         yield Problem("t", _unequal(len(t), records))
 
 
-def _wrong_keys(named: Mapping[str, Any]) -> Iterator[Problem]:
-    for key, (place, _) in named.items():
-        if complaint := key_refusal(key.removeprefix(AXES) if place.startswith("axes.") else key):
+def _wrong_keys(columns: Mapping[str, Any]) -> Iterator[Problem]:
+    for key, (path, _) in columns.items():
+        if complaint := key_refusal(key.removeprefix(AXES) if path.startswith("axes.") else key):
             key_refusal.cache_clear()
-            yield Problem(place[:200], complaint)
+            yield Problem(path[:200], complaint)
 
 
-def _named(body: Mapping[str, Any]) -> dict[str, tuple[str, list[Any]]]:
+def _columns_by_key(body: Mapping[str, Any]) -> dict[str, tuple[str, list[Any]]]:
     """Return (path in the body, column) by key, sorted by key."""
     values = {key: (f"values.{key}", column) for key, column in body["values"].items()}
     axes = {AXES + key: (f"axes.{key}", column) for key, column in body.get("axes", {}).items()}
     return dict(sorted((values | axes).items()))
 
 
-def _cells(place: str, column: list[Any], records: int, problems: list[Problem]) -> Cells:
+def _cells(path: str, column: list[Any], records: int, problems: list[Problem]) -> Cells:
     """Return the cells of one column; append its errors to `problems`, and return no cells if there are any."""
     kinds = set(map(type, column))
     if len(column) != records:
-        problems.append(Problem(place[:200], _unequal(len(column), records)))
+        problems.append(Problem(path[:200], _unequal(len(column), records)))
     elif kinds <= NUMBERS:
         return np.arange(records, dtype=np.uint32), np.array(column, np.float64)
-    elif not kinds <= {*NUMBERS, str, NoneType} or {v for v in column if type(v) is str} - UNSAYABLE.keys():
-        problems.append(Problem(place[:200], f"must hold numbers, {', '.join(UNSAYABLE)}, or null where there is none"))
+    elif not kinds <= {*NUMBERS, str, NoneType} or {v for v in column if type(v) is str} - NON_FINITE.keys():
+        problems.append(Problem(path[:200], f"must contain numbers, {', '.join(NON_FINITE)}, or null if there is none"))
     else:
         rows = np.array([row for row, value in enumerate(column) if value is not None], np.uint32)
         # numpy reads the three names as it reads numbers.
@@ -156,22 +156,22 @@ def _cells(place: str, column: list[Any], records: int, problems: list[Problem])
 
 def too_many_keys(keys: int) -> Problem:
     """Return the problem of a push with more than MAX_KEYS keys."""
-    return Problem("values", f"holds {keys} keys, axes included; at most {MAX_KEYS} are kept")
+    return Problem("values", f"has {keys} keys, axes included; at most {MAX_KEYS} are stored")
 
 
 def _unequal(entries: int, records: int) -> str:
-    return f"has {entries} entries, and step has {records}: every column is as long as step"
+    return f"has {entries} entries, but step has {records}; all columns must have the same length"
 
 
 def _block(steps: Ints, t: Floats, cells: Mapping[str, Cells]) -> Block:
-    held = {key: found for key, found in cells.items() if len(found[0])}
+    filled = {key: column_cells for key, column_cells in cells.items() if len(column_cells[0])}
     return Block(
-        keys=tuple(held),
+        keys=tuple(filled),
         steps=steps,
         t=t,
-        cuts=np.cumsum([0, *(len(rows) for rows, _ in held.values())], dtype=np.int64),
-        rows=np.concatenate([np.empty(0, np.uint32), *(rows for rows, _ in held.values())]),
-        values=np.concatenate([np.empty(0), *(values for _, values in held.values())]),
+        cuts=np.cumsum([0, *(len(rows) for rows, _ in filled.values())], dtype=np.int64),
+        rows=np.concatenate([np.empty(0, np.uint32), *(rows for rows, _ in filled.values())]),
+        values=np.concatenate([np.empty(0), *(values for _, values in filled.values())]),
     )
 
 

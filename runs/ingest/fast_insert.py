@@ -22,7 +22,7 @@ from runs.ingest.metrics import SUMMARISE, summary
 from runs.ingest.writer import PushResult
 from runs.metrics import live
 
-# One row or none. `is_worn` says that its use is to be noted again.
+# This query returns one row or none. `is_worn`: the last use of the token must be stored again.
 WRITER = """
 SELECT token.id AS token_id, attempt.id AS attempt_id, attempt.n, run.id AS run_id, run.uid,
        coalesce(token.last_used_at < %(noted_before)s, true) AS is_worn
@@ -42,7 +42,7 @@ def writer(token: str, key: str) -> dict[str, str | datetime]:
     return {"digest": digest(token), "key": key, "now": now, "noted_before": now - USED_EVERY}
 
 
-# A statement of its own: what follows must see what was committed while this one waited.
+# This is a separate statement, because the next one must see rows that were committed while this one waited.
 LOCK = f"""
 SELECT pg_advisory_xact_lock(hashtextextended('ingest', run_id)) FROM ({WRITER}) AS writer
 """  # noqa: S608  (both are ours; what comes from outside is a parameter)
@@ -89,8 +89,8 @@ SELECT (SELECT next_seq FROM known), (SELECT id FROM batch), writer.uid, (SELECT
 """  # noqa: S608
 
 
-def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> PushResult | None:
-    """Store the records as `push` does, and publish them to open pages after the commit.
+def insert_push(token: str, key: str, epoch: int, columns: Columns) -> PushResult | None:
+    """Store the records like `push`, and publish them to open pages after the commit.
 
     Return None, with nothing written, if `push` must handle the request. Raise psycopg.Error if the database does not
     reply, and PoolTimeout if no connection is free.
@@ -98,16 +98,16 @@ def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> PushResu
     if not columns.points.cells:
         return None
     data = metrics.pack(columns.points)
-    asked = writer(token, key) | summary(columns.points)
-    asked |= {"epoch": epoch, "first_seq": Int8(columns.first_seq), "next_seq": Int8(columns.next_seq), "data": data}
-    row = _asked(asked)
+    params = writer(token, key) | summary(columns.points)
+    params |= {"epoch": epoch, "first_seq": Int8(columns.first_seq), "next_seq": Int8(columns.next_seq), "data": data}
+    row = _execute_push(params)
     if row is None:
         return None
-    known, batch, uid, previous = row
-    if batch is not None:
-        live.publish_points(uid, batch, columns.points, data, previous=previous)
+    known_seq, batch_id, uid, previous = row
+    if batch_id is not None:
+        live.publish_points(uid, batch_id, columns.points, data, previous=previous)
         return PushResult(len(columns), columns.next_seq)
-    return PushResult(0, known) if known is not None and known >= columns.next_seq else None
+    return PushResult(0, known_seq) if known_seq is not None and known_seq >= columns.next_seq else None
 
 
 def may_write(token: str, key: str) -> bool | None:
@@ -123,17 +123,17 @@ def may_write(token: str, key: str) -> bool | None:
     return writes if is_token else None
 
 
-def _asked(asked: dict[str, Any]) -> tuple[Any, ...] | None:
+def _execute_push(params: dict[str, Any]) -> tuple[Any, ...] | None:
     """Run LOCK and PUSH in one transaction. Return None if the token may not write the attempt, else a row of the next
     seq before the push, the new batch's id, the run's uid and its previous cursor; values that do not exist are None.
     """
     pool = cast(DatabaseWrapper, connections["default"]).pool
     pool.open()
     with pool.connection() as connection:
-        # Planning costs more than what is planned does. Django's own cursors never prepare.
+        # Planning costs more than the execution. Django's own cursors never prepare statements.
         connection.prepare_threshold = 0
         lock, rows = psycopg.Cursor(connection), psycopg.Cursor(connection)
         with connection.pipeline(), connection.transaction():
-            lock.execute(LOCK, asked)
-            rows.execute(PUSH, asked)
+            lock.execute(LOCK, params)
+            rows.execute(PUSH, params)
         return rows.fetchone()

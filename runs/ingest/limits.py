@@ -1,4 +1,4 @@
-"""What a record may hold so that the database can keep it. A record beyond a limit is refused in words, never cut."""
+"""Limits of records that the database can store. A record beyond a limit is refused with a message, never cut."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workers.records import (
     Response,
     Status,
 )
-from workers.records.categories import MOST, NAME_AT_MOST, is_name
+from workers.records.categories import MAX_NAME_LENGTH, MAX_NAMES, is_name
 
 MAX_KEYS = 10_000
 MAX_KEY = 250
@@ -30,7 +30,7 @@ MAX_SPLIT = 20
 MAX_PHASE = 40
 MAX_PACKAGES = 5_000
 MAX_GPUS = 64
-MAX_TOLD = 300
+MAX_TEXT = 300
 MAX_ENGINES = 1_024
 LEVELS = ("info", "warning", "error")
 ENGINE_STATES = ("ready", "starting", "given_up")
@@ -40,7 +40,7 @@ UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def refusal(line: Line) -> str | None:
-    """Why this record cannot be kept, naming the limit; None where it can."""
+    """Return why this record cannot be stored, with the limit; None if it can."""
     return next(_complaints(line), None)
 
 
@@ -51,10 +51,10 @@ def _complaints(line: Line) -> Iterator[str]:
         yield "seq and step must fit 64 bits"
     if not math.isfinite(line.t):
         yield f"t must be a finite number of seconds, not {line.t}"
-    yield from _of_kind(record)
+    yield from _record_complaints(record)
 
 
-def _of_kind(record: Record) -> Iterator[str]:
+def _record_complaints(record: Record) -> Iterator[str]:
     if isinstance(record, Metric):
         yield from _metric(record)
     elif isinstance(record, Response):
@@ -66,7 +66,7 @@ def _of_kind(record: Record) -> Iterator[str]:
     elif isinstance(record, Checkpoint):
         yield from _checkpoint(record)
     elif isinstance(record, Status) and len(record.phase) > MAX_PHASE:
-        yield f"phase has {len(record.phase)} characters; at most {MAX_PHASE} are kept"
+        yield f"phase has {len(record.phase)} characters; at most {MAX_PHASE} are stored"
     elif isinstance(record, Environment):
         yield from _environment(record)
     elif isinstance(record, Alert) and record.level not in LEVELS:
@@ -75,50 +75,50 @@ def _of_kind(record: Record) -> Iterator[str]:
 
 def _metric(record: Metric) -> Iterator[str]:
     if len(record.values) + len(record.axes) > MAX_KEYS:
-        yield f"a metric record has {len(record.values) + len(record.axes)} keys; at most {MAX_KEYS} are kept"
+        yield f"a metric record has {len(record.values) + len(record.axes)} keys; at most {MAX_KEYS} are stored"
     for key in (*record.values, *record.axes):
         if complaint := key_refusal(key):
-            # A key may be as long as a push: what is refused must not stay in memory.
+            # A key may be as long as a push, so refused keys must not stay in memory.
             key_refusal.cache_clear()
             yield complaint
 
 
 @lru_cache(maxsize=65536)
 def key_refusal(key: str) -> str | None:
-    """Why no metric can have this name; None where one can."""
+    """Return why no metric can have this name; None if it is valid."""
     if not 0 < len(key) <= MAX_KEY:
         return f"a metric key must have 1 to {MAX_KEY} characters; {key[:40]!r}… has {len(key)}"
     if UNPRINTABLE.search(key):
-        return f"a metric key must hold no control characters; {key!r} does"
+        return f"a metric key must contain no control characters; {key!r} does"
     return None
 
 
 def _response(record: Response) -> Iterator[str]:
     if len(record.split) > MAX_SPLIT:
-        yield f"split has {len(record.split)} characters; at most {MAX_SPLIT} are kept"
+        yield f"split has {len(record.split)} characters; at most {MAX_SPLIT} are stored"
     for name, value in (("sample", record.sample), ("tokens", record.tokens)):
         if not 0 <= value < SMALL:
-            yield f"{name} must lie between 0 and {SMALL - 1}, not {value}"
-    if len(record.categories) > MOST:
-        yield f"categories names {len(record.categories)}; at most {MOST} are kept"
+            yield f"{name} must be between 0 and {SMALL - 1}, not {value}"
+    if len(record.categories) > MAX_NAMES:
+        yield f"categories has {len(record.categories)} names; at most {MAX_NAMES} are stored"
     for name in record.categories:
         if not is_name(name):
-            yield f"a category has 1 to {NAME_AT_MOST} characters that can be printed, and {name[:40]!r} has not"
+            yield f"a category must have 1 to {MAX_NAME_LENGTH} printable characters, not {name[:40]!r}"
 
 
 def _population(record: Population) -> Iterator[str]:
     for member in record.members:
         if member.engine is not None and not 0 <= member.engine < SMALL:
-            yield f"a member's engine must lie between 0 and {SMALL - 1}, not {member.engine}"[:200]
+            yield f"a member's engine must be between 0 and {SMALL - 1}, not {member.engine}"[:200]
 
 
 def _engines(record: Engines) -> Iterator[str]:
     if len(record.engines) > MAX_ENGINES:
-        yield f"an engines record has {len(record.engines)} engines; at most {MAX_ENGINES} are kept"
+        yield f"an engines record has {len(record.engines)} engines; at most {MAX_ENGINES} are stored"
     if len({engine.number for engine in record.engines}) < len(record.engines):
         yield "the engines of a record must have different numbers"
     if not 0 <= record.bytes < BIG:
-        yield f"bytes must lie between 0 and {BIG - 1}, not {record.bytes}"[:200]
+        yield f"bytes must be between 0 and {BIG - 1}, not {record.bytes}"[:200]
     for engine in record.engines:
         yield from _engine(engine)
 
@@ -126,7 +126,7 @@ def _engines(record: Engines) -> Iterator[str]:
 def _engine(engine: Engine) -> Iterator[str]:
     for name, most in (("number", SMALL), ("restarts", SMALL), ("members", BIG), ("tokens", BIG)):
         if not 0 <= (value := getattr(engine, name)) < most:
-            yield f"an engine's {name} must lie between 0 and {most - 1}, not {value}"[:200]
+            yield f"an engine's {name} must be between 0 and {most - 1}, not {value}"[:200]
     if not 0 <= engine.seconds < math.inf:
         yield f"an engine's seconds must be finite and at least 0, not {engine.seconds}"
     if engine.compared_at is not None and not -BIG <= engine.compared_at < BIG:
@@ -134,30 +134,30 @@ def _engine(engine: Engine) -> Iterator[str]:
     if engine.state not in ENGINE_STATES:
         yield f"an engine's state must be one of {', '.join(ENGINE_STATES)}, not {engine.state!r}"[:200]
     for name in ("device", "weights"):
-        if len(getattr(engine, name)) > MAX_TOLD:
-            yield f"an engine's {name} has {len(getattr(engine, name))} characters; at most {MAX_TOLD} are kept"
+        if len(getattr(engine, name)) > MAX_TEXT:
+            yield f"an engine's {name} has {len(getattr(engine, name))} characters; at most {MAX_TEXT} are stored"
 
 
 def _environment(record: Environment) -> Iterator[str]:
-    for many, most, what in ((record.packages, MAX_PACKAGES, "packages"), (record.gpus, MAX_GPUS, "GPUs")):
-        if len(many) > most:
-            yield f"an environment names {len(many)} {what}; at most {most} are kept"
-    told = [value for value in vars(record).values() if isinstance(value, str)]
+    for entries, most, name in ((record.packages, MAX_PACKAGES, "packages"), (record.gpus, MAX_GPUS, "GPUs")):
+        if len(entries) > most:
+            yield f"an environment has {len(entries)} {name}; at most {most} are stored"
+    texts = [value for value in vars(record).values() if isinstance(value, str)]
     parts = [text for gpu in record.gpus for text in (gpu.name, gpu.uuid)]
-    if any(len(text) > MAX_TOLD for text in (*told, *parts, *record.packages, *record.packages.values())):
-        yield f"the texts of an environment must have at most {MAX_TOLD} characters"
+    if any(len(text) > MAX_TEXT for text in (*texts, *parts, *record.packages, *record.packages.values())):
+        yield f"the texts of an environment must have at most {MAX_TEXT} characters"
     numbers = (record.cores, record.memory_mb, *(gpu.memory_mb for gpu in record.gpus))
     if not all(0 <= number < BIG for number in numbers):
-        yield f"cores and memory_mb must lie between 0 and {BIG - 1}"
+        yield f"cores and memory_mb must be between 0 and {BIG - 1}"
 
 
 def _checkpoint(record: Checkpoint) -> Iterator[str]:
     path = PurePosixPath(record.path)
     if path.is_absolute() or ".." in record.path or not path.parts or UNPRINTABLE.search(record.path):
-        yield f"a checkpoint's path must lie inside the attempt's directory, and {record.path!r} does not"[:200]
+        yield f"a checkpoint's path must be inside the attempt's directory, and {record.path!r} is not"[:200]
     if len(record.path) > MAX_PATH:
-        yield f"a checkpoint's path has {len(record.path)} characters; at most {MAX_PATH} are kept"
+        yield f"a checkpoint's path has {len(record.path)} characters; at most {MAX_PATH} are stored"
     if not 0 <= record.bytes < BIG:
-        yield f"bytes must lie between 0 and {BIG - 1}, not {record.bytes}"
+        yield f"bytes must be between 0 and {BIG - 1}, not {record.bytes}"
     if not re.fullmatch("[0-9a-f]{64}", record.sha256):
         yield "sha256 must be 64 hexadecimal digits"

@@ -1,4 +1,4 @@
-"""Metric records -> one packed batch a flush, and the summaries that tables read."""
+"""Store metric records as one packed batch per flush, and update the summaries that tables read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs import metrics
 from runs.metrics import Block, Floats
 from runs.models import Attempt, Batch
 
-# Keys come sorted, so that two writers never take the same rows in opposite orders.
+# Keys are sorted, so that two writers never lock the same rows in opposite orders.
 SUMMARISE = """
 INSERT INTO runs_series (run_id, key, points, last_step, last_value, min_value, max_value)
 SELECT {run}, summary.* FROM {source} unnest(
@@ -28,9 +28,9 @@ ON CONFLICT (run_id, key) DO UPDATE SET
 """
 SUMMARISE_ONE = SUMMARISE.format(run="%(run)s", source="", newest="%(newest)s")
 
-# The run's newest batch, and whether a later process of the run has written already: then what comes is late, and no
-# longer the last.
-STANDING = """
+# The run's newest batch, and whether a later process of the run has written already: then new points are late, and not
+# the last ones.
+RUN_POSITION = """
 SELECT GREATEST((SELECT max(id) FROM runs_batch WHERE run_id = %(run)s),
                 (SELECT max(cursor) FROM runs_chunk WHERE run_id = %(run)s), 0),
        EXISTS (SELECT FROM runs_recordfile f JOIN runs_attempt a ON a.id = f.attempt_id
@@ -54,8 +54,8 @@ def skip_batch_ids() -> None:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A batch as it was stored. `previous` is the run's batch before it, or 0: a reader sees whether it missed one."""
+class StoredBatch:
+    """A batch that was stored. `previous` is the run's batch before it, or 0, so that a reader notices a missed one."""
 
     cursor: int
     previous: int
@@ -63,9 +63,9 @@ class Stored:
     data: bytes
 
 
-def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> Stored:
-    """Stores the points of the records from the first to the last of `seqs`. The caller holds the run's lock."""
-    previous, is_late = _standing(attempt, epoch)
+def save_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> StoredBatch:
+    """Store the points of the records from the first to the last of `seqs`. The caller holds the run's lock."""
+    previous, is_late = _run_position(attempt, epoch)
     data = metrics.pack(points)
     batch = Batch.objects.create(
         run_id=attempt.run_id,
@@ -78,26 +78,26 @@ def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Blo
     )
     if points.cells:
         _summarise(attempt.run_id, points, newest=not is_late)
-    return Stored(batch.pk, previous, points, data)
+    return StoredBatch(batch.pk, previous, points, data)
 
 
-def _standing(attempt: Attempt, epoch: int) -> tuple[int, bool]:
+def _run_position(attempt: Attempt, epoch: int) -> tuple[int, bool]:
     with connection.cursor() as sql:
-        sql.execute(STANDING, {"run": attempt.run_id, "n": attempt.n, "epoch": epoch})
+        sql.execute(RUN_POSITION, {"run": attempt.run_id, "n": attempt.n, "epoch": epoch})
         previous, is_late = sql.fetchone()
     return previous, is_late
 
 
 def summary(points: Block) -> dict[str, Any]:
-    """Return what SUMMARISE adds up, key by key: keys, points, and the rest as PostgreSQL's array literals."""
+    """Return the parameters of SUMMARISE by key: keys, points, and the rest as PostgreSQL's array literals."""
     starts, last = points.cuts[:-1], points.cuts[1:] - 1
     return {
         "keys": list(points.keys),
         "points": _literal(np.diff(points.cuts)),
         "steps": _literal(points.steps[points.rows[last]]),
         "lasts": _literal(points.values[last]),
-        "lows": _known(np.fmin.reduceat(points.values, starts)),
-        "highs": _known(np.fmax.reduceat(points.values, starts)),
+        "lows": _nullable_literal(np.fmin.reduceat(points.values, starts)),
+        "highs": _nullable_literal(np.fmax.reduceat(points.values, starts)),
     }
 
 
@@ -110,6 +110,9 @@ def _literal(values: NDArray[Any]) -> str:
     return f"{{{','.join(map(repr, values.tolist()))}}}"
 
 
-def _known(values: Floats) -> str:
-    """NaN (every value was NaN) as NULL: LEAST and GREATEST pass over NULL, but take NaN for the greatest number."""
+def _nullable_literal(values: Floats) -> str:
+    """Return an array literal with NULL for NaN (every value was NaN).
+
+    LEAST and GREATEST ignore NULL, but treat NaN as the greatest number.
+    """
     return _literal(values).replace("nan", "NULL")

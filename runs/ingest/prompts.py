@@ -1,4 +1,4 @@
-"""The question behind each answer, stored once for all runs that are asked it."""
+"""Store the prompt of each answer once for all runs that use it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from django.db import connection, transaction
 from runs.ingest.storable import storable
 from runs.models import Prompt
 from workers.records import Response
-from workers.records.categories import merged
+from workers.records.categories import merge_names
 
-NAME_SHOWN = 200
-READ_AT_ONCE = 2000
+MAX_NAME_LENGTH = 200
+CHUNK_SIZE = 2000
 LEARN = """
 UPDATE runs_prompt SET categories = said.names
 FROM jsonb_to_recordset(%s::jsonb) AS said(id bigint, names text[]) WHERE runs_prompt.id = said.id
@@ -23,7 +23,7 @@ FROM jsonb_to_recordset(%s::jsonb) AS said(id bigint, names text[]) WHERE runs_p
 
 
 class Question(NamedTuple):
-    """What makes two prompts the same one."""
+    """Identity of a prompt: name, text and target."""
 
     name: str
     text: str
@@ -35,78 +35,83 @@ class Question(NamedTuple):
 
 
 def prompt_ids(run_id: int, answers: Sequence[Response]) -> list[int]:
-    """The primary key of each answer's prompt, made where it is new; it has the categories that its answers name, too.
+    """Return the primary key of each answer's prompt. New prompts are created, and get the categories of their answers.
 
-    An answer may leave its prompt's text out: it is then the prompt of that name which the run was asked before.
+    An answer may omit its prompt's text: it then refers to the earlier prompt of that name in the run.
     """
-    said = {a.prompt_id: _question(a) for a in answers if a.prompt is not None}
-    unsaid = {a.prompt_id for a in answers} - said.keys()
-    asked = _asked_before(run_id, unsaid) | said
-    questions = [asked.get(a.prompt_id) if a.prompt is None else _question(a) for a in answers]
+    stated = {a.prompt_id: _question(a) for a in answers if a.prompt is not None}
+    unstated = {a.prompt_id for a in answers} - stated.keys()
+    questions_by_name = _earlier_questions(run_id, unstated) | stated
+    questions = [questions_by_name.get(a.prompt_id) if a.prompt is None else _question(a) for a in answers]
     digests = [(q or _question(a)).digest for q, a in zip(questions, answers, strict=True)]
     named: dict[str, tuple[str, ...]] = {}
     for digest, answer in zip(digests, answers, strict=True):
         if answer.prompt is not None:
-            named[digest] = merged(named.get(digest, ()), answer.categories)
-    ids = _stored({d: q or _question(a) for d, q, a in zip(digests, questions, answers, strict=True)}, named)
+            named[digest] = merge_names(named.get(digest, ()), answer.categories)
+    ids = _store_prompts({d: q or _question(a) for d, q, a in zip(digests, questions, answers, strict=True)}, named)
     return [ids[d] for d in digests]
 
 
 @transaction.atomic
-def teach(named: Mapping[str, Sequence[str]]) -> tuple[int, int]:
-    """Adds categories to every prompt of these texts, whatever it is called, outer white space aside. (How many prompts
-    have one of the texts, how many of them did not know it all.)"""
-    said = {text.strip(): names for text, names in named.items() if names}
-    rows = Prompt.objects.values_list("digest", "text", "categories").iterator(READ_AT_ONCE)
-    there = {digest: (said[text.strip()], known) for digest, text, known in rows if text.strip() in said}
-    learning = {digest: names for digest, (names, known) in there.items() if set(names) - set(known)}
-    _learn(learning)
-    return len(there), len(learning)
+def add_categories(named: Mapping[str, Sequence[str]]) -> tuple[int, int]:
+    """Add categories to every prompt with one of these texts, of any name, ignoring outer white space.
+
+    Return (number of prompts with one of the texts, number of those that got a new category)."""
+    categories_by_text = {text.strip(): names for text, names in named.items() if names}
+    rows = Prompt.objects.values_list("digest", "text", "categories").iterator(CHUNK_SIZE)
+    matching = {
+        digest: (categories_by_text[text.strip()], present)
+        for digest, text, present in rows
+        if text.strip() in categories_by_text
+    }
+    learning = {digest: names for digest, (names, present) in matching.items() if set(names) - set(present)}
+    _add_names(learning)
+    return len(matching), len(learning)
 
 
 def _question(answer: Response) -> Question:
     return Question(storable(answer.prompt_id), storable(answer.prompt or ""), storable(answer.target or ""))
 
 
-def _asked_before(run_id: int, names: Collection[str]) -> dict[str, Question]:
-    """wire name -> the newest prompt of that name in the run."""
+def _earlier_questions(run_id: int, names: Collection[str]) -> dict[str, Question]:
+    """Return wire name -> the newest prompt of that name in the run."""
     if not names:
         return {}
-    shown = {storable(name)[:NAME_SHOWN]: name for name in names}
-    rows = Prompt.objects.filter(responses__run_id=run_id, name__in=list(shown)).order_by("pk").distinct()
-    return {shown[row.name]: Question(storable(shown[row.name]), row.text, row.target) for row in rows}
+    wire_names = {storable(name)[:MAX_NAME_LENGTH]: name for name in names}
+    rows = Prompt.objects.filter(responses__run_id=run_id, name__in=list(wire_names)).order_by("pk").distinct()
+    return {wire_names[row.name]: Question(storable(wire_names[row.name]), row.text, row.target) for row in rows}
 
 
-def _stored(questions: Mapping[str, Question], named: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """digest -> primary key. named: digest -> categories."""
-    known = _known(questions)
-    # In one order everywhere, so that two runs that store the same new prompts wait for each other, never in a ring.
-    missing = sorted(questions.keys() - known.keys())
+def _store_prompts(questions: Mapping[str, Question], named: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Store missing prompts and return digest -> primary key. named: digest -> categories."""
+    existing = _existing_prompts(questions)
+    # The order is the same everywhere, so that two runs that store the same new prompts never deadlock.
+    missing = sorted(questions.keys() - existing.keys())
     if missing:
         rows = (_row(digest, questions[digest], named.get(digest, ())) for digest in missing)
         Prompt.objects.bulk_create(rows, ignore_conflicts=True)
-        known |= _known(missing)
-    _learn({digest: names for digest, names in named.items() if set(names) - set(known[digest][1])})
-    return {digest: pk for digest, (pk, _) in known.items()}
+        existing |= _existing_prompts(missing)
+    _add_names({digest: names for digest, names in named.items() if set(names) - set(existing[digest][1])})
+    return {digest: pk for digest, (pk, _) in existing.items()}
 
 
 def _row(digest: str, question: Question, categories: Sequence[str]) -> Prompt:
     name, text, target = question
-    return Prompt(digest=digest, name=name[:NAME_SHOWN], text=text, target=target, categories=list(categories))
+    return Prompt(digest=digest, name=name[:MAX_NAME_LENGTH], text=text, target=target, categories=list(categories))
 
 
-def _known(digests: Iterable[str]) -> dict[str, tuple[int, Sequence[str]]]:
-    """digest -> (primary key, categories)."""
+def _existing_prompts(digests: Iterable[str]) -> dict[str, tuple[int, Sequence[str]]]:
+    """Return digest -> (primary key, categories)."""
     rows = Prompt.objects.filter(digest__in=list(digests)).values_list("digest", "pk", "categories")
     return {digest: (pk, categories) for digest, pk, categories in rows}
 
 
-def _learn(named: Mapping[str, Sequence[str]]) -> None:
-    """Adds categories to prompts that are known without them: all that was said stays, whichever run said it."""
+def _add_names(named: Mapping[str, Sequence[str]]) -> None:
+    """Add categories to stored prompts. Existing categories remain, from whichever run."""
     if not named:
         return
-    # Locked in one order as well, so that two calls that teach the same prompts wait for each other, never in a ring.
+    # Rows are locked in one order, so that two calls that change the same prompts never deadlock.
     rows = Prompt.objects.filter(digest__in=list(named)).order_by("digest").select_for_update(no_key=True)
-    learnt = [{"id": row.pk, "names": merged(row.categories, named[row.digest])} for row in rows]
+    updates = [{"id": row.pk, "names": merge_names(row.categories, named[row.digest])} for row in rows]
     with connection.cursor() as cursor:
-        cursor.execute(LEARN, [json.dumps(learnt)])
+        cursor.execute(LEARN, [json.dumps(updates)])

@@ -20,15 +20,15 @@ from workers.records import BadLine, Engines, Line, Metric, Population, Response
 MAX_BYTES = 8 * 1024 * 1024
 MAX_LINE_BYTES = 2 * 1024 * 1024
 MAX_WORK = 200_000
-"""Of a push of lines, in values of metrics: to read and store that many takes about half a second."""
+"""Maximum work of a push of lines, in values of metrics: to read and store that many takes about half a second."""
 MAX_VALUES = 100_000
-"""Of JSON in a line. A value takes 200 bytes of memory, however few it has in the body."""
+"""Maximum values of JSON in a line. A value takes 200 bytes of memory, however short it is in the body."""
 METRIC_WORK, ANSWER_WORK, MEMBER_WORK, ENGINE_WORK, OTHER_WORK = 10, 100, 5, 10, 50
-"""What a record costs besides its values, in values of metrics."""
+"""Cost of a record in addition to its values, in values of metrics."""
 BYTES_PER_VALUE = 100
-"""So many bytes of text take as much memory as a value of a metric."""
+"""Bytes of text that take as much memory as a value of a metric."""
 MAX_CELLS = 500_000
-"""Of JSON in a push of columns."""
+"""Maximum values of JSON in a push of columns."""
 MAX_PROBLEMS = 20
 MAX_GZIP_MEMBERS = 1000
 PIECE_BYTES = 16 * 1024
@@ -55,10 +55,10 @@ def inflate(data: bytes) -> bytes:
 def read_lines(data: bytes) -> list[Line]:
     """Return the records of a body.
 
-    Raise Invalid for the first MAX_PROBLEMS lines that are none, and read no further. Raise HttpError 413 where the
-    records become more work than MAX_WORK, and BadColumns where their metrics get too many keys together.
+    Raise Invalid for the first MAX_PROBLEMS invalid lines, and read no further. Raise HttpError 413 if the records
+    exceed MAX_WORK, and BadColumns if their metrics have too many keys together.
     """
-    # A line has no more values than all of them: most bodies are counted once, and none of their lines.
+    # A line has no more values than the body: most bodies are counted once, and their lines are not.
     is_small = _values(data) <= MAX_VALUES
     lines: list[Line] = []
     problems: list[Problem] = []
@@ -67,11 +67,11 @@ def read_lines(data: bytes) -> list[Line]:
     for number, raw in enumerate(BytesIO(data), 1):
         try:
             line = unpack(raw) if is_small and len(raw) <= MAX_LINE_BYTES else _unpack_small(raw)
-            why = refusal(line)
+            reason = refusal(line)
         except BadLine as error:
-            why = str(error)
-        if why:
-            problems.append(Problem(f"line {number}", why))
+            reason = str(error)
+        if reason:
+            problems.append(Problem(f"line {number}", reason))
         else:
             lines.append(line)
             work += _work(line, raw)
@@ -80,25 +80,27 @@ def read_lines(data: bytes) -> list[Line]:
             break
     if problems:
         has_more = data.count(b"\n", 0, -1) >= number
-        read = f"the first {len(problems)} problems are listed, and nothing after line {number} was read"
-        raise Invalid(*problems, more=read if has_more else "")
+        note = f"only the first {len(problems)} problems are listed; nothing after line {number} was read"
+        raise Invalid(*problems, more=note if has_more else "")
     if len(keys) > MAX_KEYS:
         raise BadColumns(too_many_keys(len(keys)))
     if work > MAX_WORK:
-        alone = f"The record of line {number} alone is more than a push may hold"
-        raise HttpError(413, alone if number == 1 else f"A push may hold the lines before line {number}: send fewer")
+        alone = f"The record of line {number} alone exceeds the limit of a push"
+        raise HttpError(
+            413, alone if number == 1 else f"A push may contain only the lines before line {number}; send fewer lines"
+        )
     return lines
 
 
 def read_columns(data: bytes) -> Columns:
     """Return the columns of a body. Raise BadColumns, or HttpError 413 if they have too many values."""
     if _values(data) > MAX_CELLS:
-        raise HttpError(413, f"A push of columns holds at most {MAX_CELLS} values: send fewer records at a time")
+        raise HttpError(413, f"A push of columns may contain at most {MAX_CELLS} values; send fewer records at a time")
     return columnar.read_columns(data)
 
 
 def _inflate(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """Inflate gzip, whose members may be many: what follows the end of one is at most a piece."""
+    """Inflate gzip with one or more members. At most one piece follows the end of a member."""
     out: list[bytes] = []
     left, members = MAX_BYTES, 1
     stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -111,10 +113,14 @@ def _inflate(pieces: Iterable[bytes | memoryview]) -> bytes:
                 out.append(stream.decompress(piece, left + 1))
                 left -= len(out[-1])
                 if left < 0 or members > MAX_GZIP_MEMBERS:
-                    raise _too_long() if left < 0 else HttpError(413, f"gzip has at most {MAX_GZIP_MEMBERS} members")
+                    raise (
+                        _too_long()
+                        if left < 0
+                        else HttpError(413, f"The gzip body may have at most {MAX_GZIP_MEMBERS} members")
+                    )
                 piece = stream.unused_data
     except zlib.error as error:
-        raise HttpError(400, f"The body says that it is gzip and is not: {error}") from error
+        raise HttpError(400, f"Content-Encoding is gzip, but the body is not gzip: {error}") from error
     if not stream.eof:
         raise HttpError(400, "The gzip body is cut off")
     return out[0] if len(out) == 1 else b"".join(out)
@@ -130,15 +136,15 @@ def _pieces_of(request: HttpRequest) -> Iterator[bytes]:
 
 
 def _values(data: bytes) -> int:
-    """Count what comes before a value of JSON: at least as many as there are values, as texts hold such marks too."""
+    """Return an upper bound of the JSON values: the number of commas and opening brackets, also those in texts."""
     return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def _unpack_small(raw: bytes) -> Line:
     if len(raw) > MAX_LINE_BYTES:
-        raise BadLine(f"a record that is pushed has at most {MAX_LINE_BYTES} bytes")
+        raise BadLine(f"a pushed record may have at most {MAX_LINE_BYTES} bytes")
     if _values(raw) > MAX_VALUES:
-        raise BadLine(f"a record that is pushed has at most {MAX_VALUES} commas and brackets")
+        raise BadLine(f"a pushed record may have at most {MAX_VALUES} commas and brackets")
     return unpack(raw)
 
 
@@ -148,7 +154,7 @@ def _keys(line: Line) -> set[str]:
 
 
 def _work(line: Line, raw: bytes) -> int:
-    """Return what a record costs to read and store, in values of metrics."""
+    """Return the cost to read and store a record, in values of metrics."""
     record = line.record
     # One character beyond Latin-1 makes each character of a text take up to four bytes.
     text = len(raw) if raw.isascii() and b"\\u" not in raw else 4 * len(raw)
@@ -166,4 +172,4 @@ def _work(line: Line, raw: bytes) -> int:
 
 
 def _too_long() -> HttpError:
-    return HttpError(413, f"A push holds at most {MAX_BYTES} bytes, inflated: send fewer lines at a time")
+    return HttpError(413, f"A push may have at most {MAX_BYTES} bytes, uncompressed; send fewer lines at a time")

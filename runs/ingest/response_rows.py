@@ -36,27 +36,27 @@ UPDATE runs_response SET is_superseded = true WHERE id = ANY(ARRAY(
     WHERE place > 1 OR is_native AND evaluation > 1
 ))
 """
-"""A run that evaluates a step again, after a resume, replaces the whole evaluation with its first answer: answers of
-two trainings are never mixed.
+"""Mark superseded answers. A run that evaluates a step again after a resume replaces the whole evaluation with its
+first answer, so that answers of two trainings are never mixed.
 
-An array is made once. A join would rank all answers anew for each of them where the table was empty when the
-database last looked, as a new one is: a first import of 3000 then takes minutes."""
+The array is built once. With a join, the database would rank all answers again for each of them if its statistics say
+that the table is empty, as for a new table: a first import of 3000 answers then takes minutes."""
 
 
-def keep_populations(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
-    """One row an iteration."""
+def save_populations(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """Store one row per iteration."""
     Population.objects.bulk_create(
-        Population(**_which(attempt, epoch, line), members=[_member(m) for m in line.record.members])
+        Population(**_row_key(attempt, epoch, line), members=[_member(m) for m in line.record.members])
         for line in lines
         if isinstance(line.record, records.Population)
     )
 
 
-def keep_engines(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+def save_engines(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     """Store one row per report."""
     EngineReport.objects.bulk_create(
         EngineReport(
-            **_which(attempt, epoch, line),
+            **_row_key(attempt, epoch, line),
             t=line.t,
             bytes=line.record.bytes,
             engines=[_engine(engine) for engine in line.record.engines],
@@ -66,32 +66,32 @@ def keep_engines(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     )
 
 
-def keep_checkpoints(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
-    """One row a folder."""
+def save_checkpoints(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """Store one row per checkpoint folder."""
     Checkpoint.objects.bulk_create(
         Checkpoint(
-            **_which(attempt, epoch, line), path=line.record.path, bytes=line.record.bytes, sha256=line.record.sha256
+            **_row_key(attempt, epoch, line), path=line.record.path, bytes=line.record.bytes, sha256=line.record.sha256
         )
         for line in lines
         if isinstance(line.record, records.Checkpoint)
     )
 
 
-def keep_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
-    """One row an answer; its prompt is shared with every run that was asked the same. Of a step that a resume went over
-    again the later evaluation holds."""
+def save_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """Store one row per answer; its prompt is shared with all runs that use it. For a step that a resume evaluates
+    again, the later evaluation applies."""
     answers = [(line, line.record) for line in lines if isinstance(line.record, records.Response)]
     prompts = prompt_ids(attempt.run_id, [record for _, record in answers])
     Response.objects.bulk_create(
-        Response(**_which(attempt, epoch, line), prompt_id=prompt, **_answer(record))
+        Response(**_row_key(attempt, epoch, line), prompt_id=prompt, **_answer(record))
         for (line, record), prompt in zip(answers, prompts, strict=True)
     )
     with connection.cursor() as cursor:
         cursor.execute(SUPERSEDE, [attempt.run_id, sorted({record.step for _, record in answers})])
-    note_due(attempt.run_id, [(storable(record.split), record) for _, record in answers])
+    queue_collapse(attempt.run_id, [(storable(record.split), record) for _, record in answers])
 
 
-def _which(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:
+def _row_key(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:
     step = getattr(line.record, "step", 0)
     return {"run_id": attempt.run_id, "attempt": attempt, "epoch": epoch, "seq": line.seq, "step": step}
 
@@ -122,13 +122,14 @@ def _answer(record: records.Response) -> dict[str, Any]:
     }
 
 
-Given = tuple[int, str, float]
-"""(primary key of the response, what is scored, such as reward or cost, the score)."""
+GivenScore = tuple[int, str, float]
+"""(primary key of the response, key of the score such as reward or cost, value)."""
 
 
-def keep_scores(scorer: str, given: Iterable[Given]) -> int:
-    """Writes the scores, over earlier ones of the same scorer; returns how many. Raises ValueError for what is none."""
-    rows = [_row(scorer, *one) for one in given]
+def save_scores(scorer: str, scores: Iterable[GivenScore]) -> int:
+    """Save the scores, replacing earlier ones of the scorer. Return their number. Raise ValueError for a non-finite
+    score."""
+    rows = [_row(scorer, *score) for score in scores]
     Score.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["scorer", "key", "response"], update_fields=["value", "at"]
     )
@@ -137,14 +138,14 @@ def keep_scores(scorer: str, given: Iterable[Given]) -> int:
 
 def _row(scorer: str, response: int, key: str, value: float) -> Score:
     if not math.isfinite(value):
-        raise ValueError(f"{scorer} gave the {key} {value}, which is no score")
+        raise ValueError(f"{scorer} returned the {key} {value}, which is not a valid score")
     return Score(response_id=response, scorer=scorer, key=key, value=value, at=timezone.now())
 
 
-def note_due(run_id: int, answers: Iterable[tuple[str, records.Response]]) -> None:
-    """Says that these answers, each with its split as it is kept, are to be measured. In the transaction that keeps
-    them: none is forgotten."""
-    come = Counter((split, answer.step) for split, answer in answers)
-    columns = zip(*((split, step, n) for (split, step), n in sorted(come.items())), strict=True)
+def queue_collapse(run_id: int, answers: Iterable[tuple[str, records.Response]]) -> None:
+    """Mark these answers, given as (stored split, record), to be measured for collapse. Call it in the transaction that
+    stores them, so that none is omitted."""
+    counts = Counter((split, answer.step) for split, answer in answers)
+    columns = zip(*((split, step, n) for (split, step), n in sorted(counts.items())), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(DUE, [run_id, *(list(column) for column in columns)])

@@ -1,12 +1,12 @@
-"""What the API answers to pushed records, as JSON."""
+"""JSON schemas of responses to pushes."""
 
 from __future__ import annotations
 
 from ninja import Schema
 
 
-class KeptOut(Schema):
-    """Report how many records were new, as `kept`, and the seq that the next one must have, as `next_seq`."""
+class PushOut(Schema):
+    """Result of a push: `kept`, the number of new records, and `next_seq`, the next expected seq."""
 
     kept: int
     next_seq: int

@@ -1,4 +1,5 @@
-"""One call, one transaction: the rows and how far the file is read are committed together, so nothing counts twice."""
+"""Store records. Each call is one transaction, which commits the rows and the file offset together, so that no record
+is counted twice."""
 
 from __future__ import annotations
 
@@ -9,16 +10,34 @@ from functools import partial
 from django.db import connection, transaction
 
 from runs.ingest.columnar import Columns
-from runs.ingest.events import keep_alerts, keep_environment, keep_status, warn_of_broken, warn_of_gaps, warn_of_refused
+from runs.ingest.events import (
+    save_alerts,
+    save_environment,
+    save_status,
+    warn_of_broken,
+    warn_of_gaps,
+    warn_of_refused,
+)
 from runs.ingest.limits import refusal
-from runs.ingest.metrics import Stored, keep_points
-from runs.ingest.response_rows import keep_checkpoints, keep_engines, keep_populations, keep_responses
+from runs.ingest.metrics import StoredBatch, save_points
+from runs.ingest.response_rows import save_checkpoints, save_engines, save_populations, save_responses
 from runs.metrics import block, live
 from runs.models import Attempt, RecordFile
-from workers.records import Alert, Broken, Checkpoint, Engines, Environment, Line, Metric, Population, Response, Status
+from workers.records import (
+    Alert,
+    BrokenLine,
+    Checkpoint,
+    Engines,
+    Environment,
+    Line,
+    Metric,
+    Population,
+    Response,
+    Status,
+)
 
-# What a page is told to fetch again when records of a kind came in. Points travel by themselves.
-TOLD = {
+# Part of a page that is fetched again after new records of a kind. Points are published themselves.
+PAGE_PARTS = {
     Response: "responses",
     Population: "population",
     Engines: "engines",
@@ -29,36 +48,38 @@ TOLD = {
 
 
 class Gap(Exception):
-    """A push that leaves records out. `expected` is the seq to go on from."""
+    """Error for a push that omits records. `expected` is the seq to continue from."""
 
     def __init__(self, expected: int, got: int) -> None:
-        super().__init__(f"The next record must have seq {expected}, not {got}: send from {expected} on")
+        super().__init__(f"The next record must have seq {expected}, not {got}; send records from {expected}")
         self.expected = expected
         self.got = got
 
 
-class OffsetMoved(Exception):
-    """The epoch's file has been read to byte `offset` by the database, not to where the caller believed it was.
+class OffsetMismatch(Exception):
+    """Error if the database has read the epoch's file to byte `offset`, not to the caller's offset.
 
-    So it is where another follower was quicker, or where PostgreSQL crashed and lost what it had not flushed.
+    This happens if another follower was faster, or if PostgreSQL crashed and lost unflushed rows.
     """
 
-    def __init__(self, key: str, epoch: int, offset: int, believed: int) -> None:
-        super().__init__(f"records.{epoch}.jsonl of {key} is read to byte {offset}, not {believed}")
+    def __init__(self, key: str, epoch: int, offset: int, expected: int) -> None:
+        super().__init__(f"records.{epoch}.jsonl of {key} is read to byte {offset}, not {expected}")
         self.offset = offset
 
 
 @dataclass(frozen=True)
 class PushResult:
-    """A push brought so many new records; the next record must have the seq `next_seq`."""
+    """Result of a push: the number of new records and the next expected seq."""
 
     new: int
     next_seq: int
 
 
 def push(attempt: Attempt, epoch: int, pushed: Sequence[Line] | Columns) -> PushResult:
-    """Keeps what is not in the database yet of records that came over HTTP. Raises Gap where it leaves some out."""
-    return _keep_columns(attempt, epoch, pushed) if isinstance(pushed, Columns) else _keep_lines(attempt, epoch, pushed)
+    """Store the new records of a push over HTTP. Raise Gap if it omits records."""
+    return (
+        _store_columns(attempt, epoch, pushed) if isinstance(pushed, Columns) else _store_lines(attempt, epoch, pushed)
+    )
 
 
 def ingest(
@@ -68,57 +89,59 @@ def ingest(
     *,
     offset: int | None = None,
     since: int | None = None,
-    broken: Sequence[Broken] = (),
+    broken: Sequence[BrokenLine] = (),
 ) -> int:
-    """Store the records that are not in the database yet and return how many those were. Call it twice, it acts once.
+    """Store the records that are not in the database yet and return their number. A repeated call stores nothing.
 
     With `offset` the lines come from the epoch's file, read up to that byte: a gap is stored with a warning, as are
-    `broken` lines. Without, they were pushed, and a gap raises Gap. Raise OffsetMoved, and store nothing, where `since`
+    `broken` lines. Without, they were pushed, and a gap raises Gap. Raise OffsetMismatch, and store nothing, if `since`
     is given and the database has not read the file to exactly that byte. After the commit pages are notified.
     """
-    return _keep_lines(attempt, epoch, lines, offset, since, broken).new
+    return _store_lines(attempt, epoch, lines, offset, since, broken).new
 
 
-def _keep_lines(
+def _store_lines(
     attempt: Attempt,
     epoch: int,
     lines: Sequence[Line],
     offset: int | None = None,
     since: int | None = None,
-    broken: Sequence[Broken] = (),
+    broken: Sequence[BrokenLine] = (),
 ) -> PushResult:
     with transaction.atomic():
-        lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
+        lock_run(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
         if since is not None and file.offset != since:
-            raise OffsetMoved(attempt.key, epoch, file.offset, since)
-        fresh = _fresh(lines, file.next_seq)
+            raise OffsetMismatch(attempt.key, epoch, file.offset, since)
+        fresh = _new_lines(lines, file.next_seq)
         _check_gaps(attempt, file, fresh, offset)
-        kept = _kept(attempt, epoch, fresh)
+        accepted = _accept_lines(attempt, epoch, fresh)
         warn_of_broken(attempt, epoch, broken)
-        stored = _keep(attempt, file, kept)
+        stored = _save_records(attempt, file, accepted)
         _advance(file, fresh, offset)
-        transaction.on_commit(partial(_tell, attempt.run.uid, stored, _kinds(kept, warned=len(fresh) > len(kept))))
-    return PushResult(len(kept), file.next_seq)
+        transaction.on_commit(
+            partial(_publish, attempt.run.uid, stored, _changed_parts(accepted, warned=len(fresh) > len(accepted)))
+        )
+    return PushResult(len(accepted), file.next_seq)
 
 
-def _keep_columns(attempt: Attempt, epoch: int, columns: Columns) -> PushResult:
+def _store_columns(attempt: Attempt, epoch: int, columns: Columns) -> PushResult:
     with transaction.atomic():
-        lock(attempt.run_id, durable=True)
+        lock_run(attempt.run_id, durable=True)
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
         if len(columns) and columns.first_seq > file.next_seq:
             raise Gap(file.next_seq, columns.first_seq)
         fresh = columns.since(file.next_seq)
         if len(fresh):
-            stored = keep_points(attempt, epoch, (fresh.first_seq, fresh.next_seq - 1), fresh.points)
+            stored = save_points(attempt, epoch, (fresh.first_seq, fresh.next_seq - 1), fresh.points)
             file.next_seq = fresh.next_seq
             file.save(update_fields=["next_seq"])
-            transaction.on_commit(partial(_tell, attempt.run.uid, stored, []))
+            transaction.on_commit(partial(_publish, attempt.run.uid, stored, []))
     return PushResult(len(fresh), file.next_seq)
 
 
-def _fresh(lines: Sequence[Line], next_seq: int) -> list[Line]:
-    """Lines not seen before, by seq, each once."""
+def _new_lines(lines: Sequence[Line], next_seq: int) -> list[Line]:
+    """Return the lines from `next_seq` on, by seq, each once."""
     return [line for _, line in sorted({line.seq: line for line in lines if line.seq >= next_seq}.items())]
 
 
@@ -130,34 +153,34 @@ def _check_gaps(attempt: Attempt, file: RecordFile, fresh: Sequence[Line], offse
     warn_of_gaps(attempt, file.epoch, gaps, offset or 0)
 
 
-def _kept(attempt: Attempt, epoch: int, fresh: Sequence[Line]) -> list[Line]:
-    """The lines within the limits; the others are told."""
+def _accept_lines(attempt: Attempt, epoch: int, fresh: Sequence[Line]) -> list[Line]:
+    """Return the lines within the limits, and store a warning about the others."""
     reasons = [(line, refusal(line)) for line in fresh]
-    warn_of_refused(attempt, epoch, [(line.seq, why) for line, why in reasons if why])
-    return [line for line, why in reasons if not why]
+    warn_of_refused(attempt, epoch, [(line.seq, reason) for line, reason in reasons if reason])
+    return [line for line, reason in reasons if not reason]
 
 
-def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> Stored | None:
+def _save_records(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> StoredBatch | None:
     kinds = {type(line.record) for line in lines}
     if Population in kinds:
-        keep_populations(attempt, file.epoch, lines)
+        save_populations(attempt, file.epoch, lines)
     if Engines in kinds:
-        keep_engines(attempt, file.epoch, lines)
+        save_engines(attempt, file.epoch, lines)
     if Response in kinds:
-        keep_responses(attempt, file.epoch, lines)
+        save_responses(attempt, file.epoch, lines)
     if Checkpoint in kinds:
-        keep_checkpoints(attempt, file.epoch, lines)
+        save_checkpoints(attempt, file.epoch, lines)
     if Alert in kinds:
-        keep_alerts(attempt, lines)
+        save_alerts(attempt, lines)
     if Status in kinds:
-        keep_status(attempt, lines)
+        save_status(attempt, lines)
     if Environment in kinds:
-        keep_environment(attempt, file.epoch, lines)
+        save_environment(attempt, file.epoch, lines)
     metrics = [(n.seq, n.t, n.record) for n in lines if isinstance(n.record, Metric)]
     if not metrics:
         return None
     points = block((t, record) for _, t, record in metrics)
-    return keep_points(attempt, file.epoch, (metrics[0][0], metrics[-1][0]), points)
+    return save_points(attempt, file.epoch, (metrics[0][0], metrics[-1][0]), points)
 
 
 def _advance(file: RecordFile, fresh: Sequence[Line], offset: int | None) -> None:
@@ -168,23 +191,23 @@ def _advance(file: RecordFile, fresh: Sequence[Line], offset: int | None) -> Non
     file.save(update_fields=["next_seq", "offset"])
 
 
-def _kinds(lines: Sequence[Line], warned: bool) -> list[str]:
-    told = {TOLD[type(line.record)] for line in lines if type(line.record) in TOLD}
-    return sorted(told | {"state"} if warned else told)
+def _changed_parts(lines: Sequence[Line], warned: bool) -> list[str]:
+    parts = {PAGE_PARTS[type(line.record)] for line in lines if type(line.record) in PAGE_PARTS}
+    return sorted(parts | {"state"} if warned else parts)
 
 
-def _tell(run_uid: str, stored: Stored | None, changed: Sequence[str]) -> None:
+def _publish(run_uid: str, stored: StoredBatch | None, changed: Sequence[str]) -> None:
     if stored:
         live.publish_points(run_uid, stored.cursor, stored.points, stored.data, previous=stored.previous)
-    for what in changed:
-        live.publish_changed(run_uid, what)
+    for part in changed:
+        live.publish_changed(run_uid, part)
 
 
-def lock(run_id: int, durable: bool) -> None:
-    """One writer a run at a time, so that batch ids grow in commit order and summaries never race.
+def lock_run(run_id: int, durable: bool) -> None:
+    """Lock the run for one writer, so that batch ids increase in commit order and summaries never race.
 
-    Points read from a file need no fsync: should PostgreSQL crash, offset and points are lost together, and whoever
-    reads on from a byte that the database no longer knows is refused with OffsetMoved.
+    Points read from a file need no fsync: if PostgreSQL crashes, offset and points are lost together, and a follower
+    that continues from a byte beyond the database's offset is refused with OffsetMismatch.
     """
     with connection.cursor() as sql:
         if not durable:

@@ -3,34 +3,34 @@
 Commands enqueue their tasks by name as soon as they are committed (`runs.enqueue`).
 """
 
-from runs.launching.cancel import cancel_job, end_what_is_left, request_cancel, wish_to_end
-from runs.launching.code import kept_bundle, purge_arrays, purge_code
+from runs.launching.cancel import cancel_job, end_leftover_job, request_cancel, request_end
+from runs.launching.code import bundle_file, purge_arrays, purge_code
 from runs.launching.commands import cancel_run, cancel_runs, launch_run
-from runs.launching.create import check, check_hours, create_run, new_attempt
+from runs.launching.create import check_config, create_run, estimate_demands, new_attempt
 from runs.launching.gpu_memory import CardPlan, GpuMemory, largest_plan, plan_gpu_memory
-from runs.launching.queue import CannotMove, arrive, hold_run, move_run, release_run
+from runs.launching.queue import CannotMove, create_moved_attempts, hold_run, move_run, release_run
 from runs.launching.rebuilds import (
-    KEPT_A_RUN,
+    MAX_REBUILDS_PER_RUN,
     CannotRebuild,
-    NotThere,
+    CheckpointUnavailable,
     checkpoint_at,
+    delete_old_rebuilds,
     is_ready,
     last_step,
     open_checkpoint,
     rebuild_checkpoint,
     rebuild_refusal,
-    throw_away_old,
 )
 from runs.launching.resources import by_hand_problems
 from runs.launching.resume import (
     CannotResume,
-    budget,
     calls_for_restart,
     check_undo,
+    count_restarts,
+    create_due_restarts,
     create_resume_attempt,
     plan_restart,
-    restart_due,
-    restarts_made,
+    restart_budget,
     resume_refusal,
 )
 from runs.launching.schemas import (
@@ -44,26 +44,26 @@ from runs.launching.schemas import (
     RunsOut,
     run_detail,
 )
-from runs.launching.submit import shut_out, submit_job
+from runs.launching.submit import fence, submit_job
 from runs.launching.submit_array import submit_together
 from runs.launching.sweeps.commands import (
-    AT_ONCE,
+    DEFAULT_CONCURRENT_RUNS,
     NewSweep,
-    change_at_once,
-    drop_held,
+    cancel_held,
     extend_sweep,
     launch_sweep,
-    let_go,
     pause_sweep,
-    pick_up_dropped,
     plan_sweep,
+    release_waiting,
+    resume_dropped,
+    set_concurrent_runs,
     unpause_sweep,
 )
-from runs.launching.transitions import mark, move, since
+from runs.launching.transitions import begun_at, transition, update_facts
 
 __all__ = [
-    "AT_ONCE",
-    "KEPT_A_RUN",
+    "DEFAULT_CONCURRENT_RUNS",
+    "MAX_REBUILDS_PER_RUN",
     "AttemptDetail",
     "AttemptOut",
     "AttemptsOut",
@@ -72,45 +72,44 @@ __all__ = [
     "CannotResume",
     "CardPlan",
     "ChangedRun",
+    "CheckpointUnavailable",
     "EventOut",
     "GpuMemory",
     "NewSweep",
-    "NotThere",
     "RunDetail",
     "RunOut",
     "RunsOut",
-    "arrive",
-    "budget",
+    "begun_at",
+    "bundle_file",
     "by_hand_problems",
     "calls_for_restart",
+    "cancel_held",
     "cancel_job",
     "cancel_run",
     "cancel_runs",
-    "change_at_once",
-    "check",
-    "check_hours",
+    "check_config",
     "check_undo",
     "checkpoint_at",
+    "count_restarts",
+    "create_due_restarts",
+    "create_moved_attempts",
     "create_resume_attempt",
     "create_run",
-    "drop_held",
-    "end_what_is_left",
+    "delete_old_rebuilds",
+    "end_leftover_job",
+    "estimate_demands",
     "extend_sweep",
+    "fence",
     "hold_run",
     "is_ready",
-    "kept_bundle",
     "largest_plan",
     "last_step",
     "launch_run",
     "launch_sweep",
-    "let_go",
-    "mark",
-    "move",
     "move_run",
     "new_attempt",
     "open_checkpoint",
     "pause_sweep",
-    "pick_up_dropped",
     "plan_gpu_memory",
     "plan_restart",
     "plan_sweep",
@@ -119,16 +118,17 @@ __all__ = [
     "rebuild_checkpoint",
     "rebuild_refusal",
     "release_run",
+    "release_waiting",
     "request_cancel",
-    "restart_due",
-    "restarts_made",
+    "request_end",
+    "restart_budget",
+    "resume_dropped",
     "resume_refusal",
     "run_detail",
-    "shut_out",
-    "since",
+    "set_concurrent_runs",
     "submit_job",
     "submit_together",
-    "throw_away_old",
+    "transition",
     "unpause_sweep",
-    "wish_to_end",
+    "update_facts",
 ]

@@ -1,4 +1,4 @@
-"""Cancels: the wish is committed first, and repeated by every tick until the attempt has ended."""
+"""Cancel jobs: the request is committed first, and repeated by every tick until the attempt has ended."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from runs.clusters import executor_for, waits_of
-from runs.launching.create import forget_moves
+from runs.clusters import executor_for, timeouts_of
+from runs.launching.create import clear_moves
 from runs.launching.resume import call_off_restart
-from runs.launching.transitions import mark, move
+from runs.launching.transitions import transition, update_facts
 from runs.models import Attempt, Job, Run
 from workers.executors.base import Unreachable
 from workers.executors.slurm import Slurm
@@ -21,63 +21,65 @@ from workers.executors.states import State
 log = logging.getLogger(__name__)
 
 KILL_SECONDS = 5.0
-"""The agent kills its program when the grace is over; so much later the executor kills them both."""
-HAS_A_PLACE = (State.STARTING.value, State.RUNNING.value, State.PAUSED.value, State.STOPPING.value)
+"""Seconds after the grace period. The agent kills its program at the end of the grace; then the executor kills both."""
+ON_CLUSTER = (State.STARTING.value, State.RUNNING.value, State.PAUSED.value, State.STOPPING.value)
 
 
 def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
-    """Notes that the run shall end, and not start again. Returns the attempt to cancel, None where none is open."""
+    """Record that the run must end and not restart. Return the attempt to cancel; None if none is open."""
     if call_off_restart(run, person):
         return None
-    forget_moves(run)
+    clear_moves(run)
     attempt = run.attempts.open().order_by("-n").first()
     if attempt is None:
         return None
-    wish_to_end(attempt, person)
+    request_end(attempt, person)
     return attempt
 
 
-def wish_to_end(job: Job, person: User | None = None) -> None:
-    """Notes that a job shall end; one that has not been submitted has ended with that."""
+def request_end(job: Job, person: User | None = None) -> None:
+    """Record that a job must end; a job that was not submitted ends immediately."""
     with transaction.atomic():
-        if job.cancel_requested_at is None and mark(job, cancel_requested_at=timezone.now()):
-            job.note("cancel asked for" + (f" by {person.get_username()}" if person else ""))
+        if job.cancel_requested_at is None and update_facts(job, cancel_requested_at=timezone.now()):
+            job.note("cancel requested" + (f" by {person.get_username()}" if person else ""))
     if job.state == State.CREATED.value:
-        move(job, State.CANCELLED, "cancelled before it was submitted")
+        transition(job, State.CANCELLED, "cancelled before it was submitted")
 
 
-def end_what_is_left(job: Job) -> None:
-    """Asks a cluster that goes on calling a lost job running to end it. It is shut out in any case, so one try is
-    enough."""
+def end_leftover_job(job: Job) -> None:
+    """Request the end of a lost job that its cluster still reports as running. The job is fenced in any case, so one
+    try is enough."""
     try:
         executor_for(job.cluster).cancel(job.key, 0.0)
     except Unreachable as error:
-        log.warning("%s cannot be asked to end %s, which is shut out: %s", job.cluster, job.key, error)
+        log.warning(
+            "Cluster %s is unreachable; the fenced job %s is not cancelled there: %s", job.cluster, job.key, error
+        )
 
 
 def cancel_job(*jobs: Job) -> bool:
-    """Asks the cluster of these jobs to end them, where that is wished and still needed. Safe to repeat.
+    """Cancel those of the jobs on their cluster whose end was requested and that have not ended. Safe to repeat.
 
-    Those that wait come first: they would start in the place of those that stop. False where the cluster did not
-    answer.
+    Waiting jobs come first: they would otherwise start on the resources of the jobs that stop. Return False if the
+    cluster did not reply.
     """
-    wished = [job for job in jobs if job.cancel_requested_at is not None and not State(job.state).is_final]
-    wished.sort(key=lambda job: job.state in HAS_A_PLACE)
+    requested = [job for job in jobs if job.cancel_requested_at is not None and not State(job.state).is_final]
+    requested.sort(key=lambda job: job.state in ON_CLUSTER)
     try:
-        _cancel(wished)
+        _cancel(requested)
     except Unreachable as error:
-        for job in wished:
-            mark(job, reason=f"to be cancelled as soon as {job.cluster} answers: {error}")
+        for job in requested:
+            update_facts(job, reason=f"to be cancelled as soon as {job.cluster} is reachable: {error}")
         return False
     return True
 
 
 def _cancel(jobs: Sequence[Job]) -> None:
-    """Raises Unreachable."""
+    """Cancel the jobs on their cluster. Raise Unreachable."""
     if not jobs:
         return
     cluster, keys = jobs[0].cluster, [job.key for job in jobs]
-    executor, grace_seconds = executor_for(cluster), waits_of(cluster).grace + KILL_SECONDS
+    executor, grace_seconds = executor_for(cluster), timeouts_of(cluster).grace + KILL_SECONDS
     if isinstance(executor, Slurm):
         executor.cancel_together(keys, grace_seconds)
     else:

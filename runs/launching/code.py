@@ -1,8 +1,8 @@
-"""Pin the code of an attempt, delete copies of code that nothing needs, and check the files of users' own tasks.
+"""Pin the code of an attempt, delete unneeded copies of code, and check the files of users' own tasks.
 
 Code is pinned before an attempt is submitted: it is copied to a folder that never changes. So edits of the code do not
-affect runs that wait. An automatic restart runs the code of the attempt before it; an attempt that a user starts runs
-the present code. Pinning and deletion take the same database lock, so code that a launch needs is never deleted.
+affect waiting runs. An automatic restart runs the code of the attempt before it; an attempt that a user starts runs the
+current code. Pinning and deletion take the same database lock, so code that a launch needs is never deleted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
-from runs.clusters import code_folder, place_of
+from runs.clusters import code_folder, submit_host_of
 from runs.models import Attempt, Cluster, Run
 from runs.models.job import OPEN
-from workers.code import BadBundle, bundle_path, code_of, fingerprint, unpack, unpacked
+from workers.code import BadBundle, bundle_path, code_of, fingerprint, unpack, unpack_package
 from workers.code.bundle import SUFFIX
 from workers.config import ConfigError, OwnOptions, Problem, RunConfig
 from workers.executors.slurm.executor import ARRAYS
@@ -31,13 +31,13 @@ from workers.tasks.own import NoSuchTask, find
 
 log = logging.getLogger(__name__)
 CODE_LOCK = 0x636F6465
-YOUNG_SECONDS = 86400.0
+MIN_AGE_SECONDS = 86400.0
 """Age in seconds below which nothing is deleted."""
-PLACE = "task.options.path"
+TASK_PATH_FIELD = "task.options.path"
 
 
 @contextmanager
-def code_stays() -> Iterator[None]:
+def hold_code() -> Iterator[None]:
     """Hold a lock that prevents the deletion of code while code is pinned."""
     with transaction.atomic():
         with connection.cursor() as sql:
@@ -53,41 +53,45 @@ def purge_code() -> list[str]:
     with transaction.atomic():
         with connection.cursor() as sql:
             sql.execute("SELECT pg_advisory_xact_lock(%s)", [CODE_LOCK])
-        here, all_of_it, needed = fingerprint(), _codes(Attempt.objects.all()), _codes(_not_at_rest())
+        present_code, referenced, needed = (
+            fingerprint(),
+            _fingerprints(Attempt.objects.all()),
+            _fingerprints(_unfinished_attempts()),
+        )
         return [
-            _removed(path)
-            for path in _old(Path(settings.DATA_DIR) / "code")
-            if path.stem not in ({here} | (all_of_it if path.suffix == SUFFIX else needed))
+            _remove(path)
+            for path in _old_entries(Path(settings.DATA_DIR) / "code")
+            if path.stem not in ({present_code} | (referenced if path.suffix == SUFFIX else needed))
         ]
 
 
 def purge_arrays() -> list[str]:
     """Delete the links of Slurm arrays without open tasks; return the arrays' names. Raise OSError."""
     is_open = set(Attempt.objects.open().values_list("key", flat=True))
-    folders = _old(Path(settings.RUNS_DIR) / ARRAYS)
-    return [_removed(folder) for folder in folders if not is_open & {link.readlink().name for link in folder.iterdir()}]
+    folders = _old_entries(Path(settings.RUNS_DIR) / ARRAYS)
+    return [_remove(folder) for folder in folders if not is_open & {link.readlink().name for link in folder.iterdir()}]
 
 
-def _not_at_rest() -> QuerySet[Attempt]:
+def _unfinished_attempts() -> QuerySet[Attempt]:
     """Return all attempts of runs that have not finished, or that will continue automatically with earlier code."""
     waiting = Attempt.objects.filter(Q(state__in=OPEN) | Q(restart_at__isnull=False) | Q(moves_to__isnull=False))
     return Attempt.objects.filter(run__in=Run.objects.filter(pk__in=waiting.values("run")))
 
 
-def _codes(attempts: QuerySet[Attempt]) -> set[str]:
+def _fingerprints(attempts: QuerySet[Attempt]) -> set[str]:
     """Return the fingerprints of the code that these attempts run."""
     return set(attempts.filter(code__isnull=False).order_by().values_list("code__sha256", flat=True).distinct())
 
 
-def _old(folder: Path) -> list[Path]:
+def _old_entries(folder: Path) -> list[Path]:
     """Return the folder's entries that are older than a day, sorted; none if there is no folder."""
     if not folder.is_dir():
         return []
-    before = time.time() - YOUNG_SECONDS
+    before = time.time() - MIN_AGE_SECONDS
     return [path for path in sorted(folder.iterdir()) if path.lstat().st_mtime < before]
 
 
-def _removed(path: Path) -> str:
+def _remove(path: Path) -> str:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -96,27 +100,27 @@ def _removed(path: Path) -> str:
 
 
 def purge_copies() -> None:
-    """Delete pinned code and array scripts that nothing needs any more. What cannot be deleted is tried again later."""
+    """Delete unneeded pinned code and array scripts. The next job retries what could not be deleted."""
     for purge in (purge_code, purge_arrays):
         try:
-            log.info("Removed of what nothing needs: %s", purge() or "nothing")
+            log.info("Removed unneeded copies of code and arrays: %s", purge() or "nothing")
         except OSError:
-            log.exception("What nothing needs any more cannot be removed; the next job tries again")
+            log.exception("Unneeded copies of code or arrays cannot be removed; the next job retries")
 
 
 def pin(attempt: Attempt) -> None:
-    """Pin the code that the attempt runs, and store a copy of it. Safe to repeat, and to run twice at the same time.
+    """Pin the code that the attempt runs, and store a copy of it. Safe to repeat, also concurrently.
 
-    Raise OSError, also if the code changes at this moment.
+    Raise OSError, also if the code changes meanwhile.
     """
     if attempt.code is None:
-        with code_stays():
-            chosen = _of_the_one_before(attempt) or _here()
-            Attempt.objects.filter(pk=attempt.pk, code__isnull=True).update(code=chosen)
+        with hold_code():
+            pinned = _earlier_code(attempt) or _present_code()
+            Attempt.objects.filter(pk=attempt.pk, code__isnull=True).update(code=pinned)
         attempt.refresh_from_db(fields=["code"])
 
 
-def kept_bundle(attempt: Attempt) -> Path | None:
+def bundle_file(attempt: Attempt) -> Path | None:
     """Return the file with the attempt's code; None if the attempt has no pinned code or the file does not exist."""
     if attempt.code is None:
         return None
@@ -126,17 +130,17 @@ def kept_bundle(attempt: Attempt) -> Path | None:
 
 def pinned_folder(attempt: Attempt) -> PurePath | None:
     """Return the attempt's folder for PYTHONPATH; None if its cluster has its own code or nothing is pinned."""
-    if attempt.code is None or attempt.cluster is None or not _takes_our_code(attempt.cluster):
+    if attempt.code is None or attempt.cluster is None or not _uses_our_code(attempt.cluster):
         return None
     return code_folder(attempt.cluster) / str(attempt.code["sha256"])
 
 
 def ship(attempt: Attempt) -> None:
     """Copy the attempt's code to its cluster if that does not share our disk. Safe to repeat. Raise Unreachable."""
-    if attempt.cluster is None or not attempt.cluster.is_far or not _takes_our_code(attempt.cluster):
+    if attempt.cluster is None or not attempt.cluster.is_remote or not _uses_our_code(attempt.cluster):
         return
-    if (kept := kept_bundle(attempt)) is not None:
-        place_of(attempt.cluster).ship(kept)
+    if (bundle := bundle_file(attempt)) is not None:
+        submit_host_of(attempt.cluster).ship(bundle)
 
 
 def code_arguments(attempt: Attempt) -> tuple[str, ...]:
@@ -159,25 +163,25 @@ def code_environment(attempt: Attempt) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), more]))}
 
 
-def _here() -> dict[str, Any]:
-    code, folder = code_of(), unpacked(_root())
+def _present_code() -> dict[str, Any]:
+    code, folder = code_of(), unpack_package(_root())
     if folder.name != code.sha256:
-        raise BadBundle("the code was changed while it was pinned: it is tried again")
+        raise BadBundle("the code changed while it was pinned; retrying")
     return code.to_json()
 
 
-def _of_the_one_before(attempt: Attempt) -> dict[str, Any] | None:
-    if not attempt.is_by_itself:
+def _earlier_code(attempt: Attempt) -> dict[str, Any] | None:
+    if not attempt.is_automatic:
         return None
-    before = attempt.run.attempts.filter(n__lt=attempt.n, code__isnull=False).order_by("-n").first()
-    kept = kept_bundle(before) if before else None
-    if before is None or kept is None:
+    earlier = attempt.run.attempts.filter(n__lt=attempt.n, code__isnull=False).order_by("-n").first()
+    bundle = bundle_file(earlier) if earlier else None
+    if earlier is None or bundle is None:
         return None
-    unpack(kept, _root())
-    return before.code
+    unpack(bundle, _root())
+    return earlier.code
 
 
-def _takes_our_code(cluster: Cluster) -> bool:
+def _uses_our_code(cluster: Cluster) -> bool:
     """Return whether the cluster runs our code: it is local, or its config names no `project`."""
     return cluster.kind == "local" or not cluster.config.get("project")
 
@@ -200,18 +204,18 @@ def check_own_task(config: RunConfig, cluster: Cluster) -> None:
         return
     folders = task_folders(cluster)
     if not folders:
-        raise ConfigError([Problem(PLACE, _none_allowed(cluster))])
-    if cluster.is_far:
+        raise ConfigError([Problem(TASK_PATH_FIELD, _no_folder_message(cluster))])
+    if cluster.is_remote:
         return
     try:
         find(config.task.options.path, [Path(folder) for folder in folders])
     except NoSuchTask as error:
-        raise ConfigError([Problem(PLACE, str(error))]) from error
+        raise ConfigError([Problem(TASK_PATH_FIELD, str(error))]) from error
 
 
-def _none_allowed(cluster: Cluster) -> str:
-    said = f"cluster {cluster.name} allows no folder for tasks of your own"
+def _no_folder_message(cluster: Cluster) -> str:
+    message = f"cluster {cluster.name} does not allow custom tasks"
     others = [c.name for c in Cluster.objects.order_by("name") if task_folders(c)]
     if others:
-        return f"{said}; these do: {', '.join(others)}"
-    return f"{said}, and no other does; an administrator sets task_paths in its config"
+        return f"{message}; these do: {', '.join(others)}"
+    return f"{message}, and no other does; an admin can set task_paths in its config"

@@ -1,4 +1,4 @@
-"""Launch, cancel and resume runs. Each command enqueues what it began as soon as it is committed."""
+"""Launch, cancel and resume runs. Each command enqueues its task as soon as the transaction is committed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def cancel_run(run: Run, person: User | None = None) -> None:
 
 
 def cancel_runs(runs: QuerySet[Run], person: User) -> int:
-    """Request the end of those runs that have not ended or wait to restart. Return how many those are."""
+    """Request the end of those runs that have not ended or wait to restart. Return their number."""
     waiting = Attempt.objects.filter(Q(restart_at__isnull=False) | Q(moves_to__isnull=False)).values("run")
-    not_at_rest = Run.objects.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
+    unfinished = Run.objects.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
     with transaction.atomic():
-        found = list(runs.filter(pk__in=not_at_rest.values("pk")).order_by("pk"))
-        for run in found:
+        open_runs = list(runs.filter(pk__in=unfinished.values("pk")).order_by("pk"))
+        for run in open_runs:
             cancel_run(run, person)
-    return len(found)
+    return len(open_runs)
 
 
 def resume_run(run: Run, person: User | None = None) -> Attempt:

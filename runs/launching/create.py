@@ -1,4 +1,4 @@
-"""Create runs and attempts, in the database and nowhere else."""
+"""Create runs and attempts, in the database only."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from runs import checkpoints
-from runs.checkpoints import Saved
+from runs.checkpoints import SavedCheckpoint
 from runs.clusters import check_fits, check_partition
 from runs.launching.budgets import Demand, Estimator, check_limits
 from runs.launching.code import check_own_task
 from runs.launching.resources import check_resources
-from runs.launching.transitions import tell
+from runs.launching.transitions import publish
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
 
 NAME_LENGTH = 200
-ITS_TURN = "waits for its turn in its sweep"
+SWEEP_HOLD_REASON = "waits in its sweep"
 
 
 def create_run(
@@ -28,21 +28,21 @@ def create_run(
 ) -> Run:
     """Create a run with its first attempt, to be submitted. Raise ConfigError with every problem of the config.
 
-    The caller checks whether this person may launch in this experiment.
+    The caller checks whether this user may launch in this experiment.
     """
     decoded = RunConfig.from_json(config)
-    cluster = check(decoded, person)
-    check_words(name, preset)
+    cluster = check_config(decoded, person)
+    check_names(name, preset)
     with transaction.atomic():
-        (demand,) = check_hours(person, experiment, [decoded], preset)
-        run = run_of(experiment, person, demand, name, preset)
+        (demand,) = estimate_demands(person, experiment, [decoded], preset)
+        run = new_run(experiment, person, demand, name, preset)
         run.save()
         attempt = _attempt(run, 1, cluster)
         attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
     return run
 
 
-def run_of(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
+def new_run(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
     """Return the row of a run, not yet saved."""
     config = demand.config
     return Run(
@@ -57,22 +57,24 @@ def run_of(experiment: Experiment, person: User, demand: Demand, name: str, pres
     )
 
 
-def check_hours(person: User, experiment: Experiment | None, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
+def estimate_demands(
+    person: User, experiment: Experiment | None, configs: Sequence[RunConfig], preset: str
+) -> list[Demand]:
     """Return the demand of each run, in order: its config and its estimated seconds, None without an estimate.
 
     Raise ConfigError if the runs exceed a limit.
     """
     estimator = Estimator(person)
-    found = [(config, estimator.estimate(config, preset)) for config in configs]
-    demands = [Demand(config, estimate.median if estimate else None) for config, estimate in found]
+    estimates = [(config, estimator.estimate(config, preset)) for config in configs]
+    demands = [Demand(config, estimate.median if estimate else None) for config, estimate in estimates]
     with transaction.atomic():
         check_limits(person, experiment, demands)
     return demands
 
 
-def check(config: RunConfig, person: User) -> Cluster:
-    """Return the cluster of a run that this person starts. Raise ConfigError for what a cluster's settings or the
-    person's rights forbid."""
+def check_config(config: RunConfig, person: User) -> Cluster:
+    """Return the cluster of a run that this user starts. Raise ConfigError for values that the cluster's settings or
+    the user's rights forbid."""
     cluster = cluster_of(config)
     check_resources(config, person, cluster)
     check_fits(config, cluster)
@@ -81,11 +83,11 @@ def check(config: RunConfig, person: User) -> Cluster:
     return cluster
 
 
-def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) -> Attempt:
-    """Create the run's next attempt, from its newest checkpoint. Return the present attempt if that has not ended.
+def new_attempt(run: Run, reason: str = "created", origin: Origin = Origin.RESUME) -> Attempt:
+    """Create the run's next attempt, from its newest checkpoint. Return the current attempt if it has not ended.
 
-    Two simultaneous calls return the same attempt. Raise ConfigError if the run's config, made by another version, no
-    longer fits, or names what its creator may not.
+    Two simultaneous calls return the same attempt. Raise ConfigError if the run's config, created by another version,
+    is no longer valid, or names resources that its creator may not use.
     """
     cluster = cluster_of(run.run_config)
     check_resources(run.run_config, run.created_by, cluster)
@@ -95,18 +97,18 @@ def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) 
         if newest is not None and not State(newest.state).is_final:
             return newest
         run.attempts.filter(restart_at__isnull=False).update(restart_at=None)
-        forget_moves(run)
+        clear_moves(run)
         start = checkpoints.newest(run)
         attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
-        attempt.note(f"{why}, to run on {cluster.name}; {_from_where(start)}", after=State.CREATED)
-        tell(attempt)
+        attempt.note(f"{reason}, to run on {cluster.name}; {_describe_start(start)}", after=State.CREATED)
+        publish(attempt)
     return attempt
 
 
-def forget_moves(run: Run) -> bool:
-    """Clear the planned moves of the run's attempts, so that no attempt follows one that was to be moved or held.
+def clear_moves(run: Run) -> bool:
+    """Clear the planned moves of the run's attempts, so that no attempt is created to move or hold the run.
 
-    Return False if none was.
+    Return False if no move was planned.
     """
     return bool(run.attempts.filter(moves_to__isnull=False).update(moves_to=None, moves_held=False))
 
@@ -121,7 +123,9 @@ def cluster_of(config: RunConfig) -> Cluster:
         raise ConfigError([Problem("compute.cluster", message)]) from None
 
 
-def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, origin: Origin = Origin.LAUNCH) -> Attempt:
+def _attempt(
+    run: Run, n: int, cluster: Cluster, start: SavedCheckpoint | None = None, origin: Origin = Origin.LAUNCH
+) -> Attempt:
     attempt = Attempt.objects.create(
         run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin, **held_by_sweep(run),
         resumed_attempt=start.attempt if start else None, resumed_step=start.step if start else None,
@@ -132,16 +136,16 @@ def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, ori
 
 def held_by_sweep(run: Run) -> dict[str, str]:
     """Return the fields of an attempt that its sweep holds until its turn; empty if the run belongs to no sweep."""
-    return {"hold": Hold.SWEEP.value, "reason": ITS_TURN} if run.sweep_id else {}
+    return {"hold": Hold.SWEEP.value, "reason": SWEEP_HOLD_REASON} if run.sweep_id else {}
 
 
-def _from_where(start: Saved | None) -> str:
+def _describe_start(start: SavedCheckpoint | None) -> str:
     if start is None:
-        return "there is no checkpoint of it, so that it starts from the beginning"
-    return f"it goes on from step {start.step}, saved by attempt {start.attempt}"
+        return "starts from the beginning, because there is no checkpoint"
+    return f"resumes from step {start.step}, saved by attempt {start.attempt}"
 
 
-def check_words(name: str, preset_name: str) -> None:
+def check_names(name: str, preset_name: str) -> None:
     """Raise ConfigError if the name is too long or holds a NUL character, or if there is no such preset."""
     if len(name) > NAME_LENGTH or "\x00" in name:
         raise ConfigError([Problem("name", f"must be text of at most {NAME_LENGTH} characters")])

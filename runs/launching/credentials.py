@@ -1,7 +1,7 @@
-"""Give an attempt what it needs to reach this site and a scorer: addresses by its environment, tokens by 0600 files.
+"""Give an attempt access to this site and to a scorer: addresses in its environment, tokens in files of mode 0600.
 
-The site makes the token of an attempt itself, bound to its run (scope run). A scorer's token comes from a named secret
-that the run's creator may use. No path comes from a config.
+The site creates the token of an attempt itself, bound to its run (scope run). A scorer's token comes from a named
+secret that the run's creator may use. No path comes from a config.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from workers.config.resources import RUN_PUSHES, RUN_SCORER, RUN_SCORER_TOKEN, R
 
 
 def site_url_of(cluster: Cluster) -> str:
-    """Return this site's address as the cluster's nodes call it; empty if nobody has said it."""
+    """Return this site's address as the cluster's nodes call it; empty if it is not configured."""
     return str(cluster.config.get("site_url", "") or (settings.SITE_URL if cluster.kind == "local" else ""))
 
 
 def credentials_environment(attempt: Attempt) -> dict[str, str]:
-    """Return the variables that tell the attempt's trainer whom it may call, and which files hold the tokens."""
+    """Return the environment variables with the addresses that the trainer may call and the files of their tokens."""
     config, cluster = attempt.run.run_config, attempt.cluster
     if cluster is None:
         return {}

@@ -1,8 +1,8 @@
 """Decide which files, models, scorers and trainer arguments a run that this site starts may name.
 
-The site's trainers run with the site's rights. A config that a person sends therefore names no path: each field that
-`workers.config.resources` marks takes names that are looked up where an administrator allowed. This module is the only
-place that decides, and every start passes it: a launch, a sweep, a resume, a restart, a move, a rebuild, a submit.
+The site's trainers run with the site's rights. A config that a user sends therefore names no path: each field that
+`workers.config.resources` marks takes names that are looked up in folders that an administrator allowed. Only this
+module decides, and every start calls it: a launch, a sweep, a resume, a restart, a move, a rebuild, a submit.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from runs import access, checkpoints
-from runs.checkpoints import Saved
+from runs.checkpoints import SavedCheckpoint
 from runs.launching.credentials import site_url_of
 from runs.models import Cluster, Run, ScorerSecret
 from workers.config import ConfigError, Problem, RunConfig
+from workers.config.fields import ResourceKind
 from workers.config.grpo import LAUNCHABLE_EXTRA
-from workers.config.knobs import ResourceKind
 from workers.config.resources import (
+    BUILT_IN_MODELS,
     HUB_NAME,
-    MADE_HERE,
     NAME,
     RUN_REFERENCE,
     NamedResource,
@@ -36,23 +36,23 @@ from workers.config.tasks import EMBEDDED
 CHECKPOINT_PATH = re.compile(r".*/esweb-([0-9a-z]{10})-a\d+/checkpoints/step-0*(\d+)/?")
 WORD = re.compile(r"[A-Za-z0-9_]{1,60}", re.ASCII)
 MAX_NAMED_STEPS = 20
-SCORER_SECRET = "a run that this site starts takes the token of a scorer's secret (Settings, Secrets)"  # noqa: S105
-INSTEAD = {
-    "tracking.push_url": "this site makes the token for pushing itself, if the cluster's config sets site_url",
-    "tracking.token_file": "this site makes the token for pushing itself, if the cluster's config sets site_url",
+SCORER_SECRET = "runs that this site starts use the token of a scorer's secret (Settings, Secrets)"  # noqa: S105
+REPLACEMENTS = {
+    "tracking.push_url": "this site creates the token for pushing, if the cluster's config sets site_url",
+    "tracking.token_file": "this site creates the token for pushing, if the cluster's config sets site_url",
     "task.options.scorer_token_file": f"{SCORER_SECRET}: give its name as task.options.scorer",
-    "task.options.scorer_site": "this site finds registered scorers by their names itself",
-    "task.options.scorer_site_token_file": "this site finds registered scorers by their names itself",
-    "scorer.address": "a scorer that this site starts is called at its machine's name and port",
+    "task.options.scorer_site": "this site looks up registered scorers by name",
+    "task.options.scorer_site_token_file": "this site looks up registered scorers by name",
+    "scorer.address": "scorers that this site starts are called at their machine's name and port",
     "scorer.token_file": f"{SCORER_SECRET}: give its name as scorer.secret",
-    "scorer.site": "a scorer that this site starts registers here, if the cluster's config sets site_url",
-    "scorer.site_token_file": "a scorer that this site starts registers here, if the cluster's config sets site_url",
+    "scorer.site": "scorers that this site starts register here, if the cluster's config sets site_url",
+    "scorer.site_token_file": "scorers that this site starts register here, if the cluster's config sets site_url",
 }
-"""Field that only a run started by hand may set -> what a site does in its place."""
+"""Field that only a manually started run may set -> the site's replacement for it."""
 
 
 class _Launch:
-    """One launch to be checked: who asks, and on which cluster."""
+    """A launch to be checked: its user and its cluster."""
 
     def __init__(self, person: User, cluster: Cluster) -> None:
         self.person, self.cluster = person, cluster
@@ -61,12 +61,12 @@ class _Launch:
     def model(self, resource: NamedResource) -> str:
         """Return why the model may not be named so, or an empty text."""
         name: str = resource.value
-        if name in MADE_HERE:
+        if name in BUILT_IN_MODELS:
             return ""
         if RUN_REFERENCE.fullmatch(name) and resource.kind == "model":
             return self._checkpoint(name)
         if not NAME.fullmatch(name):
-            return f"{self._model_choices(resource)}, not {name!r}{self._same(name)}"
+            return f"{self._model_choices(resource)}, not {name!r}{self._name_hint(name)}"
         try:
             is_usable = self._is_in_folders(name) or HUB_NAME.fullmatch(name)
         except (OutsideFolders, OSError) as error:
@@ -79,9 +79,9 @@ class _Launch:
         if not name:
             return ""
         if not NAME.fullmatch(name):
-            return f"must be the name of a file in {self._places()}, not {name!r}{self._same(name)}"
+            return f"must be the name of a file in {self._folder_text()}, not {name!r}{self._name_hint(name)}"
         try:
-            return "" if self._is_in_folders(name) else f"names {name!r}, which is not in {self._places()}"
+            return "" if self._is_in_folders(name) else f"names {name!r}, which is not in {self._folder_text()}"
         except (OutsideFolders, OSError) as error:
             return f"names {name!r}, and {error}"
 
@@ -89,7 +89,11 @@ class _Launch:
         """Return why the scorer may not be called, or an empty text."""
         name: str = resource.value
         if name.startswith(("http://", "https://")):
-            return "" if access.may_call(self.person, name) else f"{access.host_refusal(name)} Or give its name instead"
+            return (
+                ""
+                if access.may_call(self.person, name)
+                else f"{access.host_refusal(name)} Or give the name of a secret instead"
+            )
         if name == EMBEDDED:
             return ""
         if (secret := access.find_secret(self.person, name)) and secret.address:
@@ -97,7 +101,7 @@ class _Launch:
         if site_url_of(self.cluster):
             return ""
         return (
-            f"must be {EMBEDDED}, an address, the name of a scorer's secret of yours (Settings, Secrets), or of a "
+            f"must be {EMBEDDED}, an address, the name of one of your scorers' secrets (Settings, Secrets) or of a "
             f"registered scorer, not {name!r}: you have no such secret, and cluster {self.cluster.name} has no "
             "site_url by which its nodes could find registered scorers"
         )
@@ -107,59 +111,61 @@ class _Launch:
         own = ScorerSecret.objects.filter(owner_id=self.person.pk).order_by("name").values_list("name", flat=True)
         if not resource.value or resource.value in own:
             return ""
-        return f"must be one of your own secrets (Settings, Secrets): {', '.join(own) or 'you have none yet'}"
+        return f"must be one of your own secrets (Settings, Secrets): {', '.join(own) or 'you have no secrets'}"
 
     def trainer_arguments(self, resource: NamedResource) -> str:
         """Return why these arguments may not be passed on, or an empty text."""
-        given: Mapping[str, Any] = resource.value
-        if unknown := sorted(given.keys() - set(LAUNCHABLE_EXTRA)):
+        arguments: Mapping[str, Any] = resource.value
+        if unknown := sorted(arguments.keys() - set(LAUNCHABLE_EXTRA)):
             return (
-                f"sets {', '.join(unknown)}, which a run that this site starts may not: they are unknown, or name "
-                f"files, hosts, repositories or code. It may set {', '.join(LAUNCHABLE_EXTRA)}"
+                f"sets {', '.join(unknown)}, which runs that this site starts may not set: they are unknown, or name "
+                f"files, hosts, repositories or code. Allowed are {', '.join(LAUNCHABLE_EXTRA)}"
             )
-        if wrong := sorted(name for name, value in given.items() if not _is_plain(value)):
-            return f"must hold numbers, true, false, null or single words, and lists or objects of numbers, in {wrong}"
+        if wrong := sorted(name for name, value in arguments.items() if not _is_plain(value)):
+            return f"must contain numbers, true, false, null, single words, or lists or objects of numbers, in {wrong}"
         return ""
 
     def by_hand(self, resource: NamedResource) -> str:
         """Return why the field may not be set, or an empty text."""
-        return f"must be empty: {INSTEAD[resource.path]}" if resource.value else ""
+        return f"must be empty: {REPLACEMENTS[resource.path]}" if resource.value else ""
 
     def code(self, resource: NamedResource) -> str:
-        """`runs.launching.code` checks the file of a user's own task."""
+        """Return an empty text: `runs.launching.code` checks the file of a user's own task."""
         return ""
 
     def _checkpoint(self, reference: str) -> str:
         run, step = _parse(reference, self.person)
         if run is None:
-            return f"names {reference}, and you see no such run"
+            return f"names {reference}, but you see no such run"
         saved = checkpoints.at_step(run, step)
         if saved is None:
             steps = [str(step) for step in list(checkpoints.by_step(run))[:MAX_NAMED_STEPS]]
-            return f"names {reference}, and that run saved no such step; it saved {', '.join(steps) or 'none'}"
-        there = run.attempts.select_related("cluster").get(n=saved.attempt).cluster
-        if (saved.is_far or self.cluster.is_far) and there != self.cluster:
-            return f"names {reference}, which is on the disk of {there}, and {self.cluster} does not see it"
+            return f"names {reference}, but that run did not save this step; it saved {', '.join(steps) or 'none'}"
+        saved_on = run.attempts.select_related("cluster").get(n=saved.attempt).cluster
+        if (saved.is_remote or self.cluster.is_remote) and saved_on != self.cluster:
+            return f"names {reference}, which is on the disk of {saved_on}; {self.cluster} cannot read it"
         return ""
 
     def _is_in_folders(self, name: str) -> bool:
         """Return whether an allowed folder has the name. On a remote disk, the trainer looks. Raise OutsideFolders."""
-        if self.cluster.is_far:
+        if self.cluster.is_remote:
             return bool(self.folders)
         return find(name, self.folders) is not None
 
-    def _places(self) -> str:
+    def _folder_text(self) -> str:
         if not self.folders:
             return f"a folder that an administrator allows (cluster {self.cluster.name} has no data_paths)"
         return f"a folder that cluster {self.cluster.name} allows ({', '.join(map(str, self.folders))})"
 
     def _model_choices(self, resource: NamedResource) -> str:
         own = ", run:<uid>@<step> for a checkpoint of a run" if resource.kind == "model" else ""
-        made = "tiny or micro" if resource.kind == "model" else "tiny"
-        return f"must be {made}, a name on the Hugging Face hub{own}, or the name of a model in {self._places()}"
+        built_in = "tiny or micro" if resource.kind == "model" else "tiny"
+        return (
+            f"must be {built_in}, a name on the Hugging Face hub{own}, or the name of a model in {self._folder_text()}"
+        )
 
-    def _same(self, path: str) -> str:
-        """Return a hint with the name of what this path leads to, if it has one."""
+    def _name_hint(self, path: str) -> str:
+        """Return a hint with the name to use in place of this path, if there is one."""
         if checkpoint := CHECKPOINT_PATH.fullmatch(path):
             return f"; this one is run:{checkpoint[1]}@{checkpoint[2]}"
         for folder in self.folders:
@@ -186,7 +192,7 @@ def data_folders(cluster: Cluster) -> list[str]:
 
 
 def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:
-    """Raise ConfigError with every field that names what a run of this person may not have on this cluster."""
+    """Raise ConfigError with every field that names a resource which this user may not use on this cluster."""
     launch = _Launch(person, cluster)
     reasons = ((resource.path, RULES[resource.kind](launch, resource)) for resource in resources(config))
     if problems := [Problem(path, reason) for path, reason in reasons if reason]:
@@ -194,9 +200,9 @@ def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:
 
 
 def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
-    """Return a problem for each field of a stored config that only a run started by hand may set."""
+    """Return a problem for each field of a stored config that only a manually started run may set."""
     problems = []
-    for path, instead in INSTEAD.items():
+    for path, instead in REPLACEMENTS.items():
         value: Any = config
         for part in path.split("."):
             value = value.get(part) if isinstance(value, dict) else None
@@ -205,8 +211,8 @@ def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
     return problems
 
 
-def checkpoint_of(config: RunConfig, person: User) -> Saved | None:
-    """Return the checkpoint that model.path names as run:<uid>@<step>; None if it names none that the person sees."""
+def checkpoint_of(config: RunConfig, person: User) -> SavedCheckpoint | None:
+    """Return the checkpoint that model.path names as run:<uid>@<step>; None if it names none that the user may see."""
     if not RUN_REFERENCE.fullmatch(config.model.path):
         return None
     run, step = _parse(config.model.path, person)
@@ -219,8 +225,8 @@ def _parse(reference: str, person: User) -> tuple[Run | None, int]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value names nothing: a number, a truth value, a single word, or numbers in a list or object."""
+    """Return whether a value names no resource: a number, a boolean, a word, or a list or object of numbers."""
     if isinstance(value, str):
         return WORD.fullmatch(value) is not None
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return all(isinstance(one, int | float) or one is None for one in inner)
+    return all(isinstance(element, int | float) or element is None for element in inner)

@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from runs.clusters import Waits, waits_of
-from runs.launching.budgets import PLACE, check_going_on
+from runs.clusters import Timeouts, timeouts_of
+from runs.launching.budgets import LIMIT_PATH, check_resume_limits
 from runs.launching.create import new_attempt
-from runs.launching.transitions import tell
+from runs.launching.transitions import publish
 from runs.models import Attempt, Cluster, Origin, Run, Sweep
 from workers.config import ConfigError
 from workers.executors.base import STOPPED_BY_ESWEB
@@ -27,7 +27,7 @@ BAD_CONFIG = 2
 """Exit code of the trainer for an error that a restart would only repeat."""
 
 
-def budget(run: Run) -> int:
+def restart_budget(run: Run) -> int:
     """Return how many restarts the run's config allows.
 
     Other parts of the config may no longer fit this version.
@@ -37,15 +37,15 @@ def budget(run: Run) -> int:
     return allowed if isinstance(allowed, int) else 0
 
 
-def restarts_made(run: Run) -> int:
-    """Return how many of the run's restarts are used up. Restarts after a preemption do not count."""
+def count_restarts(run: Run) -> int:
+    """Return the number of the run's used restarts. Restarts after a preemption do not count."""
     return run.attempts.filter(origin=Origin.RESTART).count()
 
 
 def calls_for_restart(attempt: Attempt) -> bool:
     """Return whether the way in which the attempt ended calls for a restart.
 
-    False if a person wanted that end: whoever stops esweb decides, when it starts again, which runs continue.
+    False if a user stopped esweb: after the next start that user decides which runs continue.
     """
     return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
 
@@ -55,47 +55,47 @@ def plan_restart(attempt: Attempt) -> None:
 
     Call it in the transaction in which the attempt ends.
     """
-    allowed = budget(attempt.run)
+    allowed = restart_budget(attempt.run)
     if attempt.cluster is None or not allowed or not calls_for_restart(attempt):
         return
-    made = restarts_made(attempt.run)
+    restarts = count_restarts(attempt.run)
     if attempt.exit_code == BAD_CONFIG:
-        attempt.note("not started again by itself: what is wrong with it would be wrong again", "warning")
-    elif made >= allowed and attempt.state != State.PREEMPTED.value:
-        attempt.note(f"not started again by itself: its budget of restarts, {allowed}, is used up", "warning")
+        attempt.note("not restarted automatically: the error would occur again", "warning")
+    elif restarts >= allowed and attempt.state != State.PREEMPTED.value:
+        attempt.note(f"not restarted automatically: all {allowed} restarts are used", "warning")
     else:
-        _wait(attempt, waits_of(attempt.cluster), made, allowed)
+        _schedule_restart(attempt, timeouts_of(attempt.cluster), restarts, allowed)
 
 
-def restart_due(cluster: Cluster) -> list[Attempt]:
-    """Create the attempts that are due on a cluster, and return them. Safe to repeat, and to run twice at once."""
-    # A time farther off than any wait was written before the clock was set back.
-    longest = timedelta(seconds=waits_of(cluster).restart_longest)
-    is_due = Q(restart_at__lte=Now()) | Q(restart_at__gt=Now() + longest)
+def create_due_restarts(cluster: Cluster) -> list[Attempt]:
+    """Create the restarts that are due on a cluster, and return them. Safe to repeat, also concurrently."""
+    # A due time later than any wait was written before the clock was set back.
+    max_wait = timedelta(seconds=timeouts_of(cluster).restart_longest)
+    is_due = Q(restart_at__lte=Now()) | Q(restart_at__gt=Now() + max_wait)
     due = Attempt.objects.filter(is_due, cluster=cluster).select_related("run", "cluster").order_by("pk")
     ready = [attempt for attempt in due if not _is_awaited(attempt)]
-    return [made for attempt in ready if (made := _restart(attempt)) is not None]
+    return [restarted for attempt in ready if (restarted := _restart(attempt)) is not None]
 
 
 def call_off_restart(run: Run, person: User | None = None) -> bool:
     """Call off the run's automatic restart. Return False if none was due."""
     with transaction.atomic():
         waiting = run.attempts.filter(restart_at__isnull=False).first()
-        # A tick that makes the attempt at this moment has the row: then there is nothing left to call off.
+        # A tick that creates the attempt concurrently has the row: then there is no restart to call off.
         if waiting is None or not run.attempts.filter(restart_at__isnull=False).update(restart_at=None):
             return False
-        waiting.note("restart called off" + (f" by {person.get_username()}" if person else ""))
-        tell(waiting)
+        waiting.note("automatic restart cancelled" + (f" by {person.get_username()}" if person else ""))
+        publish(waiting)
     return True
 
 
-def _wait(attempt: Attempt, waits: Waits, made: int, allowed: int) -> None:
+def _schedule_restart(attempt: Attempt, timeouts: Timeouts, restarts: int, allowed: int) -> None:
     is_free = attempt.state == State.PREEMPTED.value
-    seconds = waits.restart if is_free else min(waits.restart_longest, waits.restart * 2.0**made)
+    seconds = timeouts.restart if is_free else min(timeouts.restart_longest, timeouts.restart * 2.0**restarts)
     Attempt.objects.filter(pk=attempt.pk).update(restart_at=Now() + timedelta(seconds=seconds))
-    which = "after the preemption, which takes nothing from its budget" if is_free else f"{made + 1} of {allowed}"
-    attempt.note(f"starts again by itself in {seconds:g} s: restart {which}")
-    tell(attempt)
+    label = "after the preemption, not counted" if is_free else f"{restarts + 1} of {allowed}"
+    attempt.note(f"restarts automatically in {seconds:g} s: restart {label}")
+    publish(attempt)
 
 
 def _is_awaited(attempt: Attempt) -> bool:
@@ -104,10 +104,10 @@ def _is_awaited(attempt: Attempt) -> bool:
     The wait is limited. The records may report a newer checkpoint.
     """
     cluster, due_at = attempt.cluster, attempt.restart_at
-    if cluster is None or due_at is None or not cluster.is_far or attempt.drained_at is not None:
+    if cluster is None or due_at is None or not cluster.is_remote or attempt.drained_at is not None:
         return False
-    # Due in the time to come: written before the clock was set back.
-    return timedelta(0) <= timezone.now() - due_at < timedelta(seconds=waits_of(cluster).records)
+    # A due time in the future was written before the clock was set back.
+    return timedelta(0) <= timezone.now() - due_at < timedelta(seconds=timeouts_of(cluster).records)
 
 
 def _restart(attempt: Attempt) -> Attempt | None:
@@ -117,10 +117,10 @@ def _restart(attempt: Attempt) -> Attempt | None:
         if not Attempt.objects.filter(pk=attempt.pk, restart_at__isnull=False).update(restart_at=None):
             return None
         try:
-            check_going_on(attempt.run.created_by, attempt.run.experiment, Run.objects.filter(pk=attempt.run_id))
-            return new_attempt(attempt.run, "started again by itself", origin)
+            check_resume_limits(attempt.run.created_by, attempt.run.experiment, Run.objects.filter(pk=attempt.run_id))
+            return new_attempt(attempt.run, "restarted automatically", origin)
         except ConfigError as error:
-            attempt.note(f"not started again by itself: {'; '.join(map(str, error.problems))}", "warning")
+            attempt.note(f"not restarted automatically: {'; '.join(map(str, error.problems))}", "warning")
             return None
 
 
@@ -131,16 +131,14 @@ class CannotResume(ValueError):
 def resume_refusal(run: Run) -> str:
     """Return why the run cannot be resumed now; an empty text if it can."""
     if run.is_imported:
-        said = gettext(
-            "%(name)s was imported: it ran elsewhere, and nothing is here to go on from; clone it to train it here"
-        )
+        message = gettext("%(name)s was imported and has no checkpoint here to resume from; clone it to train it here")
     elif run.is_open:
-        said = gettext("%(name)s has not ended: it is %(state)s")
+        message = gettext("%(name)s has not ended (%(state)s)")
     elif run.state == State.SUCCEEDED.value:
-        said = gettext("%(name)s has reached its last step; clone it to train again, with another seed or config")
+        message = gettext("%(name)s has reached its last step; clone it to train again, with another seed or config")
     else:
         return ""
-    return said % {"name": run.name, "state": run.state}
+    return message % {"name": run.name, "state": run.state}
 
 
 def create_resume_attempt(run: Run, person: User | None = None) -> Attempt:
@@ -149,26 +147,26 @@ def create_resume_attempt(run: Run, person: User | None = None) -> Attempt:
     Raise CannotResume, also if the remaining work of the run exceeds a limit.
     """
     with transaction.atomic():
-        now = Run.objects.select_for_update().get(pk=run.pk)
-        if why := resume_refusal(now):
-            raise CannotResume(why)
+        locked = Run.objects.select_for_update().get(pk=run.pk)
+        if refusal := resume_refusal(locked):
+            raise CannotResume(refusal)
         try:
-            check_going_on(now.created_by, now.experiment, Run.objects.filter(pk=now.pk))
+            check_resume_limits(locked.created_by, locked.experiment, Run.objects.filter(pk=locked.pk))
             return new_attempt(run, f"resumed by {person.get_username()}" if person else "resumed", Origin.RESUME)
         except ConfigError as error:
-            raise CannotResume(_in_words(error, run.name)) from error
+            raise CannotResume(_describe_error(error, run.name)) from error
 
 
 def check_undo(sweep: Sweep, runs: QuerySet[Run]) -> None:
     """Raise CannotResume if these runs of a sweep, which its cancel has ended, together exceed a limit."""
     try:
-        check_going_on(sweep.created_by, sweep.experiment, runs)
+        check_resume_limits(sweep.created_by, sweep.experiment, runs)
     except ConfigError as error:
-        raise CannotResume(_in_words(error, gettext("the sweep"))) from error
+        raise CannotResume(_describe_error(error, gettext("the sweep"))) from error
 
 
-def _in_words(error: ConfigError, name: str) -> str:
-    if all(problem.path == PLACE for problem in error.problems):
+def _describe_error(error: ConfigError, name: str) -> str:
+    if all(problem.path == LIMIT_PATH for problem in error.problems):
         return " ".join(problem.message for problem in error.problems).rstrip(".")
-    said = gettext("the config of %(name)s no longer fits this version; clone it and put right: %(problems)s")
-    return said % {"name": name, "problems": "; ".join(map(str, error.problems))}
+    message = gettext("the config of %(name)s is no longer valid; clone it and fix: %(problems)s")
+    return message % {"name": name, "problems": "; ".join(map(str, error.problems))}

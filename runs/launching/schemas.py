@@ -1,4 +1,4 @@
-"""What the API says and takes of runs and attempts, as JSON."""
+"""JSON schemas of runs and attempts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ninja import Schema
 from pydantic import Field, model_validator
 
 from runs import metrics
-from runs.http import Input, Name, Note, Number, Pk, RunName, Tags, Word, unkeepable
+from runs.http import Input, Name, Note, Number, Pk, RunName, Tags, Word, is_unstorable
 from runs.models import Attempt, Run
 
 
 class NewRun(Input):
-    """A run to launch, or one for each of `seeds`. Give `experiment`, or `experiment_name`: yours, made where new."""
+    """A run to launch, or one for each of `seeds`. Give `experiment`, or `experiment_name`: yours, created if new."""
 
     experiment: Pk | None = None
     experiment_name: Name | None = None
@@ -28,19 +28,18 @@ class NewRun(Input):
     @model_validator(mode="after")
     def _fits(self) -> NewRun:
         if (self.experiment is None) == (self.experiment_name is None):
-            raise ValueError("give either experiment, its id, or experiment_name")
+            raise ValueError("give either experiment (its id) or experiment_name")
         if self.seed is not None and self.seeds is not None:
             raise ValueError("give either seed or seeds")
         if self.seeds is not None and len(set(self.seeds)) < max(len(self.seeds), 1):
-            raise ValueError("seeds must be at least one, each once")
-        if unkeepable(self.config):
-            raise ValueError("config must hold no NUL characters and no halves of characters")
+            raise ValueError("seeds must contain at least one seed, and none twice")
+        if is_unstorable(self.config):
+            raise ValueError("config must contain no NUL characters and no unpaired surrogates")
         return self
 
 
 class CloneRun(Input):
-    """State what differs in the new run. `config` is laid over the old run's config; `experiment` is the old run's by
-    default."""
+    """Changes of the new run. `config` is merged over the old run's config; `experiment` defaults to its own."""
 
     seed: int | None = None
     name: RunName = ""
@@ -49,14 +48,13 @@ class CloneRun(Input):
 
     @model_validator(mode="after")
     def _fits(self) -> CloneRun:
-        if unkeepable(self.config):
-            raise ValueError("config must hold no NUL characters and no halves of characters")
+        if is_unstorable(self.config):
+            raise ValueError("config must contain no NUL characters and no unpaired surrogates")
         return self
 
 
 class ChangedRun(Input):
-    """Change the fields of a run that are given; those that are left out stay. `archived` takes the run out of lists,
-    or puts it back."""
+    """Fields of a run to change; omitted fields stay. `archived` removes the run from lists, or restores it."""
 
     name: Name | None = None
     tags: Tags | None = None
@@ -65,7 +63,7 @@ class ChangedRun(Input):
 
 
 class RunOut(Schema):
-    """A run. `url` is its page. `parent`: the uid of the training whose model this run evaluates, if it is known."""
+    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates, if known."""
 
     uid: str
     name: str
@@ -86,8 +84,8 @@ class RunOut(Schema):
     config: dict[str, Any]
 
     @classmethod
-    def of(cls, run: Run, **more: Any) -> Any:
-        """The run as JSON; `more` are what a wider shape adds."""
+    def from_run(cls, run: Run, **more: Any) -> Any:
+        """Return the run as JSON; `more` holds the fields that a wider schema adds."""
         return cls(
             uid=run.uid,
             name=run.name,
@@ -111,18 +109,18 @@ class RunOut(Schema):
 
 
 class RunsOut(Schema):
-    """Runs, newest first. Where `next` is not null there are more: send it back as `cursor`."""
+    """Runs, newest first. If `next` is not null there are more: send it back as `cursor`."""
 
     items: list[RunOut]
     next: int | None = None
 
 
 class AttemptOut(Schema):
-    """One scheduler job of a run. `reason` says why it waits or how it ended; `phase` what the trainer is doing.
+    """One scheduler job of a run. `reason` is why it waits or how it ended; `phase` is the trainer's activity.
 
-    It goes on from `resumed_step`, saved by attempt `resumed_attempt`; null where it starts from the beginning.
-    `origin` says what made it: launch, resume, restart or preemption. Where `restart_at` is not null, another one
-    follows then.
+    It resumes from `resumed_step`, saved by attempt `resumed_attempt`; both are null if it starts from the beginning.
+    `origin` is what created it: launch, resume, restart or preemption. If `restart_at` is not null, the next attempt
+    follows at that time.
     """
 
     key: str
@@ -144,13 +142,13 @@ class AttemptOut(Schema):
     seconds: float | None
 
     @classmethod
-    def of(cls, attempt: Attempt, **more: Any) -> Any:
-        """The attempt as JSON; `more` are what a wider shape adds."""
+    def from_attempt(cls, attempt: Attempt, **more: Any) -> Any:
+        """Return the attempt as JSON; `more` holds the fields that a wider schema adds."""
         return cls(**{name: getattr(attempt, name) for name in AttemptOut.model_fields}, **more)
 
 
 class EventOut(Schema):
-    """Something that happened to an attempt: a change of state, or an alert from the run."""
+    """An event of an attempt: a change of state, or an alert from the run."""
 
     at: datetime
     level: str
@@ -162,8 +160,8 @@ class EventOut(Schema):
 class AttemptDetail(AttemptOut):
     """An attempt with its events, oldest first.
 
-    `code` is what was pinned before it was submitted; `environment` what it ran on, by its own word, with the versions
-    of all `packages`. Null where it has not said.
+    `code` is the code that was pinned before it was submitted; `environment` is what it reported to run on, with the
+    versions of all `packages`. Each is null if it does not exist.
     """
 
     run: str
@@ -187,8 +185,8 @@ class RunDetail(RunOut):
 
 def run_detail(run: Run) -> RunDetail:
     """Return a run as JSON, with its attempts and the newest value of each key."""
-    attempts = [AttemptOut.of(attempt) for attempt in run.attempts.order_by("n")]
+    attempts = [AttemptOut.from_attempt(attempt) for attempt in run.attempts.order_by("n")]
     newest = metrics.latest([run])[run.pk]
-    values = metrics.sayable(np.array(list(newest.values()), np.float64))
-    shown: RunDetail = RunDetail.of(run, attempts=attempts, latest=dict(zip(newest, values, strict=True)))
-    return shown
+    values = metrics.json_floats(np.array(list(newest.values()), np.float64))
+    detail: RunDetail = RunDetail.from_run(run, attempts=attempts, latest=dict(zip(newest, values, strict=True)))
+    return detail

@@ -1,7 +1,7 @@
-"""Submits a job once, whoever is killed when.
+"""Submit a job exactly once, even if a process is killed at any time.
 
-The intent is committed before the cluster is called. From then on the job may exist, so it is looked for by its key,
-and called for again only after the cluster has answered "no such job" for so long that nothing can be on its way still.
+The intent is committed before the cluster is called. From then on the job may exist, so it is searched by its key. It
+is submitted again only after the cluster has replied "no such job" for so long that no call can still take effect.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from datetime import timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from runs.clusters import cache_of, executor_for, place_of, python_of, waits_of
+from runs.clusters import cache_of, executor_for, python_of, submit_host_of, timeouts_of
 from runs.launching.code import code_arguments, code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
 from runs.launching.resources import check_resources, checkpoint_of, data_folders
-from runs.launching.transitions import mark, move, since
+from runs.launching.transitions import begun_at, transition, update_facts
 from runs.models import Attempt, Cluster, Job, Rebuild
 from workers.attempt import CLOSED_EPOCH, is_disk_full, raise_lease, write_json
 from workers.config import ConfigError
@@ -25,48 +25,48 @@ from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreacha
 from workers.executors.states import State
 
 
-def shut_out(*jobs: Job) -> None:
-    """Whatever is left of them stops within a beat of the moment it sees this. Safe to repeat.
+def fence(*jobs: Job) -> None:
+    """Fence jobs: any remaining agent stops within a heartbeat after it reads the closed lease. Safe to repeat.
 
-    Raises OSError, and Unreachable where a cluster that has a disk of its own does not answer.
+    Raise OSError, and Unreachable if a cluster with its own disk does not reply.
     """
-    closed: dict[Cluster, list[Job]] = {}
+    fenced: dict[Cluster, list[Job]] = {}
     for job in jobs:
         if job.cluster is not None and job.directory.exists():
             raise_lease(job.directory, CLOSED_EPOCH)
-            closed.setdefault(job.cluster, []).append(job)
-    for cluster, its in closed.items():
-        place_of(cluster).send(job.directory / "lease.json" for job in its)
+            fenced.setdefault(job.cluster, []).append(job)
+    for cluster, cluster_jobs in fenced.items():
+        submit_host_of(cluster).send(job.directory / "lease.json" for job in cluster_jobs)
 
 
 def submit_job(job: Job) -> bool:
-    """Brings a job to its cluster, or one step nearer. Safe to repeat and to run twice at once.
+    """Submit a job to its cluster, or advance its submission by one step. Safe to repeat, also concurrently.
 
-    False where the cluster did not answer: then it will hardly answer about the next job either.
+    Return False if the cluster did not reply: then it will probably not reply about the next job either.
     """
     if isinstance(job, Attempt) and job.hold:
         return True
-    if job.state == State.CREATED.value and not move(job, State.SUBMITTING, "on its way to the cluster"):
+    if job.state == State.CREATED.value and not transition(job, State.SUBMITTING, "being submitted to the cluster"):
         return True
     if job.state != State.SUBMITTING.value:
         return True
     try:
         prepare(job)
         executor = executor_for(job.cluster)
-        found = executor.find(job.key)
+        observation = executor.find(job.key)
     except Unreachable as error:
-        mark(job, reason=f"{job.cluster} does not answer: {error}", gone_since_at=None)
+        update_facts(job, reason=f"{job.cluster} does not reply: {error}", gone_since_at=None)
         return False
     except OSError as error:
-        why = "disk full: " if is_disk_full(error) else ""
-        mark(job, reason=f"{why}the job's directory cannot be written, so it is tried again: {error}")
+        prefix = "disk full: " if is_disk_full(error) else ""
+        update_facts(job, reason=f"{prefix}the job's directory cannot be written; retrying: {error}")
     except ConfigError as error:
-        move(job, State.FAILED, f"not submitted: {'; '.join(map(str, error.problems))}")
+        transition(job, State.FAILED, f"not submitted: {'; '.join(map(str, error.problems))}")
     else:
-        if found is not None:
-            move(job, State.QUEUED, "found on the cluster", native_id=found.native_id, gone_since_at=None)
+        if observation is not None:
+            transition(job, State.QUEUED, "found on the cluster", native_id=observation.native_id, gone_since_at=None)
         elif not _may_still_appear(job):
-            return call(executor, job)
+            return call_cluster(executor, job)
     return True
 
 
@@ -78,7 +78,7 @@ def spec_of(job: Job) -> Spec:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
     env[DATA_PATHS] = os.pathsep.join(data_folders(job.cluster))
     if checkpoint := checkpoint_of(job.run.run_config, job.run.created_by):
-        # Relative, as --resume is: the cluster may call the folder of all runs by another name.
+        # The path is relative, as for --resume: the folder of all runs may have another path on the cluster.
         env[RUN_CHECKPOINT] = os.path.relpath(checkpoint.folder, job.directory)
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
@@ -87,40 +87,44 @@ def spec_of(job: Job) -> Spec:
     return Spec(
         key=job.key,
         directory=job.directory,
-        argv=(python_of(job.cluster), "-m", *(_rebuilding(job) if isinstance(job, Rebuild) else _training(job))),
+        argv=(
+            python_of(job.cluster),
+            "-m",
+            *(_rebuild_command(job) if isinstance(job, Rebuild) else _training_command(job)),
+        ),
         cores=compute.cores,
         gpus=compute.gpus if isinstance(job, Attempt) else 0,
         memory_mb=compute.memory_mb,
         time_limit_seconds=compute.time_limit_seconds if isinstance(job, Attempt) else 0,
         partition=compute.partition if isinstance(job, Attempt) else "",
-        grace_seconds=waits_of(job.cluster).grace,
+        grace_seconds=timeouts_of(job.cluster).grace,
         env=env,
     )
 
 
-def _training(job: Job) -> tuple[str, ...]:
+def _training_command(job: Job) -> tuple[str, ...]:
     checkpoint = job.resumed_from if isinstance(job, Attempt) else None
-    # Seen from its own directory, since the cluster may call the folder of all runs by another name.
+    # The path is relative to the job's directory: the folder of all runs may have another path on the cluster.
     start = ("--resume", os.path.relpath(checkpoint, job.directory)) if checkpoint else ()
     pinned = code_arguments(job) if isinstance(job, Attempt) else ()
     return ("workers.train", "run.json", "--out", ".", *pinned, *start)
 
 
-def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
+def _rebuild_command(rebuild: Rebuild) -> tuple[str, ...]:
     # Noise is the same on every device, so a rebuild leaves the GPUs to training.
-    where = ("--step", str(rebuild.step), "--out", rebuild.folder.name, "--device", "cpu")
-    return ("workers.engines.es.replay", str(rebuild.run.root), *where)
+    arguments = ("--step", str(rebuild.step), "--out", rebuild.folder.name, "--device", "cpu")
+    return ("workers.engines.es.replay", str(rebuild.run.root), *arguments)
 
 
 def prepare(job: Job) -> None:
-    """Write everything that must be on disk before the cluster is asked. Raise OSError, Unreachable, and ConfigError if
-    the run may not be started as it is: it was stored before a rule, or its creator has lost a right."""
+    """Write all files that the job needs before the cluster is called. Raise OSError, Unreachable, and ConfigError if
+    the run may not be started: it was stored before a rule existed, or its creator has lost a right."""
     if not job.submits:
-        # Later on the cluster may have the job already, and it must be found.
+        # After the first call the cluster may have the job already, which must then be found, not refused.
         check_resources(job.run.run_config, job.run.created_by, job.cluster)
     job.directory.mkdir(parents=True, exist_ok=True)
     if isinstance(job, Attempt):
-        shut_out(*job.run.attempts.filter(n__lt=job.n).select_related("run", "cluster"))
+        fence(*job.run.attempts.filter(n__lt=job.n).select_related("run", "cluster"))
         pin(job)
         ship(job)
         write_json(job.directory / "run.json", job.run.config, sync=True)
@@ -130,40 +134,40 @@ def prepare(job: Job) -> None:
 
 
 def _may_still_appear(job: Job) -> bool:
-    """True while a call may yet turn out to have worked. Notes when the cluster first answered "no such job"."""
+    """Return whether an earlier call may still take effect. Store when the cluster first replied "no such job"."""
     if job.submit_started_at is None:
         return False
     now = timezone.now()
-    absent_since = since(job.gone_since_at, now)
-    mark(job, gone_since_at=absent_since)
-    return now - absent_since < timedelta(seconds=waits_of(job.cluster).ambiguous)
+    absent_since = begun_at(job.gone_since_at, now)
+    update_facts(job, gone_since_at=absent_since)
+    return now - absent_since < timedelta(seconds=timeouts_of(job.cluster).ambiguous)
 
 
-def call(executor: Executor, job: Job) -> bool:
-    """Has the cluster take the job. False where it did not say whether it did."""
+def call_cluster(executor: Executor, job: Job) -> bool:
+    """Submit the job by calling the cluster. Return False if it did not reply whether it accepted the job."""
     if job.cancel_requested_at is not None:
-        move(job, State.CANCELLED, "cancelled before it was on the cluster")
+        transition(job, State.CANCELLED, "cancelled before it was on the cluster")
         return True
-    if not take_turn(job):
+    if not claim_call(job):
         return True
     try:
         native_id = executor.submit(spec_of(job))
     except Rejected as error:
-        move(job, State.FAILED, f"{job.cluster} refused it: {error}")
+        transition(job, State.FAILED, f"{job.cluster} refused it: {error}")
     except (Ambiguous, Unreachable) as error:
-        mark(job, reason=f"{job.cluster} did not say whether it took the job: {error}")
+        update_facts(job, reason=f"{job.cluster} did not confirm the job: {error}")
         return False
     else:
-        move(job, State.QUEUED, f"submitted to {job.cluster}", native_id=native_id)
+        transition(job, State.QUEUED, f"submitted to {job.cluster}", native_id=native_id)
     return True
 
 
-def take_turn(job: Job) -> bool:
-    """Commits the intent to call. Of several who try at once, one may."""
-    mine = type(job)._default_manager.filter(
+def claim_call(job: Job) -> bool:
+    """Commit the intent to call. Of several simultaneous calls, only one returns True."""
+    unclaimed = type(job)._default_manager.filter(
         pk=job.pk, state=State.SUBMITTING.value, submits=job.submits, cancel_requested_at=None
     )
-    if not mine.update(submits=F("submits") + 1, submit_started_at=timezone.now(), gone_since_at=None):
+    if not unclaimed.update(submits=F("submits") + 1, submit_started_at=timezone.now(), gone_since_at=None):
         return False
     job.refresh_from_db(fields=["submits", "submit_started_at", "gone_since_at"])
     return True

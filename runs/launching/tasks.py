@@ -1,4 +1,4 @@
-"""Celery's tasks of launching: short, safe to repeat, never waiting for a run. The next tick does a lost one's work."""
+"""Celery tasks of launching: short, safe to repeat, never waiting for a run. The next tick replaces a lost task."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from runs.models import Attempt, Cluster, Job, Rebuild
 
 @shared_task(name="runs.jobs.submit_attempt")  # type: ignore[untyped-decorator]
 def submit_attempt(attempt_id: int) -> None:
-    """Submit an attempt to its cluster, then tick that."""
+    """Submit an attempt to its cluster, then tick the cluster."""
     _submit(Attempt.objects.select_related("run", "cluster").get(pk=attempt_id))
 
 
 @shared_task(name="runs.jobs.cancel_attempt")  # type: ignore[untyped-decorator]
 def cancel_attempt(attempt_id: int) -> None:
-    """Cancel an attempt on its cluster, then tick that."""
+    """Cancel an attempt on its cluster, then tick the cluster."""
     _cancel(Attempt.objects.select_related("run", "cluster").get(pk=attempt_id))
 
 
@@ -54,7 +54,7 @@ def tick_clusters() -> None:
 
 @shared_task(name="runs.jobs.purge_copies")  # type: ignore[untyped-decorator]
 def purge_copies() -> None:
-    """Delete pinned code and array scripts that nothing needs any more."""
+    """Delete unneeded pinned code and array scripts."""
     purge_unused()
 
 

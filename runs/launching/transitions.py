@@ -1,4 +1,5 @@
-"""The one place where a job's state changes: compare-and-set, with its story, the run in step, open pages told."""
+"""Change a job's state by compare-and-set, record the event, update its run, and notify open pages. No other module
+changes it."""
 
 from __future__ import annotations
 
@@ -23,18 +24,18 @@ LEVELS = {
     State.PREEMPTED: "warning",
     State.INTERRUPTED: "warning",
 }
-SPEAKS_FOR_ITSELF = (State.STARTING, State.RUNNING)
-SEEN = ("reason", "native_state", "cancel_requested_at", "progress")
-"""What a page shows of a job."""
+STATES_WITHOUT_REASON = (State.STARTING, State.RUNNING)
+VISIBLE_FIELDS = ("reason", "native_state", "cancel_requested_at", "progress")
+"""Fields of a job that pages display."""
 
 
-def move(job: Job, to: State, why: str, **facts: Any) -> bool:
-    """Brings the job into a state. False, and nothing changed, where somebody else has moved it since it was read.
+def transition(job: Job, to: State, reason: str, **facts: Any) -> bool:
+    """Set the job's state. Return False, with nothing changed, if its state has changed since it was read.
 
-    `why` is kept as the reason where a state needs one; `facts` are other fields, set in the same update.
+    `reason` is stored if the state needs one; `facts` are other fields, set in the same update.
     """
     now, before = timezone.now(), job.state
-    facts |= {"state": to.value, "reason": "" if to in SPEAKS_FOR_ITSELF else why}
+    facts |= {"state": to.value, "reason": "" if to in STATES_WITHOUT_REASON else reason}
     if to == State.RUNNING and job.started_at is None:
         facts.setdefault("started_at", now)
     if to.is_final:
@@ -42,35 +43,35 @@ def move(job: Job, to: State, why: str, **facts: Any) -> bool:
     with transaction.atomic():
         if not _rows(job).filter(state=before).update(**facts):
             return False
-        job.note(why, LEVELS.get(to, "info"), before, to)
-        if job.speaks_for_run:
+        job.note(reason, LEVELS.get(to, "info"), before, to)
+        if job.sets_run_state:
             Run.objects.filter(pk=job.run_id).update(state=to.value)
         if to.is_final and isinstance(job, Attempt):
             access.end_run_tokens(job.run, job.key)
-        tell(job)
+        publish(job)
     _remember(job, facts)
     return True
 
 
-def mark(job: Job, **facts: Any) -> bool:
-    """Notes what is known about a job that stays in its state; False where it has left it, or nothing is new."""
+def update_facts(job: Job, **facts: Any) -> bool:
+    """Store facts about a job that stays in its state. Return False if its state has changed, or nothing is new."""
     new = {name: value for name, value in facts.items() if getattr(job, name) != value}
     if not new or not _rows(job).filter(state=job.state).update(**new):
         return False
-    if new.keys() & set(SEEN):
-        tell(job)
+    if new.keys() & set(VISIBLE_FIELDS):
+        publish(job)
     _remember(job, new)
     return True
 
 
-def since(at: datetime | None, now: datetime) -> datetime:
-    """When something began: then, or now where it begins now or the clock was set back behind it."""
+def begun_at(at: datetime | None, now: datetime) -> datetime:
+    """Return when a condition began: `at`, or `now` if it begins now or the clock was set back to before `at`."""
     return at if at is not None and at <= now else now
 
 
-def tell(job: Job) -> None:
-    """Open pages of its run ask again for what it is shown in, once this is committed."""
-    transaction.on_commit(partial(live.publish_changed, job.run.uid, job.told))
+def publish(job: Job) -> None:
+    """Notify open pages of the job's run after the commit, so that they fetch its parts again."""
+    transaction.on_commit(partial(live.publish_changed, job.run.uid, job.published_change))
 
 
 def _rows(job: Job) -> Any:

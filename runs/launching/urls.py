@@ -8,9 +8,9 @@ from django.utils.translation import gettext_noop as _
 from runs.http import PalettePage, register_pages
 from runs.launching.budgets.views import costs, limit_remove, limit_set
 from runs.launching.launch_page import launch, launch_check
-from runs.launching.queue.views import queue, queue_change, queue_standing
+from runs.launching.queue.views import queue, queue_change, queue_tables
 from runs.launching.rebuilds.views import run_checkpoint, run_checkpoints, run_rebuild_stop
-from runs.launching.sweeps.views import sweep, sweep_change, sweep_extend, sweep_standing
+from runs.launching.sweeps.views import sweep, sweep_change, sweep_extend, sweep_status_part
 from runs.launching.views import experiment_resume, run_cancel, run_resume
 
 register_pages(
@@ -28,11 +28,11 @@ urlpatterns = [
     path("runs/<slug:uid>/checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
     path("runs/<slug:uid>/checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
     path("sweeps/<int:pk>/", sweep, name="sweep"),
-    path("sweeps/<int:pk>/standing/", sweep_standing, name="sweep-standing"),
+    path("sweeps/<int:pk>/standing/", sweep_status_part, name="sweep-standing"),
     path("sweeps/<int:pk>/change/", sweep_change, name="sweep-change"),
     path("sweeps/<int:pk>/extend/", sweep_extend, name="sweep-extend"),
     path("queue/", queue, name="queue"),
-    path("queue/standing/", queue_standing, name="queue-standing"),
+    path("queue/standing/", queue_tables, name="queue-standing"),
     path("queue/<slug:uid>/", queue_change, name="queue-change"),
     path("costs/", costs, name="costs"),
     path("costs/limits/", limit_set, name="limit-set"),

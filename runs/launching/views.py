@@ -1,4 +1,4 @@
-"""What a person does to a run: end it, or let it go on."""
+"""Views that cancel or resume runs."""
 
 from __future__ import annotations
 
@@ -20,65 +20,65 @@ from workers.executors.states import State
 
 @require_POST
 def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
-    """Asks the run to stop, or calls off the restart that it waits for."""
-    found = visible_run(request, uid)
-    if not may_cancel(request.user, found):
+    """Request the end of the run, or call off its pending restart."""
+    run = visible_run(request, uid)
+    if not may_cancel(request.user, run):
         raise PermissionDenied
-    if found.is_open:
-        cancel_run(found, request.user)
-        said = gettext("Asked %(name)s to stop. It saves a checkpoint first, if it has begun.")
-        messages.info(request, said % {"name": found.name})
-    elif found.waits_to_restart:
-        cancel_run(found, request.user)
-        messages.info(request, gettext("%(name)s will not start again by itself.") % {"name": found.name})
+    if run.is_open:
+        cancel_run(run, request.user)
+        message = gettext("Cancel of %(name)s requested. It saves a checkpoint first if it has started.")
+        messages.info(request, message % {"name": run.name})
+    elif run.waits_to_restart:
+        cancel_run(run, request.user)
+        messages.info(request, gettext("%(name)s will not restart automatically.") % {"name": run.name})
     else:
-        said = gettext("%(name)s has already ended: %(state)s.")
-        messages.warning(request, said % {"name": found.name, "state": state_words(found.state)})
-    return redirect(found)
+        message = gettext("%(name)s has already ended (%(state)s).")
+        messages.warning(request, message % {"name": run.name, "state": state_words(run.state)})
+    return redirect(run)
 
 
 @require_POST
 def run_resume(request: SignedIn, uid: str) -> HttpResponse:
-    """Lets the run go on in a new attempt."""
-    found = visible_run(request, uid)
-    if not may_resume(request.user, found):
+    """Resume the run in a new attempt."""
+    run = visible_run(request, uid)
+    if not may_resume(request.user, run):
         raise PermissionDenied
     try:
-        messages.success(request, _what_comes(found, resume_run(found, request.user)))
+        messages.success(request, _resume_message(run, resume_run(run, request.user)))
     except CannotResume as error:
         messages.warning(request, f"{error}.")
-    return redirect(found)
+    return redirect(run)
 
 
 @require_POST
 def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
-    """Lets all of its interrupted runs go on that this person may resume."""
-    found = visible_experiment(request, pk)
+    """Resume all interrupted runs of the experiment that this user may resume."""
+    experiment = visible_experiment(request, pk)
     resumed = 0
-    for run in interrupted_runs(request, found):
+    for run in interrupted_runs(request, experiment):
         try:
             resume_run(run, request.user)
             resumed += 1
         except CannotResume as error:
             messages.warning(request, f"{error}.")
-    said = ngettext(
+    message = ngettext(
         "Resumed %(n)s run, each from its newest checkpoint.",
         "Resumed %(n)s runs, each from its newest checkpoint.",
         resumed,
     )
-    messages.success(request, said % {"n": resumed})
-    return redirect(found)
+    messages.success(request, message % {"n": resumed})
+    return redirect(experiment)
 
 
 def interrupted_runs(request: SignedIn, experiment: Experiment) -> QuerySet[Run]:
-    """Runs of an experiment that were interrupted, will not go on by themselves, and may be resumed by this person."""
+    """Return the interrupted runs of an experiment without an automatic restart that this user may resume."""
     waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
     interrupted = experiment.runs.current().filter(state=State.INTERRUPTED).exclude(pk__in=waiting)
     return changeable(request.user, interrupted).select_related("experiment").order_by("pk")
 
 
-def _what_comes(run: Run, attempt: Attempt) -> str:
-    said = {"name": run.name, "step": attempt.resumed_step, "n": attempt.n}
+def _resume_message(run: Run, attempt: Attempt) -> str:
+    params = {"name": run.name, "step": attempt.resumed_step, "n": attempt.n}
     if attempt.resumed_step is None:
-        return gettext("%(name)s goes on from the beginning, as attempt %(n)s.") % said
-    return gettext("%(name)s goes on from step %(step)s, as attempt %(n)s.") % said
+        return gettext("%(name)s starts from the beginning, as attempt %(n)s.") % params
+    return gettext("%(name)s resumes from step %(step)s, as attempt %(n)s.") % params

@@ -1,8 +1,8 @@
-"""Store points (a packed batch a flush, chunks later) and read them (curves, exact at pixel width)."""
+"""Storage of points (a packed batch per flush, chunks later) and reading of curves, exact at pixel width."""
 
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.downsample import Span, m4
-from runs.metrics.json_numbers import Points, sayable, wire
+from runs.metrics.json_numbers import Points, json_floats, wire
 from runs.metrics.packing import AXES, Block, Floats, Ints, block, pack, unpack
 from runs.metrics.provenance import (
     Provenance,
@@ -28,7 +28,7 @@ from runs.metrics.reading import (
     keys,
     latest,
     newest,
-    newest_of,
+    newest_batches,
     read,
     since,
 )
@@ -55,11 +55,12 @@ __all__ = [
     "facts_expression",
     "is_held_out",
     "join",
+    "json_floats",
     "keys",
     "latest",
     "m4",
     "newest",
-    "newest_of",
+    "newest_batches",
     "origin_expression",
     "origins_of",
     "pack",
@@ -68,7 +69,6 @@ __all__ = [
     "provenance_of_facts",
     "provenances",
     "read",
-    "sayable",
     "since",
     "unpack",
     "unpack_chunk",

@@ -29,7 +29,7 @@ POINTS = 4096
 VERSION = 1
 HEADER = struct.Struct("<BIII")
 TIMES = ""
-"""The key under which the times (Unix seconds) of all records lie: no metric has an empty name."""
+"""Key that stores the times (Unix seconds) of all records: no metric has an empty name."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ class Column:
 
     @property
     def line(self) -> Progression | None:
-        """The steps, where they are a progression."""
+        """Return the steps if they are a progression, else None."""
         return progression_of(self.steps)
 
     def cut(self) -> Iterator[Column]:
-        """The points as chunks, all but the last of them full."""
+        """Yield the points as chunks, all but the last of them full."""
         return (self[start : start + POINTS] for start in range(0, len(self), POINTS))
 
 
 def columns_of(block: Block, first_seq: int, keys: Iterable[str] | None = None) -> Iterator[tuple[str, Column]]:
-    """(key, points) of a batch, of these keys or of all, `TIMES` among them; its records are counted from its first
-    sequence number on."""
+    """Yield (key, points) of a batch, for these keys or for all, including `TIMES`. Records are numbered from the
+    batch's first sequence number."""
     for key in [TIMES, *block.keys] if keys is None else keys:
         rows, values = block.column(key)
         if key == TIMES:
@@ -69,7 +69,7 @@ def columns_of(block: Block, first_seq: int, keys: Iterable[str] | None = None) 
 
 
 def join(parts: list[Column]) -> Column:
-    """Columns of one key, one after the other."""
+    """Concatenate columns of one key."""
     if len(parts) == 1:
         return parts[0]
     return Column(
@@ -80,13 +80,13 @@ def join(parts: list[Column]) -> Column:
 
 
 def pack_chunk(points: Column) -> bytes:
-    """A column as bytes. Layout: `<BIII` version, points, bytes of records, bytes of steps; then the three columns."""
+    """Return a column as bytes: `<BIII` version, points, bytes of records, bytes of steps; then the three columns."""
     records, steps = encode_ints(points.records), encode_ints(points.steps)
     return HEADER.pack(VERSION, len(points), len(records), len(steps)) + records + steps + encode_floats(points.values)
 
 
 def unpack_chunk(data: bytes) -> Column:
-    """The column that `pack_chunk` was given. Raises ValueError where the bytes are not one."""
+    """Return the column that `pack_chunk` has packed. Raise ValueError if the bytes are not a chunk."""
     try:
         packed = Packed.open(data)
         return Column(packed.records, packed.steps, packed.values.astype(np.float64, copy=False))
@@ -96,7 +96,7 @@ def unpack_chunk(data: bytes) -> Column:
 
 @dataclass(frozen=True)
 class Packed:
-    """A chunk of `n` points, of which a column is unpacked when it is asked for: few charts need all three."""
+    """A chunk of `n` points. Each column is unpacked on access: few charts need all three."""
 
     data: memoryview
     n: int
@@ -105,7 +105,7 @@ class Packed:
 
     @classmethod
     def open(cls, data: Data) -> Packed:
-        """Raises ValueError where it is of another version, struct.error where it is no chunk at all."""
+        """Open a chunk. Raise ValueError if it has another version, struct.error if it is not a chunk."""
         version, n, of_records, of_steps = HEADER.unpack_from(data)
         if version != VERSION:
             raise ValueError(f"a chunk of version {version}; only {VERSION} is known")
@@ -125,10 +125,10 @@ class Packed:
 
     @property
     def line(self) -> Progression | None:
-        """The steps, where they are a progression."""
+        """Return the steps if they are a progression, else None."""
         return progression(self.data[self.steps_at : self.values_at], self.n)
 
     @property
     def values(self) -> NDArray[Any]:
-        """In as many bits as they lie there."""
+        """Return the values in their stored precision."""
         return decode_floats(self.data[self.values_at :], self.n)

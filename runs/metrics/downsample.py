@@ -1,6 +1,6 @@
-"""M4 down-sampling: what a line chart of `px` pixel columns needs, and no more.
+"""M4 down-sampling: only the points that a line chart of `px` pixel columns needs.
 
-Of each column the first, last, lowest and highest point are kept, so that the line drawn through them covers the very
+The first, last, lowest and highest point of each column are retained, so that the line through them covers the same
 pixels that the line through all points covers (Jugel et al., "M4: A Visualization-Oriented Time Series Data
 Aggregation", VLDB 2014). A gap (NaN) breaks the line in the result where it breaks it in the data.
 """
@@ -25,22 +25,22 @@ def m4(
     pieces: NDArray[Any] | None = None,
     zoom: Span | None = None,
 ) -> Ints:
-    """Indices of the points to draw, ascending: at most four a column and piece, and one NaN a gap.
+    """Return the ascending indices of the points to draw: at most four per column and piece, and one NaN per gap.
 
     `span` is the x range that the `px` columns divide (default: the data's). `pieces` numbers runs of points that are
-    lines of their own, each ascending in x (default: all is one line). `zoom` is an x range that somebody looks at more
-    closely: it is divided into as many columns, and all around it stays as it was. Raises ValueError where px < 1.
+    separate lines, each ascending in x (default: a single line). `zoom` is an x range viewed more closely: it is
+    divided into as many columns, and the points around it stay the same. Raise ValueError if px < 1.
     """
     if px < 1:
         raise ValueError(f"px must be at least 1, not {px}")
     if zoom is None:
         return _m4(x, y, px, span, pieces)
-    looked_at = (x >= zoom[0]) & (x <= zoom[1])
-    inside = np.flatnonzero(looked_at)
-    closely = inside[_m4(x[inside], y[inside], px, zoom, None if pieces is None else pieces[inside])]
+    is_inside = (x >= zoom[0]) & (x <= zoom[1])
+    inside = np.flatnonzero(is_inside)
+    zoomed_indices = inside[_m4(x[inside], y[inside], px, zoom, None if pieces is None else pieces[inside])]
     # The line comes from the point before and goes to the one after.
-    beside = np.flatnonzero(~looked_at & (np.r_[looked_at[1:], False] | np.r_[False, looked_at[:-1]]))
-    return np.unique(np.concatenate([_m4(x, y, px, span, pieces), closely, beside]))
+    neighbours = np.flatnonzero(~is_inside & (np.r_[is_inside[1:], False] | np.r_[False, is_inside[:-1]]))
+    return np.unique(np.concatenate([_m4(x, y, px, span, pieces), zoomed_indices, neighbours]))
 
 
 def _m4(x: Floats, y: Floats, px: int, span: Span | None, pieces: NDArray[Any] | None) -> Ints:
@@ -59,18 +59,18 @@ def _m4(x: Floats, y: Floats, px: int, span: Span | None, pieces: NDArray[Any] |
 
 
 def _columns(x: Floats, px: int, span: Span) -> Ints:
-    """The pixel column of each point."""
+    """Return the pixel column of each point."""
     low, high = span
     width = (high - low) or 1.0
     return np.clip((x - low) / width * px, 0, px - 1).astype(np.int64)
 
 
 def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints | None:
-    """The same corners, where nothing breaks the line: of a million points hardly any is touched one by one. None where
-    a gap does: numpy takes a NaN for the lowest of all."""
+    """Return the corners of an unbroken line, without a Python loop over points; None if a gap breaks the line: numpy's
+    argmin finds NaN first."""
     starts = _starts(x, px, span)
     ends = np.append(starts[1:], len(x))
-    # Both at once, while a column lies in the cache.
+    # Compute both extremes together, while a column is in the cache.
     columns = zip(starts.tolist(), ends.tolist(), strict=True)
     extremes = [((part := y[start:end]).argmin(), part.argmax()) for start, end in columns]
     lowest, highest = starts + np.array(extremes, np.int64).T
@@ -80,22 +80,22 @@ def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints | No
 
 
 def _starts(x: Floats, px: int, span: Span) -> Ints:
-    """Where each column that holds points begins. x ascends: that is looked up where the column's edge is, and by
-    halving where rounding puts a point on the other side of it."""
-    wanted = np.arange(px)
-    begins = np.searchsorted(x, span[0] + (span[1] - span[0]) / px * wanted)
-    right = (begins == 0) | (_columns(x[begins - 1], px, span) < wanted)
-    right &= (begins == len(x)) | (_columns(x[np.minimum(begins, len(x) - 1)], px, span) >= wanted)
+    """Return the start index of each column that holds points. x ascends, so the start is found from the column's edge,
+    or by bisection if rounding puts a point on the other side of the edge."""
+    column_numbers = np.arange(px)
+    begins = np.searchsorted(x, span[0] + (span[1] - span[0]) / px * column_numbers)
+    right = (begins == 0) | (_columns(x[begins - 1], px, span) < column_numbers)
+    right &= (begins == len(x)) | (_columns(x[np.minimum(begins, len(x) - 1)], px, span) >= column_numbers)
     if not right.all():
-        begins = _halved(x, px, span, wanted)
+        begins = _halved(x, px, span, column_numbers)
     return np.unique(begins[begins < len(x)])
 
 
-def _halved(x: Floats, px: int, span: Span, wanted: Ints) -> Ints:
+def _halved(x: Floats, px: int, span: Span, column_numbers: Ints) -> Ints:
     low, high = np.zeros(px, np.int64), np.full(px, len(x), np.int64)
     while (searching := low < high).any():
         middle = (low + high) // 2
-        before = searching & (_columns(x[np.minimum(middle, len(x) - 1)], px, span) < wanted)
+        before = searching & (_columns(x[np.minimum(middle, len(x) - 1)], px, span) < column_numbers)
         low, high = np.where(before, middle + 1, low), np.where(searching & ~before, middle, high)
     return low
 
@@ -105,7 +105,7 @@ def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
-    """First, last, lowest and highest of each group of neighbours that share column and line."""
+    """Return the first, last, lowest and highest of each group of neighbours that share column and line."""
     if not len(solid):
         return solid
     new = _changes(column[solid]) | _changes(line[solid])
@@ -119,7 +119,7 @@ def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
 
 
 def _first(hit: NDArray[np.bool_], group: Ints) -> Ints:
-    """Where each group has its first hit."""
+    """Return the index of each group's first hit."""
     at: Ints = np.flatnonzero(hit)
     firsts: Ints = at[np.unique(group[at], return_index=True)[1]]
     return firsts

@@ -1,4 +1,4 @@
-"""Points as strict JSON can hold them: NaN and ±Inf are the texts NaN, Infinity and -Infinity, as in the records."""
+"""Points in strict JSON: NaN and ±Inf are the texts NaN, Infinity and -Infinity, as in the records."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Points: TypeAlias = dict[str, dict[str, list[Any]]]
 
 
 def wire(points: Block) -> Points:
-    """key -> {step, t, value}: lists of equal length."""
+    """Return points as key -> {step, t, value}, which are lists of equal length."""
     out: Points = {}
     for key in points.keys:
         rows, values = points.column(key)
-        out[key] = {"step": points.steps[rows].tolist(), "t": points.t[rows].tolist(), "value": sayable(values)}
+        out[key] = {"step": points.steps[rows].tolist(), "t": points.t[rows].tolist(), "value": json_floats(values)}
     return out
 
 
-def sayable(values: Floats) -> list[float | str]:
-    """Floats, each that JSON has no number for as its name."""
-    plain: list[float | str] = values.tolist()
+def json_floats(values: Floats) -> list[float | str]:
+    """Return floats for JSON; NaN and ±Inf are given as their names."""
+    json_values: list[float | str] = values.tolist()
     for i in np.flatnonzero(~np.isfinite(values)).tolist():
-        plain[i] = "NaN" if np.isnan(values[i]) else "Infinity" if values[i] > 0 else "-Infinity"
-    return plain
+        json_values[i] = "NaN" if np.isnan(values[i]) else "Infinity" if values[i] > 0 else "-Infinity"
+    return json_values

@@ -94,15 +94,15 @@ def _joined(steps: list[int], times: list[float], columns: list[tuple[str, tuple
 def pack(points: Block) -> bytes:
     """Return a Block as bytes, without its keys.
 
-    A row stores the keys in a column of their own, where SQL can search them.
+    A row stores the keys in a separate column, where SQL can search them.
     """
     body = b"".join(
         (
-            shuffled(differences(points.steps)),
-            shuffled(differences(points.t.view(np.int64))),
+            shuffle(differences(points.steps)),
+            shuffle(differences(points.t.view(np.int64))),
             np.diff(points.cuts).astype("<u4").tobytes(),
-            shuffled(differences(points.rows)),
-            shuffled(points.values),
+            shuffle(differences(points.rows)),
+            shuffle(points.values),
         )
     )
     return HEADER.pack(VERSION, len(points.steps), len(points.keys), points.cells) + zlib.compress(body, 1)
@@ -122,11 +122,11 @@ def unpack(keys: Iterable[str], data: bytes | memoryview) -> Block:
     parts = [body[a:b] for a, b in pairwise(ends)]
     return Block(
         keys=names,
-        steps=np.cumsum(unshuffled(parts[0], "<i8"), dtype=np.int64),
-        t=np.cumsum(unshuffled(parts[1], "<i8"), dtype=np.int64).view(np.float64),
+        steps=np.cumsum(unshuffle(parts[0], "<i8"), dtype=np.int64),
+        t=np.cumsum(unshuffle(parts[1], "<i8"), dtype=np.int64).view(np.float64),
         cuts=np.concatenate([[0], np.cumsum(np.frombuffer(parts[2], "<u4"), dtype=np.int64)]),
-        rows=np.cumsum(unshuffled(parts[3], "<u4"), dtype=np.uint32),
-        values=unshuffled(parts[4], "<f8"),
+        rows=np.cumsum(unshuffle(parts[3], "<u4"), dtype=np.uint32),
+        values=unshuffle(parts[4], "<f8"),
     )
 
 
@@ -135,13 +135,13 @@ def differences(column: NDArray[Any]) -> NDArray[Any]:
     return np.diff(column, prepend=column.dtype.type(0))
 
 
-def shuffled(column: NDArray[Any]) -> bytes:
+def shuffle(column: NDArray[Any]) -> bytes:
     """Return all first bytes, then all second bytes, …: similar bytes become adjacent, so that they deflate well."""
     little = np.ascontiguousarray(column, column.dtype.newbyteorder("<"))
     return little.view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
 
 
-def unshuffled(data: bytes, kind: str) -> NDArray[Any]:
+def unshuffle(data: bytes, kind: str) -> NDArray[Any]:
     width = np.dtype(kind).itemsize
     return np.frombuffer(data, np.uint8).reshape(width, -1).T.copy().view(kind).reshape(-1)
 
@@ -176,7 +176,7 @@ class Progression(NamedTuple):
         fits = other.first == self.first + step * self.n and (other.step == step or other.n == 1)
         return Progression(self.first, step, self.n + other.n) if fits and -WRAPS_AT < step < WRAPS_AT else None
 
-    def written_out(self) -> Ints:
+    def to_array(self) -> Ints:
         """Return the progression as int64[n]."""
         # In place: charts read thousands of these, and most of what they cost is memory.
         line: Ints = np.arange(self.n, dtype=np.int64)
@@ -205,7 +205,7 @@ def encode_ints(column: Ints) -> bytes:
     """
     if line := progression_of(column):
         return bytes([PROGRESSION]) + LINE.pack(line.first, line.step)
-    return bytes([INTEGERS]) + zlib.compress(shuffled(differences(column)), 1)
+    return bytes([INTEGERS]) + zlib.compress(shuffle(differences(column)), 1)
 
 
 def progression(data: Data, n: int) -> Progression | None:
@@ -222,10 +222,10 @@ def progression(data: Data, n: int) -> Progression | None:
 def decode_ints(data: Data, n: int) -> Ints:
     """Return the column that `encode_ints` has encoded, int64[n]. Raise ValueError for other bytes."""
     if line := progression(data, n):
-        return line.written_out()
+        return line.to_array()
     if data[0] != INTEGERS:
-        raise ValueError(f"{data[0]} is no way to write integers")
-    return np.cumsum(unshuffled(zlib.decompress(data[1:]), "<i8"), dtype=np.int64)
+        raise ValueError(f"{data[0]} is not a known encoding of integers")
+    return np.cumsum(unshuffle(zlib.decompress(data[1:]), "<i8"), dtype=np.int64)
 
 
 def encode_floats(column: Floats) -> bytes:
@@ -233,7 +233,7 @@ def encode_floats(column: Floats) -> bytes:
 
     A column that fits 32 bits exactly, as most output of torch does, takes 32 bits a value.
     """
-    deflated = zlib.compress(shuffled(differences(column.view(np.int64))), 1)
+    deflated = zlib.compress(shuffle(differences(column.view(np.int64))), 1)
     with np.errstate(over="ignore", invalid="ignore"):
         single = column.astype("<f4")
     is_exact = np.array_equal(single.astype(np.float64).view(np.int64), column.view(np.int64))
@@ -253,5 +253,5 @@ def decode_floats(data: Data, n: int) -> NDArray[Any]:
     if data[0] == SINGLES:
         return np.frombuffer(data, "<f4", n, 1)
     if data[0] != DEFLATED:
-        raise ValueError(f"{data[0]} is no way to write floats")
-    return np.cumsum(unshuffled(zlib.decompress(data[1:]), "<i8"), dtype=np.int64).view(np.float64)
+        raise ValueError(f"{data[0]} is not a known encoding of floats")
+    return np.cumsum(unshuffle(zlib.decompress(data[1:]), "<i8"), dtype=np.int64).view(np.float64)

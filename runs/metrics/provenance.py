@@ -1,7 +1,7 @@
 """Provenance of a run's held-out series: who measured it, with which estimator, on answers decoded in which way.
 
-A run that esweb started is measured by the common evaluator, as its config says. An imported or pushed series is known
-as far as its file says; the rest is unknown and called so. Nothing is guessed from a key.
+A run that esweb started is measured by the common evaluator, as its config states. Imported or pushed series are known
+as far as their file states; the rest is called unknown. Nothing is guessed from a key.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ EVALUATION_FILE = "evaluation"
 """The kind of imports that are evaluations with their settings (`runs.importing.readers.evaluations`)."""
 KL = ("kl", "kl/k3")
 MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
-"""Keys of held-out series begin so; other keys are a method's own stream."""
+"""Prefixes of keys of held-out series; other keys are a method's own stream."""
 ORIGIN = "series_origin"
 """The attribute of runs that were read with their origin."""
-OF_FILES = "eval/"
-"""Keys begin so that a file's evaluation has and that have no place in ours."""
-READ = (("evaluation", "temperature"), ("evaluation", "samples"), ("imported", "evaluation_do_sample"))
-"""Paths in a config that a provenance follows from."""
+FILE_KEY_PREFIX = "eval/"
+"""Prefix of keys that only the evaluation of a file has, not the common evaluator."""
+FACT_PATHS = (("evaluation", "temperature"), ("evaluation", "samples"), ("imported", "evaluation_do_sample"))
+"""Config paths that determine a provenance."""
 ORIGINS = {EVALUATOR: _("common evaluator"), IMPORTED: _("imported"), PUSHED: _("pushed by a script")}
 ESTIMATORS = {EXACT: _("exact"), K3: _("k3 estimate"), MEAN: _("mean"), UNKNOWN: _("unknown estimator")}
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """origin, one of ORIGINS. estimator, one of ESTIMATORS. decoding: greedy, sampled or unknown. temperature and
-    samples (answers to a prompt) of sampled answers, None where they are unknown."""
+    """Measurement of a series. origin: one of ORIGINS. estimator: one of ESTIMATORS. decoding: greedy, sampled or
+    unknown. temperature and samples (responses per prompt) of sampled responses, None if unknown."""
 
     origin: str
     estimator: str
@@ -50,36 +50,36 @@ class Provenance:
 
     @property
     def words(self) -> str:
-        """The provenance for people: `k3 estimate, 20 samples a prompt at T = 0.7, imported`."""
+        """Return the provenance as text: `k3 estimate, 20 samples a prompt at T = 0.7, imported`."""
         parts = [gettext(ESTIMATORS[self.estimator])] if self.estimator != MEAN else []
         parts.append(self.decoding_words)
         return ", ".join([*parts, gettext(ORIGINS[self.origin])] if self.origin != EVALUATOR else parts)
 
     @property
     def decoding_words(self) -> str:
-        """The decoding for people: `greedy`, `20 samples a prompt at T = 0.7`, `decoding unknown`."""
+        """Return the decoding as text: `greedy`, `20 samples a prompt at T = 0.7`, `decoding unknown`."""
         if self.decoding == GREEDY:
             return gettext("greedy")
         if self.decoding == UNKNOWN:
             return gettext("decoding unknown")
-        known = {"samples": self.samples, "temperature": "?" if self.temperature is None else f"{self.temperature:g}"}
+        params = {"samples": self.samples, "temperature": "?" if self.temperature is None else f"{self.temperature:g}"}
         if self.samples is None:
-            return gettext("sampled at T = %(temperature)s") % known
-        return gettext("%(samples)s samples a prompt at T = %(temperature)s") % known
+            return gettext("sampled at T = %(temperature)s") % params
+        return gettext("%(samples)s samples a prompt at T = %(temperature)s") % params
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as the API and files give them."""
+        """Return the fields as the API and files give them."""
         return {"origin": self.origin, "estimator": self.estimator, "decoding": self.decoding,
                 "temperature": self.temperature, "samples": self.samples}  # fmt: skip
 
     @property
     def text(self) -> str:
-        """The fields as a cell of a CSV file, the same in every language."""
+        """Return the fields as a cell of a CSV file, the same in every language."""
         return fields_text(self.to_json())
 
 
 Provenances: TypeAlias = Mapping[tuple[int, str], Provenance]
-"""(run id, key) -> how the series was measured; without keys that no evaluation measures."""
+"""Measurement of each series by (run id, key), without keys that no evaluation measures."""
 
 
 def with_origins(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -88,14 +88,14 @@ def with_origins(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def origins_of(runs: Collection[Run]) -> dict[int, str]:
-    """Return by run id where its series come from: EVALUATOR, PUSHED, or IMPORTED with the kind of file after a colon.
+    """Return by run id the origin of its series: EVALUATOR, PUSHED, or IMPORTED with the kind of file after a colon.
 
     One query, however many runs there are; none for runs that were read `with_origins`.
     """
-    known = {run.pk: getattr(run, ORIGIN) for run in runs if hasattr(run, ORIGIN)}
-    unknown = [run.pk for run in runs if run.pk not in known]
-    rows = Run.objects.filter(pk__in=unknown).values_list("pk", origin_expression()) if unknown else ()
-    return known | dict(rows)
+    known_origins = {run.pk: getattr(run, ORIGIN) for run in runs if hasattr(run, ORIGIN)}
+    unknown_ids = [run.pk for run in runs if run.pk not in known_origins]
+    rows = Run.objects.filter(pk__in=unknown_ids).values_list("pk", origin_expression()) if unknown_ids else ()
+    return known_origins | dict(rows)
 
 
 def origin_expression() -> Case:
@@ -109,8 +109,8 @@ def origin_expression() -> Case:
 
 
 def facts_expression() -> Func:
-    """Return as SQL what the provenance of a run's series follows from, for `provenance_of_facts`."""
-    values = (F("__".join(("config", *path))) for path in READ)
+    """Return as SQL the facts that determine the provenance of a run's series, for `provenance_of_facts`."""
+    values = (F("__".join(("config", *path))) for path in FACT_PATHS)
     return Func(origin_expression(), *values, function="jsonb_build_array", output_field=JSONField())
 
 
@@ -118,7 +118,7 @@ def provenance_of_facts(facts: Sequence[Any], key: str) -> Provenance | None:
     """Return the provenance of a series of a run with these facts (`facts_expression`)."""
     origin, *values = facts
     config: dict[str, dict[str, Any]] = {}
-    for (section, name), value in zip(READ, values, strict=True):
+    for (section, name), value in zip(FACT_PATHS, values, strict=True):
         config.setdefault(section, {})[name] = value
     return provenance(config, key, origin)
 
@@ -139,13 +139,13 @@ def ways(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:
 
 
 def ways_in_words(several: Iterable[Provenance]) -> str:
-    """Return provenances as people read them: `greedy; 20 samples a prompt at T = 0.7, imported`."""
+    """Return provenances as text: `greedy; 20 samples a prompt at T = 0.7, imported`."""
     return "; ".join(way.words for way in several)
 
 
 def is_held_out(key: str) -> bool:
     """Return whether an evaluation measures the series of this key, at least in some runs."""
-    return key in KL or key.startswith((*MEASURED, OF_FILES))
+    return key in KL or key.startswith((*MEASURED, FILE_KEY_PREFIX))
 
 
 def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance | None:
@@ -153,25 +153,25 @@ def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance |
 
     `origin` is the run's, of `origins_of`.
     """
-    came, _, kind = origin.partition(":")
-    if not is_held_out(key) or (came == EVALUATOR and key.startswith(OF_FILES)):
+    source, _, kind = origin.partition(":")
+    if not is_held_out(key) or (source == EVALUATOR and key.startswith(FILE_KEY_PREFIX)):
         return None
-    asked = config.get("evaluation")
-    settings: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
+    evaluation = config.get("evaluation")
+    settings: Mapping[str, Any] = evaluation if isinstance(evaluation, Mapping) else {}
     temperature, samples = _number(settings.get("temperature")), _count(settings.get("samples"))
-    if came == EVALUATOR:
+    if source == EVALUATOR:
         if key not in KL and not key.startswith("sample/"):
-            return Provenance(came, MEAN, GREEDY)
-        return Provenance(came, {"kl": EXACT, "kl/k3": K3}.get(key, MEAN), SAMPLED, temperature, samples)
-    unnamed = UNKNOWN if key in KL or key.startswith(OF_FILES) else MEAN
+            return Provenance(source, MEAN, GREEDY)
+        return Provenance(source, {"kl": EXACT, "kl/k3": K3}.get(key, MEAN), SAMPLED, temperature, samples)
+    unnamed = UNKNOWN if key in KL or key.startswith(FILE_KEY_PREFIX) else MEAN
     if kind != EVALUATION_FILE:
-        return Provenance(came, unnamed)
-    # Evaluations that are imported sample unless they say otherwise, and their KL is the k3 estimate on these answers.
-    others = config.get("imported")
-    is_greedy = isinstance(others, Mapping) and others.get("evaluation_do_sample") is False
+        return Provenance(source, unnamed)
+    # Imported evaluations sample unless their config disables it; their KL is the k3 estimate on these responses.
+    imported = config.get("imported")
+    is_greedy = isinstance(imported, Mapping) and imported.get("evaluation_do_sample") is False
     decoding = GREEDY if is_greedy else SAMPLED if temperature is not None or samples is not None else UNKNOWN
-    known = (temperature, samples) if decoding == SAMPLED else (None, None)
-    return Provenance(came, K3 if key in KL else unnamed, decoding, *known)
+    sampling = (temperature, samples) if decoding == SAMPLED else (None, None)
+    return Provenance(source, K3 if key in KL else unnamed, decoding, *sampling)
 
 
 def _number(value: Any) -> float | None:

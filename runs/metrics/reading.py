@@ -15,11 +15,11 @@ from runs import metrics
 from runs.metrics.chunks import TIMES
 from runs.metrics.downsample import Span, m4
 from runs.metrics.packing import AXES, Block, Floats, Ints, Progression, unpack
-from runs.metrics.segments import Written, first_times, written
+from runs.metrics.segments import SeriesPoints, first_times, read_points
 from runs.models import Batch, Chunk, Run, Series
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
-BY_THE_CLOCK = "system/"
+CLOCK_PREFIX = "system/"
 """Prefix of keys that are measured by the clock, often several times a step.
 
 A point of such a key does not overwrite another.
@@ -101,17 +101,21 @@ def read(
     """
     if x not in X_AXES:
         raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
-    order, wanted = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
+    order, requested_keys = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
     axis = AXIS_KEYS.get(x, AXES + x)
     zero = first_times(order) if x == "relative" else {}
-    asked = list(dict.fromkeys([*wanted, *([] if axis is None else [axis])]))
+    keys_to_read = list(dict.fromkeys([*requested_keys, *([] if axis is None else [axis])]))
     lines: Lines = {}
-    found = {
-        run_id: [_drawable(run_id, key, points, axis, zero.get(run_id, 0.0), lines) for key in wanted if key in points]
-        for run_id, points in written(order, asked)
+    drawables = {
+        run_id: [
+            _drawable(run_id, key, points, axis, zero.get(run_id, 0.0), lines)
+            for key in requested_keys
+            if key in points
+        ]
+        for run_id, points in read_points(order, keys_to_read)
     }
-    curves = [drawable for run_id in order for drawable in found.get(run_id, ()) if drawable[0].points]
-    return _drawn(curves, px, zoom) if px else [curve for curve, _ in curves]
+    curves = [drawable for run_id in order for drawable in drawables.get(run_id, ()) if drawable[0].points]
+    return _downsample_curves(curves, px, zoom) if px else [curve for curve, _ in curves]
 
 
 def keys(run: Run) -> list[str]:
@@ -129,10 +133,10 @@ def cursor(run: Run) -> int:
 
 def newest(run_id: int) -> int:
     """Return the newest batch of the run with this primary key; 0 if there is none."""
-    return newest_of([run_id]).get(run_id, 0)
+    return newest_batches([run_id]).get(run_id, 0)
 
 
-def newest_of(runs: Sequence[int]) -> dict[int, int]:
+def newest_batches(runs: Sequence[int]) -> dict[int, int]:
     """Return run id -> its newest batch, for the runs that have one."""
     loose = Batch.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("id")).order_by()
     chunks = Chunk.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("cursor")).order_by()
@@ -173,7 +177,7 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
 
 
 def _drawable(
-    run_id: int, key: str, points: Mapping[str, Written], axis: str | None, zero: float, lines: Lines
+    run_id: int, key: str, points: Mapping[str, SeriesPoints], axis: str | None, zero: float, lines: Lines
 ) -> Drawable:
     """Return the curve of a key along its steps, or along an axis, with x counted from `zero`.
 
@@ -181,12 +185,12 @@ def _drawable(
     """
     if axis is None:
         return _by_step(run_id, key, points[key], lines)
-    across = points.get(axis)
-    places = np.full(len(points[key]), np.nan) if across is None else across.at(points[key]) - zero
-    return _whole(run_id, key, points[key], places)
+    axis_points = points.get(axis)
+    x_values = np.full(len(points[key]), np.nan) if axis_points is None else axis_points.at(points[key]) - zero
+    return _whole(run_id, key, points[key], x_values)
 
 
-def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
+def _by_step(run_id: int, key: str, points: SeriesPoints, lines: Lines) -> Drawable:
     """Return a curve along its steps.
 
     If the steps ascend as a progression, no point is overwritten, and runs share their x.
@@ -195,21 +199,21 @@ def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
     if line is None or not line.ascends:
         return _whole(run_id, key, points, points.steps.astype(np.float64))
     if line not in lines:
-        lines[line] = line.written_out().astype(np.float64)
+        lines[line] = line.to_array().astype(np.float64)
         lines[line].flags.writeable = False
     grey = np.zeros(line.n, bool)
     return Curve(run_id, key, lines[line], points.values, grey, line.n, points.cursor), None
 
 
-def _whole(run_id: int, key: str, found: Written, x: Floats) -> Drawable:
+def _whole(run_id: int, key: str, points: SeriesPoints, x: Floats) -> Drawable:
     """Return a curve with all its points that have an x, and the piece of line to which each belongs."""
-    segments, steps, y = found.segments, found.steps, found.values
-    grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
+    segments, steps, y = points.segments, points.steps, points.values
+    grey = np.zeros(len(steps), bool) if key.startswith(CLOCK_PREFIX) else overwritten(steps, segments)
     if not _ascends(x, segments):
         placed = np.flatnonzero(~np.isnan(x))
         order = placed[np.lexsort((x[placed], segments[placed]))]
         x, y, grey, segments = x[order], y[order], grey[order], segments[order]
-    return Curve(run_id, key, x, y, grey, len(x), found.cursor), 2 * segments + grey
+    return Curve(run_id, key, x, y, grey, len(x), points.cursor), 2 * segments + grey
 
 
 def _ascends(x: Floats, segments: Ints) -> bool:
@@ -217,7 +221,7 @@ def _ascends(x: Floats, segments: Ints) -> bool:
     return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
-def _drawn(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
+def _downsample_curves(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
     """Return all curves, down-sampled to the pixel columns of one chart."""
     if not curves:
         return []
@@ -226,12 +230,12 @@ def _drawn(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
 
 
 def _thinned(curve: Curve, pieces: Ints | None, px: int, span: Span, zoom: Span | None) -> Curve:
-    kept = m4(curve.x, curve.y, px, span, pieces, zoom)
-    x, y, grey = curve.x[kept], curve.y[kept], curve.overwritten[kept]
+    indices = m4(curve.x, curve.y, px, span, pieces, zoom)
+    x, y, grey = curve.x[indices], curve.y[indices], curve.overwritten[indices]
     return Curve(curve.run_id, curve.key, x, y, grey, curve.points, curve.cursor)
 
 
 def cursors(runs: Sequence[Run]) -> dict[str, int]:
     """Return uid -> newest batch of each run. Call it before its points are read, so that no batch is missed."""
-    found = metrics.newest_of([run.pk for run in runs])
-    return {run.uid: found.get(run.pk, 0) for run in runs}
+    newest_by_run = metrics.newest_batches([run.pk for run in runs])
+    return {run.uid: newest_by_run.get(run.pk, 0) for run in runs}

@@ -1,6 +1,6 @@
-"""Read what was written of a key: chunks, and the batches that no chunk holds yet, as one column built when it is used.
+"""Reading of all points of a key: chunks, and the batches that no chunk holds yet, as one column built on access.
 
-One statement sees the database at one moment, so that points which move into a chunk meanwhile are seen once.
+A single statement sees one snapshot of the database, so that points which move into a chunk meanwhile are read once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runs.metrics.chunks import POINTS, TIMES, Packed, columns_of
 from runs.metrics.packing import Floats, Ints, Progression, unpack
 from runs.models import Batch, Chunk
 
-PIECES = """
+ROWS_SQL = """
 COPY (
     SELECT c.run_id, a.n, c.epoch, max(c.cursor), c.key, NULL::text[], array_agg(c.first_seq ORDER BY c.first_seq),
         array_agg(length(c.data) ORDER BY c.first_seq), string_agg(c.data, '' ORDER BY c.first_seq)
@@ -54,18 +54,18 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True)
-class Written:
-    """All `n` points of one key of one run, in the order of the processes that wrote them; `numbers` says of each part
-    which process (attempt and epoch) that was, ascending. cursor: the newest batch that the points come from."""
+class SeriesPoints:
+    """All `n` points of a key of a run, in the order of the processes that wrote them. `numbers` holds the ascending
+    number of each part's process (attempt and epoch). cursor: the newest batch that the points come from."""
 
     parts: tuple[Part, ...]
     numbers: tuple[int, ...]
     cursor: int
 
     @classmethod
-    def of(cls, found: Sequence[tuple[int, int, Part]]) -> Written:
-        """Out of (process, cursor, points), at least one."""
-        numbers, cursors, parts = zip(*found, strict=True)
+    def from_parts(cls, parts_by_process: Sequence[tuple[int, int, Part]]) -> SeriesPoints:
+        """Build it from (process, cursor, points) triples, at least one."""
+        numbers, cursors, parts = zip(*parts_by_process, strict=True)
         return cls(parts, numbers, max(cursors))
 
     def __len__(self) -> int:
@@ -73,37 +73,39 @@ class Written:
 
     @cached_property
     def segments(self) -> Ints:
-        """int64[n]: the process that wrote each point."""
+        """Return int64[n]: the process that wrote each point."""
         return np.repeat(np.array(self.numbers, np.int64), [len(part) for part in self.parts])
 
     @cached_property
     def records(self) -> Ints:
-        """int64[n]: the number of each point's record in its epoch."""
+        """Return int64[n]: the number of each point's record in its epoch."""
         return self._column("records", np.int64)
 
     @cached_property
     def steps(self) -> Ints:
-        """int64[n]."""
-        return self.line.written_out() if self.line else self._column("steps", np.int64)
+        """Return int64[n]: the step of each point."""
+        return self.line.to_array() if self.line else self._column("steps", np.int64)
 
     @cached_property
     def values(self) -> Floats:
-        """float64[n]."""
+        """Return float64[n]: the value of each point."""
         return self._column("values", np.float64)
 
     @cached_property
     def line(self) -> Progression | None:
-        """The steps, where one process wrote all of them and they are a progression: known without a point read."""
+        """Return the steps as a progression, without reading points; None if not one, or if several processes wrote."""
         if self.numbers[0] != self.numbers[-1]:
             return None
         return reduce(_joined, (part.line for part in self.parts))
 
-    def at(self, other: Written) -> Floats:
-        """The value here of the record of each of the other's points, float64[n]; NaN where that record has none."""
+    def at(self, other: SeriesPoints) -> Floats:
+        """Return float64[n]: this key's value in the record of each point of `other`; NaN if it has none."""
         out = np.full(len(other), np.nan)
         for segment in dict.fromkeys(other.numbers):
-            mine, theirs = _part(self.segments, segment), _part(other.segments, segment)
-            out[theirs] = _found(self.records[mine], self.values[mine], other.records[theirs])
+            own_part, other_part = _part(self.segments, segment), _part(other.segments, segment)
+            out[other_part] = _values_at_records(
+                self.records[own_part], self.values[own_part], other.records[other_part]
+            )
         return out
 
     @cached_property
@@ -112,7 +114,7 @@ class Written:
         return ends
 
     def _column(self, name: str, kind: type[np.generic]) -> NDArray[Any]:
-        """Into one piece of memory, part by part: nothing is copied twice."""
+        """Build a column in one array, part by part, so that nothing is copied twice."""
         out, start = np.empty(len(self), kind), 0
         for part, end in zip(self.parts, self._ends, strict=True):
             out[start:end] = getattr(part, name)
@@ -128,27 +130,27 @@ def _part(segments: Ints, segment: int) -> slice:
     return slice(*np.searchsorted(segments, [segment, segment + 1]).tolist())
 
 
-def _found(records: Ints, values: Floats, wanted: Ints) -> Floats:
-    """The values of the records that are wanted, both ascending; NaN where there is none."""
-    # As where every record has every key: a million look-ups less.
-    if np.array_equal(records, wanted):
+def _values_at_records(records: Ints, values: Floats, requested_records: Ints) -> Floats:
+    """Return the values of the requested records, both ascending; NaN for records without a value."""
+    # Usually every record has every key: this saves a million look-ups.
+    if np.array_equal(records, requested_records):
         return values
-    places = np.searchsorted(records, wanted)
-    has = places < len(records)
-    has[has] = records[places[has]] == wanted[has]
-    out = np.full(len(wanted), np.nan)
-    out[has] = values[places[has]]
+    indices = np.searchsorted(records, requested_records)
+    has = indices < len(records)
+    has[has] = records[indices[has]] == requested_records[has]
+    out = np.full(len(requested_records), np.nan)
+    out[has] = values[indices[has]]
     return out
 
 
-TOGETHER = 16 * POINTS
-"""Records whose chunks come as one row: what a row costs, a chunk of it does not."""
-Place: TypeAlias = tuple[int, int, int]
-"""Number of the attempt, epoch, first record."""
+RECORDS_PER_ROW = 16 * POINTS
+"""Records whose chunks come as one row, because the cost is per row, not per chunk."""
+Position: TypeAlias = tuple[int, int, int]
+"""Position of points: number of the attempt, epoch, first record."""
 
 
 class Row(NamedTuple):
-    """Chunks of one key, one after the other in `data`; or a batch, which has no `key` and `names` of its own."""
+    """Chunks of one key, concatenated in `data`; or a batch, which has no `key`, but the `names` of its keys."""
 
     run_id: int
     attempt: int
@@ -160,36 +162,36 @@ class Row(NamedTuple):
     sizes: list[int]
     data: bytes
 
-    def parts(self, keys: Sequence[str]) -> Iterator[tuple[Place, str, Part]]:
-        """(where it belongs, key, points) of these keys."""
+    def parts(self, keys: Sequence[str]) -> Iterator[tuple[Position, str, Part]]:
+        """Yield (position, key, points) of these keys."""
         end = 0
         for first_seq, size in zip(self.first_seqs, self.sizes, strict=True):
             start, end = end, end + size
-            place = (self.attempt, self.epoch, first_seq)
+            position = (self.attempt, self.epoch, first_seq)
             if self.key is not None:
-                yield place, self.key, Packed.open(memoryview(self.data)[start:end])
+                yield position, self.key, Packed.open(memoryview(self.data)[start:end])
             else:
                 columns = columns_of(unpack(self.names or (), self.data), first_seq, keys)
-                yield from ((place, name, points) for name, points in columns)
+                yield from ((position, name, points) for name, points in columns)
 
 
-def written(runs: Sequence[int], keys: Sequence[str]) -> Iterator[tuple[int, dict[str, Written]]]:
-    """(run id, key -> its points) of the runs that have any, by id. Key `TIMES` gives the times, Unix seconds.
+def read_points(runs: Sequence[int], keys: Sequence[str]) -> Iterator[tuple[int, dict[str, SeriesPoints]]]:
+    """Yield (run id, key -> its points) of the runs that have any, by id. Key `TIMES` gives the times, Unix seconds.
 
-    Run after run, as they come: who keeps only what is made of one has room for the next where the last one lay. The
-    connection is busy until the last has come.
+    Runs are yielded as they arrive, so a caller that retains only its results reuses the memory of the previous run.
+    The connection is busy until the last run has arrived.
     """
     for run_id, rows in groupby(_rows(runs, keys), key=attrgetter("run_id")):
-        found = sorted(((*part, row.cursor) for row in rows for part in row.parts(keys)), key=itemgetter(0))
+        parts_in_order = sorted(((*part, row.cursor) for row in rows for part in row.parts(keys)), key=itemgetter(0))
         parts: dict[str, list[tuple[int, int, Part]]] = defaultdict(list)
         segments: dict[tuple[int, int], int] = {}
-        for (attempt, epoch, _), key, points, cursor in found:
+        for (attempt, epoch, _), key, points, cursor in parts_in_order:
             parts[key].append((segments.setdefault((attempt, epoch), len(segments)), cursor, points))
-        yield run_id, {key: Written.of(own) for key, own in parts.items()}
+        yield run_id, {key: SeriesPoints.from_parts(own) for key, own in parts.items()}
 
 
 def first_times(runs: Sequence[int]) -> dict[int, float]:
-    """run id -> the time of its first point of any key, Unix seconds. The oldest batches are the first in chunks."""
+    """Return run id -> time of its first point of any key, Unix seconds. The oldest batches are compacted first."""
     rows = Batch.objects.filter(run__in=runs).order_by("run_id", "id").distinct("run_id")
     loose = {row.run_id: float(unpack(row.keys, row.data).t.min()) for row in rows}
     chunks = Chunk.objects.filter(run__in=runs, key=TIMES).order_by("run_id", "cursor", "id").distinct("run_id")
@@ -197,9 +199,9 @@ def first_times(runs: Sequence[int]) -> dict[int, float]:
 
 
 def _rows(runs: Sequence[int], keys: Sequence[str]) -> Iterator[Row]:
-    """The rows of PIECES as they come: a copy neither gathers the answer, tens of megabytes, nor makes text of it."""
+    """Yield the rows of ROWS_SQL as they arrive: COPY neither buffers tens of megabytes nor converts them to text."""
     connection.ensure_connection()
-    asked = {"runs": list(runs), "keys": list(keys), "together": TOGETHER}
-    with Cursor(connection.connection) as sql, sql.copy(PIECES, asked) as answer:
-        answer.set_types(TYPES)
-        yield from (Row(*row) for row in answer.rows())
+    params = {"runs": list(runs), "keys": list(keys), "together": RECORDS_PER_ROW}
+    with Cursor(connection.connection) as sql, sql.copy(ROWS_SQL, params) as copy:
+        copy.set_types(TYPES)
+        yield from (Row(*row) for row in copy.rows())

@@ -1,4 +1,4 @@
-"""One scheduler job of a run, and what happened to it."""
+"""Attempts: scheduler jobs of a run, and their events."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from workers.executors.states import State
 
 
 def key_of(run: Run, n: int) -> str:
-    """The key of a run's attempt `n`."""
+    """Return the key of a run's attempt `n`."""
     return f"esweb-{run.uid}-a{n}"
 
 
 def checkpoint_folder(directory: Path, step: int) -> Path:
-    """Where the trainer keeps what it saves of a step, in its attempt's directory."""
+    """Return the folder of a step's checkpoint in its attempt's directory."""
     return directory / "checkpoints" / f"step-{step:06d}"
 
 
 class Origin(models.TextChoices):
-    """What made an attempt. Those by itself are of two kinds, because a preemption takes nothing from the budget."""
+    """Origin of an attempt. Automatic attempts are of two kinds, because a preemption does not use up the budget."""
 
     LAUNCH = "launch"
     RESUME = "resume"
@@ -34,7 +34,7 @@ class Origin(models.TextChoices):
 
 
 class Hold(models.TextChoices):
-    """What an attempt waits for before it goes to its cluster. Empty: nothing holds it."""
+    """Reason why an attempt is not submitted to its cluster yet. Empty if nothing holds it."""
 
     SWEEP = "sweep"
     PERSON = "person"
@@ -44,50 +44,50 @@ LAUNCHED = sorted(origin.value for origin in Origin if origin != Origin.IMPORT)
 
 
 class AttemptQuerySet(JobQuerySet["Attempt"]):
-    """Attempts, by what is still to be done about them."""
+    """Attempts, selected by the work that remains."""
 
     def undrained(self) -> Self:
-        """Attempts whose files may still hold records that are not in the database."""
+        """Return attempts whose files may still hold records that are not in the database."""
         return self.filter(drained_at__isnull=True)
 
-    def held(self) -> Self:
-        """Attempts that are kept from their cluster for now."""
+    def on_hold(self) -> Self:
+        """Return attempts that are held back from their cluster for now."""
         return self.exclude(hold="").filter(state=State.CREATED.value)
 
     def to_clusters(self) -> Self:
-        """Attempts that their clusters have, or are to be given."""
+        """Return attempts that were submitted to their clusters, or will be."""
         return self.open().filter(hold="")
 
 
 class Attempt(Job):
     """One training of a run, from its start or from a checkpoint. Its key is also its address in the API."""
 
-    told = "state"
+    published_change = "state"
 
     n = models.PositiveIntegerField()
     cluster = models.ForeignKey(  # type: ignore[assignment]
         Cluster, on_delete=models.PROTECT, null=True, blank=True, related_name="attempts"
     )
-    """None where it was imported: it has run, and ended, where no cluster of this site is."""
+    """None if it was imported: it has run, and finished, outside this site's clusters."""
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.LAUNCH)
     resumed_attempt = models.PositiveIntegerField(null=True, blank=True)
     resumed_step = models.BigIntegerField(null=True, blank=True)
-    """Whose checkpoint it goes on from, by `n`, and of which step; empty where it starts from the beginning."""
+    """Attempt (by `n`) and step of the checkpoint that it resumes from; None if it starts from the beginning."""
     restart_at = models.DateTimeField(null=True, blank=True)
-    """When the next attempt is made by itself, by the database's clock; empty where none will be."""
+    """Time, by the database's clock, at which the next attempt is created automatically; None if none will be."""
     phase = models.CharField(max_length=40, blank=True)
     phase_message = models.TextField(blank=True)
     drained_at = models.DateTimeField(null=True, blank=True)
     hold = models.CharField(max_length=10, choices=Hold.choices, blank=True)
-    """Set while it is CREATED and no cluster shall be asked yet."""
+    """Set while it is CREATED and must not be submitted yet."""
     moves_to = models.ForeignKey(Cluster, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     moves_held = models.BooleanField(default=False)
-    """Where the next attempt goes once this one has been cancelled, and whether it is held there."""
+    """Cluster of the next attempt after this one has been cancelled, and whether that attempt is held."""
     code = models.JSONField(null=True, blank=True)
-    """What it is to run, as `workers.code.Code` says it: pinned before it is submitted."""
+    """Code to run, as `workers.code.Code` in JSON, pinned before it is submitted."""
     environment = models.JSONField(null=True, blank=True)
-    """What it ran on, by its own word: the record `Environment` of its newest `epoch`, with that; `packages` is the
-    digest of a PackageSet, which attempts share."""
+    """Reported environment: the record `Environment` of its newest `epoch`, with the epoch; `packages` is the digest of
+    a PackageSet, which attempts share."""
 
     objects = AttemptQuerySet.as_manager()
 
@@ -111,28 +111,28 @@ class Attempt(Job):
 
     @property
     def resumed_from(self) -> Path | None:
-        """The checkpoint that it goes on from."""
+        """Return the checkpoint that it resumes from, None if it starts from the beginning."""
         if self.resumed_attempt is None or self.resumed_step is None:
             return None
         return checkpoint_folder(self.run.root / key_of(self.run, self.resumed_attempt), self.resumed_step)
 
     @property
-    def is_by_itself(self) -> bool:
-        """True where no person asked for this attempt."""
+    def is_automatic(self) -> bool:
+        """Return whether this attempt was created without a user's request."""
         return self.origin in (Origin.RESTART, Origin.PREEMPTION)
 
     @property
-    def speaks_for_run(self) -> bool:
-        """True for the newest attempt."""
+    def sets_run_state(self) -> bool:
+        """Return whether this is the run's newest attempt."""
         return not Attempt.objects.filter(run_id=self.run_id, n__gt=self.n).exists()
 
     def note(self, why: str, level: str = "info", before: State | str = "", after: State | str = "") -> None:
-        """Keeps what happened as an event."""
+        """Store an event of this attempt."""
         AttemptEvent.objects.create(attempt=self, why=why, level=level, from_state=before, to_state=after)
 
 
 class AttemptEvent(models.Model):
-    """Something that happened to an attempt: a change of state, an alert from the run. Never changed, never deleted."""
+    """An event of an attempt: a change of state, an alert from the run. Never changed, never deleted."""
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(auto_now_add=True)

@@ -1,4 +1,4 @@
-"""A try of a cluster with a real job, step by step."""
+"""Tests of a cluster with a real job, step by step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from runs.models.job import Cluster
 
 
 class ClusterTest(models.Model):
-    """`steps`: [{"name", "said"}] of those that are done, in order; of one that failed the last has "failed" as true.
+    """A test of a cluster. `steps`: [{"name", "said"}] of the finished steps, in order; after a failure the last step
+    has "failed" as true.
 
-    `waits_for` says what the present step waits for. It has ended where `ended_at` is set.
+    `waits_for` describes the wait of the current step. The test has finished if `ended_at` is set.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tests")

@@ -1,4 +1,4 @@
-"""What a run's answers at one step have in common, measured by a job. Only `runs.ingest` writes here."""
+"""Collapse measures of a run's responses at a step, measured by a job. Only `runs.ingest` writes here."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from runs.models.experiment import Run
 
 
 class Collapse(models.Model):
-    """The measures of one (run, step, split), as `workers.analysis.collapse` takes them of the answers that hold."""
+    """Measures of one (run, step, split), which `workers.analysis.collapse` takes of the current responses."""
 
-    # The constraint's index begins with it.
+    # The constraint's index begins with this column.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="collapses", db_index=False)
     split = models.CharField(max_length=20)
     step = models.BigIntegerField()
     arrived = models.BigIntegerField(default=0)
-    """Answers that have come, again after a resume too."""
+    """Number of responses that have arrived, counted again after a resume."""
     measured = models.BigIntegerField(default=0)
-    """How many of them had come when they were measured last: fewer than `arrived` where it is to be done again."""
+    """Number of arrived responses at the last measurement; fewer than `arrived` if they must be measured again."""
     measures = models.JSONField(null=True)
-    """None before the first time, and where no answer has a text."""
+    """None before the first measurement, and if no response has a text."""
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["run", "split", "step"], name="collapse_once"),)

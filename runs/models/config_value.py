@@ -1,4 +1,4 @@
-"""What the configs of runs hold, value by value, so that a table of runs is sorted and asked by any of them quickly."""
+"""Values of the configs of runs, one row each, so that run tables sort and filter by any of them quickly."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from runs.models.experiment import Run
 
 
 class Knob(models.Model):
-    """What a run's config holds at a dotted path. The database keeps these rows itself, whoever writes the config.
+    """The value of a run's config at a dotted path. A database trigger maintains these rows for every writer.
 
-    Nothing is kept of null, of the sections of the config as a whole, and of names that a dotted path cannot say. Of a
-    value that takes more than 200 characters to write, the first 200 are kept, as a text.
+    Nulls, whole sections of the config, and names that a dotted path cannot express have no row. If a value takes more
+    than 200 characters to write, its first 200 characters are stored, as a text.
     """
 
     pk = models.CompositePrimaryKey("run", "key")

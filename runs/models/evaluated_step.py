@@ -1,4 +1,4 @@
-"""Evaluations of runs as far as their answers are here. Only this module decides whether an evaluation is whole."""
+"""Evaluations of runs as far as their responses are stored. Only this module decides whether an evaluation is whole."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runs.models.response import Response
 from workers.executors.states import State
 
 EVALUATION = "eval"
-"""The split that the evaluation plan is about. No plan says how many answers another split has."""
+"""Split of the evaluation plan. No plan gives the number of responses of another split."""
 
 
 @dataclass(frozen=True)
 class EvaluatedStep:
-    """A step with `answers` that hold, of the `whole` number that its evaluation asks for."""
+    """A step with the number of its current `answers`, of the `whole` number that its evaluation requires."""
 
     step: int
     answers: int
@@ -33,8 +33,8 @@ class EvaluatedStep:
 
     @property
     def words(self) -> str:
-        """`5 of 32 answers`."""
-        return gettext("%(n)s of %(whole)s answers") % {"n": self.answers, "whole": self.whole}
+        """Return text such as `5 of 32 responses`."""
+        return gettext("%(n)s of %(whole)s responses") % {"n": self.answers, "whole": self.whole}
 
 
 def list_evaluated_steps(runs: Iterable[Run], split: str = EVALUATION) -> dict[int, tuple[EvaluatedStep, ...]]:
@@ -46,8 +46,8 @@ def list_evaluated_steps(runs: Iterable[Run], split: str = EVALUATION) -> dict[i
     rows = Response.objects.filter(run__in=list(by_id), split=split, is_superseded=False).order_by("run", "step")
     counts = rows.values_list("run", "run__source", "step").annotate(n=Count("pk"), greedy=Count("pk", Q(sample=0)))
     steps = {}
-    for (pk, source), found in groupby(counts, lambda row: row[:2]):
-        answered = [(step, n, greedy) for _, _, step, n, greedy in found]
+    for (pk, source), rows_of_run in groupby(counts, lambda row: row[:2]):
+        answered = [(step, n, greedy) for _, _, step, n, greedy in rows_of_run]
         whole = _count_whole(by_id[pk], answered) if source is None and split == EVALUATION else 0
         steps[pk] = tuple(EvaluatedStep(step, n, max(n, whole)) for step, n, _ in answered)
     return steps
@@ -62,9 +62,9 @@ def choose_last_step(steps: Sequence[EvaluatedStep]) -> EvaluatedStep | None:
 def _count_whole(run: Run, answered: Sequence[tuple[int, int, int]]) -> int:
     """Return how many answers an evaluation of the run has, from (step, answers, greedy answers) of each; 0 if unknown.
 
-    A run asks the same at each step and evaluates one step after another, so that of several one at least is whole.
-    A single one is held against the plan, which asks less where the task has fewer prompts: samples are written after
-    all greedy answers, so these tell the number of prompts once there is any sample.
+    A run asks the same at each step and evaluates one step after another, so at least one of several evaluations is
+    whole. A single evaluation is compared with the plan, of which less applies if the task has fewer prompts: samples
+    are written after all greedy answers, so the greedy answers give the number of prompts as soon as a sample exists.
     """
     ((_, n, greedy), *others) = answered
     if others or run.state == State.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""Experiments ask a question; runs answer it."""
+"""Experiments, which ask a question, and runs, which answer it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ NARROW = (
     "archived_at", "deleted_at", "state", "method", "preset", "seed", "name", "created_by", "recipe", "last_step",
     "time_taken", "created_at",
 )  # fmt: skip
-"""What tables ask of all runs of an experiment: from the index alone, since rows are wide with their configs."""
+"""Columns that tables read of all runs of an experiment, from the index alone: rows are wide with their configs."""
 UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
 def new_uid() -> str:
-    """A public name for a run: ten letters without look-alikes, so that two installations never share a job name."""
+    """Return a public name for a run: ten letters without look-alikes, so that installations never share a job name."""
     return "".join(secrets.choice(UID_LETTERS) for _ in range(10))
 
 
 class ExperimentQuerySet(ShelvedQuerySet["Experiment"]):
-    """Experiments, as people may see them."""
+    """Experiments, selected by the rights of users."""
 
     def visible_to(self, person: Person) -> Self:
-        """Return the experiments that this person may see: public ones and their own, or all for a superuser. None of
+        """Return the experiments that this user may see: public ones and their own, or all for a superuser. None of
         them is in the trash."""
         return self.permitted_to(person).filter(deleted_at__isnull=True)
 
@@ -77,10 +77,10 @@ class Experiment(Shelved):
 
 
 class RunQuerySet(ShelvedQuerySet["Run"]):
-    """Runs, by who may see them and how they stand."""
+    """Runs, selected by the rights of users and by state."""
 
     def visible_to(self, person: Person) -> Self:
-        """Runs of the experiments this person may see. Nothing from the bin."""
+        """Return the runs of the experiments that this user may see, without those in the trash."""
         return self.filter(experiment__in=Experiment.objects.visible_to(person), deleted_at__isnull=True)
 
     def permitted_to(self, person: Person) -> Self:
@@ -89,15 +89,15 @@ class RunQuerySet(ShelvedQuerySet["Run"]):
         return self.filter(experiment__in=Experiment.objects.permitted_to(person))
 
     def open(self) -> Self:
-        """Runs that have not ended."""
+        """Return the runs that have not finished."""
         return self.filter(state__in=OPEN_STATES)
 
 
 class Run(Shelved):
-    """One training. Its state is that of its newest attempt, kept here so that a table can sort by it."""
+    """A training. Its state is that of its newest attempt, stored here so that a table can sort by it."""
 
     uid = models.CharField(max_length=10, unique=True, default=new_uid, editable=False)
-    # Every index on it begins with the experiment, or is for another question.
+    # Other indexes begin with the experiment.
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="runs", db_index=False)
     name = models.CharField(max_length=200)
     preset = models.CharField(max_length=100, blank=True)
@@ -109,21 +109,21 @@ class Run(Shelved):
         output_field=models.CharField(max_length=32),
         db_persist=True,
     )
-    """The same for runs that differ in nothing but their seed, and in where they run."""
+    """Equal for runs that differ only in their seed and in where they run."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
     parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations")
-    """The training whose model this run evaluates; empty for trainings, and where that is not known."""
+    """Training whose model this run evaluates; None for trainings, and if unknown."""
     sweep = models.ForeignKey("runs.Sweep", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
     cell = models.JSONField(null=True, blank=True)
-    """Which cell of its sweep it is: key -> value, as its config has it."""
+    """Cell of its sweep: key -> value, as in its config."""
     estimated_seconds = models.FloatField(null=True, blank=True)
-    """How long it was to take when it was launched; empty where there was no run to tell it from."""
+    """Duration estimated at launch; None if there was no run to estimate it from."""
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
     created_at = models.DateTimeField(auto_now_add=True)
     last_step = models.BigIntegerField(default=0, db_default=0, editable=False)
-    """The newest step of its series, as far as they are compacted: true while the run has no batch (`Batch`)."""
+    """Newest step of its compacted series; valid while the run has no batch (`Batch`)."""
     time_taken = models.DurationField(default=timedelta, db_default=Value(timedelta()), editable=False)
-    """How long its attempts that have ended took together. The database keeps it itself, whoever writes an attempt."""
+    """Total duration of its finished attempts. A database trigger maintains it for every writer of attempts."""
 
     objects = RunQuerySet.as_manager()
 
@@ -152,29 +152,29 @@ class Run(Shelved):
 
     @cached_property
     def run_config(self) -> RunConfig:
-        """The config as the trainer reads it. Raises ConfigError where a stored one no longer fits."""
+        """Return the config as the trainer reads it. Raise ConfigError if a stored config is no longer valid."""
         return RunConfig.from_json(self.config)
 
     @property
     def root(self) -> Path:
-        """Directory that holds the run's attempts."""
+        """Return the directory that holds the run's attempts."""
         return Path(settings.RUNS_DIR) / self.uid
 
     @property
     def is_open(self) -> bool:
-        """True while the run has not ended."""
+        """Return whether the run has not finished."""
         return State(self.state) in OPEN_STATES
 
     @property
     def is_imported(self) -> bool:
-        """True where it was read from files: it ran elsewhere, and nothing of it is on any cluster of this site."""
+        """Return whether the run was read from files: it ran elsewhere, and no cluster of this site holds any of it."""
         return hasattr(self, "source")
 
     @property
     def waits_to_restart(self) -> bool:
-        """True where it has ended and its next attempt will be made by itself."""
+        """Return whether the run has finished and its next attempt will be created automatically."""
         return self.attempts.filter(restart_at__isnull=False).exists()
 
     def newest_attempt(self) -> Attempt | None:
-        """The attempt that speaks for the run, or None before the first."""
+        """Return the newest attempt, which sets the run's state, or None before the first."""
         return self.attempts.order_by("-n").first()

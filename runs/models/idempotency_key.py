@@ -1,4 +1,4 @@
-"""What a call of the API was answered, kept for a day, so that asking again does nothing again."""
+"""Stored responses of API calls, retained for a day, so that a repeated request does nothing again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from django.db import models
 
 
 class KeptAnswer(models.Model):
-    """An answer by the Idempotency-Key of its request. `request` digests what was asked; the key stands for that alone.
+    """A stored response, by the Idempotency-Key of its request. `request` is the digest of the request that may use it.
 
-    Its row is written before the work is done and in the same transaction: of two that come at once one waits for the
-    other, and a call that failed leaves nothing.
+    The row is written before the work is done and in the same transaction: of two concurrent requests one waits for the
+    other, and a failed call leaves nothing.
     """
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -18,7 +18,7 @@ class KeptAnswer(models.Model):
     request = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)
     body = models.TextField(blank=True)
-    """As it was sent; empty for an answer that holds a secret, which is never kept."""
+    """Response body as sent; empty if it holds a secret, which is never stored."""
     made_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Where a run came from that was not launched here: the file it was read from, by its content."""
+"""Imports: the files from which runs were read that were not launched here, identified by content."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from runs.models.experiment import Experiment, Run
 
 
 class ImportQuerySet(models.QuerySet["Import"]):
-    """Imports, by where their runs lie."""
+    """Imports, selected by their runs."""
 
-    def kept(self) -> Self:
-        """Those whose run is not in the bin: what was thrown away may be imported anew."""
+    def not_deleted(self) -> Self:
+        """Return the imports whose run is not in the trash. A deleted run may be imported again."""
         return self.filter(run__deleted_at__isnull=True, run__experiment__deleted_at__isnull=True)
 
     def among(self, experiments: models.QuerySet[Experiment]) -> Self:
-        """Those of runs in these experiments."""
+        """Return the imports of runs in these experiments."""
         return self.filter(run__experiment__in=experiments)
 
 
 class Import(models.Model):
-    """The file behind a run. `sha256` digests its first `bytes` bytes, all that there were when it was read: a longer
-    file that begins with them is the same one, gone on. `part` counts the runs that one file holds, from 0."""
+    """The file behind a run. `sha256` is the digest of its first `bytes` bytes, its length when it was read: a longer
+    file that begins with them is a later version. `part` numbers the runs of a file, from 0."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="source")
     kind = models.CharField(max_length=40)

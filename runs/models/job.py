@@ -1,4 +1,4 @@
-"""What a cluster is asked to do, and what is known about it: the part that attempts and rebuilds have in common."""
+"""Clusters and jobs: the base model that attempts and rebuilds have in common."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ JobT = TypeVar("JobT", bound="Job")
 
 
 class Cluster(models.Model):
-    """A place where runs run. `config` holds what its executor needs; `local` is this machine.
+    """A cluster that runs jobs. `config` holds the settings of its executor; `local` is this machine.
 
-    `answered_at` is when it last replied, under its present config; None until it has. `unreachable_since_at` is set
-    from the first question that it left open until it replies. `ticked_at` is when its jobs were last looked after,
-    which needs no reply if there are none.
+    `answered_at` is the time of its last reply under its present config; None until it has replied.
+    `unreachable_since_at` is set from the first unanswered request until it replies. `ticked_at` is the time at which
+    its jobs were last reconciled, which needs no reply if there are none.
     """
 
     KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm"), ("ray", "Ray")]
@@ -37,8 +37,8 @@ class Cluster(models.Model):
         return self.name
 
     @property
-    def is_far(self) -> bool:
-        """True where this machine does not see its disk: what is there is brought here, over SSH."""
+    def is_remote(self) -> bool:
+        """Return whether the cluster's disk is remote and files are copied over SSH."""
         return bool(self.config.get("address"))
 
     def note_answer(self) -> None:
@@ -53,18 +53,18 @@ class Cluster(models.Model):
 
 
 class JobQuerySet(models.QuerySet[JobT]):
-    """Jobs, by what is still to be done about them."""
+    """Jobs, selected by the work that remains."""
 
     def open(self) -> Self:
-        """Jobs that have not ended."""
+        """Return the jobs that have not finished."""
         return self.filter(state__in=OPEN)
 
 
 class Job(models.Model):
-    """Its key is its name with the scheduler and its directory's name."""
+    """A job on a cluster. Its key is its name in the scheduler and the name of its directory."""
 
-    told: ClassVar[str]
-    """What an open page asks for again when the job has changed."""
+    published_change: ClassVar[str]
+    """Name of the change that is published when the job changes, so that open pages fetch it again."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="%(class)ss")
     key = models.CharField(max_length=60, unique=True)
@@ -78,7 +78,7 @@ class Job(models.Model):
     gone_since_at = models.DateTimeField(null=True, blank=True)
     final_since_at = models.DateTimeField(null=True, blank=True)
     stuck_since_at = models.DateTimeField(null=True, blank=True)
-    """Since when it waits for what its cluster says will never be."""
+    """Time since when it waits for a condition that its cluster reports as impossible."""
     heartbeat = models.BigIntegerField(default=-1)
     heartbeat_seen_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
@@ -97,25 +97,25 @@ class Job(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """True while it has not ended."""
+        """Return whether the job has not finished."""
         return State(self.state) in OPEN_STATES
 
     @property
     def seconds(self) -> float | None:
-        """How long it has run; None before it has started."""
+        """Return the seconds it has run; None before it has started."""
         if self.started_at is None:
             return None
         return ((self.ended_at or timezone.now()) - self.started_at).total_seconds()
 
     @property
     def directory(self) -> Path:
-        """Where the job's files lie."""
+        """Return the directory of the job's files."""
         return self.run.root / self.key
 
     @property
-    def speaks_for_run(self) -> bool:
-        """True where the run is in the state that this job is in."""
+    def sets_run_state(self) -> bool:
+        """Return whether this job's state is the state of the run."""
         return False
 
     def note(self, why: str, level: str = "info", before: State | str = "", after: State | str = "") -> None:
-        """Keeps what happened where somebody will look for it. A job that is only a means has no story."""
+        """Store an event. The base class stores none: only attempts have a history."""

@@ -1,4 +1,4 @@
-"""How many hours a person, or an experiment, may have: set by admins, heeded by launches."""
+"""Limits of the hours of a user or an experiment, set by admins and enforced by launches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from runs.models.experiment import Experiment
 
 
 class Limit(models.Model):
-    """So many hours of one kind, each calendar month (UTC) or in all; of a person's runs, or of an experiment's."""
+    """A limit of hours of one kind, per calendar month (UTC) or in total, for a user's or an experiment's runs."""
 
     class Kind(models.TextChoices):
-        """What the hours are of. A run with GPUs takes none of cores."""
+        """Resource of the hours. A run with GPUs uses no core hours."""
 
         GPU = "gpu"
         CPU = "cpu"
 
     class Period(models.TextChoices):
-        """When they are counted anew."""
+        """Period after which the count starts again."""
 
         MONTH = "month"
         ALL = "all"
@@ -45,5 +45,5 @@ class Limit(models.Model):
         )
 
     def __str__(self) -> str:
-        when = "a month" if self.period == self.Period.MONTH else "in all"
+        when = "per month" if self.period == self.Period.MONTH else "in total"
         return f"{self.hours:g} {self.kind.upper()}-hours {when} for {self.person or self.experiment}"

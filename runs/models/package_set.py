@@ -1,4 +1,4 @@
-"""What was installed where an attempt ran: one row for all attempts that had the very same packages."""
+"""Installed packages of attempts: one row for all attempts with the same packages."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from django.db import models
 
 
 class PackageSetQuerySet(models.QuerySet["PackageSet"]):
-    """Package sets, by what they hold."""
+    """Package sets, by digest."""
 
-    def keep(self, versions: Mapping[str, str]) -> str:
-        """Keeps the set where it is new; gives its digest."""
+    def store(self, versions: Mapping[str, str]) -> str:
+        """Store the set if it is new, and return its digest."""
         text = json.dumps(versions, sort_keys=True, ensure_ascii=False)
         digest = sha256(text.encode()).hexdigest()
         self.bulk_create([PackageSet(sha256=digest, versions=dict(versions))], ignore_conflicts=True)
         return digest
 
-    def of(self, digests: Iterable[str]) -> Self:
-        """Those of these digests."""
+    def with_digests(self, digests: Iterable[str]) -> Self:
+        """Return the package sets with these digests."""
         return self.filter(pk__in=set(digests))
 
 
 class PackageSet(models.Model):
-    """Distribution -> version. Never changed."""
+    """Versions by distribution. Never changed."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     versions = models.JSONField()

@@ -1,4 +1,4 @@
-"""What a person has chosen for themselves and keeps, on every machine."""
+"""Preferences of a user, which apply on every machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Preference(models.Model):
-    """`shows_answers`: answers that may disturb stand open, without being asked for."""
+    """Preferences of a user. `shows_answers`: responses that may disturb are shown uncovered."""
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="preference"
@@ -15,4 +15,4 @@ class Preference(models.Model):
     shows_answers = models.BooleanField(default=False)
 
     def __str__(self) -> str:
-        return f"what {self.person} prefers"
+        return f"preferences of {self.person}"

@@ -1,4 +1,4 @@
-"""A checkpoint that was never saved, made again from the seeds and coefficients that its run has logged."""
+"""Rebuilds of checkpoints that were never saved, from the seeds and coefficients that the run has logged."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from runs.models.job import Job, JobQuerySet
 
 
 class Rebuild(Job):
-    """The job that makes it, and what came of it. One a step of a run; a further try replaces one that went wrong."""
+    """A job that rebuilds a checkpoint, with its result. One per step of a run; a retry replaces a failed job."""
 
-    told = "checkpoints"
+    published_change = "checkpoints"
 
     step = models.BigIntegerField()
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="rebuilds")
@@ -28,10 +28,10 @@ class Rebuild(Job):
 
     @property
     def folder(self) -> Path:
-        """The checkpoint, whole as soon as it is there."""
+        """Return the checkpoint folder, which is complete as soon as it exists."""
         return self.directory / f"step-{self.step:06d}"
 
     @property
     def progress_file(self) -> Path:
-        """How far the replay is."""
+        """Return the file with the replay's progress."""
         return self.folder.with_name(f"{self.folder.name}.progress.json")

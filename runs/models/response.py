@@ -1,4 +1,4 @@
-"""Define the tables of what a run wrote besides metrics: members, engines, prompts, responses, scores, checkpoints.
+"""Tables of a run's records other than metrics: members, engines, prompts, responses, scores, checkpoints.
 Only `runs.ingest` writes here."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DIGITS = 16
 
 
 class Recorded(models.Model):
-    """A row made from one record: (attempt, epoch, seq) says which, and makes it exist once."""
+    """A row created from one record, which (attempt, epoch, seq) identifies, so that it exists once."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE)
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE)
@@ -38,7 +38,7 @@ class Recorded(models.Model):
 
 
 class Population(Recorded):
-    """The members of one iteration: a list of {seed, reward, parts, z, engine}, the last where several engines share
+    """The members of one iteration: a list of {seed, reward, parts, z, engine}, the last only if several engines share
     them."""
 
     members = models.JSONField()
@@ -57,10 +57,10 @@ class EngineReport(Recorded):
 
 
 class Prompt(models.Model):
-    """A question, shared by all runs that were asked it, so that their answers stand side by side.
+    """A prompt, shared by all runs that used it, so that their responses can be compared.
 
-    Its name is part of it: a data set that holds one text 52 times has 52 prompts, named by their rows. `categories`:
-    whatever any run's data set names, in the order of the alphabet; they are no part of what makes it the same one.
+    Its name is part of its identity: a data set that holds one text 52 times has 52 prompts, named by their rows.
+    `categories`: all categories that any run's data set names, in alphabetical order; not part of the identity.
     """
 
     name = models.CharField(max_length=200)
@@ -71,11 +71,11 @@ class Prompt(models.Model):
     row = models.GeneratedField(
         expression=Func(F("name"), template=ROW), output_field=models.BigIntegerField(), db_persist=True
     )
-    """The row of its data set, where its name is one; others come after those."""
+    """Row of its data set, if its name is a row number; other prompts sort after those."""
     text_key = models.GeneratedField(
         expression=Func(F("text"), template=KEY), output_field=models.BigIntegerField(), db_persist=True
     )
-    """The same for prompts of the same text."""
+    """Equal for prompts of the same text."""
 
     def __str__(self) -> str:
         return self.text
@@ -88,7 +88,7 @@ class Prompt(models.Model):
 
 
 class Response(Recorded):
-    """A model's answer. Sample 0 is greedy. `parts` are the reward's, and flags such as exact and contains."""
+    """A model's response. Sample 0 is greedy. `parts` are the reward's parts, and flags such as exact and contains."""
 
     split = models.CharField(max_length=20)
     prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="responses")
@@ -99,14 +99,14 @@ class Response(Recorded):
     parts = models.JSONField(default=dict)
     kl = models.FloatField(null=True)
     is_superseded = models.BooleanField(default=False, db_default=False)
-    """Evaluated again since, at the same step: after a resume the later evaluation holds."""
+    """True if the step was evaluated again later: after a resume the later evaluation counts."""
     cost = models.GeneratedField(
         expression=Func(F("parts"), template=COST), output_field=models.FloatField(), db_persist=True
     )
     words = models.GeneratedField(
         expression=Func(F("text"), template=WORDS), output_field=models.IntegerField(), db_persist=True
     )
-    """None where only its scores are known, not its text."""
+    """Number of words; None if only the scores are known, not the text."""
     is_truncated = models.GeneratedField(
         expression=Func(F("text"), template=TRUNCATED),
         output_field=models.BooleanField(), db_persist=True,
@@ -115,7 +115,7 @@ class Response(Recorded):
         expression=Func(F("text"), template=LEAKING),
         output_field=models.BooleanField(), db_persist=True,
     )  # fmt: skip
-    """It plays the other side of the conversation too."""
+    """True if the response also plays the other side of the conversation."""
     is_refusal = models.GeneratedField(
         expression=Func(F("text"), template=REFUSAL),
         output_field=models.BooleanField(), db_persist=True,
@@ -123,10 +123,10 @@ class Response(Recorded):
     text_key = models.GeneratedField(
         expression=Func(F("text"), template=KEY), output_field=models.BigIntegerField(), db_persist=True
     )
-    """The same for answers that differ in nothing but spaces and capitals."""
+    """Equal for responses that differ only in spaces and capitals."""
 
     class Meta(Recorded.Meta):
-        # The first is all that filters and sorts of the viewer read: rows are wide with their texts.
+        # The viewer's filters and sorts read only the first index: rows are wide with their texts.
         indexes = (
             models.Index(
                 fields=["run", "split", "step", "prompt", "sample"],
@@ -149,7 +149,7 @@ class Response(Recorded):
 
 
 class Score(models.Model):
-    """A number that a scorer gave a response afterwards, beside the run's own and never instead of it."""
+    """A number that a scorer gave a response afterwards, in addition to the run's own and never instead of it."""
 
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="scores")
     scorer = models.CharField(max_length=100)
@@ -165,7 +165,7 @@ class Score(models.Model):
 
 
 class Checkpoint(Recorded):
-    """A Hugging Face folder under the attempt's directory."""
+    """A checkpoint: a Hugging Face folder under the attempt's directory."""
 
     path = models.TextField()
     bytes = models.BigIntegerField()

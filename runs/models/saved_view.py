@@ -1,4 +1,4 @@
-"""A page as somebody left it: which rows, columns, order. It is an address with a name."""
+"""Saved views: named addresses of pages with their rows, columns and order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from runs.models.experiment import Experiment, Person
 
 
 class SavedViewQuerySet(models.QuerySet["SavedView"]):
-    """Saved views, as people may see them."""
+    """Saved views, selected by the rights of users."""
 
     def visible_to(self, person: Person) -> Self:
-        """One's own and those that are shared, of pages that this person may see."""
+        """Return the user's own and shared views, of pages that this user may see."""
         if not person.is_authenticated or not getattr(person, "is_active", False):
             return self.none()
-        mine = Q(owner_id=person.pk) | Q(is_shared=True)
-        return self.filter(mine, Q(experiment=None) | Q(experiment__in=Experiment.objects.visible_to(person)))
+        own_or_shared = Q(owner_id=person.pk) | Q(is_shared=True)
+        return self.filter(own_or_shared, Q(experiment=None) | Q(experiment__in=Experiment.objects.visible_to(person)))
 
 
 class SavedView(models.Model):
-    """Where it points is a page of ours and an experiment, never a path that somebody typed."""
+    """A saved view. It refers to a page of this site and an experiment, never to a typed path."""
 
     class Page(models.TextChoices):
-        """The pages whose state is worth a name, by the name of their route."""
+        """Pages whose state can be saved, by the name of their route."""
 
         EXPERIMENTS = "experiments"
         EXPERIMENT = "experiment"
@@ -60,6 +60,6 @@ class SavedView(models.Model):
 
     @property
     def target(self) -> str:
-        """The address that it stands for."""
+        """Return the address of the view."""
         path = reverse(self.page, args=[self.experiment_id] if self.experiment_id else [])
         return f"{path}?{self.query}" if self.query else path

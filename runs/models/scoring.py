@@ -1,4 +1,4 @@
-"""A run's answers that are scored afterwards: what was asked for, how far it has come, how it ended."""
+"""Scorings of a run's responses afterwards: the request, its progress and its end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from runs.models.experiment import Run
 
 
 class Scoring(models.Model):
-    """All answers of a run that a scorer has not scored, or those of one `step` or `split`.
+    """A scoring of all responses of a run that a scorer has not scored, or those of one `step` or `split`.
 
-    `done` of `total` are scored; answers that come meanwhile are scored too. `reason` says why it waits, or failed.
+    `done` of `total` are scored, including responses that arrive meanwhile. `reason` explains why it waits or failed.
     """
 
     class State(models.TextChoices):
@@ -22,13 +22,13 @@ class Scoring(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
-    # The constraint's index begins with it only where it is going.
+    # The constraint's index covers this column only while the scoring is going.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="scorings")
     scorer = models.CharField(max_length=100)
     split = models.CharField(max_length=20, blank=True)
-    """Empty for all."""
+    """Split to score; empty for all."""
     step = models.BigIntegerField(null=True)
-    """None for all."""
+    """Step to score; None for all."""
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=10, choices=State.choices, default=State.GOING)
     done = models.PositiveIntegerField(default=0)
@@ -36,7 +36,7 @@ class Scoring(models.Model):
     reason = models.TextField(blank=True)
     started_at = models.DateTimeField(auto_now_add=True)
     moved_at = models.DateTimeField(default=timezone.now)
-    """When scores last came, or it was asked for."""
+    """Time of the last scores, or of the request."""
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -48,7 +48,7 @@ class Scoring(models.Model):
         indexes = (models.Index(fields=["id"], condition=Q(state="going"), name="scoring_going"),)
 
     def __str__(self) -> str:
-        return f"{self.scorer} scores {self.run.name}"
+        return f"scoring of {self.run.name} by {self.scorer}"
 
     @property
     def is_going(self) -> bool:
@@ -56,5 +56,5 @@ class Scoring(models.Model):
 
     @property
     def can_resume(self) -> bool:
-        """True where it ended before its end."""
+        """Return whether it stopped before it was done."""
         return self.state in (self.State.FAILED, self.State.CANCELLED)

@@ -1,4 +1,4 @@
-"""Named secrets: a scorer's address and the token that it wants."""
+"""Named secrets: a scorer's address and the token that it requires."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from runs.models.experiment import Person
 
 
 class ScorerSecretQuerySet(models.QuerySet["ScorerSecret"]):
-    """Secrets, by who may use them."""
+    """Secrets, selected by the users who may use them."""
 
     def usable_by(self, person: Person) -> Self:
-        """Return the person's own secrets, and those that admins share with everybody, the person's own first."""
+        """Return the user's own secrets, then those that admins share with everybody."""
         if not person.is_authenticated or not getattr(person, "is_active", False):
             return self.none()
         shared = Q(is_shared=True, owner__is_superuser=True, owner__is_active=True)
@@ -24,9 +24,9 @@ class ScorerSecretQuerySet(models.QuerySet["ScorerSecret"]):
 
 
 class ScorerSecret(models.Model):
-    """A scorer's token, encrypted, and the one address that it is sent to; `hint` is the token's last letters.
+    """A scorer's encrypted token, and the one address that it is sent to; `hint` is the token's last letters.
 
-    An empty address: the token is for scorers that the owner's own runs serve, wherever they are placed.
+    If the address is empty, the token is for scorers that the owner's own runs serve, on any node.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="scorer_secrets")

@@ -1,4 +1,4 @@
-"""Series as they are kept: one packed batch row a flush, and a summary a series. Only `runs.ingest` writes here."""
+"""Storage of series: a packed batch per flush, chunks, and a summary per series. Only `runs.ingest` writes here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runs.models.experiment import Run
 
 
 class RecordFile(models.Model):
-    """How far one epoch's records are in the database. Moved in the transaction that writes the rows: exactly once."""
+    """Position up to which an epoch's records are stored. It moves in the transaction that writes them."""
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="record_files")
     epoch = models.PositiveIntegerField()
@@ -27,7 +27,7 @@ class RecordFile(models.Model):
 class Batch(models.Model):
     """The metric points of one flush, packed (`runs.metrics`).
 
-    Within a run its id grows in commit order: a page's cursor.
+    Within a run its id grows in commit order and serves as a page's cursor.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
@@ -54,13 +54,13 @@ class Chunk(models.Model):
     epoch = models.PositiveIntegerField()
     key = models.TextField(blank=True)
     first_seq = models.BigIntegerField()
-    # The newest batch whose points are here. All older ones of the run are in chunks too.
+    # The newest batch whose points are in this chunk. All older batches of the run are in chunks too.
     cursor = models.BigIntegerField()
     points = models.PositiveIntegerField()
     first_step = models.BigIntegerField()
     last_step = models.BigIntegerField()
     last_value = models.FloatField()
-    # NULL where every value is NaN.
+    # NULL if every value is NaN.
     min_value = models.FloatField(null=True)
     max_value = models.FloatField(null=True)
     data = models.BinaryField()
@@ -74,7 +74,7 @@ class Chunk(models.Model):
 
 
 class Series(models.Model):
-    """What a table shows of one key of a run without reading its points."""
+    """Summary of one key of a run, which a table shows without reading points."""
 
     # The constraint's index begins with it.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="series", db_index=False)

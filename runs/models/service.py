@@ -1,4 +1,4 @@
-"""A program that others call over HTTP, such as a scorer or a vLLM server: it registered itself, and beats."""
+"""Services: programs called over HTTP, such as a scorer or a vLLM server, that register and send heartbeats."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runs.models.experiment import Person
 
 
 class ServiceQuerySet(models.QuerySet["Service"]):
-    """Services, by who may use them and whether they live."""
+    """Services, selected by the users who may use them and by their lease."""
 
     def visible_to(self, person: Person) -> Self:
-        """One's own, and those that admins run for all; a superuser sees all.
+        """Return the user's own services, and those that admins run for all; all services for a superuser.
 
-        Whoever is called reads what runs answer and decides what it is worth: another member's service is not used by
+        A service reads the responses of runs and decides their rewards, so another member's service must not be used by
         accident.
         """
         if not person.is_authenticated or not getattr(person, "is_active", False):
@@ -30,23 +30,23 @@ class ServiceQuerySet(models.QuerySet["Service"]):
         return self.filter(Q(owner_id=person.pk) | Q(owner__is_superuser=True, owner__is_active=True))
 
     def alive(self) -> Self:
-        """Those whose lease has not run out."""
+        """Return the services whose lease has not expired."""
         return self.filter(expires_at__gt=Now())
 
     def own_first(self, person: Person) -> Self:
-        """The person's own, then what admins run for all, then others', whom superusers see; of each the one that came
-        last first: no member's name takes an admin's place."""
-        whose = Case(
+        """Order by owner: the user's own, then those that admins run for all, then others', which superusers see; the
+        latest registered first within each. So no member's service precedes an admin's of the same name."""
+        owner_rank = Case(
             When(owner_id=person.pk, then=Value(0)), When(owner__is_superuser=True, then=Value(1)), default=Value(2)
         )
-        return self.order_by(whose, "-registered_at", "-pk")
+        return self.order_by(owner_rank, "-registered_at", "-pk")
 
 
 class Service(models.Model):
-    """`instance` is one process's own word: who else holds the name has taken it over.
+    """A registered service. `instance` identifies the process: another instance with the name has taken it over.
 
-    `token_file` says where programs that people start by hand find the token, on their own machines; this site reads no
-    such file. `secret` holds the token of a scorer that a run serves; only the site sets it. Times are the database's.
+    `token_file` is the path of the token on the machines of programs started by hand; this site reads no such file.
+    `secret` holds the token of a scorer that a run serves; only the site sets it. Times are the database's.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="services")
@@ -74,5 +74,5 @@ class Service(models.Model):
         return f"{self.kind} {self.name}"
 
     def is_alive(self, now: datetime | None = None) -> bool:
-        """True while its lease lasts."""
+        """Return whether the lease has not expired."""
         return self.expires_at > (now or timezone.now())

@@ -1,4 +1,4 @@
-"""A sweep: cells of values, each with some seeds, launched as one and looked after as one."""
+"""Sweeps: cells of values, each with some seeds, launched and managed together."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from runs.models.experiment import Experiment, Person
 
 
 class SweepQuerySet(models.QuerySet["Sweep"]):
-    """Sweeps, as people may see them."""
+    """Sweeps, selected by the rights of users."""
 
     def visible_to(self, person: Person) -> Self:
-        """Those of the experiments that this person may see."""
+        """Return the sweeps of the experiments that this user may see."""
         return self.filter(experiment__in=Experiment.objects.visible_to(person))
 
 
 class Sweep(models.Model):
-    """Every cell of `grid` (key -> values) or of `cells`, laid over `base`, once for each of `seeds`.
+    """A sweep: every cell of `grid` (key -> values) or of `cells`, merged into `base`, once for each of `seeds`.
 
-    Its runs are all made with it, and held back: at most `at_once` are on their clusters at a time, none more while it
-    is paused.
+    All its runs are created with it, and held back: at most `at_once` are on their clusters at a time. While the sweep
+    is paused, no further run is submitted.
     """
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="sweeps")
@@ -49,6 +49,6 @@ class Sweep(models.Model):
 
     @property
     def keys(self) -> list[str]:
-        """The keys that its cells differ in, in the order in which they were given."""
+        """Return the keys that its cells differ in, in the order in which they were given."""
         cells: list[dict[str, Any]] = [self.grid] if self.grid else self.cells
         return list(dict.fromkeys(key for cell in cells for key in cell))

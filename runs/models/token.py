@@ -1,4 +1,4 @@
-"""Tokens for scripts and runs: only their digest is kept."""
+"""Tokens for scripts and runs: only their digest is stored."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from runs.models.experiment import Run
 
 SCOPES = ("read", "ingest", "launch", "serve", "admin")
 RUN_SCOPE = "run"
-"""The scope of tokens that the site makes for the attempts it starts; no person can ask for one."""
+"""Scope of tokens that the site creates for the attempts it starts; users cannot request it."""
 
 
 class ApiToken(models.Model):
-    """A script shows a token instead of a password. `run` is the one that scopes ingest and run are bound to."""
+    """A token that a script sends instead of a password. `run` is the run that scopes ingest and run are bound to."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100, blank=True)
@@ -29,5 +29,5 @@ class ApiToken(models.Model):
 
     @property
     def is_of_attempt(self) -> bool:
-        """Whether the site made it for an attempt that it started."""
+        """Return whether the site created it for an attempt that it started."""
         return self.scope == RUN_SCOPE

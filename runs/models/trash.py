@@ -1,4 +1,4 @@
-"""Base model and queries of rows that people tag, annotate, archive and move to the trash: experiments and runs."""
+"""Base model and queries of rows that users tag, annotate, archive and move to the trash: experiments and runs."""
 
 from __future__ import annotations
 

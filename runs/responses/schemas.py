@@ -1,4 +1,4 @@
-"""Define the JSON of what a run wrote: curves, populations, engines, responses, checkpoints."""
+"""JSON schemas of a run's records: curves, populations, engines, responses, checkpoints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from runs.http import Number
 
 
 class CheckpointOut(Schema):
-    """A checkpoint of a run. Where `download` is not null it is there, as a tar file; a `rebuilt` one was made again
-    from the replay log, and `state`, `progress` and `reason` say how that stands."""
+    """A checkpoint of a run. If `download` is not null, it is available as a tar file. A `rebuilt` checkpoint was made
+    again from the replay log; `state`, `progress` and `reason` describe that rebuild."""
 
     step: int
     rebuilt: bool
@@ -24,8 +24,8 @@ class CheckpointOut(Schema):
 
 
 class CheckpointsOut(Schema):
-    """Checkpoints, the last step first. Where `only_saved` is empty, that of any step from 0 to `last_step` can be had;
-    else it says why not."""
+    """Checkpoints, the last step first. If `only_saved` is empty, the checkpoint of any step from 0 to `last_step` is
+    available; otherwise it gives the reason."""
 
     items: list[CheckpointOut]
     last_step: int
@@ -44,9 +44,9 @@ class MeasuredOut(Schema):
 
 
 class CurveOut(Schema):
-    """One key of one run. `overwritten` marks points that a resume went over again; `points` counts them all, before
-    down-sampling; `cursor` is where a socket goes on from. `measured` says how an evaluation measured it, and is null
-    for keys of training."""
+    """Curve of a key of a run. `overwritten` marks points that a resume wrote again; `points` counts all points, before
+    down-sampling; a socket continues from `cursor`. `measured` is the measurement by an evaluation, null for keys of
+    training."""
 
     run: str
     key: str
@@ -59,15 +59,15 @@ class CurveOut(Schema):
 
 
 class SeriesOut(Schema):
-    """Curves by run, then key, in the order asked; those without a point are left out."""
+    """Curves by run, then key, in the requested order; curves without a point are left out."""
 
     x: str
     curves: list[CurveOut]
 
 
 class PopulationOut(Schema):
-    """The members of one step. For ES each is a perturbation, with the seed of its noise, its z-scored fitness, and the
-    number of the engine that answered for it where several share them; for GRPO each is an answer of a group."""
+    """The members of one step. For ES each is a perturbation, with the seed of its noise, its z-scored fitness, and its
+    engine's number if several engines share the members. For GRPO each is a response of a group."""
 
     step: int
     attempt: int
@@ -75,7 +75,7 @@ class PopulationOut(Schema):
 
 
 class PopulationsOut(Schema):
-    """Populations in the order written. Where `next` is not null there are more: send it back as `cursor`."""
+    """Populations in the order written. If `next` is not null there are more: send it back as `cursor`."""
 
     items: list[PopulationOut]
     next: int | None = None
@@ -99,7 +99,7 @@ class EngineOut(Schema):
 
 
 class EngineReportOut(Schema):
-    """The engines after one step. Counts begin anew in each epoch of an attempt. `t` is the Unix time of the report,
+    """The engines after one step. Counts start again in each epoch of an attempt. `t` is the Unix time of the report,
     and `bytes` were sent to each engine for the step's update."""
 
     step: int
@@ -111,14 +111,14 @@ class EngineReportOut(Schema):
 
 
 class EngineReportsOut(Schema):
-    """Reports in the order written. Where `next` is not null there are more: send it back as `cursor`."""
+    """Reports in the order written. If `next` is not null there are more: send it back as `cursor`."""
 
     items: list[EngineReportOut]
     next: int | None = None
 
 
 class PromptOut(Schema):
-    """Describe a prompt: `text` is what the model was asked, `target` is the reference answer."""
+    """A prompt: `text` is the model's input, `target` is the reference answer."""
 
     id: int
     name: str
@@ -127,7 +127,7 @@ class PromptOut(Schema):
 
 
 class ResponseOut(Schema):
-    """A model's answer. Sample 0 is greedy."""
+    """A model's response. Sample 0 is greedy."""
 
     step: int
     split: str
@@ -139,13 +139,13 @@ class ResponseOut(Schema):
     parts: dict[str, Number]
     kl: Number | None
     scores: dict[str, dict[str, Number]]
-    """scorer -> what it scored afterwards, reward and cost -> its score."""
+    """Scores given afterwards, by scorer, then reward or cost."""
     is_superseded: bool
-    """Whether the step was evaluated again since: the later evaluation holds."""
+    """True if the step was evaluated again later: the later evaluation counts."""
 
 
 class PartialOut(Schema):
-    """An evaluated step of which answers are missing: `answers` of `whole` hold."""
+    """An evaluated step with missing responses: `answers` of `whole` exist."""
 
     step: int
     answers: int
@@ -153,8 +153,8 @@ class PartialOut(Schema):
 
 
 class ResponsesOut(Schema):
-    """Answers in the order written. Where `next` is not null there are more: send it back as `cursor`. `partial`: the
-    run's evaluations that lack answers, so that a mean over them is none over the evaluation; null where `cursor` is
+    """Responses in the order written. If `next` is not null there are more: send it back as `cursor`. `partial`: the
+    run's evaluations that lack responses, so that a mean over them is not the evaluation's mean; null if `cursor` is
     sent."""
 
     items: list[ResponseOut]

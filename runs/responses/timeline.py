@@ -1,4 +1,4 @@
-"""One prompt through all steps: what each of some runs answered it at a step, and what changed since another one."""
+"""Timeline page of a prompt: responses of several runs at a step, and differences from another step."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart, Mark, OverlayOptions, marks, overlay
-from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, selected
+from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice
 from runs.metrics import Curve
 from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
-from runs.responses.diff import Piece, pieces
+from runs.responses.diff import Piece, diff_pieces
 from runs.responses.viewer.views import is_covered
 
-RUNS_AT_MOST = 6
-OFFERED_AT_MOST = 60
-ANSWERS_AT_MOST = 5000
-DIGITS_AT_MOST = 18
-ALIKE = 0.3
-"""Of answers that share less nearly every word would be marked, which tells nobody anything."""
-AGAINST = {
-    "before": _("what changed since the step before"),
-    "base": _("what differs from the first step"),
-    "nothing": _("as they are"),
+MAX_RUNS = 6
+MAX_OFFERED_RUNS = 60
+MAX_RESPONSES = 5000
+MAX_DIGITS = 18
+MIN_SIMILARITY = 0.3
+"""Minimum share of common text; below it nearly every word would be marked, so no difference is shown."""
+BASELINES = {
+    "before": _("differences from the previous step"),
+    "base": _("differences from the first step"),
+    "nothing": _("without differences"),
 }
 
 
 @dataclass(frozen=True)
-class Moment:
-    """Hold the last response of one run up to a step.
+class TimelineEntry:
+    """The last response of one run up to a step.
 
     pieces: the parts in which it differs from `other`; None if no difference is requested, if there is nothing to
-    compare it with, or if hardly a word is the same (`is_new`). missing: `5 of 32 answers`, if its evaluation lacks
+    compare it with, or if hardly a word is the same (`is_new`). missing: `5 of 32 responses`, if its evaluation lacks
     some.
     """
 
@@ -53,7 +53,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Steps from `first` to `last`, at all of which the answer was the same."""
+    """Steps from `first` to `last`, at all of which the response was the same."""
 
     first: int
     last: int
@@ -62,7 +62,7 @@ class Stretch:
 
 @require_safe
 def time_machine(request: SignedIn, digest: str) -> HttpResponse:
-    """The page; for htmx the answers alone."""
+    """Return the page; for htmx the responses alone."""
     prompt = _prompt(digest)
     name = "responses/timeline.html#moments" if request.htmx else "responses/timeline.html"
     return TemplateResponse(request, name, _context(request, prompt))
@@ -70,106 +70,109 @@ def time_machine(request: SignedIn, digest: str) -> HttpResponse:
 
 @require_safe
 def time_machine_chart(request: SignedIn, digest: str) -> HttpResponse:
-    """The rewards of the answers, as a chart, a table or CSV."""
+    """Return the rewards of the responses, as a chart, a table or CSV."""
     prompt = _prompt(digest)
     context = _context(request, prompt)
     return chart_response(request, context["chart"], f"prompt {digest} rewards")
 
 
 def _prompt(digest: str) -> Prompt:
-    """The prompt whose digest begins so: an address that holds when the database is made anew."""
-    found = Prompt.objects.filter(digest__startswith=digest).first()
-    if found is None:
-        raise Http404("There is no such prompt")
-    return found
+    """Return the prompt with this digest prefix, which stays valid in a recreated database. Raise Http404."""
+    prompt = Prompt.objects.filter(digest__startswith=digest).first()
+    if prompt is None:
+        raise Http404("Unknown prompt")
+    return prompt
 
 
 def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
-    offered = _offered(request, prompt)
-    chosen = _chosen(request, offered)
-    told = marks(chosen)
-    rows = Response.objects.filter(prompt=prompt, run__in=chosen, is_superseded=False)
+    offered_runs = _offered(request, prompt)
+    selected_runs = _select_runs(request, offered_runs)
+    run_marks = marks(selected_runs)
+    rows = Response.objects.filter(prompt=prompt, run__in=selected_runs, is_superseded=False)
     samples = sorted(set(rows.order_by().values_list("sample", flat=True).distinct()))
-    sample = int(selected(request, "sample", [str(n) for n in samples], str(samples[0])))
-    kept = list(rows.filter(sample=sample).order_by("run_id", "step")[:ANSWERS_AT_MOST])
-    by_run = {pk: list(answers) for pk, answers in groupby(kept, lambda row: row.run_id)}
-    evaluated = _by_run_and_step(chosen)
-    steps = sorted({row.step for row in kept})
-    whole = [row.step for row in kept if not _is_partial(row, evaluated)]
+    sample = int(require_choice(request, "sample", [str(n) for n in samples], str(samples[0])))
+    responses = list(rows.filter(sample=sample).order_by("run_id", "step")[:MAX_RESPONSES])
+    by_run = {pk: list(answers) for pk, answers in groupby(responses, lambda row: row.run_id)}
+    evaluated = _by_run_and_step(selected_runs)
+    steps = sorted({row.step for row in responses})
+    whole = [row.step for row in responses if not _is_partial(row, evaluated)]
     step = _step(request.GET.get("step", ""), steps, max(whole, default=steps[-1]))
-    against = selected(request, "against", AGAINST, "before")
+    against = require_choice(request, "against", BASELINES, "before")
     return {
-        "prompt": prompt, "offered": offered, "chosen": [run.uid for run in chosen], "steps": steps, "step": step,
+        "prompt": prompt, "offered": offered_runs, "chosen": [run.uid for run in selected_runs], "steps": steps,
+        "step": step,
         "samples": samples, "sample": sample, "against": against,
-        "against_choices": {name: gettext(words) for name, words in AGAINST.items()},
-        "moments": [_moment(mark, by_run.get(mark.run.pk, []), step, against, evaluated) for mark in told],
-        "stretches": [(mark, _stretches(by_run.get(mark.run.pk, []))) for mark in told],
-        "chart": _chart(told, by_run), "experiment": chosen[0].experiment,
-        "is_covered": any(row.cost is not None for row in kept) and is_covered(request),
+        "against_choices": {name: gettext(words) for name, words in BASELINES.items()},
+        "moments": [_timeline_entry(mark, by_run.get(mark.run.pk, []), step, against, evaluated) for mark in run_marks],
+        "stretches": [(mark, _stretches(by_run.get(mark.run.pk, []))) for mark in run_marks],
+        "chart": _chart(run_marks, by_run), "experiment": selected_runs[0].experiment,
+        "is_covered": any(row.cost is not None for row in responses) and is_covered(request),
     }  # fmt: skip
 
 
-def _step(asked: str, steps: Sequence[int], last: int) -> int:
-    """Return the last step up to the one that is asked for; `last` if none is. Raise UnknownChoice."""
-    if not asked:
+def _step(step_param: str, steps: Sequence[int], last: int) -> int:
+    """Return the last step up to the requested one; `last` if none is requested. Raise UnknownChoice."""
+    if not step_param:
         return last
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= DIGITS_AT_MOST):
-        raise UnknownChoice(must_be_one_of("step", [str(step) for step in steps], asked))
-    return max((step for step in steps if step <= int(asked)), default=steps[0])
+    if not (step_param.isascii() and step_param.isdigit() and len(step_param) <= MAX_DIGITS):
+        raise UnknownChoice(must_be_one_of("step", [str(step) for step in steps], step_param))
+    return max((step for step in steps if step <= int(step_param)), default=steps[0])
 
 
 def _offered(request: SignedIn, prompt: Prompt) -> list[Run]:
-    """The runs that this person may see and that were asked it, the newest first. 404 where there is none."""
-    asked = Response.objects.filter(prompt=prompt).values("run_id")
-    rows = Run.objects.visible_to(request.user).filter(pk__in=asked).select_related("experiment").order_by("-pk")
-    named = rows.filter(uid__in=request.GET.getlist("run")[:RUNS_AT_MOST])
-    found = {run.pk: run for run in [*named, *rows[:OFFERED_AT_MOST]]}
-    if not found:
-        raise Http404("No run that you may see was asked this prompt")
-    return list(found.values())
+    """Return the runs with this prompt that the user may see, the newest first. Raise Http404 if there is none."""
+    run_ids = Response.objects.filter(prompt=prompt).values("run_id")
+    rows = Run.objects.visible_to(request.user).filter(pk__in=run_ids).select_related("experiment").order_by("-pk")
+    named_runs = rows.filter(uid__in=request.GET.getlist("run")[:MAX_RUNS])
+    runs_by_id = {run.pk: run for run in [*named_runs, *rows[:MAX_OFFERED_RUNS]]}
+    if not runs_by_id:
+        raise Http404("No run that you may see has responses to this prompt")
+    return list(runs_by_id.values())
 
 
-def _chosen(request: SignedIn, offered: Sequence[Run]) -> list[Run]:
-    """The runs that the address names; one alone gets the newest of each other method of its experiment beside it."""
-    named = request.GET.getlist("run")
+def _select_runs(request: SignedIn, offered: Sequence[Run]) -> list[Run]:
+    """Return the runs in the address; a single run is joined by the newest of each other method of its experiment."""
+    named_uids = request.GET.getlist("run")
     uids = [run.uid for run in offered]
-    if missing := [uid for uid in named[:RUNS_AT_MOST] if uid not in uids]:
+    if missing := [uid for uid in named_uids[:MAX_RUNS] if uid not in uids]:
         raise UnknownChoice(must_be_one_of("run", uids, missing[0]))
-    chosen = [run for run in offered if run.uid in named][:RUNS_AT_MOST] or [offered[0]]
-    if len(chosen) > 1 or selected(request, "alone", ("1",), "") == "1":
-        return chosen
-    first = chosen[0]
+    selected_runs = [run for run in offered if run.uid in named_uids][:MAX_RUNS] or [offered[0]]
+    if len(selected_runs) > 1 or require_choice(request, "alone", ("1",), "") == "1":
+        return selected_runs
+    first = selected_runs[0]
     others = [run for run in offered if run.experiment_id == first.experiment_id and run.method != first.method]
-    return [first, *{run.method: run for run in reversed(others)}.values()][:RUNS_AT_MOST]
+    return [first, *{run.method: run for run in reversed(others)}.values()][:MAX_RUNS]
 
 
-Evaluations = Mapping[tuple[int, int], EvaluatedStep]
-"""By run id and step."""
+EvaluatedSteps = Mapping[tuple[int, int], EvaluatedStep]
+"""Evaluated steps by run id and step."""
 
 
-def _by_run_and_step(runs: Sequence[Run]) -> Evaluations:
-    return {(pk, one.step): one for pk, steps in list_evaluated_steps(runs).items() for one in steps}
+def _by_run_and_step(runs: Sequence[Run]) -> EvaluatedSteps:
+    return {(pk, step.step): step for pk, steps in list_evaluated_steps(runs).items() for step in steps}
 
 
-def _is_partial(answer: Response, evaluated: Evaluations) -> bool:
+def _is_partial(answer: Response, evaluated: EvaluatedSteps) -> bool:
     evaluation = evaluated.get((answer.run_id, answer.step))
     return answer.split == EVALUATION and evaluation is not None and evaluation.is_partial
 
 
-def _moment(mark: Mark, answers: Sequence[Response], step: int, against: str, evaluated: Evaluations) -> Moment:
-    """At the step, or at the last one before it at which the run was asked."""
-    seen = [row for row in answers if row.step <= step]
-    if not seen:
-        return Moment(mark, None)
-    answer = seen[-1]
+def _timeline_entry(
+    mark: Mark, answers: Sequence[Response], step: int, against: str, evaluated: EvaluatedSteps
+) -> TimelineEntry:
+    """Return the entry at the step, or at the last one before it at which the run has a response."""
+    earlier = [row for row in answers if row.step <= step]
+    if not earlier:
+        return TimelineEntry(mark, None)
+    answer = earlier[-1]
     missing = evaluated[answer.run_id, answer.step].words if _is_partial(answer, evaluated) else ""
-    other = {"before": seen[-2] if len(seen) > 1 else None, "base": seen[0], "nothing": None}[against]
+    other = {"before": earlier[-2] if len(earlier) > 1 else None, "base": earlier[0], "nothing": None}[against]
     if other is None or other is answer:
-        return Moment(mark, answer, missing=missing)
-    found = pieces(other.text, answer.text)
-    common = sum(len(piece.text) for piece in found if piece.kind == "kept")
-    is_new = common < ALIKE * min(len(answer.text), len(other.text))
-    return Moment(mark, answer, other, None if is_new else found, is_new, missing)
+        return TimelineEntry(mark, answer, missing=missing)
+    diff = diff_pieces(other.text, answer.text)
+    common = sum(len(piece.text) for piece in diff if piece.kind == "kept")
+    is_new = common < MIN_SIMILARITY * min(len(answer.text), len(other.text))
+    return TimelineEntry(mark, answer, other, None if is_new else diff, is_new, missing)
 
 
 def _stretches(answers: Sequence[Response]) -> list[Stretch]:
@@ -177,10 +180,10 @@ def _stretches(answers: Sequence[Response]) -> list[Stretch]:
     return [Stretch(rows[0].step, rows[-1].step, rows[0]) for rows in same]
 
 
-def _chart(told: Sequence[Mark], by_run: dict[int, list[Response]]) -> Chart:
-    """The reward of the answer over the steps, a line a run."""
+def _chart(run_marks: Sequence[Mark], by_run: dict[int, list[Response]]) -> Chart:
+    """Return the chart of the response's reward over the steps, a line for each run."""
     curves = {}
     for pk, rows in by_run.items():
         x, y = np.array([row.step for row in rows], np.float64), np.array([row.reward for row in rows], np.float64)
         curves[pk, "reward"] = Curve(pk, "reward", x, y, np.zeros(len(x), bool), len(x))
-    return replace(overlay("reward", told, curves, OverlayOptions()), title=gettext("Reward of the answer"))
+    return replace(overlay("reward", run_marks, curves, OverlayOptions()), title=gettext("Reward of the response"))

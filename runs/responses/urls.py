@@ -13,7 +13,7 @@ from runs.responses.timeline import time_machine, time_machine_chart
 from runs.responses.viewer.export import viewer_export
 from runs.responses.viewer.views import viewer, viewer_cover, viewer_response, viewer_scatter
 
-register_pages(PalettePage("viewer", _("Answers side by side"), is_common=True))
+register_pages(PalettePage("viewer", _("Compare responses"), is_common=True))
 
 urlpatterns = [
     path("runs/<slug:uid>/responses/", run_responses, name="run-responses"),

@@ -3,7 +3,7 @@
 from runs.run_page.charts.population import population_chart
 from runs.run_page.charts.sections import SYSTEM, Plan, Section, plans
 from runs.run_page.config import config_sections
-from runs.run_page.status import standing
+from runs.run_page.status import status_context
 from runs.run_page.views import curve_chart, curve_names, curve_sections
 
 __all__ = [
@@ -16,5 +16,5 @@ __all__ = [
     "curve_sections",
     "plans",
     "population_chart",
-    "standing",
+    "status_context",
 ]

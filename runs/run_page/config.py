@@ -8,9 +8,9 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runs.launching.config_form import KNOBS, explained, field_name
+from runs.launching.config_form import SETTINGS, field_name, help_of
 from runs.models import Run
-from workers.config import Knob, RunConfig, knobs
+from workers.config import ConfigField, RunConfig, config_fields
 
 END = "END_OF_CONFIG"
 """Ends a here-document. No line of printed JSON is only this: each begins with a space or a bracket."""
@@ -18,7 +18,7 @@ END = "END_OF_CONFIG"
 
 @dataclass(frozen=True)
 class Entry:
-    """A knob as it stands in one config; `field` is its field in the launch form, empty where it has none."""
+    """A setting's value in one config; `field` is its field in the launch form, empty if it has none."""
 
     name: str
     value: str
@@ -28,54 +28,58 @@ class Entry:
 
 
 def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
-    """(section, its knobs). JSONB forgets the order of keys, so it comes from RunConfig; unknown keys stand last."""
-    known = _knobs((config.get("task") or {}).get("name", ""))
-    order = {path: i for i, path in enumerate(known)}
-    found: dict[str, list[Entry]] = {}
-    for path, value in sorted(_leaves(config, known), key=lambda leaf: (order.get(leaf[0], len(order)), leaf[0])):
+    """Return (section, its settings). JSONB forgets the order of keys, so the order is that of RunConfig; unknown keys
+    come last."""
+    settings_by_path = _settings_by_path((config.get("task") or {}).get("name", ""))
+    order = {path: i for i, path in enumerate(settings_by_path)}
+    sections: dict[str, list[Entry]] = {}
+    for path, value in sorted(
+        _leaves(config, settings_by_path), key=lambda leaf: (order.get(leaf[0], len(order)), leaf[0])
+    ):
         section, _, name = path.rpartition(".")
-        found.setdefault(section, []).append(_entry(known.get(path), name, value))
-    return list(found.items())
+        sections.setdefault(section, []).append(_entry(settings_by_path.get(path), name, value))
+    return list(sections.items())
 
 
-def _knobs(task: str) -> dict[str, Knob]:
-    """By path, for a run of this task: tasks have options of the same name."""
-    return {knob.path: knob for knob in knobs(RunConfig) if knob.tag in ("", task)}
+def _settings_by_path(task: str) -> dict[str, ConfigField]:
+    """Return settings by path, for a run of this task: tasks have options of the same name."""
+    return {setting.path: setting for setting in config_fields(RunConfig) if setting.tag in ("", task)}
 
 
-def _entry(knob: Knob | None, name: str, value: Any) -> Entry:
-    default = json.loads(json.dumps(knob.default)) if knob and not knob.required else ...
+def _entry(setting: ConfigField | None, name: str, value: Any) -> Entry:
+    default = json.loads(json.dumps(setting.default)) if setting and not setting.required else ...
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-    field = field_name(knob.path, knob.tag) if knob else ""
-    return Entry(name, text, explained(knob) if knob else "", value == default, field if field in KNOBS else "")
+    field = field_name(setting.path, setting.tag) if setting else ""
+    return Entry(name, text, help_of(setting) if setting else "", value == default, field if field in SETTINGS else "")
 
 
-def _leaves(config: Mapping[str, Any], known: Container[str], prefix: str = "") -> list[tuple[str, Any]]:
+def _leaves(config: Mapping[str, Any], known_paths: Container[str], prefix: str = "") -> list[tuple[str, Any]]:
     out: list[tuple[str, Any]] = []
     for key, value in config.items():
-        inner = isinstance(value, Mapping) and f"{prefix}{key}" not in known
-        out += _leaves(value, known, f"{prefix}{key}.") if inner else [(prefix + key, value)]
+        inner = isinstance(value, Mapping) and f"{prefix}{key}" not in known_paths
+        out += _leaves(value, known_paths, f"{prefix}{key}.") if inner else [(prefix + key, value)]
     return out
 
 
 def train_command(run: Run) -> str:
-    """Writes run.json and trains from it, here, without a server."""
+    """Return the commands that write run.json and train from it on this machine, without a server."""
     config = json.dumps(run.config, indent=2, ensure_ascii=False)
     return f"cat > run.json <<'{END}'\n{config}\n{END}\npython -m workers.train run.json --out {run.uid}"
 
 
 def esweb_command(run: Run) -> str:
-    """Launches it again with the command line, on the server that `esweb login` named."""
+    """Return the command that launches the run again with the command line, on the server that `esweb login` named."""
     config = json.dumps(run.config, indent=2, ensure_ascii=False)
-    asked = ["--preset", run.preset] if run.preset else []
-    words = shlex.join(["esweb", "launch", str(run.experiment_id), *asked, f"--name={run.name}", "--config", "-"])
+    preset_args = ["--preset", run.preset] if run.preset else []
+    words = shlex.join(["esweb", "launch", str(run.experiment_id), *preset_args, f"--name={run.name}", "--config", "-"])
     return f"{words} <<'{END}'\n{config}\n{END}"
 
 
 def launch_command(run: Run, address: str) -> str:
-    """Launches it again over the API at `address`, with a token that has the scope launch in ESWEB_TOKEN."""
-    asked = {"experiment": run.experiment_id, "preset": run.preset, "name": run.name, "config": run.config}
-    body = json.dumps(asked, indent=2, ensure_ascii=False)
+    """Return the command that launches the run again over the API at `address`, with a token of scope launch in
+    ESWEB_TOKEN."""
+    payload = {"experiment": run.experiment_id, "preset": run.preset, "name": run.name, "config": run.config}
+    body = json.dumps(payload, indent=2, ensure_ascii=False)
     return (
         f"curl --fail-with-body {shlex.quote(address)} \\\n"
         '  --header "Authorization: Bearer $ESWEB_TOKEN" --header "Content-Type: application/json" \\\n'

@@ -21,9 +21,9 @@ from runs.models import EngineReport, Population, RecordFile, Run
 Engine = dict[str, Any]
 """An engine as a report stores it."""
 COMPARED_WITHIN = 10
-"""At most so many steps after a comparison a report shows its result."""
+"""A report shows the result of a comparison for at most this many steps after it."""
 RATES_OVER = 10
-"""Iterations over which rates are averaged."""
+"""The number of iterations over which rates are averaged."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def agreement(report: EngineReport) -> Agreement:
     step = compared[0]["compared_at"]
     at_step = [engine for engine in compared if engine["compared_at"] == step]
     behind = [engine for engine in compared if engine["compared_at"] < step]
-    differing = _differing(at_step, behind, lambda at: _reference(report, at))
+    differing = _differing_engines(at_step, behind, lambda at: _reference(report, at))
     if differing:
         words = " ".join(_difference(numbers, at) for at, numbers in sorted(differing.items()))
         return Agreement("bad", "✕", gettext("different"), words)
@@ -58,7 +58,7 @@ def agreement(report: EngineReport) -> Agreement:
     return Agreement("good", "✓", gettext("equal"), _equality(engines, at_step, step))
 
 
-def _differing(
+def _differing_engines(
     at_step: Sequence[Engine], behind: Iterable[Engine], reference: Callable[[int], str | None]
 ) -> dict[int, list[int]]:
     """Return the numbers of the engines that differ from engine 0, by the step at which they were compared."""
@@ -75,10 +75,10 @@ def _differing(
 def _reference(report: EngineReport, step: int) -> str | None:
     """Return the hash of engine 0's weights at an earlier comparison, or None if no report has it."""
     near = EngineReport.objects.filter(run_id=report.run_id, attempt_id=report.attempt_id, epoch=report.epoch)
-    found = near.filter(
+    reports = near.filter(
         step__range=(step, step + COMPARED_WITHIN), engines__contains=[{"number": 0, "compared_at": step}]
     )
-    earlier = found.order_by("step", "seq").first()
+    earlier = reports.order_by("step", "seq").first()
     return None if earlier is None else next(e["weights"] for e in earlier.engines if e["number"] == 0)
 
 
@@ -87,24 +87,24 @@ def _difference(numbers: Sequence[int], step: int) -> str:
         "Engine %(engines)s's weights differ from engine 0's after step %(step)s.",
         "The weights of engines %(engines)s differ from engine 0's after step %(step)s.",
         len(numbers),
-    ) % {"engines": _listed(numbers), "step": step}
+    ) % {"engines": _join_numbers(numbers), "step": step}
 
 
 def _equality(engines: Sequence[Engine], equal: Sequence[Engine], step: int) -> str:
-    params = {"n": len(equal), "equal": _listed([engine["number"] for engine in equal]), "step": step}
+    params = {"n": len(equal), "equal": _join_numbers([engine["number"] for engine in equal]), "step": step}
     if len(equal) < len(engines):
         others = [engine["number"] for engine in engines if engine not in equal]
         return ngettext(
             "Engines %(equal)s had equal weights after step %(step)s; engine %(others)s was not compared then.",
             "Engines %(equal)s had equal weights after step %(step)s; engines %(others)s were not compared then.",
             len(others),
-        ) % (params | {"others": _listed(others)})
+        ) % (params | {"others": _join_numbers(others)})
     if len(equal) == 2:
         return gettext("Both engines had equal weights after step %(step)s.") % params
     return gettext("All %(n)s engines had equal weights after step %(step)s.") % params
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _join_numbers(numbers: Sequence[int]) -> str:
     return get_text_list([str(number) for number in numbers], gettext("and"))
 
 
@@ -114,13 +114,13 @@ STATES = {
     "given_up": ("bad", "✕", _("given up")),
     "": ("idle", "○", _("not in use")),
 }
-"""State -> tone, sign, word. An engine that the newest attempt does not have has no state."""
+"""Map of a state to tone, sign and word. An engine that the newest attempt does not have has no state."""
 
 
 @dataclass(frozen=True)
 class EngineRow:
-    """An engine. `members`, `tokens` and `restarts` count over the whole run, `share` is that of all members;
-    `tokens_per_second` and `busy` are None if the reports do not say them."""
+    """An engine. `members`, `tokens` and `restarts` count over the whole run, `share` is the share of all members;
+    `tokens_per_second` and `busy` are None if the reports do not have them."""
 
     number: int
     tone: str
@@ -175,7 +175,7 @@ def engines_context(run: Run) -> dict[str, Any]:
 
 
 def _last_reports(run: Run) -> list[EngineReport]:
-    """Return the last report of each epoch, the newest epoch last. Each is one look into an index."""
+    """Return the last report of each epoch, the newest epoch last. Each takes one lookup in an index."""
     of_epoch = EngineReport.objects.filter(attempt=OuterRef("attempt"), epoch=OuterRef("epoch")).order_by("-seq")
     last = RecordFile.objects.filter(attempt__run=run).values_list(Subquery(of_epoch.values("pk")[:1]), flat=True)
     return list(EngineReport.objects.filter(pk__in=last).order_by("attempt__n", "epoch"))
@@ -211,7 +211,7 @@ def _rows(last: Sequence[EngineReport], before: EngineReport | None) -> list[Eng
 
 
 def _totals(last: Iterable[EngineReport]) -> dict[int, dict[str, int]]:
-    """Return what each engine did over the whole run, by its number."""
+    """Return the totals of each engine over the whole run, by its number."""
     totals: dict[int, dict[str, int]] = {}
     for engine in (engine for report in last for engine in report.engines):
         total = totals.setdefault(engine["number"], dict.fromkeys(("members", "tokens", "restarts"), 0))

@@ -9,7 +9,13 @@ from django.http import FileResponse, Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs import launching
-from runs.compare import Difference, RanOn, differences, in_words, ran_on
+from runs.compare import (
+    AttemptEnvironment,
+    Difference,
+    describe_differences,
+    environment_differences,
+    load_environments,
+)
 from runs.http import SignedIn, visible_run
 from runs.models import Attempt
 
@@ -22,18 +28,21 @@ class EnvironmentRow:
     """
 
     attempt: Attempt
-    ran: RanOn
+    environment: AttemptEnvironment
     before: int | None = None
     otherwise: str = ""
 
 
-def told(attempts: Sequence[Attempt]) -> list[EnvironmentRow]:
+def environment_rows(attempts: Sequence[Attempt]) -> list[EnvironmentRow]:
     """Return one run's attempts, the newest first, each compared with the newest earlier one that has reported.
 
     One query.
     """
-    found = ran_on(attempts)
-    return [_told(one, [earlier for earlier in found[n + 1 :] if earlier.told]) for n, one in enumerate(found)]
+    environments = load_environments(attempts)
+    return [
+        _environment_row(environment, [earlier for earlier in environments[n + 1 :] if earlier.facts])
+        for n, environment in enumerate(environments)
+    ]
 
 
 @require_safe
@@ -42,29 +51,29 @@ def attempt_packages(request: SignedIn, uid: str, n: int) -> HttpResponse:
 
     Raise Http404 if the attempt has not reported them.
     """
-    (ran,) = ran_on([_attempt(request, uid, n)])
-    if ran.told is None:
-        raise Http404("This attempt has not said what is installed where it ran.")
-    lines = "".join(f"{name}=={version}\n" for name, version in sorted(ran.packages.items()))
-    answer = HttpResponse(lines, content_type="text/plain; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{uid}-a{n}-requirements.txt"'
-    return answer
+    (environment,) = load_environments([_attempt(request, uid, n)])
+    if environment.facts is None:
+        raise Http404("This attempt has not reported its installed packages.")
+    lines = "".join(f"{name}=={version}\n" for name, version in sorted(environment.packages.items()))
+    response = HttpResponse(lines, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{uid}-a{n}-requirements.txt"'
+    return response
 
 
 @require_safe
 def attempt_code(request: SignedIn, uid: str, n: int) -> FileResponse:
     """Send the code that was pinned, as a file that unpacks itself. Raise Http404 if it is not here."""
-    path = launching.kept_bundle(_attempt(request, uid, n))
+    path = launching.bundle_file(_attempt(request, uid, n))
     if path is None:
-        raise Http404("The code of this attempt is not kept here.")
+        raise Http404("The code of this attempt is not stored here.")
     return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type="application/zip")
 
 
-def _told(one: RanOn, earlier: Sequence[RanOn]) -> EnvironmentRow:
-    if one.told is None or not earlier:
-        return EnvironmentRow(one.attempt, one)
-    found: list[Difference] = differences(one, earlier[0])
-    return EnvironmentRow(one.attempt, one, earlier[0].attempt.n, in_words(found))
+def _environment_row(environment: AttemptEnvironment, earlier: Sequence[AttemptEnvironment]) -> EnvironmentRow:
+    if environment.facts is None or not earlier:
+        return EnvironmentRow(environment.attempt, environment)
+    differences: list[Difference] = environment_differences(environment, earlier[0])
+    return EnvironmentRow(environment.attempt, environment, earlier[0].attempt.n, describe_differences(differences))
 
 
 def _attempt(request: SignedIn, uid: str, n: int) -> Attempt:

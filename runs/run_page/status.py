@@ -21,53 +21,53 @@ from runs.http import ago, state_words
 from runs.launching import resume_refusal
 from runs.metrics import Curve
 from runs.models import Attempt, RecordFile, Run
-from workers.executors.mirror import Mirrored, mirrored
+from workers.executors.mirror import MirrorState, read_state
 from workers.executors.states import State
 
 
-def with_ways(attempts: QuerySet[Attempt]) -> list[Attempt]:
+def with_delivery(attempts: QuerySet[Attempt]) -> list[Attempt]:
     """Return the attempts, each with a sentence in `way` about how its records arrive.
 
     It is empty before the first submission, and for imported attempts.
     """
     pushed = RecordFile.objects.filter(attempt=OuterRef("pk"), offset=0, next_seq__gt=0)
-    found: list[Attempt] = list(attempts.annotate(is_pushed=Exists(pushed)))
-    for attempt in found:
-        attempt.way = _way(attempt, attempt.is_pushed)  # type: ignore[attr-defined]
-    return found
+    annotated: list[Attempt] = list(attempts.annotate(is_pushed=Exists(pushed)))
+    for attempt in annotated:
+        attempt.way = _delivery(attempt, attempt.is_pushed)  # type: ignore[attr-defined]
+    return annotated
 
 
-def _way(attempt: Attempt, is_pushed: bool) -> str:
+def _delivery(attempt: Attempt, is_pushed: bool) -> str:
     if attempt.cluster is None or not attempt.submits:
         return ""
-    copy = mirrored(attempt.directory)
+    copy = read_state(attempt.directory)
     if is_pushed:
-        said = gettext("Records are pushed here over HTTP.")
+        message = gettext("Records are pushed here over HTTP.")
     elif copy is not None:
-        said = gettext("Records are copied here over SSH from {cluster}.")
+        message = gettext("Records are copied here over SSH from {cluster}.")
     elif attempt.cluster.kind == "local":
-        said = gettext("Records are read from this machine's disk.")
+        message = gettext("Records are read from this machine's disk.")
     else:
-        said = gettext("Records are read from the disk shared with {cluster}.")
-    words: list[SafeString | str] = [format_html(said, cluster=attempt.cluster.name)]
+        message = gettext("Records are read from the disk shared with {cluster}.")
+    words: list[SafeString | str] = [format_html(message, cluster=attempt.cluster.name)]
     if attempt.is_open:
-        words += [_age(attempt.directory), _copied(copy)]
+        words += [_age(attempt.directory), _copy_age(copy)]
     return format_html_join(" ", "{}", ([word] for word in words if word))
 
 
 def _age(directory: Path) -> SafeString | str:
     times = [file.stat().st_mtime for file in directory.glob("records.*.jsonl")]
-    return format_html(gettext("The newest came {when}."), when=_when(max(times))) if times else ""
+    return format_html(gettext("The newest record arrived {when}."), when=_ago(max(times))) if times else ""
 
 
-def _copied(copy: Mirrored | None) -> SafeString | str:
+def _copy_age(copy: MirrorState | None) -> SafeString | str:
     if copy is None or copy.seen_at is None:
         return ""
-    said = format_html(gettext("The cluster was last asked {when}."), when=_when(copy.seen_at))
-    return format_html("{} {}", said, gettext("More waits there to be brought.")) if copy.is_behind else said
+    message = format_html(gettext("The cluster was last contacted {when}."), when=_ago(copy.seen_at))
+    return format_html("{} {}", message, gettext("It has more records to copy.")) if copy.is_behind else message
 
 
-def _when(seconds: float) -> str:
+def _ago(seconds: float) -> str:
     return ago(datetime.fromtimestamp(seconds, UTC))
 
 
@@ -88,15 +88,25 @@ class Tile:
     last: float
 
     @property
+    def first_text(self) -> str:
+        return self._format(self.first)
+
+    @property
+    def last_text(self) -> str:
+        return self._format(self.last)
+
+    @property
     def sentence(self) -> str:
-        said = share if self.chart == "accuracy" else number
-        words = {"title": self.title, "last": said(self.last), "first": said(self.first)}
-        return gettext("%(title)s %(last)s, from %(first)s.") % words
+        params = {"title": self.title, "last": self.last_text, "first": self.first_text}
+        return gettext("%(title)s %(last)s, from %(first)s.") % params
+
+    def _format(self, value: float) -> str:
+        return share(value) if self.chart == "accuracy" else number(value)
 
 
 @dataclass(frozen=True)
 class Restart:
-    """Automatic restart, due in `seconds`. `number` is its place in the budget, None if it does not count."""
+    """Automatic restart, due in `seconds`. `number` is its position in the budget, None if it does not count."""
 
     seconds: int
     number: int | None
@@ -105,13 +115,13 @@ class Restart:
 
 @dataclass(frozen=True)
 class Resumption:
-    """Attempt that a resume would make now: its number `n`, and the step it starts from; None is the beginning."""
+    """Attempt that a resume would create now: its number `n`, and the step it starts from; None is the beginning."""
 
     n: int
     step: int | None
 
 
-def standing(run: Run) -> dict[str, Any]:
+def status_context(run: Run) -> dict[str, Any]:
     """Return the template context of the run's state fragment."""
     curves = {c.key: c for c in metrics.read([run], [key for _, key, _ in TILES])}
     tiles = [_tile(curves[key], chart, title) for chart, key, title in TILES if key in curves]
@@ -122,15 +132,15 @@ def standing(run: Run) -> dict[str, Any]:
         "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
-        "in_words": " ".join([_in_words(run, step, steps), *(tile.sentence for tile in tiles)]),
+        "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in tiles)]),
     }  # fmt: skip
 
 
-def _in_words(run: Run, step: int, steps: int) -> str:
-    said = {"name": run.name, "state": state_words(run.state), "step": step, "steps": steps}
+def _describe(run: Run, step: int, steps: int) -> str:
+    params = {"name": run.name, "state": state_words(run.state), "step": step, "steps": steps}
     if steps:
-        return gettext("%(name)s is %(state)s, step %(step)s of %(steps)s.") % said
-    return gettext("%(name)s is %(state)s, step %(step)s.") % said
+        return gettext("%(name)s: %(state)s, step %(step)s of %(steps)s.") % params
+    return gettext("%(name)s: %(state)s, step %(step)s.") % params
 
 
 def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
@@ -139,14 +149,14 @@ def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
         return None
     seconds = max(0, round((due - timezone.now()).total_seconds()))
     is_free = run.state == State.PREEMPTED
-    return Restart(seconds, None if is_free else launching.restarts_made(run) + 1, launching.budget(run))
+    return Restart(seconds, None if is_free else launching.count_restarts(run) + 1, launching.restart_budget(run))
 
 
 def _used_up(run: Run, attempts: list[Attempt]) -> int:
     """Return the budget of restarts if the run is not restarted because it is used up; else 0."""
-    allowed = launching.budget(run)
+    allowed = launching.restart_budget(run)
     would_restart = attempts and attempts[0].restart_at is None and launching.calls_for_restart(attempts[0])
-    return allowed if allowed and would_restart and launching.restarts_made(run) >= allowed else 0
+    return allowed if allowed and would_restart and launching.count_restarts(run) >= allowed else 0
 
 
 def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:
@@ -167,8 +177,8 @@ def _last_step(run: Run) -> int:
 
 def _share(attempts: list[Attempt], step: int, steps: int) -> float:
     """Return the share that is done, 0 to 1: by steps, or by the run's own progress before its first step."""
-    said = attempts[0].progress if attempts else None
-    return min(1.0, step / steps) if steps and step else said or 0.0
+    progress = attempts[0].progress if attempts else None
+    return min(1.0, step / steps) if steps and step else progress or 0.0
 
 
 def _seconds(attempts: list[Attempt]) -> float | None:

@@ -1,4 +1,4 @@
-"""One run: how it stands, what it measured, what it answered, what it was told to do."""
+"""Page of one run: its state, its curves, its responses, its config."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from runs import metrics
 from runs.access import may_cancel, may_launch, may_resume
-from runs.charts import Chart, Spec, drawn
+from runs.charts import Chart, Spec, draw_charts
 from runs.experiments import LAMBDA
 from runs.http import Axes, SignedIn, UnknownChoice, axes, chart_response, visible_run, zoom_of
 from runs.launching.rebuilds import checkpoints_context
@@ -26,35 +26,36 @@ from runs.run_page.charts.population import population
 from runs.run_page.charts.sections import Plan, Section, plans
 from runs.run_page.config import config_sections, esweb_command, launch_command, train_command
 from runs.run_page.engines import engines_context
-from runs.run_page.environment import told
+from runs.run_page.environment import environment_rows
 from runs.run_page.log.views import log_context
-from runs.run_page.status import standing, with_ways
+from runs.run_page.status import status_context, with_delivery
 
 CHART_PX = 600
-DRAWN_AT_FIRST = 16
+INITIAL_CHARTS = 16
 SHARES = ("accuracy/contains", "safety/safe_ratio")
 
 
-def curve_sections(run: Run, keys: list[str], along: Axes) -> list[Section]:
-    """All sections of these keys; drawn are the first charts of those that are not folded."""
+def curve_sections(run: Run, keys: list[str], axis_options: Axes) -> list[Section]:
+    """Return all sections of these keys; only the first charts of unfolded sections are drawn."""
     planned = _plans(run, keys)
-    first = [spec for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:DRAWN_AT_FIRST]
-    made = {chart.name: chart for chart in _charts(run, first, along, CHART_PX)}
-    # What is not there along this axis has no chart; of the others that is only known once they are read.
-    gone = {spec.name for spec in first} - set(made)
+    first = [spec for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:INITIAL_CHARTS]
+    charts_by_name = {chart.name: chart for chart in _charts(run, first, axis_options, CHART_PX)}
+    # A spec without points along this axis has no chart; for specs that are not drawn yet this is known only after
+    # reading.
+    missing = {spec.name for spec in first} - set(charts_by_name)
     filled = (
-        plan.section(made.get(spec.name) or spec.waiting() for spec in plan.specs if spec.name not in gone)
+        plan.section(charts_by_name.get(spec.name) or spec.waiting() for spec in plan.specs if spec.name not in missing)
         for plan in planned
     )
     return [section for section in filled if section.charts]
 
 
 def curve_chart(
-    run: Run, keys: list[str], name: str, along: Axes, px: int | None, zoom: Span | None = None
+    run: Run, keys: list[str], name: str, axis_options: Axes, px: int | None, zoom: Span | None = None
 ) -> Chart | None:
-    """One of the charts of these keys, from its own alone; None where there is none of this name."""
-    found = [spec for plan in _plans(run, keys) for spec in plan.specs if spec.name == name][:1]
-    charts = _charts(run, found, along, px, zoom) or [spec.empty() for spec in found]
+    """Return one of the charts of these keys, read alone; None if there is none of this name."""
+    specs = [spec for plan in _plans(run, keys) for spec in plan.specs if spec.name == name][:1]
+    charts = _charts(run, specs, axis_options, px, zoom) or [spec.empty() for spec in specs]
     return charts[0] if charts else None
 
 
@@ -64,21 +65,21 @@ def curve_names(keys: list[str]) -> list[str]:
 
 
 def _plans(run: Run, keys: list[str]) -> list[Plan]:
-    """The sections of these keys, in which every held-out line says how it was measured."""
-    measured = metrics.provenances([run], keys, metrics.origins_of([run]))
-    return plans(keys, {key: one for (_run, key), one in measured.items()})
+    """Return the sections of these keys, in which every held-out line states how it was measured."""
+    provenances = metrics.provenances([run], keys, metrics.origins_of([run]))
+    return plans(keys, {key: provenance for (_run, key), provenance in provenances.items()})
 
 
-def _charts(run: Run, specs: list[Spec], along: Axes, px: int | None, zoom: Span | None = None) -> list[Chart]:
+def _charts(run: Run, specs: list[Spec], axis_options: Axes, px: int | None, zoom: Span | None = None) -> list[Chart]:
     """Return the charts of those specs that have points. Those with an axis and a width in common are read together."""
     groups: dict[tuple[str, int | None], list[Spec]] = {}
     for spec in specs:
-        groups.setdefault((spec.x or along.x, None if spec.draw else px), []).append(spec)
+        groups.setdefault((spec.x or axis_options.x, None if spec.draw else px), []).append(spec)
     charts: list[Chart] = []
     for (x, width), group in groups.items():
         keys = [key for spec in group for key in (*spec.keys, *spec.also)]
         curves = {curve.key: curve for curve in metrics.read([run], keys, x=x, px=width, zoom=zoom if width else None)}
-        charts += drawn(run, group, curves, x, along.log_kl, px)
+        charts += draw_charts(run, group, curves, x, axis_options.log_kl, px)
     return charts
 
 
@@ -127,18 +128,18 @@ def evaluations_context(training: Run) -> dict[str, Any]:
 
 @require_safe
 def run(request: SignedIn, uid: str) -> HttpResponse:
-    """The whole page."""
-    found = visible_run(request, uid)
-    watch = cursors([found])
+    """Render the whole page."""
+    run = visible_run(request, uid)
+    watch = cursors([run])
     context = {
-        "run": found, "watch": watch, **_curves_context(request, found), "population": population(found),
-        **engines_context(found),
-        **_standing(request, found), **evaluations_context(found), **_past_context(found),
-        **checkpoints_context(request, found),
-        **responses_context(request, found), **log_context(request, found),
-        "config": config_sections(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
-        "by_esweb": esweb_command(found), "by_hand": train_command(found),
-        "by_api": launch_command(found, request.build_absolute_uri("/api/v1/runs")),
+        "run": run, "watch": watch, **_curves_context(request, run), "population": population(run),
+        **engines_context(run),
+        **_status_context(request, run), **evaluations_context(run), **_past_context(run),
+        **checkpoints_context(request, run),
+        **responses_context(request, run), **log_context(request, run),
+        "config": config_sections(run.config), "config_json": json.dumps(run.config, indent=2, ensure_ascii=False),
+        "by_esweb": esweb_command(run), "by_hand": train_command(run),
+        "by_api": launch_command(run, request.build_absolute_uri("/api/v1/runs")),
     }  # fmt: skip
     return TemplateResponse(request, "run_page/run.html", context)
 
@@ -146,36 +147,36 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
 @require_safe
 def run_state(request: SignedIn, uid: str) -> HttpResponse:
     """Return the state of the run alone, as a part of its page."""
-    found = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/run.html#state", {"run": found, **_standing(request, found)})
+    run = visible_run(request, uid)
+    return TemplateResponse(request, "run_page/state.html", {"run": run, **_status_context(request, run)})
 
 
 @require_safe
 def run_past(request: SignedIn, uid: str) -> HttpResponse:
-    """Attempts and their events, alone."""
-    found = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/run.html#past", {"run": found, **_past_context(found)})
+    """Render attempts and their events alone."""
+    run = visible_run(request, uid)
+    return TemplateResponse(request, "run_page/attempts.html", {"run": run, **_past_context(run)})
 
 
 @require_safe
 def run_curves(request: SignedIn, uid: str) -> HttpResponse:
-    """All curves, alone: for a page on which a key appeared that it had no chart for."""
-    found = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/run.html#curves", {"run": found, **_curves_context(request, found)})
+    """Render all curves alone, for a page on which a key without a chart appeared."""
+    run = visible_run(request, uid)
+    return TemplateResponse(request, "run_page/curves.html", {"run": run, **_curves_context(request, run)})
 
 
 @require_safe
 def run_chart(request: SignedIn, uid: str) -> HttpResponse:
-    """One chart: fresh words and figure, its table, or its data as CSV."""
-    found = visible_run(request, uid)
+    """Return one chart: new text and figure, its table, or its data as CSV."""
+    run = visible_run(request, uid)
     name = request.GET.get("name", "")
     px = None if request.GET.get("as") == "csv" else CHART_PX
-    chart = population(found) if name == "population" else _chart(request, found, name, px)
-    return chart_response(request, chart, f"{found.name} {chart.slug}")
+    chart = population(run) if name == "population" else _chart(request, run, name, px)
+    return chart_response(request, chart, f"{run.name} {chart.slug}")
 
 
-def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
-    return standing(run) | {
+def _status_context(request: SignedIn, run: Run) -> dict[str, Any]:
+    return status_context(run) | {
         "may_cancel": may_cancel(request.user, run),
         "may_resume": may_resume(request.user, run),
         "may_launch": may_launch(request.user, run.experiment),
@@ -183,8 +184,8 @@ def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    keys, along = metrics.keys(run), axes(request)
-    return {"sections": curve_sections(run, keys, along), "known_keys": json.dumps(keys), "axes": along,
+    keys, axis_options = metrics.keys(run), axes(request)
+    return {"sections": curve_sections(run, keys, axis_options), "known_keys": json.dumps(keys), "axes": axis_options,
             "has_lambda": LAMBDA in keys}  # fmt: skip
 
 
@@ -199,4 +200,4 @@ def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
 def _past_context(run: Run) -> dict[str, Any]:
     events = AttemptEvent.objects.order_by("at", "pk")
     attempts = run.attempts.select_related("cluster").prefetch_related(Prefetch("events", events)).order_by("-n")
-    return {"attempts": told(with_ways(attempts))}
+    return {"attempts": environment_rows(with_delivery(attempts))}

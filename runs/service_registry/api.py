@@ -1,4 +1,4 @@
-"""Services: they register themselves and beat; runs and scripts find them by kind."""
+"""API of services: they register and send heartbeats; runs and scripts look them up by kind."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from runs import access
 from runs.http import ApiRequest, Invalid, needs, router
 from runs.models import Run, ScorerSecret, Service
 from runs.service_registry import commands
-from runs.service_registry.commands import NotRegistered, TakenOver, Unusable, register, withdraw
+from runs.service_registry.commands import InvalidRegistration, NameTaken, NotRegistered, register, withdraw
 from runs.service_registry.schemas import INSTANCE, KIND, NAME, Beat, NewService, ServiceOut, ServicesOut
 
-MOST = 500
+MAX_SERVICES = 500
 Kind = PathEx[str, P(pattern=KIND, example="scorer")]
 Name = PathEx[str, P(pattern=NAME, example="safety-7b")]
 EXAMPLE: dict[str, Any] = {
@@ -24,7 +24,7 @@ EXAMPLE: dict[str, Any] = {
 }  # fmt: skip
 
 Instance = QueryEx[str, P(pattern=INSTANCE, example=EXAMPLE["instance"])]
-TAKEN = {"description": "Another process has registered under this name"}
+TAKEN_RESPONSE = {"description": "Another process has registered with this name"}
 
 
 @router.post(
@@ -36,15 +36,16 @@ TAKEN = {"description": "Another process has registered under this name"}
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
 def register_service(request: ApiRequest, new: NewService) -> tuple[int, ServiceOut]:
-    """Registers a service, or registers it anew: who held the name is taken over from, and hears so with its next beat.
+    """Register a service, or register it again: the new process takes over the name, and the earlier one gets 409 at
+    its next heartbeat.
 
-    Yours are found by you alone; those of an admin by everybody. Needs scope serve.
+    Only you can look up your services; everybody can look up an admin's. Needs scope serve.
     """
     try:
-        service, is_new = register(request.auth.person, new.said(), _run_of(request))
-    except Unusable as error:
+        service, is_new = register(request.auth.person, new.registration(), _calling_run(request))
+    except InvalidRegistration as error:
         raise Invalid(*error.problems) from error
-    return 201 if is_new else 200, ServiceOut.of(service)
+    return 201 if is_new else 200, ServiceOut.from_service(service)
 
 
 @router.put(
@@ -52,18 +53,18 @@ def register_service(request: ApiRequest, new: NewService) -> tuple[int, Service
     response=ServiceOut,
     auth=needs("serve"),
     tags=["services"],
-    summary="Beat",
+    summary="Send a heartbeat",
     openapi_extra={
-        "responses": {409: TAKEN},
+        "responses": {409: TAKEN_RESPONSE},
         "requestBody": {"content": {"application/json": {"example": {"instance": EXAMPLE["instance"]}}}},
     },
 )
 def beat_service(request: ApiRequest, kind: Kind, name: Name, beat: Beat) -> ServiceOut:
-    """Prolongs the lease, by as much as was asked for. 404 says to register again, 409 that another process has the
-    name now. Needs scope serve."""
+    """Extend the lease by the registered number of seconds. 404 means that the service must register again, 409 that
+    another process has the name now. Needs scope serve."""
     try:
-        return ServiceOut.of(commands.beat(request.auth.person, kind, name, beat.instance))
-    except (NotRegistered, TakenOver) as error:
+        return ServiceOut.from_service(commands.beat(request.auth.person, kind, name, beat.instance))
+    except (NotRegistered, NameTaken) as error:
         raise _refusal(error) from error
 
 
@@ -73,7 +74,7 @@ def beat_service(request: ApiRequest, kind: Kind, name: Name, beat: Beat) -> Ser
     auth=needs("serve"),
     tags=["services"],
     summary="Withdraw a service",
-    openapi_extra={"responses": {409: TAKEN}},
+    openapi_extra={"responses": {409: TAKEN_RESPONSE}},
 )
 def withdraw_service(
     request: ApiRequest,
@@ -81,10 +82,10 @@ def withdraw_service(
     name: Name,
     instance: QueryEx[str, P(pattern=INSTANCE, example=EXAMPLE["instance"])],
 ) -> tuple[int, None]:
-    """Takes it out at once, as a service does that ends. Needs scope serve."""
+    """Withdraw a service immediately, such as before it stops. Needs scope serve."""
     try:
         withdraw(request.auth.person, kind, name, instance)
-    except (NotRegistered, TakenOver) as error:
+    except (NotRegistered, NameTaken) as error:
         raise _refusal(error) from error
     return 204, None
 
@@ -94,27 +95,30 @@ def find_services(
     request: ApiRequest,
     kind: Annotated[str, Field(pattern=KIND)] | None = None,
     name: Annotated[str, Field(pattern=NAME)] | None = None,
-    silent: QueryEx[bool, P(description="also those that have fallen silent")] = False,
+    silent: QueryEx[bool, P(description="also silent services")] = False,
 ) -> ServicesOut:
-    """The services that you may use: yours first, then those of admins. The first of a kind is the one to call."""
+    """List the services that you may use: yours first, then those of admins. Call the first of a kind."""
     person = request.auth.person
-    found = Service.objects.visible_to(person).select_related("owner", "secret").own_first(person)
-    wanted = {"kind": kind, "name": name}
-    found = found.filter(**{field: word for field, word in wanted.items() if word is not None})
-    found = found if silent else found.alive()
-    is_run = _run_of(request) is not None
-    items = [ServiceOut.of(service, _token(service, request) if is_run else "") for service in found[:MOST]]
+    services = Service.objects.visible_to(person).select_related("owner", "secret").own_first(person)
+    filters = {"kind": kind, "name": name}
+    services = services.filter(**{field: word for field, word in filters.items() if word is not None})
+    services = services if silent else services.alive()
+    is_run = _calling_run(request) is not None
+    items = [
+        ServiceOut.from_service(service, _token(service, request) if is_run else "")
+        for service in services[:MAX_SERVICES]
+    ]
     return ServicesOut(items=items)
 
 
-def _run_of(request: ApiRequest) -> Run | None:
-    """Return the run that shows the token which the site made for it; None for a person's token or session."""
+def _calling_run(request: ApiRequest) -> Run | None:
+    """Return the run that calls with the token that the site created for it; None for a user's token or session."""
     token = request.auth.token
     return token.run if token is not None and token.is_of_attempt else None
 
 
 def _token(service: Service, request: ApiRequest) -> str:
-    """Return the token that a scorer wants, if the run's creator may use its secret; else an empty text."""
+    """Return the token that a scorer requires, if the run's creator may use its secret; else an empty text."""
     secret = service.secret
     if secret is None or not ScorerSecret.objects.usable_by(request.auth.person).filter(pk=secret.pk).exists():
         return ""

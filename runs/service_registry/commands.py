@@ -1,7 +1,7 @@
 """Register services, look them up, and record which of them are alive.
 
 A service holds its name while its heartbeat arrives. It is looked up by kind, and by name if that matters, each time it
-is needed: an address is never copied by hand. The site itself calls none but scorers (`runs.responses.scoring`).
+is needed: an address is never copied by hand. The site itself calls only scorers (`runs.responses.scoring`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from runs.models import Run, ScorerSecret, Service
 from runs.models.experiment import Person
 from workers.config import Problem
 
-KEPT_SILENT = timedelta(days=30)
-"""Time for which a silent service is still shown."""
+SILENT_RETENTION = timedelta(days=30)
+"""Time for which a silent service is still displayed."""
 ADDRESS_LENGTH = 500
 
 
-class Unusable(ValueError):
-    """Error for a registration that is invalid; `problems` lists everything that is wrong with it."""
+class InvalidRegistration(ValueError):
+    """Error for an invalid registration; `problems` lists all of its problems."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -34,10 +34,10 @@ class Unusable(ValueError):
 
 
 class NotRegistered(LookupError):
-    """Error for a service name that the person has not registered: the service must register again."""
+    """Error for a service name that the user has not registered: the service must register again."""
 
 
-class TakenOver(Exception):
+class NameTaken(Exception):
     """Error for a service name under which another process has registered since."""
 
 
@@ -56,20 +56,28 @@ class Registration:
     lease_seconds: int = 60
 
 
-def register(owner: User, said: Registration, run: Run | None = None) -> tuple[Service, bool]:
+def register(owner: User, registration: Registration, run: Run | None = None) -> tuple[Service, bool]:
     """Return the service with its lease begun, and whether the name is new. It takes over from any earlier holder.
 
     `run` is the run that registers the scorer it serves, under the name in its config and no other: the service then
     requires the token of the secret that the config names. Raise Unusable if the registration is invalid.
     """
-    if problems := list(_problems(said)):
-        raise Unusable(problems)
-    facts = {name: getattr(said, name) for name in said.__dataclass_fields__ if name not in ("kind", "name")}
-    facts["secret"] = _secret_of(owner, said, run) if run is not None else None
-    facts |= {"registered_at": Now(), "beat_at": Now(), "expires_at": Now() + timedelta(seconds=said.lease_seconds)}
+    if problems := list(_problems(registration)):
+        raise InvalidRegistration(problems)
+    values = {
+        name: getattr(registration, name) for name in registration.__dataclass_fields__ if name not in ("kind", "name")
+    }
+    values["secret"] = _secret_of(owner, registration, run) if run is not None else None
+    values |= {
+        "registered_at": Now(),
+        "beat_at": Now(),
+        "expires_at": Now() + timedelta(seconds=registration.lease_seconds),
+    }
     with transaction.atomic():
-        Service.objects.filter(expires_at__lt=Now() - KEPT_SILENT).delete()
-        service, is_new = Service.objects.update_or_create(owner=owner, kind=said.kind, name=said.name, defaults=facts)
+        Service.objects.filter(expires_at__lt=Now() - SILENT_RETENTION).delete()
+        service, is_new = Service.objects.update_or_create(
+            owner=owner, kind=registration.kind, name=registration.name, defaults=values
+        )
     service.refresh_from_db()
     return service, is_new
 
@@ -77,7 +85,7 @@ def register(owner: User, said: Registration, run: Run | None = None) -> tuple[S
 def beat(owner: User, kind: str, name: str, instance: str) -> Service:
     """Extend the lease. Raise NotRegistered if there is no service, and TakenOver if another process holds its name."""
     with transaction.atomic():
-        service = _held(owner, kind, name, instance)
+        service = _lock_service(owner, kind, name, instance)
         service.beat_at = Now()
         service.expires_at = Now() + timedelta(seconds=service.lease_seconds)
         service.save(update_fields=["beat_at", "expires_at"])
@@ -88,62 +96,68 @@ def beat(owner: User, kind: str, name: str, instance: str) -> Service:
 def withdraw(owner: User, kind: str, name: str, instance: str) -> None:
     """Delete the service. Raise NotRegistered if there is none, and TakenOver if another process holds the name."""
     with transaction.atomic():
-        _held(owner, kind, name, instance).delete()
+        _lock_service(owner, kind, name, instance).delete()
 
 
-def find(person: Person, kind: str, name: str = "") -> Service | None:
-    """Return the living service of this kind, and of this name if one is given; None if there is none.
+def find_service(person: Person, kind: str, name: str = "") -> Service | None:
+    """Return the live service of this kind, and of this name if one is given; None if there is none.
 
-    The person's own services come before those for all, which come before others that only an admin sees.
+    The user's own services come before those for all, which come before others that only an admin sees.
     """
-    found = Service.objects.visible_to(person).alive().filter(kind=kind)
-    return (found.filter(name=name) if name else found).own_first(person).first()
+    services = Service.objects.visible_to(person).alive().filter(kind=kind)
+    return (services.filter(name=name) if name else services).own_first(person).first()
 
 
-def _secret_of(owner: User, said: Registration, run: Run) -> ScorerSecret | None:
+def _secret_of(owner: User, registration: Registration, run: Run) -> ScorerSecret | None:
     """Return the secret of the scorer that a run serves. Raise Unusable if its config serves no such scorer."""
     scorer = run.run_config.scorer
-    if scorer is None or (said.kind, said.name) != ("scorer", scorer.name):
+    if scorer is None or (registration.kind, registration.name) != ("scorer", scorer.name):
         registers = "no service" if scorer is None else f"the scorer {scorer.name}"
-        raise Unusable([Problem("name", f"is not this run's: its config registers {registers}")])
+        raise InvalidRegistration([Problem("name", f"is not this run's: its config registers {registers}")])
     return ScorerSecret.objects.filter(owner=owner, name=scorer.secret).first()
 
 
-def _held(owner: User, kind: str, name: str, instance: str) -> Service:
-    mine = Service.objects.select_for_update().filter(owner=owner, kind=kind, name=name)
-    service = mine.first()
+def _lock_service(owner: User, kind: str, name: str, instance: str) -> Service:
+    services = Service.objects.select_for_update().filter(owner=owner, kind=kind, name=name)
+    service = services.first()
     if service is None:
-        raise NotRegistered(f"You have no service {kind} {name}: register it again")
+        raise NotRegistered(f"You have no service {kind} {name}; register it again")
     if service.instance != instance:
-        raise TakenOver(f"Another process has registered as {kind} {name}: this one is no longer called")
+        raise NameTaken(f"Another process has registered as {kind} {name}; this process is no longer called")
     return service
 
 
-def _problems(said: Registration) -> Iterator[Problem]:
-    if why := address_problem(said.address):
-        yield Problem("address", f"must be an address such as http://node7:8000: {why}")
-    if said.health_path and not (said.health_path.startswith("/") and _is_plain(said.health_path)):
-        yield Problem("health_path", f"must be a path such as /health, not {said.health_path!r}")
-    if said.token_file and not (said.token_file.startswith("/") and said.token_file.isprintable()):
-        yield Problem("token_file", f"must be an absolute path such as /srv/secrets/scorer, not {said.token_file!r}")
+def _problems(registration: Registration) -> Iterator[Problem]:
+    if problem := address_problem(registration.address):
+        yield Problem("address", f"must be an address such as http://node7:8000: {problem}")
+    if registration.health_path and not (
+        registration.health_path.startswith("/") and _is_plain(registration.health_path)
+    ):
+        yield Problem("health_path", f"must be a path such as /health, not {registration.health_path!r}")
+    if registration.token_file and not (
+        registration.token_file.startswith("/") and registration.token_file.isprintable()
+    ):
+        yield Problem(
+            "token_file", f"must be an absolute path such as /srv/secrets/scorer, not {registration.token_file!r}"
+        )
 
 
 def address_problem(address: str) -> str:
     """Return what is wrong with a service's address, or an empty text."""
     if len(address) > ADDRESS_LENGTH or not _is_plain(address):
-        return f"at most {ADDRESS_LENGTH} characters, all of ASCII, none of them a space"
+        return f"it must have at most {ADDRESS_LENGTH} ASCII characters and no spaces"
     try:
         parts = urlsplit(address)
         port_is_wrong = parts.port == 0
     except ValueError as error:
         return str(error)
     if parts.scheme not in ("http", "https"):
-        return f"it begins with http:// or https://, not {parts.scheme or 'nothing'!r}"
+        return f"it must begin with http:// or https://, not {parts.scheme or 'nothing'!r}"
     if "@" in parts.netloc:
-        return "it holds no name and no password; name the file of the token in token_file, or save a secret"
+        return "it must contain no name and no password; set token_file to the file of the token, or save a secret"
     if not parts.hostname or port_is_wrong:
-        return "it names a host, and a port from 1 to 65535"
-    return "it has no ? and no #" if parts.query or parts.fragment or address[-1] in "?#" else ""
+        return "it must contain a host, and a port from 1 to 65535"
+    return "it must contain no ? and no #" if parts.query or parts.fragment or address[-1] in "?#" else ""
 
 
 def _is_plain(text: str) -> bool:

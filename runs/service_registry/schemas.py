@@ -1,4 +1,4 @@
-"""Services as JSON."""
+"""JSON schemas of services."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field, StringConstraints, model_validator
 
-from runs.http import NO_NUL, Input, unkeepable
+from runs.http import NO_NUL, Input, is_unstorable
 from runs.models import Service
 from runs.service_registry.commands import Registration
 
@@ -21,13 +21,13 @@ Instance = Annotated[str, StringConstraints(pattern=INSTANCE)]
 
 
 class Beat(Input):
-    """Which process this is: the word that it registered with."""
+    """A heartbeat. `instance` identifies the process: the id with which it registered."""
 
     instance: Instance
 
 
 class NewService(Beat):
-    """A service as it registers itself. It is called at `address`; `token_file` says where callers find the token."""
+    """Registration of a service. It is called at `address`; `token_file` is the path where callers find its token."""
 
     kind: Annotated[str, StringConstraints(pattern=KIND)]
     name: Annotated[str, StringConstraints(pattern=NAME)]
@@ -40,19 +40,20 @@ class NewService(Beat):
 
     @model_validator(mode="after")
     def _fits(self) -> NewService:
-        if unkeepable(self.capabilities) or len(json.dumps(self.capabilities)) > CAPABILITIES_BYTES:
+        if is_unstorable(self.capabilities) or len(json.dumps(self.capabilities)) > CAPABILITIES_BYTES:
             raise ValueError(f"capabilities must be at most {CAPABILITIES_BYTES} bytes of JSON, without NUL characters")
-        if unkeepable(self.version):
-            raise ValueError("version must hold no halves of characters")
+        if is_unstorable(self.version):
+            raise ValueError("version must contain no unpaired surrogates")
         return self
 
-    def said(self) -> Registration:
-        """The same for the registry."""
+    def registration(self) -> Registration:
+        """Return the registration for the registry."""
         return Registration(**self.model_dump())
 
 
 class ServiceOut(Schema):
-    """A service. It lives until `expires_at`, unless it beats before. Only runs of this site are given a `token`."""
+    """A service. It expires at `expires_at`, unless it sends a heartbeat before. Only runs of this site get a
+    `token`."""
 
     kind: str
     name: str
@@ -70,13 +71,13 @@ class ServiceOut(Schema):
     expires_at: datetime
 
     @classmethod
-    def of(cls, service: Service, token: str = "") -> ServiceOut:
-        """Return the service as JSON shows it."""
+    def from_service(cls, service: Service, token: str = "") -> ServiceOut:
+        """Return the service as JSON."""
         same = {name: getattr(service, name) for name in cls.model_fields if name not in ("owner", "is_alive", "token")}
         return cls(owner=service.owner.get_username(), is_alive=service.is_alive(), token=token, **same)
 
 
 class ServicesOut(Schema):
-    """Services, one's own first, of each the newest first."""
+    """Services, your own first, of each the newest first."""
 
     items: list[ServiceOut]

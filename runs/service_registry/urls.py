@@ -1,4 +1,4 @@
-"""Addresses of services."""
+"""URLs of services."""
 
 from __future__ import annotations
 

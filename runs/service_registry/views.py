@@ -1,4 +1,4 @@
-"""The services that a person may use: where they are, and since when each has been heard or silent."""
+"""View of the services that a user may use, with their addresses and last heartbeats."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ROWS = 50
 
 @require_safe
 def services(request: SignedIn) -> HttpResponse:
-    """The page; its table alone where the open page asks for it again."""
-    found = Service.objects.visible_to(request.user).select_related("owner").order_by("kind", "name", "owner_id")
-    page = Paginator(found, ROWS).get_page(request.GET.get("page"))
+    """Render the page, or its table alone for an htmx request."""
+    registered = Service.objects.visible_to(request.user).select_related("owner").order_by("kind", "name", "owner_id")
+    page = Paginator(registered, ROWS).get_page(request.GET.get("page"))
     context = {"page": page, "now": timezone.now()}
     part = "service_registry/services.html#table" if request.htmx else "service_registry/services.html"
     return TemplateResponse(request, part, context)

@@ -1,1 +1,1 @@
-"""Pages that a link shares with readers who have no account."""
+"""Pages shared by link with readers who have no account."""

@@ -1,4 +1,4 @@
-"""The pages that a link can show, each from its own scope alone: what to render, and the charts that it is made of."""
+"""Pages that a link can show, each limited to its own scope: their template contexts and charts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,28 @@ from typing import Any, Protocol
 from runs import metrics
 from runs.access import Scope, Share
 from runs.charts import Chart, Look, groups_of, marks
-from runs.compare import CHART_PX, Settings, charts_of, key_names, key_sections, page_context, standings_context
-from runs.compare.charts.methods import CHARTS, compare, keys_of
+from runs.compare import (
+    CHART_PX,
+    ComparisonSettings,
+    charts_for_keys,
+    key_names,
+    key_sections,
+    page_context,
+    standings_context,
+)
+from runs.compare.charts.methods import CHARTS, compare_methods, keys_for_chart
 from runs.http import Axes
 from runs.models import Run
-from runs.run_page import SYSTEM, config_sections, curve_chart, curve_names, curve_sections, standing
+from runs.run_page import SYSTEM, config_sections, curve_chart, curve_names, curve_sections, status_context
 
-RUNS_OF_AN_EXPERIMENT = 100
-LINES = 10
+MAX_EXPERIMENT_RUNS = 100
+MAX_LINES = 10
 UNSHARED = ("compute", "tracking")
-"""Sections of a config that speak of the site and not of the training: they are not shown outside."""
+"""Sections of a config about the site and not about the training: readers outside do not see them."""
 
 
 class SharedPage(Protocol):
-    """A page by link. Charts and sections that are not on it are None; `names` and `sections` are those that are."""
+    """A page by link. Charts and sections that are not on it are None; `names` and `sections` list those that are."""
 
     template: str
 
@@ -36,15 +44,16 @@ class SharedPage(Protocol):
     @property
     def sections(self) -> list[str]: ...
 
-    def context(self, settings: Settings) -> dict[str, Any]: ...
+    def context(self, settings: ComparisonSettings) -> dict[str, Any]: ...
 
-    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None: ...
+    def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None: ...
 
-    def section(self, name: str, settings: Settings) -> dict[str, Any] | None: ...
+    def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None: ...
 
 
 class SharedComparison:
-    """The runs that were compared when the link was made, as far as they are still there for everybody."""
+    """A comparison of the runs that were compared when the link was created, as far as they are still visible to
+    everybody."""
 
     template = "sharing/compare.html"
 
@@ -52,11 +61,11 @@ class SharedComparison:
         self.share = share
         self.runs = _public(share.runs)
 
-    def context(self, settings: Settings) -> dict[str, Any]:
+    def context(self, settings: ComparisonSettings) -> dict[str, Any]:
         return page_context(self.runs, settings, self.share.person)
 
-    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
-        return charts_of(marks(self.runs), [name], settings, px)[0] if name in self.names else None
+    def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
+        return charts_for_keys(marks(self.runs), [name], settings, px)[0] if name in self.names else None
 
     @property
     def names(self) -> list[str]:
@@ -66,15 +75,18 @@ class SharedComparison:
     def sections(self) -> list[str]:
         return [section.name for section in key_sections(self.runs)]
 
-    def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
+    def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
         keys = {section.name: section for section in key_sections(self.runs)}.get(name)
         if keys is None:
             return None
-        return {"charts": charts_of(marks(self.runs), keys.shown, settings, CHART_PX), "total": len(keys.keys)}
+        return {
+            "charts": charts_for_keys(marks(self.runs), keys.first_keys, settings, CHART_PX),
+            "total": len(keys.keys),
+        }
 
 
 class SharedRun:
-    """One run: how it stands, its curves, its config."""
+    """A page of one run: its state, its curves, its config."""
 
     template = "sharing/run.html"
     sections: list[str] = []  # noqa: RUF012
@@ -83,16 +95,17 @@ class SharedRun:
         self.runs = _public(share.runs)
         self.run = self.runs[0]
 
-    def context(self, settings: Settings) -> dict[str, Any]:
+    def context(self, settings: ComparisonSettings) -> dict[str, Any]:
         return {
-            "run": self.run, **standing(self.run), "sections": curve_sections(self.run, self._keys, _axes(settings)),
+            "run": self.run, **status_context(self.run),
+            "sections": curve_sections(self.run, self._keys, _axes(settings)),
             "config": config_sections(self.run.config), "is_open": self.run.is_open,
         }  # fmt: skip
 
-    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
+    def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
         return curve_chart(self.run, self._keys, name, _axes(settings), px, settings.zoom)
 
-    def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
+    def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
         return None
 
     @property
@@ -101,16 +114,16 @@ class SharedRun:
 
     @cached_property
     def _keys(self) -> list[str]:
-        """Without what is said of the site's machines."""
+        """Return the run's keys without those about the site's machines."""
         return [key for key in metrics.keys(self.run) if not key.startswith(SYSTEM)]
 
 
-def _axes(settings: Settings) -> Axes:
+def _axes(settings: ComparisonSettings) -> Axes:
     return Axes(settings.x, settings.log_y)
 
 
 class SharedExperiment:
-    """An experiment: its question, its groups of seeds over each other, and where they ended."""
+    """A page of an experiment: its question, its groups of seeds superposed, and their final results."""
 
     template = "sharing/experiment.html"
     names = list(CHARTS)  # noqa: RUF012
@@ -123,33 +136,39 @@ class SharedExperiment:
 
     @cached_property
     def runs(self) -> list[Run]:
-        mine = Run.objects.visible_to(self.share.person).filter(experiment=self.experiment, archived_at__isnull=True)
-        return _public(mine.order_by("-pk")[:RUNS_OF_AN_EXPERIMENT])
+        visible_runs = Run.objects.visible_to(self.share.person).filter(
+            experiment=self.experiment, archived_at__isnull=True
+        )
+        return _public(visible_runs.order_by("-pk")[:MAX_EXPERIMENT_RUNS])
 
-    def context(self, settings: Settings) -> dict[str, Any]:
-        told = marks(self.runs)
+    def context(self, settings: ComparisonSettings) -> dict[str, Any]:
+        run_marks = marks(self.runs)
         return {
-            "experiment": self.experiment, "marks": told, "groups": groups_of(self.runs), "lines": LINES,
+            "experiment": self.experiment, "marks": run_marks, "groups": groups_of(self.runs), "lines": MAX_LINES,
             "charts": self._charts(settings, CHART_PX), "is_open": any(run.is_open for run in self.runs),
-            **standings_context(self.runs, told, settings, self.share.person),
+            **standings_context(self.runs, run_marks, settings, self.share.person),
         }  # fmt: skip
 
-    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
+    def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
         return next(iter(self._charts(settings, px, [name])), None) if name in CHARTS else None
 
-    def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
+    def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
         return None
 
-    def _charts(self, settings: Settings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
-        curves = metrics.read(self.runs, [key for name in names for key in keys_of(name)], x=settings.x)
-        shown, how = {run.pk for run in self.runs[:LINES]}, Look(settings.x, settings.log_y, px=px, zoom=settings.zoom)
-        return compare(groups_of(self.runs), shown, curves, how, names, metrics.origins_of(self.runs))
+    def _charts(self, settings: ComparisonSettings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
+        curves = metrics.read(self.runs, [key for name in names for key in keys_for_chart(name)], x=settings.x)
+        charted, look = (
+            {run.pk for run in self.runs[:MAX_LINES]},
+            Look(settings.x, settings.log_y, px=px, zoom=settings.zoom),
+        )
+        return compare_methods(groups_of(self.runs), charted, curves, look, names, metrics.origins_of(self.runs))
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:
-    """The runs, their configs without what speaks of the site: clusters, tokens' files, folders that files lie in.
+    """Return the runs with configs that omit site details: clusters, tokens' files, folders of files.
 
-    Settings are named after their configs, so these are mended before anything is made of them. Never saved.
+    Settings are named after the configs, so the configs are changed before anything is computed from them. Never save
+    these runs.
     """
     out = list(runs)
     for run in out:

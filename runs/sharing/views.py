@@ -1,6 +1,6 @@
-"""Serve a shared link: one page and the data of its charts, for people without an account. Change nothing.
+"""Serve a shared link: one page and the data of its charts, for readers without an account. Change nothing.
 
-No cookie is read or set. The link shows what the person who shared it may see: see `runs.access.share_links`.
+No cookie is read or set. The link shows what the user who shared it may see: see `runs.access.share_links`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from runs.access import (
     UnknownLink,
     link_text,
     may_share,
-    opened,
-    take_back_all,
+    open_link,
+    revoke_all_links,
 )
-from runs.compare import CHART_PX, TABLE_PX, choice_of, settings_of
+from runs.compare import CHART_PX, TABLE_PX, parse_choice, parse_settings
 from runs.http import (
     FORMS,
     SignedIn,
@@ -45,22 +45,22 @@ from runs.http import (
     chart_response,
     must_be_one_of,
     named_experiment,
-    selected,
+    require_choice,
     visible_run,
     warn,
 )
 from runs.metrics import cursors
 from runs.sharing.pages import PAGES
 
-ABOUT_THE_CHOICE = ("page", "run", "experiment", "q", "show")
+CHOICE_PARAMS = ("page", "run", "experiment", "q", "show")
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page to share: what it is of, in words, and where it stands. is_private: it stays with its owner."""
+    """A page to share: its targets, its description, and its address. is_private: it is visible only to its owner."""
 
     scope: Scope
-    what: tuple[str | int, ...]
+    targets: tuple[str | int, ...]
     words: str
     address: str
     is_private: bool
@@ -68,7 +68,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Link:
-    """A link that was made just now."""
+    """A link that was created by this request."""
 
     address: str
     ends_at: datetime
@@ -77,11 +77,11 @@ class Link:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def share(request: SignedIn) -> HttpResponse:
-    """The form, what it made, or everything taken back."""
+    """Show the form; a POST creates a link, or revokes all links of the user."""
     page = _page(request)
     if request.method == "POST" and "take_back" in request.POST:
-        take_back_all(request.user)
-        messages.success(request, gettext("All links that you had made have ended."))
+        revoke_all_links(request.user)
+        messages.success(request, gettext("Revoked all your links."))
         return redirect(request.get_full_path())
     context = {
         "page": page, "lifetimes": {name: gettext(words) for name, (words, _) in LIFETIMES.items()},
@@ -90,22 +90,22 @@ def share(request: SignedIn) -> HttpResponse:
     if request.method != "POST":
         return TemplateResponse(request, "sharing/share.html", context)
     try:
-        link = _link(request, page)
+        link = _create_link(request, page)
     except CannotShare as error:
         return TemplateResponse(request, "sharing/share.html", {**context, "problem": str(error)}, status=400)
     return TemplateResponse(request, "sharing/share.html", {**context, "link": link})
 
 
-def _link(request: SignedIn, page: Page) -> Link:
+def _create_link(request: SignedIn, page: Page) -> Link:
     lifetime = request.POST.get("lifetime", "")
-    text = link_text(request.user, page.scope, page.what, lifetime)
-    settings = [(name, value) for name, value in request.GET.items() if name not in ABOUT_THE_CHOICE]
+    text = link_text(request.user, page.scope, page.targets, lifetime)
+    settings = [(name, value) for name, value in request.GET.items() if name not in CHOICE_PARAMS]
     address = reverse("shared", args=[text]) + (f"?{urlencode(settings)}" if settings else "")
     return Link(request.build_absolute_uri(address), timezone.now() + LIFETIMES[lifetime][1])
 
 
 def _page(request: SignedIn) -> Page:
-    """Return the page that is to be shared, or answer 404 if it is unknown or the person may not see it."""
+    """Return the page to share. Raise Http404 if it is unknown or not visible to the user."""
     name = request.GET.get("page", "")
     if name == Scope.RUN:
         run = visible_run(request, request.GET.get("run", ""))
@@ -119,12 +119,12 @@ def _page(request: SignedIn) -> Page:
         return Page(Scope.EXPERIMENT, (experiment.pk,), words, experiment.get_absolute_url(), experiment.is_private)
     if name != Scope.COMPARE:
         raise UnknownChoice(f"page must be one of {', '.join(Scope)}, not {name!r}")
-    choice = choice_of(request)
+    choice = parse_choice(request)
     for problem in choice.problems:
         warn(request, problem)
     runs = choice.runs
-    # The link will carry it.
-    selected(request, "baseline", [run.uid for run in runs], "")
+    # The link carries this parameter, so it must be valid.
+    require_choice(request, "baseline", [run.uid for run in runs], "")
     back = request.GET.copy()
     back.pop("page")
     n = len(runs)
@@ -140,37 +140,38 @@ View = Callable[Concatenate[HttpRequest, str, Rest], HttpResponse]
 WIDTHS = {"csv": None, "table": TABLE_PX}
 
 
-def for_whoever_has_the_link(view: Callable[[HttpRequest, str, Share], HttpResponse]) -> View[[]]:
-    """Opens the link, or says that it has ended, and keeps the answer out of search engines and shared caches."""
+def share_view(view: Callable[[HttpRequest, str, Share], HttpResponse]) -> View[[]]:
+    """Decorate a view of a shared page: open the link, or report that it has expired, and keep the response out of
+    search engines and shared caches."""
 
     @login_not_required
     @require_safe
     @wraps(view)
-    def answered(request: HttpRequest, text: str) -> HttpResponse:
+    def wrapper(request: HttpRequest, text: str) -> HttpResponse:
         try:
-            share = opened(text)
+            share = open_link(text)
         except UnknownLink as error:
             raise Http404(str(error)) from None
         except LinkEnded:
-            return _kept_apart(TemplateResponse(request, "sharing/ended.html", status=410))
-        return _kept_apart(view(request, text, share))
+            return _add_share_headers(TemplateResponse(request, "sharing/ended.html", status=410))
+        return _add_share_headers(view(request, text, share))
 
-    return answered
-
-
-def _kept_apart(answer: HttpResponse) -> HttpResponse:
-    answer["X-Robots-Tag"] = "noindex, nofollow"
-    answer["Cache-Control"] = "private, no-cache"
-    # The address is the key: it is told to no other site.
-    answer["Referrer-Policy"] = "no-referrer"
-    return answer
+    return wrapper
 
 
-@for_whoever_has_the_link
-def shared(request: HttpRequest, text: str, share: Share) -> HttpResponse:
-    """The whole page."""
+def _add_share_headers(response: HttpResponse) -> HttpResponse:
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    response["Cache-Control"] = "private, no-cache"
+    # The address is the key, so it is sent to no other site.
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+@share_view
+def shared_page(request: HttpRequest, text: str, share: Share) -> HttpResponse:
+    """Render the whole page."""
     page = PAGES[share.scope](share)
-    settings = settings_of(request, None if share.scope is Scope.RUN else page.runs)
+    settings = parse_settings(request, None if share.scope is Scope.RUN else page.runs)
     context = {
         **page.context(settings), "share": share, "shared": True, "settings": settings, "problems": settings.problems,
         "chart_url": reverse("shared-chart", args=[text]), "section_url": reverse("shared-section", args=[text]),
@@ -178,29 +179,30 @@ def shared(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     return TemplateResponse(request, page.template, context)
 
 
-@for_whoever_has_the_link
+@share_view
 def shared_chart(request: HttpRequest, text: str, share: Share) -> HttpResponse:
-    """One chart of the page: fresh words and figure, its table, or every point as CSV. 304 where nothing is new."""
+    """Return one chart of the page: new text and figure, its table, or every point as CSV; 304 if nothing has
+    changed."""
     page, form = PAGES[share.scope](share), request.GET.get("as", "words")
     if form not in FORMS:
         raise UnknownChoice(f"as must be one of {', '.join(FORMS)}, not {form!r}")
     etag = _etag(request, cursors(page.runs))
-    answer = get_conditional_response(request, etag=etag)
-    if answer is None:
+    response = get_conditional_response(request, etag=etag)
+    if response is None:
         name = request.GET.get("name", "")
-        chart = page.chart(name, settings_of(request), WIDTHS.get(form, CHART_PX))
+        chart = page.chart(name, parse_settings(request), WIDTHS.get(form, CHART_PX))
         if chart is None:
             raise UnknownChoice(must_be_one_of("name", page.names, name))
-        answer = chart_response(request, chart, f"shared {chart.slug}")
-    answer["ETag"] = etag
-    return answer
+        response = chart_response(request, chart, f"shared {chart.slug}")
+    response["ETag"] = etag
+    return response
 
 
-@for_whoever_has_the_link
+@share_view
 def shared_section(request: HttpRequest, text: str, share: Share) -> HttpResponse:
-    """The charts of one section of keys, for whoever unfolds it."""
+    """Render the charts of one section of keys, when the reader unfolds it."""
     page, name = PAGES[share.scope](share), request.GET.get("section", "")
-    context = page.section(name, settings_of(request))
+    context = page.section(name, parse_settings(request))
     if context is None:
         raise UnknownChoice(must_be_one_of("section", page.sections, name))
     context |= {"chart_url": reverse("shared-chart", args=[text]), "shared": True}
@@ -208,5 +210,5 @@ def shared_section(request: HttpRequest, text: str, share: Share) -> HttpRespons
 
 
 def _etag(request: HttpRequest, newest: dict[str, int]) -> str:
-    said = f"{get_language()} {request.get_full_path()} {sorted(newest.items())}"
-    return f'"{sha256(said.encode()).hexdigest()[:32]}"'
+    key = f"{get_language()} {request.get_full_path()} {sorted(newest.items())}"
+    return f'"{sha256(key.encode()).hexdigest()[:32]}"'

@@ -24,12 +24,12 @@ from workers.executors.states import OPEN_STATES, State
 register = template.Library()
 THEMES = ("light", "dark")
 SCRIPT_ESCAPES = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
-"""What could end a script element, or begin another."""
+"""Characters that could end a script element, or begin another."""
 
 
 @register.filter
 def hours(cost: Hours | None) -> str:
-    """GPU-hours and CPU-hours, those that there are; – where nothing is known."""
+    """Format GPU-hours and CPU-hours, if they are not zero; – if they are unknown."""
     if cost is None:
         return "–"
     words = []
@@ -42,7 +42,8 @@ def hours(cost: Hours | None) -> str:
 
 @register.filter
 def few(value: float) -> str:
-    """Hours in three digits; to four places where they are few, so that a minute's work is not shown as nothing."""
+    """Format hours with three digits; with four decimals if they are few, so that a minute's work is not shown as
+    nothing."""
     if value >= 0.1 or value == 0:
         return in_words(value)
     return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
@@ -54,12 +55,12 @@ WRITER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrou
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """The note as HTML, its headings below those of the page."""
+    """Render the note as HTML, its headings below those of the page."""
     tokens = WRITER.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
-    # The renderer escapes whatever is not Markdown.
+    # The renderer escapes everything that is not Markdown.
     return SafeString(WRITER.renderer.render(tokens, WRITER.options, {}))
 
 
@@ -86,9 +87,9 @@ SIGNS = {
 
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
-    """The theme that the person chose, light or dark; nothing where the system decides."""
-    chosen = context["request"].COOKIES.get("theme", "")
-    return format_html(' data-theme="{}"', chosen) if chosen in THEMES else ""
+    """Return the attribute of the theme that the user selected, light or dark; nothing if the system decides."""
+    selected = context["request"].COOKIES.get("theme", "")
+    return format_html(' data-theme="{}"', selected) if selected in THEMES else ""
 
 
 @register.simple_tag(takes_context=True)
@@ -98,36 +99,36 @@ def page_address(context: Context, n: int, key: str = "", address: str = "", anc
     The page is at `address`, or at the current address if that is empty. `key` names the parameter of the page number,
     `page` if it is empty.
     """
-    asked = context["request"].GET.copy()
-    asked[key or "page"] = str(n)
-    return f"{address}?{asked.urlencode()}{f'#{anchor}' if anchor else ''}"
+    params = context["request"].GET.copy()
+    params[key or "page"] = str(n)
+    return f"{address}?{params.urlencode()}{f'#{anchor}' if anchor else ''}"
 
 
 @register.filter
 def number(value: float | None) -> str:
-    """Three significant digits, a true minus; – where there is no value."""
+    """Format with three significant digits and a true minus; – if there is no value."""
     return in_words(value)
 
 
 @register.filter
 def json(value: object) -> str:
-    """A value as JSON, for an attribute that a script reads."""
+    """Return a value as JSON, for an attribute that a script reads."""
     return dumps(value)
 
 
 @register.filter
 def figure(value: object) -> SafeString:
-    """A figure as JSON that a script reads, as Django's `json_script` writes it but ten times as quickly: most of a
-    large chart's page is its figure."""
-    said = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    """Return a figure as JSON that a script reads, as Django's `json_script` writes it but ten times as quickly: a
+    large chart's page is mostly its figure."""
+    text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     for sign, escaped in SCRIPT_ESCAPES.items():
-        said = said.replace(sign, escaped)
-    return format_html('<script type="application/json">{}</script>', SafeString(said))
+        text = text.replace(sign, escaped)
+    return format_html('<script type="application/json">{}</script>', SafeString(text))
 
 
 @register.filter
 def cell(value: str | float | Provenance | None) -> str | float:
-    """A cell of a table of numbers."""
+    """Format a cell of a table of numbers."""
     if isinstance(value, Provenance):
         return value.words
     return "" if value is None else in_words(value, digits=4) if isinstance(value, float) else value
@@ -135,20 +136,20 @@ def cell(value: str | float | Provenance | None) -> str | float:
 
 @register.filter
 def clock(at: datetime) -> str:
-    """The time of day, with the whole moment for those who point at it."""
-    moment = at.astimezone(UTC)
-    return format_html('<time title="{}">{}</time>', f"{moment:%Y-%m-%d %H:%M:%S UTC}", f"{moment:%H:%M:%S}")
+    """Format the time of day, with the full time as a tooltip."""
+    utc_time = at.astimezone(UTC)
+    return format_html('<time title="{}">{}</time>', f"{utc_time:%Y-%m-%d %H:%M:%S UTC}", f"{utc_time:%H:%M:%S}")
 
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A share as a whole number of percent; – where there is no value."""
+    """Format a share as a whole number of percent; – if there is no value."""
     return share(value)
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Seconds as people say them."""
+    """Format seconds as a duration in words; – if there is no value."""
     if seconds is None:
         return "–"
     whole = round(seconds)
@@ -161,7 +162,7 @@ def duration(seconds: float | None) -> str:
 
 @register.simple_tag
 def state_badge(state: str, count: int | None = None) -> SafeString:
-    """A state as a sign, a word and a colour, and how many there are of it."""
+    """Return a state as a badge with a sign, a word and a colour, and with the number of objects in it."""
     value = State(state)
     tone, sign = SIGNS.get(value, ("busy", "●") if value in BUSY else ("idle", "○"))
     words = state_words(value) if count is None else f"{count} {state_words(value)}"
@@ -172,13 +173,13 @@ def state_badge(state: str, count: int | None = None) -> SafeString:
 
 @register.simple_tag
 def reason_tone(state: str) -> str:
-    """The colour of why a run ended: that of the end."""
+    """Return the class for the colour of the reason why a run ended, which is the colour of its final state."""
     return f"tone-{SIGNS.get(State(state), ('bad', ''))[0]}"
 
 
 @register.simple_tag
 def method_badge(method: str) -> SafeString:
-    """ES or GRPO, in its colour."""
+    """Return ES or GRPO as a badge in its colour."""
     tone = method if method in METHODS else "other"
     return format_html('<span class="badge badge-method tone-{}">{}</span>', tone, METHODS.get(method, method))
 
@@ -194,7 +195,7 @@ def listed(content: SafeString) -> SafeString:
 
 @register.filter
 def is_final(state: str) -> bool:
-    """True where a run or attempt has ended."""
+    """Return whether a run or attempt in this state has finished."""
     return State(state) not in OPEN_STATES
 
 
@@ -208,13 +209,13 @@ QUADRANTS = {
 
 @register.filter
 def signed(value: float) -> str:
-    """A difference with its sign."""
+    """Format a difference with its sign."""
     return f"{'+' if value > 0 else MINUS if value < 0 else '±'}{in_words(abs(value))}"
 
 
 @register.simple_tag
 def quadrant_badge(name: str) -> SafeString:
-    """The quadrant as a badge, with its words for those who point at it or hear the page."""
+    """Return the quadrant as a badge, with its description as a tooltip and for screen readers."""
     tone, words = QUADRANTS[name]
     return format_html(
         '<span class="badge tone-{}" title="{}">{}<span class="only-read-aloud"> {}</span></span>',

@@ -1,4 +1,4 @@
-"""Cells of a runs table: each kind of value as people read it."""
+"""Format the cells of a runs table, by the kind of their values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runs.templatetags.format import duration, method_badge, state_badge
 register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
 LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged"}
-MOST_LETTERS = 40
+MAX_NOTE_LENGTH = 40
 PLAIN = ("state", "method", "preset", "seed", "step", "time")
 
 
@@ -29,15 +29,15 @@ PLAIN = ("state", "method", "preset", "seed", "step", "time")
 def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
     """Return the row's cells, labelled for narrow screens, where rows are cards. Columns in PLAIN have no label.
 
-    The cells of `differing` columns also say how their values were measured.
+    The cells of `differing` columns also state how their values were measured.
     """
     language = get_language()
-    cells = ((_opening(cell.column, language), _content(row, cell, differing)) for cell in row.cells)
+    cells = ((_cell_start(cell.column, language), _content(row, cell, differing)) for cell in row.cells)
     return format_html_join("", "{}{}</td>", cells)
 
 
 @lru_cache(maxsize=1000)
-def _opening(column: Column, language: str | None) -> SafeString:
+def _cell_start(column: Column, language: str | None) -> SafeString:
     look = "" if column.kind in (Kind.METRIC, Kind.CONFIG) else LOOKS.get(column.key, column.key)
     classes = f"{look} number".strip() if column.is_number and look != "how-far" else look
     return format_html(
@@ -49,7 +49,7 @@ def _opening(column: Column, language: str | None) -> SafeString:
 
 @register.simple_tag
 def unlike(heading: Heading) -> SafeString | str:
-    """The mark of a column whose values were measured differently; nothing at other columns."""
+    """Return the mark of a column whose values were measured differently; nothing for other columns."""
     if not heading.ways:
         return ""
     words, ways = gettext("measured differently"), metrics.ways_in_words(heading.ways)
@@ -58,26 +58,26 @@ def unlike(heading: Heading) -> SafeString | str:
 
 
 @register.simple_tag
-def spread(found: Spread, key: str, n: int) -> str:
-    """Mean ± standard deviation over the runs of a group, and of how many where not of all."""
-    if found.ways:
-        words = gettext("measured differently (n = %(n)s)") % {"n": found.n}
-        return format_html('<small class="unlike" title="{}">{}</small>', metrics.ways_in_words(found.ways), words)
-    if found.mean is None:
+def spread(values: Spread, key: str, n: int) -> str:
+    """Format mean ± standard deviation over the runs of a group, with their number if some runs have no value."""
+    if values.ways:
+        words = gettext("measured differently (n = %(n)s)") % {"n": values.n}
+        return format_html('<small class="unlike" title="{}">{}</small>', metrics.ways_in_words(values.ways), words)
+    if values.mean is None:
         return "–"
-    written = _number(key, found.mean) + (f" ± {_number(key, found.sd)}" if found.sd is not None else "")
-    return written if found.n == n else f"{written} (n = {found.n})"
+    text = _number(key, values.mean) + (f" ± {_number(key, values.sd)}" if values.sd is not None else "")
+    return text if values.n == n else f"{text} (n = {values.n})"
 
 
 @register.filter
 def thousands(value: int) -> str:
-    """A count with its thousands apart."""
+    """Format a count with separated thousands."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 @register.filter
 def pointed(line: str, problem: Any) -> SafeString:
-    """The query with the part marked that a problem is about."""
+    """Return the query with the part marked that a problem is about."""
     return format_html("{}<mark>{}</mark>{}", line[: problem.at], line[problem.at : problem.end], line[problem.end :])
 
 
@@ -91,8 +91,8 @@ def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
         return format_html('<a href="{}">{}</a>', address, number_words)
     if cell.column.kind is Kind.CONFIG:
         return cell.value if isinstance(cell.value, str) else json.dumps(cell.value)
-    written = WRITTEN.get(cell.column.key)
-    return written(row, cell.value) if written else cell.value
+    formatter = FORMATTERS.get(cell.column.key)
+    return formatter(row, cell.value) if formatter else cell.value
 
 
 def _number(key: str, value: float) -> str:
@@ -102,20 +102,20 @@ def _number(key: str, value: float) -> str:
 
 
 def _state(row: Row, value: str) -> SafeString:
-    why = format_html('<small class="why" title="{}">{}</small>', row.why, row.why) if row.why else ""
-    return format_html("{}{}", state_badge(value), why)
+    reason_html = format_html('<small class="why" title="{}">{}</small>', row.reason, row.reason) if row.reason else ""
+    return format_html("{}{}", state_badge(value), reason_html)
 
 
 def _step(row: Row, value: int) -> SafeString | str:
     steps = steps_of(row.run)
     if not row.run.is_open or not steps:
-        return _of(value, steps) if steps else str(value)
+        return _step_of(value, steps) if steps else str(value)
     share_done, words = min(1.0, value / steps), gettext("Share of steps done")
     bar = format_html('<progress value="{}" max="1" aria-label="{}"></progress>', f"{share_done:.3f}", words)
-    return format_html("{}{}", _of(value, steps), bar)
+    return format_html("{}{}", _step_of(value, steps), bar)
 
 
-def _of(value: int, steps: int) -> str:
+def _step_of(value: int, steps: int) -> str:
     return gettext("%(step)s of %(steps)s") % {"step": value, "steps": steps}
 
 
@@ -125,10 +125,10 @@ def _tags(row: Row, tags: list[str]) -> SafeString:
 
 def _note(row: Row, note: str) -> str:
     first = note.strip().partition("\n")[0]
-    return first if len(first) <= MOST_LETTERS else first[: MOST_LETTERS - 1] + "…"
+    return first if len(first) <= MAX_NOTE_LENGTH else first[: MAX_NOTE_LENGTH - 1] + "…"
 
 
-WRITTEN: Mapping[str, Callable[[Row, Any], Any]] = {
+FORMATTERS: Mapping[str, Callable[[Row, Any], Any]] = {
     "state": _state,
     "method": lambda row, value: method_badge(value),
     "step": _step,

@@ -1,4 +1,4 @@
-"""Prints the module in which translators find the words of `workers`:  python -m runs.translation"""
+"""Print the module in which translators find the words of `workers`: python -m runs.translation"""
 
 import sys
 

@@ -1,15 +1,16 @@
-"""Words that pages show and that stand under `workers`, which knows no Django: what knobs do, what presets are for.
+"""Texts that pages show and that are defined under `workers`, which does not import Django: help of settings, titles of
+presets.
 
-`python -m runs.translation` prints the module `marked`, in which `makemessages` finds them; `make words` keeps it.
+`python -m runs.translation` prints the module `marked`, in which `makemessages` finds them; `make words` updates it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workers.analysis.middles import MIDDLES, SPREADS
-from workers.config import RunConfig, knobs, presets
-from workers.config.knobs import Shape
+from workers.analysis.aggregate import MIDDLES, SPREADS
+from workers.config import RunConfig, config_fields, presets
+from workers.config.fields import Shape
 from workers.executors.states import State
 
 HEAD = '''"""Marks words of `workers` for translators. Printed by `python -m runs.translation`: `make words`."""
@@ -23,25 +24,25 @@ WORDS = (
 
 
 def module() -> str:
-    """The source of `marked`."""
-    lines = "".join(f"    _({_quoted(words)}),\n" for words in dict.fromkeys(_words()) if words)
+    """Return the source of `marked`."""
+    lines = "".join(f"    _({_quote(words)}),\n" for words in dict.fromkeys(_words()) if words)
     return f"{HEAD}{lines})  # fmt: skip\n"
 
 
 def _words() -> Iterator[str]:
-    """As pages ask for them: on one line, and without underscores."""
-    for knob in knobs(RunConfig):
-        yield knob.path.rpartition(".")[2].replace("_", " ")
-        yield knob.help.replace("\n", " ")
-        if isinstance(knob.bounds, Shape):
-            yield knob.bounds.words
+    """Yield the texts as pages look them up: on one line, and without underscores."""
+    for setting in config_fields(RunConfig):
+        yield setting.path.rpartition(".")[2].replace("_", " ")
+        yield setting.help.replace("\n", " ")
+        if isinstance(setting.bounds, Shape):
+            yield setting.bounds.words
     for preset in presets().values():
         yield from (preset.title, preset.why)
     yield from (*MIDDLES.values(), *SPREADS.values())
     yield from (state.value.replace("_", " ") for state in State)
 
 
-def _quoted(words: str) -> str:
-    """As the formatter would write it."""
+def _quote(words: str) -> str:
+    """Return the text as a literal in the formatter's style."""
     mark = "'" if '"' in words and "'" not in words else '"'
     return mark + words.replace("\\", "\\\\").replace(mark, "\\" + mark) + mark

@@ -2,7 +2,7 @@
 
 const GREY_TOKENS = ["ink", "ink-2", "line", "grid", "surface-2"];
 
-/** The colours behind the tokens, as rgb: a custom property's own value may still be light-dark(…). */
+/** Returns the tokens' colours as rgb. A custom property's own value may still be light-dark(…). */
 export function readTokens(names) {
   const probe = document.body.appendChild(document.createElement("span"));
   const read = (name) => {

@@ -1,8 +1,8 @@
-// <chart-sync>: one cursor and one zoom for all charts in it, which run along the same x axis.
+// <chart-sync>: shares one cursor and one zoom between its charts, which have the same x axis.
 
 const rangeIn = (change) => {
-  const { "xaxis.range": whole, "xaxis.range[0]": low, "xaxis.range[1]": high } = change;
-  return whole ?? (low === undefined ? undefined : [low, high]);
+  const { "xaxis.range": range, "xaxis.range[0]": low, "xaxis.range[1]": high } = change;
+  return range ?? (low === undefined ? undefined : [low, high]);
 };
 
 class ChartSync extends HTMLElement {
@@ -25,15 +25,15 @@ class ChartSync extends HTMLElement {
     if (this.range) this.zoom(plot);
   }
 
-  /** The charts beside one that are there to follow it. */
+  /** Returns the other visible charts. Forgets charts that are no longer on the page. */
   others(plot) {
-    for (const one of this.plots) if (!one.isConnected) this.plots.delete(one);
-    return [...this.plots].filter((one) => one !== plot && one.checkVisibility());
+    for (const other of this.plots) if (!other.isConnected) this.plots.delete(other);
+    return [...this.plots].filter((other) => other !== plot && other.checkVisibility());
   }
 
   onZoom(plot, change) {
     const range = change["xaxis.autorange"] ? null : rangeIn(change);
-    // What a chart says of a zoom that it was given here is no news.
+    // Ignore the event that a chart fires for a zoom that was set here.
     if (range === undefined || String(range) === String(this.range ?? null)) return;
     this.range = range;
     for (const other of this.others(plot)) this.zoom(other);

@@ -1,5 +1,5 @@
-// <command-palette>: a dialog that goes anywhere. Ctrl-K or ⌘K opens it; what is typed asks htmx for places; arrows
-// choose among them, Enter goes there.
+// <command-palette>: a dialog with links to any page. Ctrl-K or ⌘K opens it, htmx searches for the typed text, arrows
+// select a result, Enter opens it.
 
 class CommandPalette extends HTMLElement {
   connectedCallback() {
@@ -9,21 +9,21 @@ class CommandPalette extends HTMLElement {
     this.stop = new AbortController();
     const { signal } = this.stop;
     document.addEventListener("keydown", (event) => this.onShortcut(event), { signal });
-    document.addEventListener("palette-wanted", () => this.open(), { signal });
+    document.addEventListener("open-palette", () => this.open(), { signal });
     this.input.addEventListener("keydown", (event) => this.onKey(event), { signal });
-    this.list.addEventListener("htmx:afterSwap", () => this.choose(0), { signal });
+    this.list.addEventListener("htmx:afterSwap", () => this.select(0), { signal });
   }
 
   disconnectedCallback() {
     this.stop.abort();
   }
 
-  get places() {
+  get options() {
     return [...this.list.querySelectorAll("a[role=option]")];
   }
 
-  get chosen() {
-    return this.places.findIndex((place) => place.getAttribute("aria-selected") === "true");
+  get selectedIndex() {
+    return this.options.findIndex((option) => option.getAttribute("aria-selected") === "true");
   }
 
   onShortcut(event) {
@@ -43,19 +43,19 @@ class CommandPalette extends HTMLElement {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (by) {
       event.preventDefault();
-      this.choose((this.chosen + by + this.places.length) % this.places.length);
+      this.select((this.selectedIndex + by + this.options.length) % this.options.length);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      this.places[this.chosen]?.click();
+      this.options[this.selectedIndex]?.click();
     }
   }
 
-  choose(i) {
-    this.places.forEach((place, n) => place.setAttribute("aria-selected", String(n === i)));
-    const place = this.places[i];
-    if (!place) return this.input.removeAttribute("aria-activedescendant");
-    this.input.setAttribute("aria-activedescendant", place.id);
-    place.scrollIntoView({ block: "nearest" });
+  select(i) {
+    this.options.forEach((option, n) => option.setAttribute("aria-selected", String(n === i)));
+    const option = this.options[i];
+    if (!option) return this.input.removeAttribute("aria-activedescendant");
+    this.input.setAttribute("aria-activedescendant", option.id);
+    option.scrollIntoView({ block: "nearest" });
   }
 }
 

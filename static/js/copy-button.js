@@ -1,6 +1,6 @@
-// <copy-button for="id">: copies the text of another element and says so.
+// <copy-button for="id">: copies the text of another element and confirms it on the button.
 
-const SAY_MS = 2000;
+const CONFIRMATION_MS = 2000;
 
 class CopyButton extends HTMLElement {
   connectedCallback() {
@@ -13,16 +13,16 @@ class CopyButton extends HTMLElement {
     const source = document.getElementById(this.getAttribute("for"));
     try {
       await navigator.clipboard.writeText(source.textContent.trim());
-      this.say(gettext("Copied"));
+      this.confirm(gettext("Copied"));
     } catch {
       getSelection().selectAllChildren(source);
-      this.say(gettext("Selected: press Ctrl+C"));
+      this.confirm(gettext("Selected: press Ctrl+C"));
     }
   }
 
-  say(words) {
-    this.button.textContent = words;
-    setTimeout(() => (this.button.textContent = this.label), SAY_MS);
+  confirm(message) {
+    this.button.textContent = message;
+    setTimeout(() => (this.button.textContent = this.label), CONFIRMATION_MS);
   }
 }
 

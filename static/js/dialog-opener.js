@@ -1,18 +1,18 @@
-// <dialog-opener for="id">: its button opens a <dialog>, by `command` and `commandfor` before this script has come, by it
-// where the browser does not know these. Focus goes in and, on closing, comes back by itself, or to the button that
-// stands in its place where the page was refreshed meanwhile.
+// <dialog-opener for="id">: its button opens a <dialog>. Browsers that support `command` and `commandfor` need no script
+// for this; the others use this one. On closing, the browser returns the focus to the button. If htmx has replaced the
+// button meanwhile, the new button gets the focus.
 
-const opensByItself = "command" in HTMLButtonElement.prototype;
+const supportsCommand = "command" in HTMLButtonElement.prototype;
 
 class DialogOpener extends HTMLElement {
   connectedCallback() {
     const dialog = document.getElementById(this.getAttribute("for"));
     const button = this.querySelector("button");
     button.addEventListener("click", () => {
-      if (!opensByItself) dialog.showModal();
+      if (!supportsCommand) dialog.showModal();
       dialog.addEventListener("close", () => button.isConnected || this.successor()?.focus(), { once: true });
     });
-    // A form that came back with errors is shown where it was filled in.
+    // Open the dialog again if the server returned its form with errors.
     if (dialog.querySelector("[aria-invalid='true']")) dialog.showModal();
   }
 

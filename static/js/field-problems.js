@@ -1,9 +1,9 @@
-// <field-problems for="id">: what is wrong with a field, said while it is filled in. Ties what comes in by htmx to the
-// field, for screen readers too, and opens what the field is folded away in.
+// <field-problems for="id">: errors of a field, fetched by htmx while the user fills it in. Marks the field as invalid,
+// links the error to it for screen readers, and opens every <details> around it.
 
 class FieldProblems extends HTMLElement {
   connectedCallback() {
-    this.watcher = new MutationObserver(() => this.tell());
+    this.watcher = new MutationObserver(() => this.update());
     this.watcher.observe(this, { childList: true });
   }
 
@@ -11,15 +11,15 @@ class FieldProblems extends HTMLElement {
     this.watcher.disconnect();
   }
 
-  tell() {
+  update() {
     const field = document.getElementById(this.getAttribute("for"));
-    const said = this.querySelector(".errors");
+    const errors = this.querySelector(".errors");
     if (!field) return;
-    field.toggleAttribute("aria-invalid", Boolean(said));
-    if (!said) return field.removeAttribute("aria-errormessage");
+    field.toggleAttribute("aria-invalid", Boolean(errors));
+    if (!errors) return field.removeAttribute("aria-errormessage");
     field.setAttribute("aria-invalid", "true");
-    field.setAttribute("aria-errormessage", said.id);
-    for (let folded = this.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
+    field.setAttribute("aria-errormessage", errors.id);
+    for (let box = this.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
   }
 }
 

@@ -1,37 +1,37 @@
-// <file-drop>: files and whole folders are dropped on its file input, or chosen there. What they are called, with their
-// folders, goes along as fields `path`, because a browser sends bare names; and it says how much that is.
+// <file-drop>: takes files and whole folders that the user drops on its file input or selects there. Browsers send bare
+// file names, so it adds hidden fields `path` with the paths. It shows the number of files and their size.
 
 class FileDrop extends HTMLElement {
   connectedCallback() {
     this.input = this.querySelector("input[type=file]");
-    this.words = this.querySelector("[data-said]");
-    this.folder = this.querySelector("[data-folder]");
-    this.folder.hidden = false;
+    this.status = this.querySelector("[data-announce-key]");
+    this.folderButton = this.querySelector("[data-folder]");
+    this.folderButton.hidden = false;
     this.stop = new AbortController();
     const { signal } = this.stop;
     this.addEventListener("dragover", (event) => this.onOver(event), { signal });
     this.addEventListener("dragleave", () => this.classList.remove("over"), { signal });
     this.addEventListener("drop", (event) => this.onDrop(event), { signal });
-    this.folder.addEventListener("click", () => this.askForFolder(), { signal });
-    this.input.addEventListener("change", () => this.tell([...this.input.files].map((file) => [file, file.name])), { signal });
+    this.folderButton.addEventListener("click", () => this.pickFolder(), { signal });
+    this.input.addEventListener("change", () => this.update([...this.input.files].map((file) => [file, file.name])), { signal });
   }
 
   disconnectedCallback() {
     this.stop.abort();
   }
 
-  askForFolder() {
-    const asked = document.createElement("input");
-    Object.assign(asked, { type: "file", multiple: true, webkitdirectory: true });
-    asked.addEventListener("change", () => this.take([...asked.files].map((file) => [file, file.webkitRelativePath])));
-    asked.click();
+  pickFolder() {
+    const input = document.createElement("input");
+    Object.assign(input, { type: "file", multiple: true, webkitdirectory: true });
+    input.addEventListener("change", () => this.setFiles([...input.files].map((file) => [file, file.webkitRelativePath])));
+    input.click();
   }
 
-  take(found) {
-    const chosen = new DataTransfer();
-    for (const [file] of found) chosen.items.add(file);
-    this.input.files = chosen.files;
-    this.tell(found);
+  setFiles(files) {
+    const transfer = new DataTransfer();
+    for (const [file] of files) transfer.items.add(file);
+    this.input.files = transfer.files;
+    this.update(files);
   }
 
   onOver(event) {
@@ -42,56 +42,56 @@ class FileDrop extends HTMLElement {
   async onDrop(event) {
     event.preventDefault();
     this.classList.remove("over");
-    // Asked for at once: after the first wait the browser forgets what was dropped.
+    // Read the entries before the first await: afterwards the browser has forgotten what was dropped.
     const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file");
     const entries = dropped.map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
     try {
-      this.take((await Promise.all(entries.map((entry) => this.inside(entry)))).flat());
+      this.setFiles((await Promise.all(entries.map((entry) => this.filesIn(entry)))).flat());
     } catch (error) {
-      this.say(interpolate(gettext("Not read: %s"), [error.message]), true);
+      this.showStatus(interpolate(gettext("The files cannot be read: %s"), [error.message]), true);
     }
   }
 
-  async inside(entry) {
+  async filesIn(entry) {
     if (entry instanceof File) return [[entry, entry.name]];
     if (entry.isFile) {
       const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
       return [[file, entry.fullPath.replace(/^\//, "")]];
     }
     const reader = entry.createReader();
-    const found = [];
-    // It gives some hundred at a time, and none when it is through.
+    const files = [];
+    // The reader returns about a hundred entries per call, and none at the end.
     for (;;) {
-      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-      if (!some.length) return found;
-      for (const inner of some) found.push(...(await this.inside(inner)));
+      const batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!batch.length) return files;
+      for (const inner of batch) files.push(...(await this.filesIn(inner)));
     }
   }
 
-  tell(found) {
+  update(files) {
     for (const old of this.querySelectorAll("input[name=path]")) old.remove();
-    for (const [, path] of found) {
+    for (const [, path] of files) {
       const field = document.createElement("input");
       Object.assign(field, { type: "hidden", name: "path", value: path });
       this.append(field);
     }
-    const bytes = found.reduce((sum, [file]) => sum + file.size, 0);
-    const size = { n: found.length, size: (bytes / 2 ** 20).toFixed(1) };
-    const count = interpolate(ngettext("%(n)s file, %(size)s MB", "%(n)s files, %(size)s MB", found.length), size, true);
-    const why = this.tooMuch(found.length, bytes);
-    this.input.setCustomValidity(why);
-    this.say(found.length ? `${count}${why ? `; ${why}` : ""}` : "", Boolean(why));
+    const bytes = files.reduce((sum, [file]) => sum + file.size, 0);
+    const size = { n: files.length, size: (bytes / 2 ** 20).toFixed(1) };
+    const count = interpolate(ngettext("%(n)s file, %(size)s MB", "%(n)s files, %(size)s MB", files.length), size, true);
+    const error = this.limitError(files.length, bytes);
+    this.input.setCustomValidity(error);
+    this.showStatus(files.length ? `${count}${error ? `; ${error}` : ""}` : "", Boolean(error));
   }
 
-  tooMuch(files, bytes) {
-    const most = this.dataset.files;
-    if (files > Number(most)) return interpolate(gettext("at most %s files at once: pack them into a zip"), [most]);
-    return bytes > Number(this.dataset.most) ? gettext("too much at once") : "";
+  limitError(count, bytes) {
+    const max = this.dataset.files;
+    if (count > Number(max)) return interpolate(gettext("at most %s files per upload: pack them into a zip"), [max]);
+    return bytes > Number(this.dataset.most) ? gettext("too large for one upload") : "";
   }
 
-  say(words, isBad) {
-    this.words.textContent = words;
-    this.words.classList.toggle("bad", isBad);
+  showStatus(message, isError) {
+    this.status.textContent = message;
+    this.status.classList.toggle("bad", isError);
   }
 }
 

@@ -1,5 +1,5 @@
-// <keyboard-map>: "?" shows which keys do what, "/" goes to the page's search, "g" opens the palette. Single keys are
-// for those who want them: its box switches them off, and the browser remembers that. Never while somebody types.
+// <keyboard-map>: "?" lists the shortcuts, "/" focuses the page's search, "g" opens the palette. Its checkbox switches
+// single-key shortcuts off, and the browser remembers that. They are ignored while the user types.
 
 const OFF = "single-keys-off";
 const TYPING = "input, textarea, select, [contenteditable]";
@@ -28,18 +28,19 @@ class KeyboardMap extends HTMLElement {
   onKey(event) {
     const isTyping = event.target.matches?.(TYPING) || document.querySelector("dialog[open]");
     if (isTyping || !this.box.checked || event.ctrlKey || event.metaKey || event.altKey) return;
-    const does = { "?": () => this.dialog.showModal(), "/": () => this.search(), g: () => this.goAnywhere() }[event.key];
-    if (!does) return;
+    const actions = { "?": () => this.dialog.showModal(), "/": () => this.focusSearch(), g: () => this.openPalette() };
+    const action = actions[event.key];
+    if (!action) return;
     event.preventDefault();
-    does();
+    action();
   }
 
-  search() {
+  focusSearch() {
     document.querySelector("main input[type=search]")?.focus();
   }
 
-  goAnywhere() {
-    document.dispatchEvent(new CustomEvent("palette-wanted"));
+  openPalette() {
+    document.dispatchEvent(new CustomEvent("open-palette"));
   }
 }
 

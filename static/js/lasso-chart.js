@@ -1,9 +1,10 @@
-// <lasso-chart data-address>: draws the scatter that lies in it as JSON; what is drawn around becomes the address of the page.
+// <lasso-chart data-address>: draws the scatter chart that it contains as JSON. The user's selection becomes a parameter of
+// the page's address.
 
 import { paint } from "./chart-paint.js";
-import { oneStop } from "./toolbar-keys.js";
+import { setTabStop } from "./toolbar-keys.js";
 
-const CORNERS = 40;
+const MAX_CORNERS = 40;
 const CONFIG = {
   responsive: true,
   displaylogo: false,
@@ -11,7 +12,7 @@ const CONFIG = {
   modeBarButtonsToRemove: ["autoScale2d", "sendChartToCloud", "toImage"],
 };
 
-/** The corners of what was drawn, as reward and cost: a ring, or a box. */
+/** Returns the corners of the selection as [reward, cost]: of a lasso, or of a box. */
 function corners({ lassoPoints, range }) {
   if (lassoPoints) return lassoPoints.x.map((x, i) => [x, lassoPoints.y[i]]);
   if (!range) return [];
@@ -35,19 +36,19 @@ class LassoChart extends HTMLElement {
   draw() {
     const { data, layout } = paint(JSON.parse(this.querySelector('script[type="application/json"]').textContent));
     Plotly.react(this.plot, data, layout, CONFIG);
-    if (!this.isWatched) this.plot.on("plotly_selected", (event) => event && this.ask(corners(event)));
-    this.isWatched = true;
+    if (!this.isListening) this.plot.on("plotly_selected", (event) => event && this.select(corners(event)));
+    this.isListening = true;
     for (const picture of this.plot.querySelectorAll("svg")) picture.setAttribute("aria-hidden", "true");
-    for (const toolbar of this.plot.querySelectorAll("[role=toolbar]")) oneStop(toolbar);
+    for (const toolbar of this.plot.querySelectorAll("[role=toolbar]")) setTabStop(toolbar);
   }
 
-  /** A ring drawn by hand has hundreds of corners: as many are kept as an address can hold. */
-  ask(ring) {
+  /** Opens the page for this selection. A lasso has hundreds of corners, so it is thinned to fit into the address. */
+  select(ring) {
     if (ring.length < 3) return;
-    const every = Math.ceil(ring.length / CORNERS);
-    const kept = ring.length > CORNERS ? ring.filter((_, i) => i % every === 0) : ring;
+    const every = Math.ceil(ring.length / MAX_CORNERS);
+    const thinned = ring.length > MAX_CORNERS ? ring.filter((_, i) => i % every === 0) : ring;
     const address = new URL(this.dataset.address, location.href);
-    address.searchParams.set("lasso", kept.flat().map((value) => Number(value.toPrecision(4))).join(","));
+    address.searchParams.set("lasso", thinned.flat().map((value) => Number(value.toPrecision(4))).join(","));
     location.assign(address);
   }
 }

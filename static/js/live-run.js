@@ -1,17 +1,17 @@
-// <live-run>: the page's one socket. It watches every run named in a data-watch='{"uid": cursor}' on the page and tells
-// the document: `points` (detail: run, points) for charts, and `run-changed` with `run-changed:<what>` for htmx.
-// A hidden tab is cut off; whoever comes back, or was cut off, asks for what follows its last cursor.
+// <live-run>: the page's one socket. It watches every run in a data-watch='{"uid": cursor}' on the page and dispatches
+// events: `points` (detail: run, points) for charts, `run-changed` and `run-changed:<what>` for htmx. A hidden tab
+// disconnects. After a reconnect it requests the changes since its last cursor.
 
-const WHATS = ["state", "responses", "population", "engines", "log", "checkpoints"];
+const CHANGES = ["state", "responses", "population", "engines", "log", "checkpoints"];
 const GATHER_MS = 1000;
 const POLL_MS = 5000;
-const LONGEST_WAIT_MS = 15000;
+const MAX_WAIT_MS = 15000;
 const FAILURES_BEFORE_POLLING = 2;
 const NOT_SIGNED_IN = 4401;
-const WORDS = {
+const LABELS = {
   live: gettext("Live"),
   connecting: gettext("Connecting…"),
-  away: gettext("Not live: asking every 5 s"),
+  away: gettext("Not live: updates every 5 s"),
   over: gettext("Sign in again"),
 };
 
@@ -35,44 +35,44 @@ class LiveRun extends HTMLElement {
     this.close();
   }
 
-  /** Takes up runs that the page names and lets go of those that it no longer does: a socket takes a hundred at most. */
+  /** Watches the runs that the page names now, and only those: one socket can watch at most a hundred. */
   watch() {
     const before = this.cursors;
     this.cursors = {};
-    for (const named of document.querySelectorAll("[data-watch]")) {
-      for (const [uid, cursor] of Object.entries(JSON.parse(named.dataset.watch))) {
+    for (const { dataset } of document.querySelectorAll("[data-watch]")) {
+      for (const [uid, cursor] of Object.entries(JSON.parse(dataset.watch))) {
         if (!this.refused.has(uid)) this.cursors[uid] = before[uid] ?? cursor;
       }
     }
     if (Object.keys(this.cursors).every((uid) => uid in before)) return;
-    if (this.socket?.readyState === WebSocket.OPEN) this.ask();
+    if (this.socket?.readyState === WebSocket.OPEN) this.sendCursors();
     else this.open();
   }
 
   open() {
-    clearTimeout(this.again);
+    clearTimeout(this.retryTimer);
     if (this.socket || document.hidden || !Object.keys(this.cursors).length) return;
-    this.say("connecting");
+    this.showState("connecting");
     this.socket = new WebSocket(new URL("/ws/live", location.href.replace(/^http/, "ws")));
-    this.socket.onopen = () => this.ask();
+    this.socket.onopen = () => this.sendCursors();
     this.socket.onmessage = (message) => this.onMessage(JSON.parse(message.data));
     this.socket.onclose = (event) => this.onClose(event);
   }
 
   close() {
-    clearTimeout(this.again);
+    clearTimeout(this.retryTimer);
     clearInterval(this.polling);
     const socket = this.socket;
     this.socket = this.polling = undefined;
     if (socket) {
       socket.onclose = socket.onmessage = null;
-      // Closed before it is open, a socket complains in the console.
+      // A socket that is closed before it is open logs an error, so wait until it is open.
       if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
       else socket.close();
     }
   }
 
-  ask() {
+  sendCursors() {
     this.socket.send(JSON.stringify({ watch: this.cursors }));
   }
 
@@ -80,19 +80,20 @@ class LiveRun extends HTMLElement {
     this.failures = 0;
     clearInterval(this.polling);
     this.polling = undefined;
-    this.say("live");
-    // What changed while nobody listened was never told: look at everything once.
-    if (this.opened || this.hasAttribute("data-open")) this.tellAll();
+    this.showState("live");
+    // Changes while disconnected were not sent, so refresh everything once.
+    if (this.opened || this.hasAttribute("data-open")) this.notifyAll();
     this.opened = true;
   }
 
   onClose(event) {
     this.socket = undefined;
-    if (event.code === NOT_SIGNED_IN) return this.say("over");
+    if (event.code === NOT_SIGNED_IN) return this.showState("over");
     this.failures += 1;
-    this.say(this.failures > FAILURES_BEFORE_POLLING ? "away" : "connecting");
+    this.showState(this.failures > FAILURES_BEFORE_POLLING ? "away" : "connecting");
     if (this.failures > FAILURES_BEFORE_POLLING) this.polling ??= setInterval(() => this.poll(), POLL_MS);
-    this.again = setTimeout(() => this.open(), Math.min(LONGEST_WAIT_MS, 500 * 2 ** this.failures) * (0.75 + Math.random() / 2));
+    const wait = Math.min(MAX_WAIT_MS, 500 * 2 ** this.failures) * (0.75 + Math.random() / 2);
+    this.retryTimer = setTimeout(() => this.open(), wait);
   }
 
   onMessage(message) {
@@ -101,10 +102,10 @@ class LiveRun extends HTMLElement {
     if (type === "watching") this.onWatching();
     if (type === "points") {
       document.dispatchEvent(new CustomEvent("points", { detail: message }));
-      if ("reward/mean" in message.points) this.tell(run, "evaluation");
+      if ("reward/mean" in message.points) this.notify(run, "evaluation");
     }
     if (type === "behind") document.dispatchEvent(new CustomEvent("points-missed", { detail: { run } }));
-    if (type === "changed") this.tell(run, message.what);
+    if (type === "changed") this.notify(run, message.what);
     if (type === "refused") {
       this.refused.add(run);
       delete this.cursors[run];
@@ -113,15 +114,15 @@ class LiveRun extends HTMLElement {
 
   poll() {
     document.dispatchEvent(new CustomEvent("points-missed", { detail: {} }));
-    this.tellAll();
+    this.notifyAll();
   }
 
-  tellAll() {
-    for (const run of Object.keys(this.cursors)) for (const what of WHATS) this.tell(run, what);
+  notifyAll() {
+    for (const run of Object.keys(this.cursors)) for (const what of CHANGES) this.notify(run, what);
   }
 
-  /** Says it now, and at most once a second: what comes in between is said at the end of that second. */
-  tell(run, what) {
+  /** Dispatches the event now, but at most once a second: further changes are dispatched at the end of that second. */
+  notify(run, what) {
     if (this.changed.has(what)) {
       this.changed.get(what).add(run);
       return;
@@ -131,7 +132,7 @@ class LiveRun extends HTMLElement {
     setTimeout(() => {
       const missed = this.changed.get(what);
       this.changed.delete(what);
-      if (missed.size && this.isConnected) this.tell([...missed][0], what);
+      if (missed.size && this.isConnected) this.notify([...missed][0], what);
     }, GATHER_MS);
   }
 
@@ -141,9 +142,9 @@ class LiveRun extends HTMLElement {
     }
   }
 
-  say(state) {
+  showState(state) {
     this.dataset.state = state;
-    this.textContent = WORDS[state];
+    this.textContent = LABELS[state];
   }
 }
 

@@ -1,4 +1,4 @@
-// <log-tail>: keeps the end of a growing log in sight, unless the reader has scrolled up.
+// <log-tail>: keeps the end of a growing log visible, unless the user has scrolled up.
 
 const NEAR_PX = 24;
 
@@ -6,9 +6,9 @@ class LogTail extends HTMLElement {
   connectedCallback() {
     this.follow = true;
     this.addEventListener("scroll", (event) => this.onScroll(event.target), { capture: true });
-    this.watcher = new MutationObserver(() => this.toEnd());
+    this.watcher = new MutationObserver(() => this.scrollToEnd());
     this.watcher.observe(this, { childList: true, subtree: true });
-    this.toEnd();
+    this.scrollToEnd();
   }
 
   disconnectedCallback() {
@@ -19,7 +19,7 @@ class LogTail extends HTMLElement {
     this.follow = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
   }
 
-  toEnd() {
+  scrollToEnd() {
     const box = this.querySelector("pre");
     if (box && this.follow) box.scrollTop = box.scrollHeight;
   }

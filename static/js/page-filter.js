@@ -1,19 +1,19 @@
-// <page-filter for="id" name="curves" fold="folded">: its input is a regular expression, and of the element `for` only
-// those [data-find] are shown whose words match it; sections without any are hidden, others opened. With `fold` it also
-// remembers which details[data-slug] are folded. Both stand in the page's address, under the names `name` and `fold`.
+// <page-filter for="id" name="curves" fold="folded">: its input is a regular expression. Within the element `for` it shows
+// only the [data-find] whose text matches, hides sections without a match and opens the others. With `fold` it also
+// remembers which details[data-slug] are closed. Both are parameters of the page's address, named by `name` and `fold`.
 
 class PageFilter extends HTMLElement {
   connectedCallback() {
-    this.place = document.getElementById(this.getAttribute("for"));
+    this.target = document.getElementById(this.getAttribute("for"));
     this.input = this.querySelector("input");
-    this.words = this.querySelector("[role=status]");
+    this.status = this.querySelector("[role=status]");
     this.stop = new AbortController();
     const { signal } = this.stop;
-    this.input.value = this.asked(this.getAttribute("name")) ?? "";
+    this.input.value = this.parameter(this.getAttribute("name")) ?? "";
     this.input.addEventListener("input", () => this.onInput(), { signal });
-    this.place.addEventListener("click", (event) => this.onFold(event), { signal });
-    // Parts that htmx fetches anew come as the server knows them: unsearched, folded as at first.
-    this.place.addEventListener("htmx:afterSwap", (event) => event.target === this.place && this.show(), { signal });
+    this.target.addEventListener("click", (event) => this.onFold(event), { signal });
+    // The server renders parts for htmx unfiltered and with the default sections closed, so filter them again.
+    this.target.addEventListener("htmx:afterSwap", (event) => event.target === this.target && this.show(), { signal });
     this.show();
   }
 
@@ -22,17 +22,17 @@ class PageFilter extends HTMLElement {
   }
 
   get sections() {
-    return [...this.place.querySelectorAll("[data-slug]")];
+    return [...this.target.querySelectorAll("[data-slug]")];
   }
 
-  asked(name) {
+  parameter(name) {
     return new URL(location.href).searchParams.get(name);
   }
 
-  remember(name, value, otherwise) {
+  setParameter(name, value, defaultValue) {
     for (const link of [undefined, ...document.querySelectorAll("a[data-keeps-search]")]) {
       const address = new URL(link?.href ?? location.href);
-      if (value === otherwise) address.searchParams.delete(name);
+      if (value === defaultValue) address.searchParams.delete(name);
       else address.searchParams.set(name, value);
       if (link) link.href = address;
       else history.replaceState(history.state, "", address);
@@ -40,20 +40,21 @@ class PageFilter extends HTMLElement {
   }
 
   onInput() {
-    this.remember(this.getAttribute("name"), this.input.value, "");
+    this.setParameter(this.getAttribute("name"), this.input.value, "");
     this.show();
   }
 
   onFold(event) {
     const section = event.target.closest("summary")?.closest("details[data-slug]");
     if (!section || !this.hasAttribute("fold") || this.input.value) return;
-    // The click opens or folds it after this handler has run.
-    const folded = this.sections.filter((one) => (one === section ? one.open : !one.open)).map((one) => one.dataset.slug);
-    this.remember(this.getAttribute("fold"), folded.join(","), this.foldedAtFirst().join(","));
+    // The browser opens or closes it only after this handler has run, so its `open` is still the old state.
+    const folded = this.sections.filter((other) => (other === section ? other.open : !other.open));
+    const slugs = folded.map(({ dataset }) => dataset.slug);
+    this.setParameter(this.getAttribute("fold"), slugs.join(","), this.foldedByDefault().join(","));
   }
 
-  foldedAtFirst() {
-    return this.sections.filter((one) => one.hasAttribute("data-folded")).map((one) => one.dataset.slug);
+  foldedByDefault() {
+    return this.sections.filter((section) => section.hasAttribute("data-folded")).map(({ dataset }) => dataset.slug);
   }
 
   pattern() {
@@ -62,23 +63,23 @@ class PageFilter extends HTMLElement {
       return new RegExp(this.input.value, "i");
     } catch (error) {
       this.input.setAttribute("aria-invalid", "true");
-      this.words.textContent = error.message;
+      this.status.textContent = error.message;
     }
   }
 
   show() {
     const pattern = this.pattern();
     if (!pattern) return;
-    const found = [...this.place.querySelectorAll("[data-find]")];
-    for (const one of found) one.hidden = !pattern.test(one.dataset.find);
+    const items = [...this.target.querySelectorAll("[data-find]")];
+    for (const item of items) item.hidden = !pattern.test(item.dataset.find);
     this.showSections();
-    const shown = found.filter((one) => !one.hidden).length;
-    const told = interpolate(gettext("%(shown)s of %(all)s shown"), { shown, all: found.length }, true);
-    this.words.textContent = this.input.value ? told : "";
+    const shown = items.filter((item) => !item.hidden).length;
+    const message = interpolate(gettext("%(shown)s of %(all)s shown"), { shown, all: items.length }, true);
+    this.status.textContent = this.input.value ? message : "";
   }
 
   showSections() {
-    const folded = this.asked(this.getAttribute("fold"))?.split(",") ?? this.foldedAtFirst();
+    const folded = this.parameter(this.getAttribute("fold"))?.split(",") ?? this.foldedByDefault();
     for (const section of this.sections) {
       section.hidden = !section.querySelector("[data-find]:not([hidden])");
       if (this.hasAttribute("fold")) section.open = this.input.value !== "" || !folded.includes(section.dataset.slug);

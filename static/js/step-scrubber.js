@@ -1,8 +1,8 @@
-// <step-scrubber for="id">: walks through the options of a <select> with a slider and two buttons. With the attribute
-// keys also with "," and "." from anywhere on the page, never while somebody types or has switched single keys off.
+// <step-scrubber for="id">: moves through the options of a <select> with a slider and two buttons. With the attribute
+// `keys` also with "," and ".", except while the user types or if single-key shortcuts are switched off.
 
 const SETTLE_MS = 120;
-const BY = { ",": -1, ".": 1 };
+const KEYS = { ",": -1, ".": 1 };
 const TYPING = "input:not([type=range], [type=checkbox]), textarea, select, [contenteditable]";
 
 class StepScrubber extends HTMLElement {
@@ -13,8 +13,8 @@ class StepScrubber extends HTMLElement {
     this.slider.setAttribute("aria-label", gettext("Step"));
     this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
     this.select.addEventListener("change", () => this.show());
-    const [earlier, later] = [gettext("Earlier step"), gettext("Later step")];
-    this.replaceChildren(this.step("◀", earlier, -1), this.slider, this.step("▶", later, 1));
+    const [previous, next] = [gettext("Previous step"), gettext("Next step")];
+    this.replaceChildren(this.createButton("◀", previous, -1), this.slider, this.createButton("▶", next, 1));
     this.show();
     this.stop = new AbortController();
     if (this.hasAttribute("keys")) {
@@ -28,12 +28,12 @@ class StepScrubber extends HTMLElement {
 
   onKey(event) {
     const isTyping = event.target.matches?.(TYPING) || document.querySelector("dialog[open]");
-    if (!BY[event.key] || isTyping || localStorage.getItem("single-keys-off")) return;
+    if (!KEYS[event.key] || isTyping || localStorage.getItem("single-keys-off")) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    this.goTo(this.select.selectedIndex + BY[event.key]);
+    this.goTo(this.select.selectedIndex + KEYS[event.key]);
   }
 
-  step(sign, label, by) {
+  createButton(sign, label, by) {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "plain", textContent: sign });
     button.setAttribute("aria-label", label);
     button.addEventListener("click", () => this.goTo(this.select.selectedIndex + by));
@@ -44,13 +44,13 @@ class StepScrubber extends HTMLElement {
     if (i < 0 || i >= this.select.options.length) return;
     this.select.selectedIndex = i;
     this.show();
-    clearTimeout(this.settling);
+    clearTimeout(this.applyTimer);
     const { value } = this.select;
-    this.settling = setTimeout(() => this.settle(value), SETTLE_MS);
+    this.applyTimer = setTimeout(() => this.apply(value), SETTLE_MS);
   }
 
-  /** The part may have come anew meanwhile, with a select that knows nothing of the choice. */
-  settle(value) {
+  /** Selects the value and fires `change`. Looks the <select> up again, as htmx may have replaced it meanwhile. */
+  apply(value) {
     const select = document.getElementById(this.getAttribute("for"));
     if (!select) return;
     select.value = value;

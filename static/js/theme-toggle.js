@@ -1,9 +1,9 @@
-// <theme-toggle>: system, light, dark. The choice lies in a cookie, so that the server renders it and no page flashes.
-// Paper is light.
+// <theme-toggle>: system, light, dark. A cookie stores the choice, so that the server renders it and pages do not flash.
+// Pages print in the light theme.
 
 const THEMES = ["system", "light", "dark"];
 const SIGNS = { system: "◐", light: "☀", dark: "☾" };
-const WORDS = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
+const LABELS = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
 const YEAR_SECONDS = 365 * 24 * 3600;
 
 class ThemeToggle extends HTMLElement {
@@ -14,8 +14,8 @@ class ThemeToggle extends HTMLElement {
     this.onSystem = () => document.dispatchEvent(new CustomEvent("theme-changed"));
     this.system.addEventListener("change", this.onSystem);
     this.stop = new AbortController();
-    addEventListener("beforeprint", () => this.lighten(), { signal: this.stop.signal });
-    addEventListener("afterprint", () => this.wear(this.worn), { signal: this.stop.signal });
+    addEventListener("beforeprint", () => this.onBeforePrint(), { signal: this.stop.signal });
+    addEventListener("afterprint", () => this.apply(this.screenTheme), { signal: this.stop.signal });
     this.show();
   }
 
@@ -34,28 +34,28 @@ class ThemeToggle extends HTMLElement {
 
   choose(theme) {
     document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
-    this.wear(theme);
+    this.apply(theme);
     this.show();
   }
 
-  wear(theme) {
+  apply(theme) {
     if (theme === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
     document.dispatchEvent(new CustomEvent("theme-changed"));
   }
 
-  /** Charts keep the colours that they were painted in: they are painted anew before the page is. */
-  lighten() {
-    this.worn = this.theme;
-    this.wear("light");
-    document.dispatchEvent(new CustomEvent("print-wanted"));
+  /** Switches to light and has charts drawn again: they keep the colours in which they were painted. */
+  onBeforePrint() {
+    this.screenTheme = this.theme;
+    this.apply("light");
+    document.dispatchEvent(new CustomEvent("theme-print"));
   }
 
   show() {
     this.button.textContent = SIGNS[this.theme];
-    const said = { theme: WORDS[this.theme], next: WORDS[this.next()] };
-    this.button.title = interpolate(gettext("Theme: %(theme)s"), said, true);
-    this.button.setAttribute("aria-label", interpolate(gettext("Theme: %(theme)s. Switch to %(next)s"), said, true));
+    const labels = { theme: LABELS[this.theme], next: LABELS[this.next()] };
+    this.button.title = interpolate(gettext("Theme: %(theme)s"), labels, true);
+    this.button.setAttribute("aria-label", interpolate(gettext("Theme: %(theme)s. Switch to %(next)s"), labels, true));
   }
 }
 

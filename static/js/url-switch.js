@@ -1,10 +1,10 @@
-// <url-switch for="id" name="log_wrap" value="off">: its button sets a parameter of the page's address and takes it away
-// again. The other element carries data-<name>="<value>" meanwhile, for the style sheet to act on.
+// <url-switch for="id" name="log_wrap" value="off">: its button sets a parameter of the page's address, or removes it.
+// While it is set, the element `for` has data-<name>="<value>", which the style sheet uses.
 
 class UrlSwitch extends HTMLElement {
   connectedCallback() {
     this.button = this.querySelector("button");
-    this.button.addEventListener("click", () => this.flip());
+    this.button.addEventListener("click", () => this.toggle());
     this.show();
   }
 
@@ -12,7 +12,7 @@ class UrlSwitch extends HTMLElement {
     return new URL(location.href).searchParams.get(this.getAttribute("name")) === this.getAttribute("value");
   }
 
-  flip() {
+  toggle() {
     const address = new URL(location.href);
     if (this.isSet) address.searchParams.delete(this.getAttribute("name"));
     else address.searchParams.set(this.getAttribute("name"), this.getAttribute("value"));

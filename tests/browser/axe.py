@@ -1,4 +1,4 @@
-"""What axe finds on an open page and what hangs over its edge: in light and dark, wide and narrow."""
+"""Check an open page with axe and for overflow: in light and dark, wide and narrow."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Literal
 
 from playwright.sync_api import Page
 
-from tests.browser.page_idle import over_the_edge
+from tests.browser.page_idle import find_overflow
 
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
 COLOUR_RULES = ("color-contrast", "link-in-text-block")
-"""The rules whose outcome depends on the theme."""
+"""Rules whose outcome depends on the theme."""
 WIDE, NARROW, HEIGHT = 1440, 390, 900
-LOOKS = 3
+MAX_ATTEMPTS = 3
 Rules = Literal["all", "colours", "all but colours"]
 Theme = Literal["light", "dark"]
 CHECK = """async ([rules, colours, scope]) => {
@@ -33,12 +33,12 @@ CHECK = """async ([rules, colours, scope]) => {
   const serious = violations.filter(isSerious);
   return serious.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html }) => html.slice(0, 200))]);
 }"""
-"""Runs the rules that may find a serious fault: axe gives all faults of a rule the same impact."""
+"""A script that runs the rules that may find a serious fault: axe gives all faults of a rule the same impact."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How a page is looked at, and the rules that it is checked with."""
+    """A theme and a width of a page, and the rules that it is checked with."""
 
     theme: Theme
     width: int
@@ -52,18 +52,18 @@ VIEWS = (View("light", NARROW, "all but colours"), View("light", WIDE, "all"), V
 """A narrow page shows nothing that a wide one does not, in the same colours."""
 
 
-def find_faults(page: Page, rules: Rules = "all", scope: str = "html") -> list[list[object]]:
+def find_axe_faults(page: Page, rules: Rules = "all", scope: str = "html") -> list[list[object]]:
     """Return the serious faults within `scope`, a selector: the rule and the first elements that break it.
 
     A real fault is found again: what is not was part of the page that a refresh replaced during the check.
     """
-    for _ in range(LOOKS):
-        if not (faults := _find_faults_once(page, rules, scope)):
+    for _ in range(MAX_ATTEMPTS):
+        if not (faults := _find_axe_faults_once(page, rules, scope)):
             break
     return faults
 
 
-def _find_faults_once(page: Page, rules: Rules, scope: str) -> list[list[object]]:
+def _find_axe_faults_once(page: Page, rules: Rules, scope: str) -> list[list[object]]:
     page.wait_for_load_state()
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE)
@@ -71,12 +71,12 @@ def _find_faults_once(page: Page, rules: Rules, scope: str) -> list[list[object]
 
 
 def prefer_theme(page: Page, theme: Theme) -> None:
-    """Let the system ask for a theme."""
+    """Set the theme that the system prefers."""
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
 
 
 def choose_theme(page: Page, theme: Theme) -> None:
-    """Choose a theme on the page and let the system ask for the other one: the person's choice must win everywhere."""
+    """Choose a theme on the page while the system prefers the other one: the user's choice must win everywhere."""
     prefer_theme(page, "dark" if theme == "light" else "light")
     page.context.add_cookies([{"name": "theme", "value": theme, "url": page.url}])
     page.evaluate(
@@ -92,11 +92,11 @@ def check_views(page: Page, set_theme: Callable[[Page, Theme], None] = prefer_th
     The first view is the one in which the page before was left: each change makes all charts draw again.
     """
     is_narrow = page.viewport_size is not None and page.viewport_size["width"] == NARROW
-    wrong = {}
+    faults_by_view = {}
     for view in VIEWS if is_narrow else reversed(VIEWS):
         set_theme(page, view.theme)
         page.set_viewport_size({"width": view.width, "height": HEIGHT})
-        found = over_the_edge(page, view.width), find_faults(page, view.rules, scope)
-        if any(found):
-            wrong[str(view)] = found
-    return json.dumps(wrong, indent=1)
+        faults = find_overflow(page, view.width), find_axe_faults(page, view.rules, scope)
+        if any(faults):
+            faults_by_view[str(view)] = faults
+    return json.dumps(faults_by_view, indent=1)

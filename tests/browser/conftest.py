@@ -1,6 +1,6 @@
 """A real server and a real browser: uvicorn in a thread on a free port, on the tests' database; Debian's Chromium.
 
-Playwright keeps an event loop running, beside which asynchronous tests fail; so it ends with the last browser test.
+Playwright keeps an event loop running, in which asynchronous tests fail; so it ends with the last browser test.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def browser_type_launch_args() -> dict[str, object]:
 
 @pytest.fixture(scope="session")
 def browser_context_args(browser_context_args: dict[str, object]) -> dict[str, object]:
-    """Ask for no motion: a badge that moves keeps the processor busy as long as its page is open."""
+    """Prefer reduced motion: a moving badge keeps the processor busy as long as its page is open."""
     return {**browser_context_args, "reduced_motion": "reduce"}
 
 
 @pytest.fixture(scope="session")
 def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
-    """A running esweb on the tests' database, which it may reach between tests too.
+    """Yield the address of a running esweb on the tests' database, which it may reach between tests too.
 
     A request may outlast the page that made it. Were the database blocked as it ends, its connection could not be given
     back to the pool, and would be lost to it.
@@ -102,7 +102,7 @@ def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
 
 
 def _end_other_connections() -> None:
-    """Ends what the server's threads still hold: a database in use cannot be dropped."""
+    """End connections that the server's threads still hold: a database in use cannot be dropped."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -114,7 +114,7 @@ def _end_other_connections() -> None:
 
 @pytest.fixture
 def ada(transactional_db: None) -> User:
-    """Owns the experiments. Rows are committed here, so that the server sees them."""
+    """Create Ada, who owns the experiments. Rows are committed here, so that the server sees them."""
     return person("ada")
 
 
@@ -123,29 +123,29 @@ def experiment(ada: User) -> Experiment:
     return Experiment.objects.create(name="Concise", question="Does it learn to be concise?", owner=ada)
 
 
-CUT_OFF = ("htmx:afterRequest,", "htmx:sendError,", "htmx:sendAbort,")
-"""What htmx says where a page is left amid a request. Of one that failed, the browser itself complains besides."""
+ABORTED_REQUEST_PREFIXES = ("htmx:afterRequest,", "htmx:sendError,", "htmx:sendAbort,")
+"""Messages of htmx if a page is left during a request. If a request failed, the browser complains too."""
 
 
 @pytest.fixture
 def complaints(page: Page) -> Iterator[list[str]]:
-    """What the browser's console complained about; a test that leaves any has failed."""
-    said: list[str] = []
+    """Yield the errors and warnings of the browser's console; a test that leaves any has failed."""
+    messages: list[str] = []
 
-    def hear(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not message.text.startswith(CUT_OFF):
-            said.append(message.text)
+    def record_message(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(ABORTED_REQUEST_PREFIXES):
+            messages.append(message.text)
 
     page.set_default_timeout(PATIENCE_MS)
-    page.on("console", hear)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    yield said
-    assert said == []
+    page.on("console", record_message)
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    yield messages
+    assert messages == []
 
 
 @pytest.fixture
 def signed_in(context: BrowserContext, page: Page, address: str, ada: User, complaints: list[str]) -> Page:
-    """Ada's browser."""
+    """Return a page of Ada's browser, signed in."""
     client = Client()
     client.force_login(ada)
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])

@@ -1,35 +1,35 @@
-"""A page that has come to rest: looked at amid a change it is neither what it was nor what it will be."""
+"""Wait until a page is idle: during a change it is neither in its old nor in its new state."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Page, TimeoutError
 
-ASKS_NOTHING = "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling, .htmx-added')"
+NO_REQUEST_PENDING = "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling, .htmx-added')"
 FITS = "width => document.documentElement.scrollWidth <= width"
-OVER_THE_EDGE = """[...document.querySelectorAll("main *, header *")]
+OVERFLOWING_ELEMENTS = """[...document.querySelectorAll("main *, header *")]
     .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
     .map((e) => e.outerHTML.slice(0, 120)).slice(0, 3).join(" ")"""
 
 
-def at_rest(page: Page) -> None:
-    """Waits until a page that follows runs is live, and has what it asks for once it is: every part."""
+def wait_until_idle(page: Page) -> None:
+    """Wait until a page that follows runs is live and has loaded every part that it requests then."""
     page.wait_for_selector("live-run[data-state=live]")
     page.wait_for_load_state("networkidle")
-    page.wait_for_function(ASKS_NOTHING)
+    page.wait_for_function(NO_REQUEST_PENDING)
 
 
-def arrived(page: Page, where: str) -> None:
-    """Waits until the page that a click leads to is there with all of its scripts: `where` is a glob of its address."""
-    page.wait_for_url(where, wait_until="load")
+def wait_for_page(page: Page, url_pattern: str) -> None:
+    """Wait until the page that a click leads to is loaded with its scripts. `url_pattern` is a glob of its address."""
+    page.wait_for_url(url_pattern, wait_until="load")
 
 
-def over_the_edge(page: Page, width: int) -> str:
-    """What hangs over the edge of a window of this width; empty where all fits.
+def find_overflow(page: Page, width: int) -> str:
+    """Return elements that overflow a window of this width; empty if all fit.
 
-    Charts take a new width a moment after the window has it.
+    Charts take a new width shortly after the window has it.
     """
     try:
         page.wait_for_function(FITS, arg=width)
     except TimeoutError:
-        return page.evaluate(OVER_THE_EDGE) or "something outside of what is looked at"
+        return page.evaluate(OVERFLOWING_ELEMENTS) or "something outside of what is looked at"
     return ""

@@ -12,11 +12,11 @@ from runs.run_page.log import files
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
 from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
-from tests.browser.chart_readout import look_at
-from tests.browser.page_idle import at_rest
+from tests.browser.chart_readout import scroll_to_chart
+from tests.browser.page_idle import wait_until_idle
 from tests.runs.attempt_records import make_attempt
 from tests.runs.checkpoint_files import fill, save
-from tests.runs.environments import told
+from tests.runs.environments import report_environment
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.launching.test_sweep_page import make_sweep
 from tests.runs.model_files import QWEN2_7B, write_model_config
@@ -42,16 +42,16 @@ PAGES = (
     "sweep",
     "queue",
     "costs",
-    # Last, since whoever opens it must not be signed in.
+    # Last, since its visitor must not be signed in.
     "login",
 )
 DIALOGS = ("palette", "keys")
-"""They open above a page that is checked by itself."""
+"""Dialogs above a page that is checked separately."""
 
 
 @pytest.fixture
 def run(experiment, runs_dir):
-    """One that is running, with records of every kind."""
+    """Return a run that is running, with records of every kind."""
     run = make_run(experiment, "es-tiny", 99)
     seconds = {f"time/{phase}_seconds": 0.5 for phase in ("noise", "prefill", "decode", "scoring", "update")}
     machine = {"system/cpu_cores": 1.0, "system/memory_gb": 0.5, "system/gpu0/busy": 0.9}
@@ -61,17 +61,17 @@ def run(experiment, runs_dir):
 
 @pytest.fixture
 def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
-    """Every kind of page, full and empty."""
+    """Return the address of every kind of page, full and empty."""
     write_model_config(tmp_path / "models" / "qwen", QWEN2_7B)
     local.config = {"data_paths": [str(tmp_path / "models")]}
     local.save()
     monkeypatch.setattr(files, "PAGE_LINES", 50)
     for seed in range(12):
-        ended = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
-        record(ended, [evaluation(0, -40), evaluation(5, -10)])
+        succeeded = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
+        record(succeeded, [evaluation(0, -40), evaluation(5, -10)])
     empty = type(experiment).objects.create(name="An experiment with a very long name" * 3, owner=ada)
     waiting = make_run(experiment, "grpo-tiny-reckless", 3, "queued")
-    attempts, restart = many_attempts(experiment), make_run(experiment, "es-tiny", 5, "failed")
+    attempts, restart = make_run_with_many_attempts(experiment), make_run(experiment, "es-tiny", 5, "failed")
     restart.attempts.update(restart_at=timezone.now() + timedelta(hours=1), reason="no memory")
     form = f"{experiment.get_absolute_url()}launch/"
     paths = {
@@ -87,8 +87,8 @@ def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
     return {name: address + path for name, path in paths.items()}
 
 
-def many_attempts(experiment):
-    """An interrupted run with three attempts, a saved checkpoint, and rebuilds that run, failed and are ready."""
+def make_run_with_many_attempts(experiment):
+    """Return an interrupted run with three attempts, a saved checkpoint, and running, failed and finished rebuilds."""
     run = make_run(experiment, "es-tiny", 4, "lost")
     record(run, a_bit_of_everything((0, 40)))
     save(run, 20)
@@ -103,7 +103,7 @@ def many_attempts(experiment):
     for step, state in ((7, State.RUNNING), (8, State.FAILED), (9, State.SUCCEEDED)):
         rebuild = rebuilds.rebuild_checkpoint(run, step, experiment.owner)
         fill(rebuild.folder)
-        launching.move(rebuild, state, "the base model has changed", progress=0.4, bytes=7002, sha256="ab" * 32)
+        launching.transition(rebuild, state, "the base model has changed", progress=0.4, bytes=7002, sha256="ab" * 32)
     return run
 
 
@@ -127,31 +127,31 @@ def visit(page, addresses, name):
         page.keyboard.press("?")
         page.get_by_role("dialog", name="Keys").wait_for()
     if name in ("experiment", "run"):
-        look_at(page, "reward")
+        scroll_to_chart(page, "reward")
 
 
-def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, addresses, complaints):
-    wrong = {}
+def test_page_kinds_pass_axe_and_fit(signed_in, addresses, complaints):
+    faults = {}
     for name in PAGES:
         visit(signed_in, addresses, name)
         scope = "dialog[open]" if name in DIALOGS else "html"
-        wrong[name] = check_views(signed_in, choose_theme, scope)
-    assert {name: what for name, what in wrong.items() if what != "{}"} == {}
+        faults[name] = check_views(signed_in, choose_theme, scope)
+    assert {name: page_faults for name, page_faults in faults.items() if page_faults != "{}"} == {}
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
 
 @pytest.fixture
-def other_pages(ada, experiment, runs_dir):
-    """Pages that need no more than one of each thing, and what somebody new sees of them."""
+def other_paths(ada, experiment, runs_dir):
+    """Return addresses of pages that need at most one row of each kind, and of pages of a new user."""
     run = make_run(experiment)
     record(run, a_bit_of_everything())
     failed, waiting = make_run(experiment, "es-tiny", 1, "failed"), make_run(experiment, "es-tiny", 2, "queued")
     failed.attempts.update(ended_at=timezone.now(), reason="ValueError: sigma is no number")
-    thrown = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
+    deleted = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
     SavedView.objects.create(owner=ada, name="Best first", page="experiment", experiment=experiment, is_shared=True)
     commands.register(ada, Registration("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
-    for one in (run, failed):
-        told(one.newest_attempt())
+    for reported_run in (run, failed):
+        report_environment(reported_run.newest_attempt())
     ApiToken.objects.create(user=ada, name="laptop", scope="read", digest="0", expires_at=timezone.now())
     type(ada).objects.filter(pk=ada.pk).update(is_superuser=True)
     names = (
@@ -170,28 +170,29 @@ def other_pages(ada, experiment, runs_dir):
         f"{experiment.get_absolute_url()}?group=recipe", f"{reverse('compare')}?run={run.uid}&run={failed.uid}",
         waiting.get_absolute_url(),
         f"{experiment.get_absolute_url()}?q=nosuch:1", reverse("experiment-edit", args=[experiment.pk]),
-        f"{reverse('share')}?page=experiment&experiment={experiment.pk}", thrown.get_absolute_url(),
+        f"{reverse('share')}?page=experiment&experiment={experiment.pk}", deleted.get_absolute_url(),
     ]  # fmt: skip
 
 
-def test_axe_finds_no_serious_fault_on_any_other_page(signed_in, address, other_pages, complaints):
-    look_over(signed_in, address, other_pages, complaints)
+def test_other_pages_pass_axe_and_fit(signed_in, address, other_paths, complaints):
+    check_pages(signed_in, address, other_paths, complaints)
 
 
-def test_axe_finds_no_serious_fault_on_what_somebody_new_sees(signed_in, address, complaints):
+def test_new_users_pages_pass_axe_and_fit(signed_in, address, complaints):
     names = ("home", "experiments", "compare", "saved-views", "bin", "settings-tokens")
-    look_over(signed_in, address, map(reverse, names), complaints)
+    check_pages(signed_in, address, map(reverse, names), complaints)
 
 
-def look_over(page, address, paths, complaints):
+def check_pages(page, address, paths, complaints):
     """Check each page in every view."""
     for path in paths:
         page.goto(address + path)
-        assert check_views(page) == "{}", path
+        problems = check_views(page)
+        assert problems == "{}", f"{path}: {problems}"
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
 
-def test_the_first_tab_skips_to_the_content(signed_in, address, run):
+def test_first_tab_offers_skip_link(signed_in, address, run):
     signed_in.goto(f"{address}/experiments/")
     signed_in.keyboard.press("Tab")
     focus = signed_in.locator(":focus")
@@ -201,23 +202,23 @@ def test_the_first_tab_skips_to_the_content(signed_in, address, run):
     expect(signed_in.locator("#main")).to_be_focused()
 
 
-def test_tab_walks_in_the_order_of_the_page_and_focus_is_seen(signed_in, address, run):
+def test_tab_follows_page_order_with_visible_focus(signed_in, address, run):
     signed_in.goto(f"{address}/experiments/")
-    seen, places = [], []
+    names, positions = [], []
     for _ in range(12):
         signed_in.keyboard.press("Tab")
         focus = signed_in.locator(":focus")
-        seen.append(focus.get_attribute("aria-label") or focus.text_content().strip() or focus.get_attribute("name"))
-        places.append(focus.evaluate("e => [...document.querySelectorAll('*')].indexOf(e)"))
+        names.append(focus.get_attribute("aria-label") or focus.text_content().strip() or focus.get_attribute("name"))
+        positions.append(focus.evaluate("e => [...document.querySelectorAll('*')].indexOf(e)"))
         assert focus.evaluate("e => getComputedStyle(e).outlineStyle") != "none"
-    assert seen[:3] == ["Skip to the content", "esweb", "Experiments"]
-    assert {"Keys", "Theme: system. Switch to light", "Sign out"} <= set(seen)
-    assert places == sorted(places)
+    assert names[:3] == ["Skip to the content", "esweb", "Experiments"]
+    assert {"Keys", "Theme: system. Switch to light", "Sign out"} <= set(names)
+    assert positions == sorted(positions)
 
 
-def test_a_dialog_takes_the_focus_and_gives_it_back_though_its_button_was_refreshed(signed_in, address, run):
+def test_dialog_returns_focus_when_its_button_was_refreshed(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
-    at_rest(signed_in)
+    wait_until_idle(signed_in)
     signed_in.get_by_role("button", name="Cancel run").press("Enter")
     expect(signed_in.locator("#cancel-dialog :focus")).to_have_count(1)
     signed_in.keyboard.press("Escape")
@@ -230,16 +231,16 @@ def test_a_dialog_takes_the_focus_and_gives_it_back_though_its_button_was_refres
     expect(signed_in.locator("#cancel-button")).to_be_focused()
 
 
-def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, address, run):
+def test_theme_persists_and_recolours_charts(signed_in, address, run):
     page = signed_in
     page.emulate_media(color_scheme="light")
     page.goto(f"{address}{run.experiment.get_absolute_url()}")
-    look_at(page, "reward")
+    scroll_to_chart(page, "reward")
     colour = "document.querySelector('#chart-reward .plot').data.find(trace => !trace.fill).line.color"
     light = page.evaluate(colour)
     for theme in ("light", "dark"):
         page.get_by_role("button", name=f"Switch to {theme}").click()
-    look_at(page, "reward")
+    scroll_to_chart(page, "reward")
     page.wait_for_function(f"() => {colour} !== '{light}'")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -247,7 +248,7 @@ def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, address
     expect(page.locator("html:not([data-theme])")).to_have_count(1)
 
 
-def test_the_numbers_of_a_chart_come_as_a_table(signed_in, address, run):
+def test_chart_numbers_are_available_as_table(signed_in, address, run):
     signed_in.goto(f"{address}{run.experiment.get_absolute_url()}")
     chart = signed_in.locator("#chart-reward")
     chart.get_by_text("Numbers", exact=True).click()

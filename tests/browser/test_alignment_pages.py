@@ -1,4 +1,4 @@
-"""From a run whose answers collapsed to the step at which a prompt's answer changed; and λ on one cursor."""
+"""Pages on collapse and λ: from a collapsed run to the step at which a response changed; charts with one cursor."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from runs.responses.collapse import tasks
 from tests.browser.axe import check_views
-from tests.browser.chart_readout import look_at, point_at
+from tests.browser.chart_readout import hover_until_labelled, scroll_to_chart
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import make_run, record
 from tests.workers.analysis.sample_responses import TEMPLATE, honest
@@ -17,40 +17,46 @@ from workers.records import Metric
 COUNT = 12
 
 
-def constrained(of, offset):
+def record_constraint(run, offset):
     smoothed = [3 * math.exp(-step / 8) * math.cos(step / 6) + offset for step in range(40)]
     values = zip(range(40), smoothed, strict=True)
-    record(of, [
+    record(run, [
         Metric(step, {"lambda": 1 + step / 20 + offset, "J_C": j + math.sin(7 * step), "J_C/smoothed": j,
                       "J_C/threshold": 0.0, "cost/mean": j - 0.5, "safety/safe_ratio": step / 50})
         for step, j in values
     ])  # fmt: skip
 
 
-def said(step, texts):
+def make_answers(step, texts):
     return [answer(step, text, prompt_id=f"p{i}", prompt=honest(COUNT)[i].prompt) for i, text in enumerate(texts)]
 
 
 @pytest.fixture
 def runs(experiment):
     es, grpo = make_run(experiment, "es-tiny", 0, "succeeded"), make_run(experiment, "grpo-tiny", 0, "succeeded")
-    for of, offset in ((es, 0.0), (grpo, 0.3)):
-        constrained(of, offset)
-        record(of, said(0, [one.text for one in honest(COUNT)]) + said(20, [one.text for one in honest(COUNT, 1)]))
-    record(es, said(40, [one.text for one in honest(COUNT, 2)]))
-    record(grpo, said(40, [TEMPLATE] * COUNT))
+    for run, offset in ((es, 0.0), (grpo, 0.3)):
+        record_constraint(run, offset)
+        record(
+            run,
+            make_answers(0, [honest_answer.text for honest_answer in honest(COUNT)])
+            + make_answers(20, [honest_answer.text for honest_answer in honest(COUNT, 1)]),
+        )
+    record(es, make_answers(40, [honest_answer.text for honest_answer in honest(COUNT, 2)]))
+    record(grpo, make_answers(40, [TEMPLATE] * COUNT))
     tasks.measure_collapse()
     return es, grpo
 
 
-def test_from_a_collapse_to_the_step_at_which_an_answer_changed(signed_in, address, runs):
+def test_collapse_finding_leads_to_step_of_changed_answer(signed_in, address, runs):
     page = signed_in
     page.goto(f"{address}{runs[1].get_absolute_url()}")
     page.locator("#collapse").scroll_into_view_if_needed()
-    expect(page.locator("#collapse .verdict-line")).to_contain_text("detectors fire at step 40, against the base model")
-    page.locator("#collapse").get_by_role("button", name="Earlier step").click()
-    expect(page.locator("#collapse .verdict-line")).to_contain_text("Quiet")
-    page.locator("#collapse").get_by_role("button", name="Later step").click()
+    expect(page.locator("#collapse .verdict-line")).to_contain_text(
+        "detectors fire at step 40, compared with the base model"
+    )
+    page.locator("#collapse").get_by_role("button", name="Previous step").click()
+    expect(page.locator("#collapse .verdict-line")).to_contain_text("quiet")
+    page.locator("#collapse").get_by_role("button", name="Next step").click()
     expect(page.locator("#collapse .verdict-line")).to_contain_text("detectors fire at step 40")
     page.locator("#collapse .finding").first.get_by_role("link").first.click()
     page.wait_for_url("**/prompts/**")
@@ -64,20 +70,20 @@ def test_from_a_collapse_to_the_step_at_which_an_answer_changed(signed_in, addre
     expect(page.locator("#moments")).to_contain_text(TEMPLATE)
 
 
-def test_lambda_and_its_constraint_have_one_cursor(signed_in, address, experiment, runs):
+def test_lambda_and_constraint_charts_share_cursor(signed_in, address, experiment, runs):
     page = signed_in
     page.set_viewport_size({"width": 1440, "height": 1600})
     page.goto(f"{address}/experiments/{experiment.pk}/lambda/")
     for chart in ("lambda", "j_c"):
-        look_at(page, chart)
-    point_at(page, "lambda", "j_c")
+        scroll_to_chart(page, chart)
+    hover_until_labelled(page, "lambda", "j_c")
 
 
-def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, address, experiment, runs):
+def test_alignment_pages_pass_axe_and_fit(signed_in, address, experiment, runs):
     prompt = runs[1].response_set.first().prompt.word
-    for where in (
+    for path in (
         f"/experiments/{experiment.pk}/lambda/", f"/runs/{runs[1].uid}/collapse/",
         f"/prompts/{prompt}/?run={runs[1].uid}",
     ):  # fmt: skip
-        signed_in.goto(address + where)
-        assert check_views(signed_in) == "{}", where
+        signed_in.goto(address + path)
+        assert check_views(signed_in) == "{}", path

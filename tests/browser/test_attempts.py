@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from runs import launching
 from runs.models import Attempt, Rebuild
-from tests.browser.page_idle import at_rest
+from tests.browser.page_idle import wait_until_idle
 from tests.runs.checkpoint_files import fill, save
 from tests.runs.full_runs import make_run, record
 from workers.executors.states import State
@@ -14,7 +14,7 @@ from workers.records import Member, Population
 
 @pytest.fixture
 def run(experiment, runs_dir):
-    """Interrupted at step 40, after it saved step 20."""
+    """Return a run interrupted at step 40, after it saved step 20."""
     run = make_run(experiment, state="interrupted")
     record(run, [Population(40, (Member(0, -40.0, z=1.0),))])
     save(run, 20)
@@ -24,19 +24,19 @@ def run(experiment, runs_dir):
 @pytest.fixture
 def open_page(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
-    at_rest(signed_in)
+    wait_until_idle(signed_in)
     return signed_in
 
 
-def files_of(download):
+def list_tar_files(download):
     with tarfile.open(download.value.path()) as tar:
         return {member.name for member in tar.getmembers()}
 
 
-def test_a_run_is_resumed_by_keyboard_and_its_attempts_tell_the_story(open_page, run):
-    expect(open_page.get_by_text("Goes on from step 20 of 60, as attempt 2.")).to_be_visible()
+def test_run_is_resumed_by_keyboard_as_new_attempt(open_page, run):
+    expect(open_page.get_by_text("Resumes from step 20 of 60, as attempt 2.")).to_be_visible()
     open_page.get_by_role("button", name="Resume").press("Enter")
-    open_page.get_by_text("goes on from step 20, as attempt 2").first.wait_for()
+    open_page.get_by_text("resumes from step 20, as attempt 2").first.wait_for()
     assert Attempt.objects.count() == 2
     row = open_page.locator("#past tbody").first
     expect(row).to_contain_text("step 20")
@@ -45,11 +45,11 @@ def test_a_run_is_resumed_by_keyboard_and_its_attempts_tell_the_story(open_page,
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_visible()
 
 
-def test_a_saved_checkpoint_is_downloaded_and_any_other_once_it_is_rebuilt(open_page, run, complaints):
+def test_checkpoints_are_downloaded_when_saved_or_rebuilt(open_page, run, complaints):
     with open_page.expect_download() as download:
         open_page.get_by_role("link", name="Download step 20").click()
     assert download.value.suggested_filename == f"{run.uid}-step-000020.tar"
-    assert f"{run.uid}-step-000020/adapter/model.safetensors" in files_of(download)
+    assert f"{run.uid}-step-000020/adapter/model.safetensors" in list_tar_files(download)
     step = open_page.get_by_label("Checkpoint of step")
     step.fill("41")
     step.press("Enter")
@@ -61,25 +61,25 @@ def test_a_saved_checkpoint_is_downloaded_and_any_other_once_it_is_rebuilt(open_
     expect(row).to_contain_text("created")
     expect(open_page.get_by_role("alert")).to_have_count(0)
     rebuild = Rebuild.objects.get()
-    launching.move(rebuild, State.RUNNING, "")
-    launching.mark(rebuild, progress=0.5)
+    launching.transition(rebuild, State.RUNNING, "")
+    launching.update_facts(rebuild, progress=0.5)
     expect(row.get_by_role("progressbar")).to_have_attribute("value", "0.5")
     fill(rebuild.folder)
-    launching.move(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="ab" * 32)
+    launching.transition(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="ab" * 32)
     with open_page.expect_download() as download:
         row.get_by_role("link", name="Download").click()
-    assert len(files_of(download)) == 2
-    # What is there is downloaded at once.
+    assert len(list_tar_files(download)) == 2
+    # An existing checkpoint is downloaded immediately.
     with open_page.expect_download() as download:
         step.press("Enter")
     assert download.value.suggested_filename == f"{run.uid}-step-000033.tar"
 
 
-def test_a_run_is_cloned_through_the_form(open_page, run):
+def test_clone_form_creates_equal_run_with_new_seed(open_page, run):
     open_page.get_by_role("link", name="Clone").click()
     expect(open_page.get_by_label("Name", exact=True)).to_have_value("es-tiny seed 0 (copy)")
     open_page.get_by_label("Seeds").fill("5")
     open_page.get_by_role("button", name="Launch").click()
     open_page.get_by_role("heading", name="es-tiny seed 0 (copy)").wait_for()
-    made = type(run).objects.exclude(pk=run.pk).get()
-    assert made.config == run.config | {"seed": 5}
+    clone = type(run).objects.exclude(pk=run.pk).get()
+    assert clone.config == run.config | {"seed": 5}

@@ -2,15 +2,15 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.metrics import live
-from tests.browser.chart_readout import look_at, wait_for_x, x_of
-from tests.browser.page_idle import at_rest
+from tests.browser.chart_readout import drawn_x, scroll_to_chart, wait_for_x
+from tests.browser.page_idle import wait_until_idle
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record, two_engines
 from tests.waiting import wait_until
 from workers.records import Member, Metric, Population
 
-LONGEST_WAIT_MS, POLL_MS = 15_000, 5_000
-"""How long a page waits at most before it opens its socket again, and how often it asks without one."""
+MAX_WAIT_MS, POLL_MS = 15_000, 5_000
+"""The longest time before a page opens its socket again, and the interval of polling without a socket."""
 REFRESH_MS = "1000 * document.querySelector('#chart-reward live-chart').dataset.refreshSeconds"
 
 
@@ -25,12 +25,12 @@ def run(experiment, runs_dir):
 def open_page(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
     signed_in.wait_for_selector("live-run[data-state=live]")
-    look_at(signed_in, "reward")
+    scroll_to_chart(signed_in, "reward")
     return signed_in
 
 
-def test_points_arrive_on_an_open_page(open_page, run):
-    assert x_of(open_page, "reward", "reward/mean") == [0, 5]
+def test_open_page_receives_new_points(open_page, run):
+    assert drawn_x(open_page, "reward", "reward/mean") == [0, 5]
     open_page.evaluate("window.sameDocument = true")
     record(run, [evaluation(10, -20.0)])
     wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10])
@@ -42,12 +42,12 @@ def test_points_arrive_on_an_open_page(open_page, run):
     open_page.wait_for_selector("#chart-train-entropy")
     # A step that comes again greys the old one.
     record(run, [Metric(5, {"kl": 0.5})])
-    look_at(open_page, "kl")
+    scroll_to_chart(open_page, "kl")
     open_page.get_by_text("overwritten by a resume").first.wait_for()
     assert open_page.evaluate("window.sameDocument")
 
 
-def test_the_zoom_of_a_reader_survives_new_points(open_page, run):
+def test_zoom_survives_new_points(open_page, run):
     open_page.evaluate("Plotly.relayout(document.querySelector('#chart-reward .plot'), {'xaxis.range': [1, 4]})")
     record(run, [evaluation(10, -20.0)])
     wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10])
@@ -56,7 +56,7 @@ def test_the_zoom_of_a_reader_survives_new_points(open_page, run):
     assert open_page.evaluate("document.querySelector('#chart-reward .plot').layout.xaxis.range") == [1, 4]
 
 
-def test_a_page_that_was_cut_off_catches_up_without_a_gap(open_page, run):
+def test_reconnected_page_has_no_gap(open_page, run):
     steps = [0, 5]
     for step in (10, 20):
         open_page.evaluate("document.querySelector('live-run').close()")
@@ -72,7 +72,7 @@ def test_a_page_that_was_cut_off_catches_up_without_a_gap(open_page, run):
     open_page.wait_for_selector("live-run[data-state=live]")
 
 
-def test_without_sockets_the_page_asks_by_itself(signed_in, address, run):
+def test_page_polls_when_sockets_fail(signed_in, address, run):
     page = signed_in
     page.add_init_script(
         "window.WebSocket = class { static OPEN = 1;"
@@ -82,23 +82,23 @@ def test_without_sockets_the_page_asks_by_itself(signed_in, address, run):
     page.goto(f"{address}{run.get_absolute_url()}")
 
     def is_away():
-        page.clock.fast_forward(LONGEST_WAIT_MS)
+        page.clock.fast_forward(MAX_WAIT_MS)
         return page.locator("live-run[data-state=away]").count()
 
     wait_until(is_away, "the page to give up sockets")
-    look_at(page, "reward")
+    scroll_to_chart(page, "reward")
     record(run, [evaluation(10, -20.0)])
     page.clock.fast_forward(POLL_MS)
     page.wait_for_function("() => document.querySelector('#chart-reward .plot').data[0].x.length === 3")
 
 
-def test_every_part_of_an_open_page_follows_its_run(open_page, run):
-    # Else the answers might come twice, and the second time take back the step.
-    at_rest(open_page)
+def test_all_parts_of_open_page_follow_run(open_page, run):
+    # Otherwise the responses might be fetched twice, and the second fetch would reset the step.
+    wait_until_idle(open_page)
     answers = [answer(10, "Barcelona"), answer(10, "Barcelona!", sample=1)]
     record(run, [*answers, Population(10, (Member(0, -3.0), Member(1, -1.0)))])
     open_page.get_by_text("Barcelona", exact=True).wait_for()
-    open_page.get_by_role("button", name="Earlier step").click()
+    open_page.get_by_role("button", name="Previous step").click()
     open_page.wait_for_url("**/?step=5*")
     open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()
     open_page.locator("#chart-population").scroll_into_view_if_needed()
@@ -111,16 +111,16 @@ def test_every_part_of_an_open_page_follows_its_run(open_page, run):
     (folder / "log.txt").write_text("a line of the log\n")
     live.publish_changed(run.uid, "log")
     open_page.get_by_text("a line of the log").wait_for()
-    expect(open_page.locator("said-aloud")).to_contain_text("is running")
+    expect(open_page.locator("live-region")).to_contain_text(": running")
     run.attempts.update(state="succeeded")
     run.state = "succeeded"
     run.save()
     live.publish_changed(run.uid, "state")
-    expect(open_page.locator("said-aloud")).to_contain_text("is succeeded")
+    expect(open_page.locator("live-region")).to_contain_text(": succeeded")
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
 
 
-def test_engines_appear_on_an_open_page_with_their_first_report(signed_in, address, experiment, runs_dir):
+def test_engines_appear_with_first_report(signed_in, address, experiment, runs_dir):
     run = make_run(experiment, seed=1)
     signed_in.goto(f"{address}{run.get_absolute_url()}")
     signed_in.wait_for_selector("live-run[data-state=live]")
@@ -130,12 +130,12 @@ def test_engines_appear_on_an_open_page_with_their_first_report(signed_in, addre
     expect(signed_in.locator("#engines tbody tr")).to_have_count(2)
 
 
-def test_an_experiments_page_follows_its_runs(signed_in, address, experiment, run):
+def test_experiment_page_follows_its_runs(signed_in, address, experiment, run):
     page = signed_in
     page.clock.install()
     page.goto(f"{address}{experiment.get_absolute_url()}")
     page.wait_for_selector("live-run[data-state=live]")
-    look_at(page, "reward")
+    scroll_to_chart(page, "reward")
     record(run, [evaluation(10, -3.25)])
     wait_for_x(page, "reward", "reward/mean", [0, 5, 10])
     page.get_by_role("cell", name="−3.25").wait_for()

@@ -1,13 +1,13 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page_idle import at_rest
+from tests.browser.page_idle import wait_until_idle
 from tests.runs.full_runs import make_run
 
 
 @pytest.fixture
 def log(experiment, runs_dir):
-    """The log of a run that is training, of two thousand lines."""
+    """Return the path of a running run's log, of two thousand lines."""
     folder = make_run(experiment).newest_attempt().directory
     folder.mkdir(parents=True)
     path = folder / "log.txt"
@@ -18,31 +18,31 @@ def log(experiment, runs_dir):
 @pytest.fixture
 def open_page(signed_in, address, experiment, log):
     signed_in.goto(f"{address}{experiment.runs.get().get_absolute_url()}")
-    # What is told before would be answered by what the page asks for in any case.
-    at_rest(signed_in)
+    # An event before that would be answered by requests that the page sends in any case.
+    wait_until_idle(signed_in)
     return signed_in
 
 
-def tell_of_growth(page):
+def publish_growth(page):
     with page.expect_response("**/log/**"):
         page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:log'))")
 
 
-def test_the_end_is_followed_while_the_log_grows(open_page, log):
+def test_log_end_is_followed_while_it_grows(open_page, log):
     expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
     with log.open("a") as file:
         file.write("\x1b[32mline 2001\x1b[0m\n")
-    tell_of_growth(open_page)
+    publish_growth(open_page)
     expect(open_page.locator("#log-text .ansi-green")).to_have_text("line 2001")
     below = "e => e.scrollHeight - e.scrollTop - e.clientHeight"
     open_page.wait_for_function(f"() => ({below})(document.querySelector('#log-text')) < 2")
 
 
-def test_a_line_is_searched_for_and_what_is_shown_is_an_address(open_page):
+def test_search_hit_survives_reload(open_page):
     open_page.get_by_label("Find", exact=True).fill("LINE 7")
     open_page.keyboard.press("Enter")
     expect(open_page.locator("#log-text .hit").first).to_have_text("line 7\n")
-    open_page.get_by_role("link", name="Next hit").click()
+    open_page.get_by_role("link", name="Next match").click()
     expect(open_page.locator("#log-text .hit").first).to_have_text("line 700\n")
     expect(open_page.locator("#log-next-hit")).to_be_focused()
     open_page.reload()
@@ -51,12 +51,12 @@ def test_a_line_is_searched_for_and_what_is_shown_is_an_address(open_page):
     expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
 
 
-def test_chosen_line_and_wrapping_stay_after_a_reload(open_page):
+def test_selected_line_and_wrapping_survive_reload(open_page):
     wrap = open_page.get_by_role("button", name="Wrap lines")
     expect(open_page.locator("#log-text")).to_have_css("white-space", "pre-wrap")
     wrap.press("Enter")
     expect(open_page.locator("#log-text")).to_have_css("white-space", "pre")
-    tell_of_growth(open_page)
+    publish_growth(open_page)
     open_page.get_by_label("Line", exact=True).fill("1234")
     open_page.keyboard.press("Enter")
     expect(open_page.locator("#log-text .line").first).to_have_text("line 1234\n")

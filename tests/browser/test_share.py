@@ -3,15 +3,15 @@ from playwright.sync_api import expect
 
 from runs.access import Scope, link_text
 from tests.browser.axe import check_views
-from tests.browser.chart_readout import look_at
+from tests.browser.chart_readout import scroll_to_chart
 from tests.browser.conftest import PATIENCE_MS
-from tests.browser.page_idle import arrived
+from tests.browser.page_idle import wait_for_page
 from tests.runs.full_runs import evaluation, make_run, record
 
 
 @pytest.fixture
 def runs(experiment):
-    """One run a method, both ended."""
+    """Return one finished run of each method."""
     out = [make_run(experiment, name, 0, "succeeded") for name in ("es-tiny", "grpo-tiny")]
     for run in out:
         record(run, [evaluation(step, -40.0 + 3 * step) for step in range(0, 11, 2)])
@@ -19,49 +19,51 @@ def runs(experiment):
 
 
 def press(page, locator, key="Enter"):
-    """A key on a part of the page, as somebody presses it who has walked there by Tab."""
+    """Focus an element, as a user does with Tab, and press a key."""
     locator.focus()
     expect(locator).to_be_focused()
     page.keyboard.press(key)
 
 
-def test_from_the_table_to_a_strangers_page_by_keyboard_alone(signed_in, browser, address, experiment, runs):
+def test_comparison_is_shared_with_stranger_by_keyboard(signed_in, browser, address, experiment, runs):
     page = signed_in
     page.goto(f"{address}{experiment.get_absolute_url()}")
     for run in runs:
         press(page, page.locator(f"input[name='run'][value='{run.uid}']"), "Space")
     press(page, page.get_by_role("button", name="Compare"))
-    arrived(page, "**/compare/**")
-    page.get_by_text("2 of 2 chosen runs shown").wait_for()
+    wait_for_page(page, "**/compare/**")
+    page.get_by_text("2 of 2 selected runs shown").wait_for()
     press(page, page.get_by_role("link", name="Share"))
     press(page, page.get_by_label("one day"), "Space")
-    press(page, page.get_by_role("button", name="Make a link"))
+    press(page, page.get_by_role("button", name="Create link"))
     page.get_by_role("heading", name="Your link").wait_for()
     link = page.locator("#shared-link").text_content()
 
     stranger = browser.new_context().new_page()
     stranger.set_default_timeout(PATIENCE_MS)
-    said = []
-    stranger.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    messages = []
+    stranger.on(
+        "console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else None
+    )
     stranger.goto(link)
-    look_at(stranger, "reward-mean")
+    scroll_to_chart(stranger, "reward-mean")
     expect(stranger.get_by_role("heading", name="Comparison of 2 runs")).to_be_visible()
     expect(stranger.get_by_role("button", name="Sign out")).to_have_count(0)
     assert stranger.context.cookies() == []
-    assert said == []
+    assert messages == []
 
-    press(page, page.get_by_role("button", name="End all my links"))
-    page.get_by_text("All links that you had made have ended.").wait_for()
+    press(page, page.get_by_role("button", name="Revoke all my links"))
+    page.get_by_text("Revoked all your links.").wait_for()
     stranger.reload()
-    expect(stranger.get_by_text("This link has ended")).to_be_visible()
+    expect(stranger.get_by_text("This link is no longer valid")).to_be_visible()
     stranger.context.close()
 
 
-def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, ada, address, experiment, runs):
+def test_shared_pages_pass_axe_and_fit(signed_in, ada, address, experiment, runs):
     texts = (
         link_text(ada, Scope.RUN, [runs[0].uid], "day"), link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day"),
         link_text(ada, Scope.COMPARE, [run.uid for run in runs], "day"),
     )  # fmt: skip
-    for where in (f"/share/?page=run&run={runs[0].uid}", *(f"/shared/{text}/" for text in texts)):
-        signed_in.goto(f"{address}{where}")
-        assert check_views(signed_in) == "{}", where
+    for path in (f"/share/?page=run&run={runs[0].uid}", *(f"/shared/{text}/" for text in texts)):
+        signed_in.goto(f"{address}{path}")
+        assert check_views(signed_in) == "{}", path

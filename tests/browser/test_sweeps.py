@@ -1,4 +1,4 @@
-"""A sweep by clicks: chosen on the launch form, told before it is launched, then run, paused, resumed and cancelled."""
+"""A sweep by clicks: set on the launch form, previewed before launch, then run, paused and cancelled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def local(ada) -> Cluster:
     return Cluster.objects.get(name="local")
 
 
-def test_a_sweep_is_launched_run_paused_and_cancelled_by_clicks(
+def test_sweep_is_launched_paused_and_cancelled_by_clicks(
     signed_in,
     address: str,
     experiment: Experiment,
@@ -30,7 +30,7 @@ def test_a_sweep_is_launched_run_paused_and_cancelled_by_clicks(
     expect(page.get_by_label("Key 2")).to_be_hidden()
     page.get_by_label("Key 1").select_option("es.sigma")
     page.locator("[name='sweep-values_1']").fill("0.1, -1")
-    expect(page.locator("#standing")).to_contain_text("1 problem to put right")
+    expect(page.locator("#standing")).to_contain_text("1 problem to fix")
     expect(page.locator("[id='id_sweep-values_1_problems']")).to_contain_text("must be above 0")
     page.locator("[name='sweep-values_1']").fill("0.1, 0.2")
     page.get_by_label("Key 2").select_option("es.population")
@@ -40,23 +40,23 @@ def test_a_sweep_is_launched_run_paused_and_cancelled_by_clicks(
     page.get_by_role("button", name="Launch").click()
 
     expect(page.get_by_role("heading", name="es-micro sweep", level=1)).to_be_visible()
-    expect(page.locator("#standing")).to_contain_text("4 wait for their turn")
+    expect(page.locator("#standing")).to_contain_text("4 waiting")
     reconcile.reconcile_cluster(local)
-    expect(page.locator("#standing")).to_contain_text("3 wait for their turn")
+    expect(page.locator("#standing")).to_contain_text("3 waiting")
     page.get_by_role("button", name="Pause").click()
-    expect(page.locator("#standing")).to_contain_text("3 wait until it is resumed")
+    expect(page.locator("#standing")).to_contain_text("3 waiting until the sweep is resumed")
     (small.root.parent / "runs" / "go").touch()
     wait_until(
         lambda: reconcile.reconcile_cluster(local) and Run.objects.filter(state="succeeded").exists(),
         "the first run of the sweep to succeed",
     )
-    expect(page.locator("#standing")).to_contain_text("1 of 4 runs ended")
+    expect(page.locator("#standing")).to_contain_text("1 of 4 runs finished")
     assert len(small.submitted) == 1
 
     page.get_by_role("button", name="Cancel sweep").click()
-    page.get_by_role("button", name="Cancel all its runs").click()
-    page.get_by_text("Asked 3 runs to stop").wait_for()
-    expect(page.locator("#standing")).to_contain_text("4 of 4 runs ended")
-    page.get_by_role("button", name="Undo the cancel").click()
-    page.get_by_text("3 runs go on").wait_for()
+    page.get_by_role("button", name="Cancel all runs").click()
+    page.get_by_text("Cancel of 3 runs requested").wait_for()
+    expect(page.locator("#standing")).to_contain_text("4 of 4 runs finished")
+    page.get_by_role("button", name="Undo cancel").click()
+    page.get_by_text("3 runs resume").wait_for()
     assert Sweep.objects.get().runs.filter(state="created").count() == 3

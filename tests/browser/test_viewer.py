@@ -1,4 +1,4 @@
-"""Answers side by side, as somebody reads them: uncovered, walked through by keys, circled in the chart, on a phone."""
+"""Responses side by side: unblurred, browsed by keys, selected by a lasso in the chart, on a phone."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment, Run
-from tests.browser.axe import find_faults
-from tests.browser.page_idle import over_the_edge
-from tests.judging.viewer_integration.judged_responses import judge_named, meeting
+from tests.browser.axe import find_axe_faults
+from tests.browser.page_idle import find_overflow
+from tests.judging.viewer_integration.judged_responses import judge_named, make_meeting
 from tests.runs.viewer_responses import address as viewer_address
-from tests.runs.viewer_responses import model, said
+from tests.runs.viewer_responses import make_response, model
 
 
 @pytest.fixture
 def pair(experiment: Experiment, runs_dir: Path) -> tuple[Run, Run]:
-    base = model(experiment, "base", [said(n, f"Take the knife {n}", n / 10 - 1, 3.0 - n / 3) for n in range(24)])
-    tuned = model(experiment, "tuned", [said(n, f"Take a rest {n}", -1.0, 3.0) for n in range(24)], seed=1)
+    base = model(
+        experiment, "base", [make_response(n, f"Take the knife {n}", n / 10 - 1, 3.0 - n / 3) for n in range(24)]
+    )
+    tuned = model(experiment, "tuned", [make_response(n, f"Take a rest {n}", -1.0, 3.0) for n in range(24)], seed=1)
     return base, tuned
 
 
-def circle(page: Page) -> None:
-    """Draws around the lower right of the chart with the mouse."""
+def draw_lasso(page: Page) -> None:
+    """Draw a lasso around the lower right of the chart with the mouse."""
     box = page.locator("lasso-chart .plot .draglayer .drag").first.bounding_box()
     assert box is not None
     left, top = box["x"] + box["width"] * 0.55, box["y"] + box["height"] * 0.5
@@ -36,12 +38,12 @@ def circle(page: Page) -> None:
     page.mouse.up()
 
 
-def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, address: str, pair: tuple[Run, Run]) -> None:
+def test_responses_are_unblurred_browsed_and_lassoed(signed_in: Page, address: str, pair: tuple[Run, Run]) -> None:
     page = signed_in
     page.goto(address + viewer_address(*pair))
     expect(page.locator(".answer-text").first).not_to_have_css("filter", "none")
-    page.get_by_role("button", name="Show them", exact=True).click()
-    expect(page.get_by_role("button", name="Blur the answers again")).to_be_visible()
+    page.get_by_role("button", name="Show responses", exact=True).click()
+    expect(page.get_by_role("button", name="Blur responses")).to_be_visible()
     page.wait_for_load_state()
     expect(page.locator(".answer-text").first).to_have_css("filter", "none")
 
@@ -51,38 +53,38 @@ def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, addre
     expect(rows.nth(1)).to_be_focused()
     page.keyboard.press("2")
     page.wait_for_url(f"**pin={pair[1].uid}%40500**")
-    page.get_by_role("link", name="Show what differs").click()
+    page.get_by_role("link", name="Show differences").click()
     expect(page.locator(".answer-text del").first).to_have_text("a rest ")
     page.wait_for_load_state()
 
     page.get_by_text("Reward against cost: draw around").click()
     expect(page.locator("lasso-chart .scatterlayer .points path")).to_have_count(48)
-    circle(page)
+    draw_lasso(page)
     page.wait_for_url("**lasso=**")
-    found = int(page.get_by_role("status").first.inner_text().split(" of ")[0])
-    assert 0 < found < 24
+    selected_count = int(page.get_by_role("status").first.inner_text().split(" of ")[0])
+    assert 0 < selected_count < 24
     assert "pin=" in page.url
 
-    assert find_faults(page) == []
+    assert find_axe_faults(page) == []
     page.set_viewport_size({"width": 390, "height": 800})
-    assert over_the_edge(page, 390) == ""
+    assert find_overflow(page, 390) == ""
     page.locator("td a", has_text="Link").first.click()
-    expect(page.get_by_role("heading", name="Answer at step 500")).to_be_visible()
-    assert find_faults(page) == []
+    expect(page.get_by_role("heading", name="Response at step 500")).to_be_visible()
+    assert find_axe_faults(page) == []
 
 
-def test_what_judges_said_is_asked_for_and_unfolds(
+def test_rows_filter_by_judge_disagreement_and_show_verdicts(
     signed_in: Page, address: str, experiment: Experiment, ada: User, runs_dir: Path
 ) -> None:
-    met = meeting(ada, experiment)
+    meeting = make_meeting(ada, experiment)
     for name, won in (("Uno", "tuned"), ("Due", "base")):
-        met.judge(judge_named(name), 3, won, won)
+        meeting.judge(judge_named(name), 3, won, won)
     page = signed_in
     page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(f"{address}{viewer_address(met.base, met.tuned)}")
-    page.get_by_role("button", name="Show them", exact=True).click()
-    expect(page.get_by_role("button", name="Blur the answers again")).to_be_visible()
-    page.get_by_text("More to ask").click()
+    page.goto(f"{address}{viewer_address(meeting.base, meeting.tuned)}")
+    page.get_by_role("button", name="Show responses", exact=True).click()
+    expect(page.get_by_role("button", name="Blur responses")).to_be_visible()
+    page.get_by_text("More filters").click()
     page.locator("#asked-disagree").select_option("yes")
     page.get_by_role("button", name="Show", exact=True).click()
     page.wait_for_url("**disagree=yes**")
@@ -90,5 +92,5 @@ def test_what_judges_said_is_asked_for_and_unfolds(
     chip = page.get_by_text("helpfulness: tied, 1 to 1")
     chip.click()
     expect(page.get_by_text("Uno: won")).to_be_visible()
-    assert find_faults(page) == []
-    assert over_the_edge(page, 390) == ""
+    assert find_axe_faults(page) == []
+    assert find_overflow(page, 390) == ""

@@ -1,4 +1,4 @@
-"""Long answers side by side scroll together or stand whole, by keys too, and the browser remembers which."""
+"""Long responses side by side scroll together or are shown whole, by keys too, and the browser remembers the choice."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment
-from tests.browser.axe import find_faults
+from tests.browser.axe import find_axe_faults
 from tests.runs.viewer_responses import address as viewer_address
-from tests.runs.viewer_responses import model, said
+from tests.runs.viewer_responses import make_response, model
 
 
-def test_long_answers_scroll_together_or_stand_whole_and_the_browser_remembers(
+def test_scroll_and_height_of_long_responses_are_remembered(
     signed_in: Page, address: str, experiment: Experiment, runs_dir: Path
 ) -> None:
-    long = [
-        model(experiment, name, [said(0, "\n".join(f"Line {n}" for n in range(lines)), 0.0, None)], seed=lines)
+    runs = [
+        model(experiment, name, [make_response(0, "\n".join(f"Line {n}" for n in range(lines)), 0.0, None)], seed=lines)
         for name, lines in (("base", 60), ("tuned", 120))
     ]
     page = signed_in
-    page.goto(address + viewer_address(*long))
+    page.goto(address + viewer_address(*runs))
     answers = page.locator(".answer-text")
     page.keyboard.press("s")
     expect(page.get_by_role("button", name="Scroll columns together")).to_have_attribute("aria-pressed", "true")
@@ -32,8 +32,8 @@ def test_long_answers_scroll_together_or_stand_whole_and_the_browser_remembers(
         page.wait_for_function(at_the_end, arg=answer.element_handle())
     page.keyboard.press("x")
     page.reload()
-    for name in ("Long answers whole", "Scroll columns together"):
+    for name in ("Show long responses in full", "Scroll columns together"):
         expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
     for answer in answers.all():
         assert answer.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
-    assert find_faults(page) == []
+    assert find_axe_faults(page) == []

@@ -1,10 +1,10 @@
-"""A closer look brings the points that the whole line had no pixels for."""
+"""Zooming in fetches the points that the whole line had no pixels for."""
 
 import numpy as np
 import pytest
 
 from runs.ingest import ingest
-from tests.browser.chart_readout import look_at
+from tests.browser.chart_readout import scroll_to_chart
 from tests.runs.attempt_records import lines
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
@@ -19,7 +19,7 @@ INSIDE = """() => {
 
 @pytest.fixture
 def noise(experiment, runs_dir):
-    """A run of many points, of which each is another."""
+    """Return a run of many points, and their values."""
     run = make_run(experiment)
     record(run, [evaluation(0, -40)])
     values = np.random.default_rng(0).normal(size=N)
@@ -29,7 +29,7 @@ def noise(experiment, runs_dir):
     return run, values
 
 
-def test_zooming_fetches_every_point_of_the_range_and_zooming_out_lets_them_go(signed_in, address, noise):
+def test_zoom_fetches_all_points_and_zooming_out_drops_them(signed_in, address, noise):
     run, values = noise
     page = signed_in
     page.goto(f"{address}{run.get_absolute_url()}")
@@ -37,7 +37,7 @@ def test_zooming_fetches_every_point_of_the_range_and_zooming_out_lets_them_go(s
     chart.evaluate(
         "e => { for (let d = e.closest('details'); d; d = d.parentElement.closest('details')) d.open = true }"
     )
-    look_at(page, chart.get_attribute("id").removeprefix("chart-"))
+    scroll_to_chart(page, chart.get_attribute("id").removeprefix("chart-"))
     assert len(page.evaluate(INSIDE)) < 100
     zoom = "range => Plotly.relayout(document.querySelector('.chart[id*=noise] .plot'), range)"
     with page.expect_response("**/chart/**from=30000**"):

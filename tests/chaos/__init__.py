@@ -1,1 +1,1 @@
-"""Kills whatever esweb runs, at random, moves its clock, and looks whether all that it says afterwards is true."""
+"""Kill random processes of esweb, move its clock, and check afterwards that all its data are true."""

@@ -1,4 +1,4 @@
-"""Where attempts are in their lives, told by their files alone."""
+"""Phases of attempts, read from their files alone."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from workers.records import records_path
 
 TAIL_BYTES = 4096
 LATE_SECONDS = 1.0
-"""An end is an end for so long; from then on nothing happens to the attempt any more."""
+"""Duration of the phase "ending"; after it nothing happens to the attempt any more."""
 
 
-class Moments:
-    """Remembers when each attempt was first seen at its end."""
+class Phases:
+    """The current phase of each attempt. Stores when an attempt was first seen finished."""
 
     def __init__(self, runs: Path) -> None:
         self.runs = runs
-        self._ended: dict[Path, float] = {}
+        self._finished_at: dict[Path, float] = {}
 
-    def now(self) -> dict[Path, str]:
-        """Attempt's directory -> its moment, where it has one."""
-        found = {directory: self._moment(directory) for directory in sorted(self.runs.glob("*/esweb-*"))}
-        return {directory: moment for directory, moment in found.items() if moment}
+    def current(self) -> dict[Path, str]:
+        """Return attempt's directory -> its phase, without attempts that are in no phase."""
+        phases = {directory: self._phase(directory) for directory in sorted(self.runs.glob("*/esweb-*"))}
+        return {directory: phase for directory, phase in phases.items() if phase}
 
-    def _moment(self, directory: Path) -> str:
-        if directory in self._ended or (directory / "exit.json").exists():
-            return self._at_its_end(directory)
+    def _phase(self, directory: Path) -> str:
+        if directory in self._finished_at or (directory / "exit.json").exists():
+            return self._final_phase(directory)
         if not claim_path(directory).exists():
             return "submitting"
         if any(directory.glob("checkpoints/.step-*")):
             return "saving"
-        said = _tail(records_path(directory, 0))
-        if b'"phase":"done"' in said or b'"phase":"failed"' in said:
-            return self._at_its_end(directory)
-        return "training" if b'"kind":"metric"' in said or b'"kind":"population"' in said else "loading"
+        tail = _tail(records_path(directory, 0))
+        if b'"phase":"done"' in tail or b'"phase":"failed"' in tail:
+            return self._final_phase(directory)
+        return "training" if b'"kind":"metric"' in tail or b'"kind":"population"' in tail else "loading"
 
-    def _at_its_end(self, directory: Path) -> str:
-        since = self._ended.setdefault(directory, time.monotonic())
+    def _final_phase(self, directory: Path) -> str:
+        since = self._finished_at.setdefault(directory, time.monotonic())
         return "ending" if time.monotonic() - since < LATE_SECONDS else ""
 
 

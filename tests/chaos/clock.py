@@ -1,4 +1,4 @@
-"""The clock of everything that one esweb runs, moved as if somebody set the machine's date. Needs a C compiler."""
+"""The clock of all processes of one esweb, moved as if the machine's date was set. Needs a C compiler."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ COMPILER = shutil.which("cc")
 
 
 class Clock:
-    """Seconds that a process tree started with `env` adds to the time of day, from one moment to the next."""
+    """Seconds that a process tree started with `env` adds to the time of day; they can change at any time."""
 
     def __init__(self, folder: Path) -> None:
-        self.library, self.file, self.moved = folder / "clock.so", folder / "clock", 0
+        self.library, self.file, self.offset_seconds = folder / "clock.so", folder / "clock", 0
         self._write()
         subprocess.run([str(COMPILER), "-O2", "-shared", "-fPIC", SOURCE, "-o", self.library, "-ldl"], check=True)
 
     @property
     def env(self) -> dict[str, str]:
-        """What a process must be started with."""
+        """Return the variables that a process must be started with."""
         return {"LD_PRELOAD": str(self.library), "CHAOS_CLOCK": str(self.file)}
 
     def move(self, seconds: int) -> None:
-        """Sets it forward, or back."""
-        self.moved += seconds
+        """Set the clock forward, or back if `seconds` is negative."""
+        self.offset_seconds += seconds
         self._write()
 
     def _write(self) -> None:
-        # In place, since the processes have the file mapped; eight bytes in one page are there at once.
+        # In place, since the processes have the file mapped; eight bytes in one page are written together.
         with self.file.open("r+b" if self.file.exists() else "wb") as file:
-            file.write(struct.pack("d", self.moved))
+            file.write(struct.pack("d", self.offset_seconds))

@@ -1,4 +1,4 @@
-"""Ways in which a part, a server or a disk of a house fails for a while."""
+"""Temporary faults of a part, a server or a disk of a site."""
 
 from __future__ import annotations
 
@@ -11,45 +11,47 @@ import redis
 
 from esweb.embedded import redis_url
 from tests.chaos.plan import DATABASE_DISK, RUNS_DISK, VALKEY_MEMORY
-from tests.chaos.processes import Resident
-from tests.chaos.site_process import House
+from tests.chaos.processes import SiteProcess
+from tests.chaos.supervisor import Supervisor
 from tests.small_disks import SmallDisk
 from tests.waiting import wait_until
 
 
 @contextmanager
-def frozen(residents: Sequence[Resident]) -> Iterator[None]:
-    """Stop these processes, and continue at the end those that still live."""
-    for resident in residents:
-        resident.process.send(signal.SIGSTOP)
+def freeze_processes(processes: Sequence[SiteProcess]) -> Iterator[None]:
+    """Stop these processes, and at the end continue those that still run."""
+    for site_process in processes:
+        site_process.process.send(signal.SIGSTOP)
     try:
         yield
     finally:
-        for resident in reversed(residents):
-            resident.process.send(signal.SIGCONT)
+        for site_process in reversed(processes):
+            site_process.process.send(signal.SIGCONT)
 
 
 @contextmanager
-def full(house: House, what: str, disks: Mapping[str, SmallDisk], tend: Callable[[], None]) -> Iterator[None]:
-    """Leave no room on that disk, or in the memory of Valkey, until the end.
+def fill_resource(
+    supervisor: Supervisor, resource: str, disks: Mapping[str, SmallDisk], tend: Callable[[], None]
+) -> Iterator[None]:
+    """Fill that disk, or the memory of Valkey, until the end of the block.
 
-    `tend` is called while Valkey is awaited; it makes a start again that the fault before has cut short.
+    `tend` is called while Valkey is awaited; it repeats a start that the fault before has interrupted.
     """
-    if what == VALKEY_MEMORY:
-        _limit_memory(house.data, 1, tend)
+    if resource == VALKEY_MEMORY:
+        _limit_memory(supervisor.data, 1, tend)
     else:
-        disks[what].fill()
+        disks[resource].fill()
     try:
         yield
     finally:
-        if what == VALKEY_MEMORY:
-            _limit_memory(house.data, 0, tend)
+        if resource == VALKEY_MEMORY:
+            _limit_memory(supervisor.data, 0, tend)
         else:
-            disks[what].make_room()
+            disks[resource].make_room()
 
 
 def _limit_memory(data: Path, size_bytes: int, tend: Callable[[], None]) -> None:
-    """Set the limit; 0 is none. A Valkey that is being started again is awaited."""
+    """Set the memory limit of Valkey; 0 is none. Wait for a Valkey that is being restarted."""
 
     def is_set() -> bool:
         tend()
@@ -61,5 +63,5 @@ def _limit_memory(data: Path, size_bytes: int, tend: Callable[[], None]) -> None
 
 
 def disk_folders(data: Path) -> dict[str, Path]:
-    """Return the folders that lie on disks of their own where disks fill up."""
+    """Return the folders that are on disks of their own if disks are filled."""
     return {RUNS_DISK: data / "runs", DATABASE_DISK: data / "postgres"}

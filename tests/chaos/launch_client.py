@@ -1,4 +1,4 @@
-"""Runs launched over REST while what answers is being killed: each exists once, however often it was asked for."""
+"""Launch runs over REST while the server is being killed: each exists once, however often it was requested."""
 
 from __future__ import annotations
 
@@ -7,87 +7,92 @@ from collections.abc import Mapping
 
 import httpx
 
-from tests import soaking
-from tests.chaos.site_process import House
+from tests import soak_plugin
+from tests.chaos.supervisor import Supervisor
 from tests.waiting import PATIENCE_SECONDS
 from workers.executors.states import OPEN_STATES, State
 
 LAUNCH_SECONDS = 0.5
-LAST = "the last run"
+LAST_RUN_NAME = "the last run"
 SHORT = {"evaluation": {"every": 10, "prompts": 4, "samples": 1}}
-STEPS = 30 if soaking.SECONDS else 10
+STEPS = 30 if soak_plugin.SECONDS else 10
 ES = {"es": {"iterations": STEPS, "population": 8, "prompts": 4, "checkpoint_every": 5}, **SHORT}
 GRPO = {"grpo": {"max_steps": STEPS, "save_steps": 5}, **SHORT}
 KINDS = (("es-micro", ES), ("grpo-micro", GRPO))
 RESTARTS = (0, 0, 1, 2)
 
 
-class Launcher(threading.Thread):
-    """Keeps `going` runs open until it is told to stop: while what it asks is away, it waits and asks again."""
+class RunLauncher(threading.Thread):
+    """A thread that keeps `max_open` runs open until it is stopped. While the site is down, it waits and retries."""
 
-    def __init__(self, house: House, going: int) -> None:
+    def __init__(self, supervisor: Supervisor, max_open: int) -> None:
         super().__init__(daemon=True)
-        token = house.manage("createtoken", "admin", "--scope", "launch")
-        # Longer than anything is waited for on the other side: a request given up here might still be granted there.
+        token = supervisor.manage("createtoken", "admin", "--scope", "launch")
+        # Longer than any wait on the server: a request that is given up here might still succeed there.
         self.client = httpx.Client(
-            base_url=f"{house.address}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_SECONDS
+            base_url=f"{supervisor.address}/api/v1",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=PATIENCE_SECONDS,
         )
         self.launched: list[str] = []
         self.refused = ""
-        self._going, self._over = going, threading.Event()
+        self._max_open, self._stop_requested = max_open, threading.Event()
 
     def run(self) -> None:
-        while not self._over.wait(LAUNCH_SECONDS):
+        while not self._stop_requested.wait(LAUNCH_SECONDS):
             try:
                 if (states := self._states()) is not None:
-                    self._keep(states)
+                    self._launch_missing(states)
             except httpx.TransportError:
-                continue  # whatever it was has been killed
+                continue  # the server has been killed
 
-    def one_more(self) -> None:
-        """From now on none is launched but one last run."""
-        self._going = 0
-        self.launched.append(LAST)
+    def launch_last(self) -> None:
+        """Launch one last run and no others from now on."""
+        self._max_open = 0
+        self.launched.append(LAST_RUN_NAME)
 
     def stop(self) -> None:
-        """Returns once it has ended."""
-        self._over.set()
+        """Stop the thread and wait for its end."""
+        self._stop_requested.set()
         self.join()
         self.client.close()
 
-    def _keep(self, states: Mapping[str, str]) -> None:
-        for _ in range(self._going - sum(is_open(states.get(name, "created")) for name in self.launched)):
+    def _launch_missing(self, states: Mapping[str, str]) -> None:
+        for _ in range(self._max_open - sum(is_open(states.get(name, "created")) for name in self.launched)):
             self.launched.append(f"run {len(self.launched)}")
         for number, name in enumerate(self.launched):
             if name not in states:
                 self._launch(number, name)
 
     def _launch(self, number: int, name: str) -> None:
-        kind, config = kind_of(number)
+        preset, config = preset_and_config(number)
         config = {**config, "compute": {"restarts": RESTARTS[number % len(RESTARTS)]}}
-        body = {"experiment_name": "Chaos", "name": name, "preset": kind, "config": config, "seed": number}
-        self._heard(self.client.post("/runs", json=body))
+        body = {"experiment_name": "Chaos", "name": name, "preset": preset, "config": config, "seed": number}
+        self._checked(self.client.post("/runs", json=body))
 
     def _states(self) -> dict[str, str] | None:
-        """Name -> state; None where the site is not well. Runs are few enough for one page."""
-        answer = self._heard(self.client.get("/runs", params={"limit": 500}))
-        return {run["name"]: run["state"] for run in answer.json()["items"]} if answer.is_success else None
+        """Return name -> state, or None if the site is not healthy. Runs are few enough for one page."""
+        response = self._checked(self.client.get("/runs", params={"limit": 500}))
+        return {run["name"]: run["state"] for run in response.json()["items"]} if response.is_success else None
 
-    def _heard(self, answer: httpx.Response) -> httpx.Response:
-        """What answers may be broken by now, and say so; nothing in what was asked is wrong."""
-        if answer.is_client_error:
-            self.refused = answer.text
-        return answer
+    def _checked(self, response: httpx.Response) -> httpx.Response:
+        """Store a client error's text in `refused` and return the response.
+
+        The server may be broken now and say so, but nothing in the request is wrong.
+        """
+        if response.is_client_error:
+            self.refused = response.text
+        return response
 
 
-def kind_of(number: int) -> tuple[str, Mapping[str, object]]:
-    """Return the preset and config of that run: every second one trains by GRPO, and outside a soak only one does.
+def preset_and_config(number: int) -> tuple[str, Mapping[str, object]]:
+    """Return the preset and config of that run: in a soak every second run trains by GRPO, otherwise only one does.
 
     GRPO's libraries take ten seconds to import.
     """
-    return KINDS[number % len(KINDS) if soaking.SECONDS else int(number == 1)]
+    return KINDS[number % len(KINDS) if soak_plugin.SECONDS else int(number == 1)]
 
 
 def is_open(state: str) -> bool:
-    """True where a run has not ended."""
+    """Return whether a run in this state has not finished."""
     return State(state) in OPEN_STATES

@@ -1,4 +1,4 @@
-"""What goes wrong, when: a pure function of a seed."""
+"""A plan of faults: a pure function of a seed."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 KILL, FREEZE, FILL, CLOCK = "kill", "freeze", "fill", "clock"
-ALL_OF_IT = "everything"
+EVERYTHING = "everything"
 KILLS = (
     *("web", "worker", "worker child", "beat", "follow", "postgres", "postgres child", "valkey", "agent", "training"),
-    *("up", ALL_OF_IT),
+    *("up", EVERYTHING),
 )
 FREEZES = ("web", "worker child", "beat", "follow", "postgres", "valkey", "agent")
 RUNS_DISK, DATABASE_DISK, VALKEY_MEMORY = "disk of the runs", "disk of the database", "memory of valkey"
-MOMENTS = ("submitting", "loading", "training", "saving", "ending")
-SHIFTS = (-3 * 3600, -90, 90, 3 * 3600)
+PHASES = ("submitting", "loading", "training", "saving", "ending")
+CLOCK_SHIFTS = (-3 * 3600, -90, 90, 3 * 3600)
 """Seconds by which the clock is set, back and forth."""
 VERBS = {KILL: "killed", FREEZE: "frozen", FILL: "full", CLOCK: "set"}
 
 Kind = tuple[str, str]
-"""What happens, and to what: `("freeze", "web")`."""
+"""The action and its victim: `("freeze", "web")`."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that goes wrong `wait` seconds after the fault before is over.
+    """A fault that begins `wait` seconds after the fault before is over.
 
-    A kill waits, where `moment` is one, until some attempt is at it; `which` (0 ≤ it < 1) chooses among several
-    processes. What is frozen or full is so for `seconds`. The clock is set by `shift` seconds.
+    If `phase` is not empty, a kill waits until some attempt is in it; `choice` (0 ≤ choice < 1) selects among several
+    processes. A victim is frozen or full for `seconds`. The clock is set by `shift` seconds.
     """
 
     number: int
     kind: str
     victim: str
     wait: float
-    moment: str = ""
-    which: float = 0.0
+    phase: str = ""
+    choice: float = 0.0
     seconds: float = 0.0
     shift: int = 0
 
     def __str__(self) -> str:
-        details = {KILL: self.moment and f", while {self.moment}", CLOCK: f" {self.shift:+d} s"}
+        details = {KILL: self.phase and f", while {self.phase}", CLOCK: f" {self.shift:+d} s"}
         return f"{self.number:>3} | {self.name}{details.get(self.kind, f' for {self.seconds:.1f} s')}"
 
     @property
     def name(self) -> str:
-        """What happens, in the words of the table at the end."""
+        """Return the description for the table at the end."""
         return f"{self.victim} {VERBS[self.kind]}"
 
 
-def every_kind(*, with_clock: bool, with_disks: bool) -> list[Kind]:
-    """Return what a round holds: each kill and freeze, what can be full, and the clock set twice."""
+def fault_kinds(*, with_clock: bool, with_disks: bool) -> list[Kind]:
+    """Return the kinds of one round: each kill and freeze, everything that can be full, and the clock set twice."""
     full = (VALKEY_MEMORY, *((RUNS_DISK, DATABASE_DISK) if with_disks else ()))
     return [
         *((KILL, victim) for victim in KILLS),
@@ -61,19 +61,19 @@ def every_kind(*, with_clock: bool, with_disks: bool) -> list[Kind]:
     ]
 
 
-def faults(
-    seed: int, kinds: Sequence[Kind], *, moments: Sequence[str] = ("", *MOMENTS), longest_wait: float = 3.0
+def generate_faults(
+    seed: int, kinds: Sequence[Kind], *, phases: Sequence[str] = ("", *PHASES), max_wait: float = 3.0
 ) -> Iterator[Fault]:
-    """Yield faults without end: round after round all of these kinds, in an order of its own."""
-    chance, number = random.Random(seed), 0
+    """Yield faults without end: round after round all of these kinds, each round in random order."""
+    rng, number = random.Random(seed), 0
     while True:
-        for kind, victim in chance.sample(kinds, len(kinds)):
+        for kind, victim in rng.sample(kinds, len(kinds)):
             number += 1
             yield Fault(
                 number, kind, victim,
-                wait=chance.uniform(0.0, longest_wait),
-                moment=chance.choice(moments) if kind == KILL else "",
-                which=chance.random(),
-                seconds=chance.uniform(1.0, 8.0) if kind in (FREEZE, FILL) else 0.0,
-                shift=chance.choice(SHIFTS) if kind == CLOCK else 0,
+                wait=rng.uniform(0.0, max_wait),
+                phase=rng.choice(phases) if kind == KILL else "",
+                choice=rng.random(),
+                seconds=rng.uniform(1.0, 8.0) if kind in (FREEZE, FILL) else 0.0,
+                shift=rng.choice(CLOCK_SHIFTS) if kind == CLOCK else 0,
             )  # fmt: skip

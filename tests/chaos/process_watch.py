@@ -1,4 +1,4 @@
-"""Sees every training that is started, to tell whether one ran twice."""
+"""Watch every training process, to detect whether one ran twice."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.processes import Resident
-from tests.chaos.site_process import House
+from tests.chaos.processes import SiteProcess
+from tests.chaos.supervisor import Supervisor
 from workers.attempt import Process
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
 @dataclass
 class Sightings:
-    """Who trained in one attempt's directory, and from when to when it was seen, on the clock that nobody moves."""
+    """The training processes seen in one attempt's directory, and the time of the first and last sight (monotonic)."""
 
     first_at: float
     last_at: float
     processes: set[Process] = field(default_factory=set)
 
 
-class Watch(threading.Thread):
-    """Looks until it is stopped. `seen`: attempt's directory -> who trained there."""
+class TrainingWatch(threading.Thread):
+    """A thread that polls until it is stopped. `sightings`: attempt's directory -> the processes that trained there."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, supervisor: Supervisor) -> None:
         super().__init__(daemon=True)
-        self.house, self.seen = house, dict[Path, Sightings]()
-        self._over = threading.Event()
+        self.supervisor, self.sightings = supervisor, dict[Path, Sightings]()
+        self._stop_requested = threading.Event()
 
     def run(self) -> None:
-        while not self._over.wait(LOOK_SECONDS):
-            for resident in self.house.living("training"):
+        while not self._stop_requested.wait(POLL_SECONDS):
+            for site_process in self.supervisor.processes("training"):
                 # A training's own helpers have its command line, and no session of their own.
-                if resident.leads:
-                    self._note(resident)
+                if site_process.leads_session:
+                    self._record(site_process)
 
-    def _note(self, resident: Resident) -> None:
+    def _record(self, site_process: SiteProcess) -> None:
         now = time.monotonic()
-        sightings = self.seen.setdefault(resident.folder, Sightings(now, now))
+        sightings = self.sightings.setdefault(site_process.folder, Sightings(now, now))
         sightings.last_at = now
-        sightings.processes.add(resident.process)
+        sightings.processes.add(site_process.process)
 
     def stop(self) -> None:
-        """Returns once it has stopped looking."""
-        self._over.set()
+        """Stop the thread and wait for its end."""
+        self._stop_requested.set()
         self.join()

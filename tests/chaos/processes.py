@@ -1,4 +1,4 @@
-"""The processes of one data folder, and what each of them is."""
+"""The processes of one data folder, and the role of each."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ ROLES = {
 
 
 @dataclass(frozen=True)
-class Resident:
-    """One process: what it is, where it works, and whether it leads its session, as a job's program does."""
+class SiteProcess:
+    """One process: its role, its working directory, and whether it leads its session, as a job's program does."""
 
     process: Process
     role: str
     folder: Path
     parent: int
-    leads: bool
+    leads_session: bool
 
 
-def residents(data: Path) -> list[Resident]:
-    """All that live there now, by pid."""
-    return sorted(_found(data), key=lambda resident: resident.process.pid)
+def site_processes(data: Path) -> list[SiteProcess]:
+    """Return all processes that run there now, by pid."""
+    return sorted(_find_processes(data), key=lambda site_process: site_process.process.pid)
 
 
-def named(name: str, living: Sequence[Resident]) -> list[Resident]:
-    """Return the processes of a role that the role itself did not start; of "worker child" those that it did."""
+def select_processes(name: str, processes: Sequence[SiteProcess]) -> list[SiteProcess]:
+    """Return the processes of a role whose parent has another role; for "worker child" those with one of that role."""
     role, _, child = name.partition(" ")
-    of_role = [resident for resident in living if resident.role == role]
-    pids = {resident.process.pid for resident in of_role}
-    return [resident for resident in of_role if (resident.parent in pids) == bool(child)]
+    of_role = [site_process for site_process in processes if site_process.role == role]
+    pids = {site_process.process.pid for site_process in of_role}
+    return [site_process for site_process in of_role if (site_process.parent in pids) == bool(child)]
 
 
-def _found(data: Path) -> Iterator[Resident]:
+def _find_processes(data: Path) -> Iterator[SiteProcess]:
     for proc in Path("/proc").glob("[0-9]*"):
         try:
             command = (proc / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             folder = (proc / "cwd").readlink()
-            if _lives_in(proc, command, folder, data) and (process := Process.at(int(proc.name))):
+            if _belongs_to(proc, command, folder, data) and (process := Process.at(int(proc.name))):
                 parent, session = _parent_and_session(proc)
-                yield Resident(process, _role(command), folder, parent, session == process.pid)
+                yield SiteProcess(process, _role(command), folder, parent, session == process.pid)
         except OSError:
-            continue  # it has ended while it was looked at
+            continue  # the process ended meanwhile
 
 
-def _lives_in(proc: Path, command: str, folder: Path, data: Path) -> bool:
-    """Jobs and servers by their folder, the parts by their environment."""
+def _belongs_to(proc: Path, command: str, folder: Path, data: Path) -> bool:
+    """Return whether a process belongs to the site: jobs and servers by their folder, parts by their environment."""
     if str(data) in command or folder.is_relative_to(data):
         return True
     return f"ESWEB_DATA={data}\0".encode() in (proc / "environ").read_bytes()
 
 
 def _role(command: str) -> str:
-    return next((role for role, words in ROLES.items() if words in command), "other")
+    return next((role for role, fragment in ROLES.items() if fragment in command), "other")
 
 
 def _parent_and_session(proc: Path) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Counts the records of a file and those of the database, sharing no code with what brings them from one to the other.
+"""Count the records of a file and those of the database, without any code that copies them from one to the other.
 
 Files are read by `json`; packed series with `struct` and `zlib` alone, by the layouts that `packing.py` and
 `chunks.py` of `runs/metrics` promise.
@@ -23,13 +23,14 @@ Row = tuple[Any, ...]
 Values = tuple[tuple[str, str], ...]
 HEADER = struct.Struct("<BIII")
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-"""What PostgreSQL refuses in a text: NUL, and halves of pairs. It is stored as U+FFFD."""
-LONGEST = 300
-"""So many characters of a record are shown."""
+"""Characters that PostgreSQL refuses in a text: NUL and halves of surrogate pairs. They are stored as U+FFFD."""
+MAX_SHOWN_CHARACTERS = 300
+"""Maximal number of characters of a record in a message."""
 NON_FINITE = {"NaN", "Infinity", "-Infinity"}
-OF_EPOCH = "WHERE attempt_id = %(attempt)s AND epoch = %(epoch)s"
+EPOCH_CONDITION = "WHERE attempt_id = %(attempt)s AND epoch = %(epoch)s"
 SERIES = f"""
-SELECT NULL AS key, keys, data FROM runs_batch {OF_EPOCH} UNION ALL SELECT key, NULL, data FROM runs_chunk {OF_EPOCH}
+SELECT NULL AS key, keys, data FROM runs_batch {EPOCH_CONDITION}
+UNION ALL SELECT key, NULL, data FROM runs_chunk {EPOCH_CONDITION}
 """  # noqa: S608  (both are ours)
 ROWS = {
     "response": "SELECT r.seq, r.step, r.split, p.name, r.sample, r.text, r.tokens, r.reward, r.parts::text, r.kl"
@@ -50,28 +51,28 @@ JSON = {"parts", "members", "engines"}
 def differences(
     connection: psycopg.Connection[Any], attempt: int, epoch: int, path: Path, end: int | None = None
 ) -> list[str]:
-    """Return a sentence for each kind of record of which file and database do not hold the same ones, each once.
+    """Return a sentence for each kind of record of which file and database do not hold the same records, each once.
 
     `end` is the byte up to which the file is compared, by default all of it.
     """
-    written, stored = of_file(path, end), of_database(connection, attempt, epoch)
+    written, stored = read_file(path, end), read_database(connection, attempt, epoch)
     missing, surplus = written - stored, stored - written
     return [
-        f"{path.name}: of {_of_kind(written, kind)} {kind} records {_of_kind(missing, kind)} are missing,"
-        f" {_of_kind(surplus, kind)} too many{_example(missing, surplus, kind)}"
+        f"{path.name}: of {_count_of_kind(written, kind)} {kind} records {_count_of_kind(missing, kind)} are missing,"
+        f" {_count_of_kind(surplus, kind)} too many{_example(missing, surplus, kind)}"
         for kind in sorted({row[0] for row in (*missing, *surplus)})
     ]
 
 
 def whole_lines(path: Path, end: int | None = None) -> list[dict[str, Any]]:
-    """Return the records of a file up to byte `end`, without a line that was cut off; none where there is no file."""
+    """Return the records of a file up to byte `end`, without a line that was cut off; none if there is no file."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_bytes()[:end].split(b"\n")[:-1]]
 
 
-def of_file(path: Path, end: int | None = None) -> Counter[Row]:
-    """Return the records of the whole lines of a file up to byte `end`, as often as they stand there."""
+def read_file(path: Path, end: int | None = None) -> Counter[Row]:
+    """Return the records of the whole lines of a file up to byte `end`, with their counts."""
     records = whole_lines(path, end)
     rows = [_metric(r["t"], r["step"], _values(r)) for r in records if r["kind"] == "metric"]
     rows += [
@@ -82,14 +83,14 @@ def of_file(path: Path, end: int | None = None) -> Counter[Row]:
     return Counter(rows)
 
 
-def of_database(connection: psycopg.Connection[Any], attempt: int, epoch: int) -> Counter[Row]:
-    """Return the records of one epoch, as often as they are stored. Batches and chunks are read at one moment."""
-    where = {"attempt": attempt, "epoch": epoch}
+def read_database(connection: psycopg.Connection[Any], attempt: int, epoch: int) -> Counter[Row]:
+    """Return the records of one epoch, with their counts. Batches and chunks are read by one query."""
+    params = {"attempt": attempt, "epoch": epoch}
     rows: list[Row] = []
-    with connection.cursor(row_factory=psycopg.rows.tuple_row) as sql:
-        series = sql.execute(SERIES, where).fetchall()
+    with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        series = cursor.execute(SERIES, params).fetchall()
         for kind, query in ROWS.items():
-            for seq, step, *cells in sql.execute(f"{query} {OF_EPOCH}", where):
+            for seq, step, *cells in cursor.execute(f"{query} {EPOCH_CONDITION}", params):
                 fields = zip(FIELDS[kind], cells, strict=True)
                 rows.append((kind, seq, step, *(_plain(json.loads(c) if f in JSON else c) for f, c in fields)))
     for key, keys, data in series:
@@ -115,12 +116,15 @@ def _metrics_of_batch(keys: Sequence[str], data: bytes) -> Iterator[Row]:
 
 
 def _metrics_of_chunks(chunks: Sequence[tuple[str, bytes]]) -> Iterator[Row]:
-    """The chunks of an epoch. The times of its records lie under an empty key; records are counted over all chunks."""
+    """Yield the metrics in the chunks of an epoch.
+
+    The times of its records are stored under an empty key; records are counted over all chunks.
+    """
     times: dict[int, tuple[float, int]] = {}
     metrics: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for key, data in chunks:
-        _, points, of_records, of_steps = HEADER.unpack_from(data)
-        ends = accumulate((HEADER.size, of_records, of_steps, len(data)))
+        _, points, record_bytes, step_bytes = HEADER.unpack_from(data)
+        ends = accumulate((HEADER.size, record_bytes, step_bytes, len(data)))
         records, steps, values = (data[a:b] for a, b in pairwise(ends))
         for record, step, value in zip(_ints(records, points), _ints(steps, points), _floats(values), strict=True):
             if key:
@@ -142,7 +146,7 @@ def _values(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _plain(value: Any) -> Any:
-    """A field so that equal ones are equal: floats and whole numbers alike, what is left out like what is empty."""
+    """Return a field so that equal values compare equal: whole numbers as floats, missing fields as empty ones."""
     if isinstance(value, dict):
         return tuple(sorted((name, _plain(item)) for name, item in value.items() if item not in (None, {})))
     if isinstance(value, list):
@@ -153,12 +157,17 @@ def _plain(value: Any) -> Any:
     return repr(float(value)) if is_number else value or ""
 
 
-def _of_kind(rows: Counter[Row], kind: str) -> int:
+def _count_of_kind(rows: Counter[Row], kind: str) -> int:
     return sum(count for row, count in rows.items() if row[0] == kind)
 
 
 def _example(missing: Counter[Row], surplus: Counter[Row], kind: str) -> str:
-    rows = [repr(row)[:LONGEST] for found in (missing, surplus) for row in [*found][:50] if row[0] == kind]
+    rows = [
+        repr(row)[:MAX_SHOWN_CHARACTERS]
+        for rows_by_difference in (missing, surplus)
+        for row in [*rows_by_difference][:50]
+        if row[0] == kind
+    ]
     return f": {' | '.join(rows[:2])}"
 
 
@@ -192,6 +201,6 @@ def _sums(data: bytes, kind: str) -> list[int]:
 def _unshuffled(data: bytes, width: int) -> bytes:
     """Undo the order in which all first bytes come first, then all second bytes, and so on."""
     count, plain = len(data) // width, bytearray(len(data))
-    for place in range(width):
-        plain[place::width] = data[place * count : (place + 1) * count]
+    for offset in range(width):
+        plain[offset::width] = data[offset * count : (offset + 1) * count]
     return bytes(plain)

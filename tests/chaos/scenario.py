@@ -1,4 +1,4 @@
-"""The whole of it: a house in which runs train, fault after fault, then rest."""
+"""The whole scenario: a site on which runs train, fault after fault, then a wait until all is settled."""
 
 from __future__ import annotations
 
@@ -13,175 +13,177 @@ from pathlib import Path
 
 import psycopg
 
-from tests import soaking
+from tests import soak_plugin
 from tests.chaos.clock import Clock
-from tests.chaos.database_view import Books
-from tests.chaos.injection import frozen, full
-from tests.chaos.launch_client import Launcher
-from tests.chaos.plan import ALL_OF_IT, CLOCK, FREEZE, KILL, RUNS_DISK, Fault
-from tests.chaos.process_watch import Watch
-from tests.chaos.processes import Resident
-from tests.chaos.site_process import House
-from tests.chaos.victims import JOBS, Victims, described
+from tests.chaos.database_view import DatabaseView
+from tests.chaos.injection import fill_resource, freeze_processes
+from tests.chaos.launch_client import RunLauncher
+from tests.chaos.plan import CLOCK, EVERYTHING, FREEZE, KILL, RUNS_DISK, Fault
+from tests.chaos.process_watch import TrainingWatch
+from tests.chaos.processes import SiteProcess
+from tests.chaos.supervisor import Supervisor
+from tests.chaos.victims import JOBS, VictimSelector, describe
 from tests.chaos.visitor import HEALTH, Visitor, Visits
 from tests.small_disks import SmallDisk
 from tests.waiting import wait_until
 from workers.executors.states import State
 
-GOING = 4 if soaking.SECONDS else 2
-"""How many runs are open at any time: of each method one, or two."""
-WEB = frozenset({"web", "up", ALL_OF_IT})
+MAX_OPEN_RUNS = 4 if soak_plugin.SECONDS else 2
+"""Number of runs that are open at any time: one or two of each method."""
+WEB = frozenset({"web", "up", EVERYTHING})
 PAGES = ("/", "/experiments/", "/queue/", "/services/")
 CALLS = ("/api/v1/runs?limit=20", "/api/v1/experiments", HEALTH)
 READY = "ready at"
-LOOK_SECONDS = 0.01
+POLL_SECONDS = 0.01
 
 
-class Chaos:
-    """Makes one house fail. `hit`: attempts whose agent or program was killed; `starved`: those without disk space."""
+class ChaosScenario:
+    """Faults of a site. `killed`: attempts with a killed agent or program; `starved`: attempts without disk space."""
 
     def __init__(
-        self, house: House, clock: Clock | None, tell: Callable[[str], None], disks: Mapping[str, SmallDisk]
+        self, supervisor: Supervisor, clock: Clock | None, log: Callable[[str], None], disks: Mapping[str, SmallDisk]
     ) -> None:
-        self.house, self.clock, self.tell, self.disks = house, clock, tell, disks
-        self.hit, self.starved = set[Path](), set[Path]()
+        self.supervisor, self.clock, self.log, self.disks = supervisor, clock, log, disks
+        self.killed, self.starved = set[Path](), set[Path]()
         self.counts = Counter[str]()
         self.visits, self.visitors = Visits(), list[Visitor]()
-        self.victims = Victims(house, self._tend)
-        self.watch = Watch(house)
-        self.launcher: Launcher | None = None
-        self._began = time.monotonic()
+        self.victims = VictimSelector(supervisor, self._restart_if_stopped)
+        self.watch = TrainingWatch(supervisor)
+        self.launcher: RunLauncher | None = None
+        self._started_at = time.monotonic()
 
     @property
     def launched(self) -> list[str]:
-        """The names of all runs so far."""
+        """Return the names of all runs so far."""
         assert self.launcher is not None
         return self.launcher.launched
 
     @property
     def table(self) -> str:
-        """How often each fault was injected, a line each, and how visitors were answered."""
+        """Return a line with the count of each fault, and a summary of the visitors' requests."""
         width = max(map(len, self.counts), default=0)
         lines = [f"{name:<{width}}  {count:>4}" for name, count in sorted(self.counts.items())]
-        return "\n".join([*lines, f"{'all of them':<{width}}  {self.counts.total():>4}", self.visits.summary()])
+        return "\n".join([*lines, f"{'all of them':<{width}}  {self.counts.total():>4}", self.visits.describe()])
 
-    def begin(self) -> None:
-        """Open the house, launch the first runs and let the visitors in."""
-        self.house.open()
-        wait_until(lambda: READY in self.house.said, "esweb to be ready", details=lambda: self.house.said)
-        with Books(self.house.data) as books:
-            books.hasten_restarts()
-        self.launcher = Launcher(self.house, GOING)
+    def start(self) -> None:
+        """Start the site, launch the first runs and start the visitors."""
+        self.supervisor.start()
+        wait_until(lambda: READY in self.supervisor.output, "esweb to be ready", details=lambda: self.supervisor.output)
+        with DatabaseView(self.supervisor.data) as database:
+            database.shorten_restart_delays()
+        self.launcher = RunLauncher(self.supervisor, MAX_OPEN_RUNS)
         pages, calls = cycle(PAGES), cycle(CALLS)
-        reader = Visitor(self.house, self.visits, lambda: next(pages))
-        reader.sign_in(self.house.said)
-        token = self.house.manage("createtoken", "admin", "--scope", "read")
-        self.visitors = [reader, Visitor(self.house, self.visits, lambda: next(calls), token)]
+        reader = Visitor(self.supervisor, self.visits, lambda: next(pages))
+        reader.sign_in(self.supervisor.output)
+        token = self.supervisor.manage("createtoken", "admin", "--scope", "read")
+        self.visitors = [reader, Visitor(self.supervisor, self.visits, lambda: next(calls), token)]
         for helper in (self.launcher, self.watch, *self.visitors):
             helper.start()
 
-    def inject(self, fault: Fault, await_moment: Callable[[], object] = lambda: None) -> None:
-        """Wait for its moment, then let it happen and end; what must be opened again is.
+    def inject(self, fault: Fault, wait_for_commit: Callable[[], object] = lambda: None) -> None:
+        """Wait for the fault's time and phase, inject it and end it; start the site again if necessary.
 
-        `await_moment` is called when the victim is known, and returns when the fault is to happen.
+        `wait_for_commit` is called when the victim is known, and returns when the fault is to happen.
         """
-        self._let_time_pass(fault.wait)
-        chosen = self._victims(fault, await_moment) if fault.kind in (KILL, FREEZE) else []
-        about = described(chosen) if chosen else ""
+        self._wait(fault.wait)
+        victims = self._select_victims(fault, wait_for_commit) if fault.kind in (KILL, FREEZE) else []
+        details = describe(victims) if victims else ""
         with self.visits.web_is_down() if fault.victim in WEB else nullcontext():
             if fault.kind == KILL:
-                self._kill(fault, chosen)
+                self._kill(fault, victims)
             elif fault.kind == CLOCK:
                 assert self.clock is not None
                 self.clock.move(fault.shift)
-                about = f"it is {self.clock.moved:+d} s off now"
+                details = f"it is {self.clock.offset_seconds:+d} s off now"
             else:
                 cause = (
-                    frozen(chosen) if fault.kind == FREEZE else full(self.house, fault.victim, self.disks, self._tend)
+                    freeze_processes(victims)
+                    if fault.kind == FREEZE
+                    else fill_resource(self.supervisor, fault.victim, self.disks, self._restart_if_stopped)
                 )
-                self._endure(fault, cause)
+                self._hold(fault, cause)
         self.counts[fault.name] += 1
-        self._say(f"{fault} {about}".rstrip())
+        self._log(f"{fault} {details}".rstrip())
 
-    def rest(self) -> None:
-        """Return once every run has ended and is read to its end. Nothing is launched any more, but for the last."""
+    def wait_until_settled(self) -> None:
+        """Wait until every run has finished and is read to its end. Only one last run is launched."""
         assert self.launcher is not None
-        self.launcher.one_more()
-        self._say("resting")
-        may_end = True
+        self.launcher.launch_last()
+        self._log("resting")
+        may_stop = True
 
         def has_changed(before: Sequence[str]) -> bool:
-            nonlocal may_end
-            # Once: the last fault too may have cut a start short.
-            assert self.house.is_open or may_end, self.house.said
-            may_end &= self.house.is_open
-            self._tend()
+            nonlocal may_stop
+            # One stop is allowed: the last fault too may have interrupted a start.
+            assert self.supervisor.is_running or may_stop, self.supervisor.output
+            may_stop &= self.supervisor.is_running
+            self._restart_if_stopped()
             return self._unsettled() != before
 
         while unsettled := self._unsettled():
             wait_until(partial(has_changed, unsettled), "any run to come nearer to its end", details=self._unsettled)
-        self.end()
+        self.stop()
 
-    def end(self) -> None:
-        """Stop what this started, whatever happened."""
+    def stop(self) -> None:
+        """Stop the threads that this started."""
         for helper in (self.launcher, self.watch, *self.visitors):
             if helper is not None and helper.is_alive():
                 helper.stop()
 
-    def _victims(self, fault: Fault, await_moment: Callable[[], object]) -> Sequence[Resident]:
-        """Return those of which one at least still lives after that moment has come."""
+    def _select_victims(self, fault: Fault, wait_for_commit: Callable[[], object]) -> Sequence[SiteProcess]:
+        """Return the victims, of which at least one still runs after `wait_for_commit`."""
         while True:
-            chosen = self.victims.of(fault, self._let_time_pass)
-            await_moment()
-            if any(resident.process.is_alive() for resident in chosen):
-                return chosen
+            victims = self.victims.select(fault, self._wait)
+            wait_for_commit()
+            if any(site_process.process.is_alive() for site_process in victims):
+                return victims
 
-    def _kill(self, fault: Fault, chosen: Sequence[Resident]) -> None:
-        if fault.victim == ALL_OF_IT:
-            chosen = self.house.kill_everything()
-        for resident in chosen:
-            resident.process.send(signal.SIGKILL)
-        self.hit |= {resident.folder for resident in chosen if resident.role in JOBS}
-        if fault.victim in ("up", ALL_OF_IT):
-            self.house.await_ruin()
-            self.house.open()
+    def _kill(self, fault: Fault, victims: Sequence[SiteProcess]) -> None:
+        if fault.victim == EVERYTHING:
+            victims = self.supervisor.kill_all()
+        for site_process in victims:
+            site_process.process.send(signal.SIGKILL)
+        self.killed |= {site_process.folder for site_process in victims if site_process.role in JOBS}
+        if fault.victim in ("up", EVERYTHING):
+            self.supervisor.wait_until_stopped()
+            self.supervisor.start()
 
-    def _endure(self, fault: Fault, cause: AbstractContextManager[None]) -> None:
-        ended = {path.parent for path in self._attempts("exit.json")}
+    def _hold(self, fault: Fault, cause: AbstractContextManager[None]) -> None:
+        finished = {path.parent for path in self._attempts("exit.json")}
         with cause:
-            self._let_time_pass(fault.seconds)
+            self._wait(fault.seconds)
         if fault.victim == RUNS_DISK:
-            self.starved |= {path for path in self._attempts("") if path not in ended}
+            self.starved |= {path for path in self._attempts("") if path not in finished}
 
     def _attempts(self, file: str) -> list[Path]:
-        return list(self.house.data.glob(f"runs/*/esweb-*/{file}"))
+        return list(self.supervisor.data.glob(f"runs/*/esweb-*/{file}"))
 
-    def _let_time_pass(self, seconds: float, has_come: Callable[[], object] = lambda: False) -> None:
-        """Tend the house for so long, or until that moment has come."""
+    def _wait(self, seconds: float, is_over: Callable[[], object] = lambda: False) -> None:
+        """Wait for so long, or until `is_over()`, and repeat interrupted starts."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end and not has_come():
-            self._tend()
-            time.sleep(LOOK_SECONDS)  # noqa: TID251  (lets time pass between two faults, and awaits nothing)
+        while time.monotonic() < end and not is_over():
+            self._restart_if_stopped()
+            time.sleep(POLL_SECONDS)  # noqa: TID251  (lets time pass between two faults, and awaits nothing)
 
-    def _tend(self) -> None:
-        """Make a start that a fault cut short again, as a person would. Once it was ready, `up` ends by no fault."""
+    def _restart_if_stopped(self) -> None:
+        """Repeat a start that a fault interrupted, as a user would. Fail if `up` ended after it was ready."""
         assert self.launcher is not None and not self.launcher.refused, self.launcher and self.launcher.refused
-        if not self.house.is_open:
-            assert READY not in self.house.said, f"up has ended by itself:\n{self.house.said}"
-            self._say("a start was cut short, and is made again")
+        if not self.supervisor.is_running:
+            assert READY not in self.supervisor.output, f"up has ended by itself:\n{self.supervisor.output}"
+            self._log("a start was cut short, and is made again")
             with self.visits.web_is_down():
-                self.house.await_ruin()
-                self.house.open()
+                self.supervisor.wait_until_stopped()
+                self.supervisor.start()
 
     def _unsettled(self) -> Sequence[str]:
         try:
-            with Books(self.house.data) as books:
-                attempts = books.attempts()
+            with DatabaseView(self.supervisor.data) as database:
+                attempts = database.attempts()
         except psycopg.OperationalError as error:
             return [str(error)]
         launched = {attempt["name"] for attempt in attempts}
         waiting = [a for a in attempts if not State(a["state"]).is_final or not a["drained_at"] or a["restart_at"]]
         return [f"{a['key']}: {a['state']}, {a['reason']}" for a in waiting] + sorted(set(self.launched) - launched)
 
-    def _say(self, what: str) -> None:
-        self.tell(f"{time.monotonic() - self._began:7.1f} s | {what}")
+    def _log(self, message: str) -> None:
+        self.log(f"{time.monotonic() - self._started_at:7.1f} s | {message}")

@@ -1,4 +1,4 @@
-"""The recount finds every record that is stored, in batches and chunks, and notices each that is missing or doubled."""
+"""The recount finds every stored record, in batches and chunks, and detects each missing or duplicate record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import connection
 
 from runs.ingest import compact
 from runs.models import Attempt, Batch, Chunk, Experiment, Response
-from tests.chaos.recount import differences, of_file
+from tests.chaos.recount import differences, read_file
 from tests.runs.attempt_records import make_attempt, make_run
 from workers.records import Checkpoint, Engine, Engines, Member, Metric, Population, RecordWriter, records_path
 from workers.records import Response as Answer
@@ -22,7 +22,7 @@ READY = Engine(1, "ready", "cuda:1\0", 15, 900, 1.25, 1, "ab" * 32, 40)
 
 @pytest.fixture
 def attempt(experiment: Experiment, runs_dir: Path) -> Attempt:
-    """An attempt with every kind of record, of which the follower has stored all."""
+    """Return an attempt with every kind of record, all stored by the follower."""
     attempt = make_attempt(make_run(experiment))
     with RecordWriter(attempt.directory, 0) as records:
         for step in range(RECORDS):
@@ -37,27 +37,27 @@ def attempt(experiment: Experiment, runs_dir: Path) -> Attempt:
     return attempt
 
 
-def found(attempt: Attempt) -> list[str]:
+def find_differences(attempt: Attempt) -> list[str]:
     connection.ensure_connection()
     return differences(connection.connection, attempt.pk, 0, records_path(attempt.directory, 0))
 
 
-def test_recount_agrees_in_batches_in_chunks_and_in_both(attempt: Attempt) -> None:
-    assert of_file(records_path(attempt.directory, 0)).total() == RECORDS + 4 * 9
-    assert found(attempt) == []
+def test_recount_matches_batches_and_chunks(attempt: Attempt) -> None:
+    assert read_file(records_path(attempt.directory, 0)).total() == RECORDS + 4 * 9
+    assert find_differences(attempt) == []
     assert Batch.objects.count() > 1
     compact(attempt.run_id)
     assert Chunk.objects.exists() and not Batch.objects.exists()
-    assert found(attempt) == []
+    assert find_differences(attempt) == []
 
 
-def test_recount_names_the_kind_that_is_missing_or_doubled(attempt: Attempt) -> None:
+def test_recount_reports_missing_and_duplicate_kinds(attempt: Attempt) -> None:
     Response.objects.first().delete()
     (batch,) = Batch.objects.order_by("first_seq")[:1]
     Batch.objects.create(
         run_id=batch.run_id, attempt=attempt, epoch=0, first_seq=10**6, last_seq=10**6, keys=batch.keys, data=batch.data
     )
-    metrics, responses = found(attempt)
+    metrics, responses = find_differences(attempt)
     assert metrics.startswith(f"records.0.jsonl: of {RECORDS} metric records 0 are missing, ")
     assert "missing, 0 too many" not in metrics
     assert responses.startswith("records.0.jsonl: of 9 response records 1 are missing, 0 too many: ('response', 3, 0, ")

@@ -1,4 +1,4 @@
-"""Which processes of a house a fault is for, and what has been killed while it did what."""
+"""Select the processes of a site that a fault hits."""
 
 from __future__ import annotations
 
@@ -6,60 +6,64 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.chaos.attempt_progress import Moments
-from tests.chaos.plan import ALL_OF_IT, FREEZE, Fault
-from tests.chaos.processes import Resident, named
-from tests.chaos.site_process import House
+from tests.chaos.attempt_progress import Phases
+from tests.chaos.plan import EVERYTHING, FREEZE, Fault
+from tests.chaos.processes import SiteProcess, select_processes
+from tests.chaos.supervisor import Supervisor
 from tests.waiting import wait_until
 
 JOBS = frozenset({"agent", "training"})
-MOMENT_SECONDS = 5.0
+PHASE_SECONDS = 5.0
 
 
-class Victims:
-    """Chooses among the processes of one house. `tend` is called meanwhile; it starts what has ended by itself."""
+class VictimSelector:
+    """Select victims among the processes of one site. `restart_if_stopped` is called while it waits."""
 
-    def __init__(self, house: House, tend: Callable[[], None]) -> None:
-        self.house, self.tend = house, tend
-        self.moments = Moments(house.data / "runs")
+    def __init__(self, supervisor: Supervisor, restart_if_stopped: Callable[[], None]) -> None:
+        self.supervisor, self.restart_if_stopped = supervisor, restart_if_stopped
+        self.phases = Phases(supervisor.data / "runs")
 
-    def of(self, fault: Fault, pass_time: Callable[[float, Callable[[], object]], None]) -> Sequence[Resident]:
-        """Return them once they live and some attempt is at the fault's moment, or has not come to it for 5 s.
+    def select(self, fault: Fault, wait: Callable[[float, Callable[[], object]], None]) -> Sequence[SiteProcess]:
+        """Return the victims once they run and some attempt is in the fault's phase, or none reached it in 5 s.
 
-        They are all processes of PostgreSQL where it is frozen, everything where everything is killed, otherwise one.
-        `pass_time(seconds, has_come)` lets time pass until `has_come()`.
+        They are all processes of PostgreSQL if it is frozen, all processes if everything is killed, otherwise one.
+        `wait(seconds, is_over)` waits until `is_over()`.
         """
-        chosen: list[Resident] = []
+        victims: list[SiteProcess] = []
 
-        def choose_at_its_moment() -> bool:
-            at_it = {path for path, moment in self.moments.now().items() if moment == fault.moment}
-            chosen[:] = self._choose(fault, at_it) if at_it else []
-            return bool(chosen)
+        def choose_in_phase() -> bool:
+            directories = {path for path, phase in self.phases.current().items() if phase == fault.phase}
+            victims[:] = self._choose(fault, directories) if directories else []
+            return bool(victims)
 
-        if fault.moment:
-            pass_time(MOMENT_SECONDS, choose_at_its_moment)
-        return chosen or wait_until(partial(self._choose_any, fault), f"a process: {fault.name}")
+        if fault.phase:
+            wait(PHASE_SECONDS, choose_in_phase)
+        return victims or wait_until(partial(self._choose_any, fault), f"a process: {fault.name}")
 
-    def _choose_any(self, fault: Fault) -> list[Resident]:
-        self.tend()
+    def _choose_any(self, fault: Fault) -> list[SiteProcess]:
+        self.restart_if_stopped()
         return self._choose(fault, set())
 
-    def _choose(self, fault: Fault, at_it: set[Path]) -> list[Resident]:
-        """Return nothing where none lives."""
-        if fault.victim == ALL_OF_IT:
-            return self.house.living()
-        living = named(fault.victim, self.house.living())
+    def _choose(self, fault: Fault, directories: set[Path]) -> list[SiteProcess]:
+        """Return the victims, or an empty list if none runs."""
+        if fault.victim == EVERYTHING:
+            return self.supervisor.processes()
+        candidates = select_processes(fault.victim, self.supervisor.processes())
         if fault.victim in JOBS:
-            living = [resident for resident in living if resident.folder in at_it] or living
+            candidates = [
+                site_process for site_process in candidates if site_process.folder in directories
+            ] or candidates
         if fault.kind == FREEZE and fault.victim == "postgres":
-            # Its parent first: one that finds a child gone ends all the others.
-            return living + named("postgres child", self.house.living())
-        return [living[int(fault.which * len(living))]] if living else []
+            # The parent first: a parent that finds a child gone ends all the others.
+            return candidates + select_processes("postgres child", self.supervisor.processes())
+        return [candidates[int(fault.choice * len(candidates))]] if candidates else []
 
 
-def described(chosen: Sequence[Resident]) -> str:
-    """Name one process; of several, say how many they are."""
-    if len(chosen) != 1:
-        return f"{len(chosen)} processes"
-    (resident,) = chosen
-    return f"process {resident.process.pid}" + (f" of {resident.folder.name}" if resident.role in JOBS else "")
+def describe(victims: Sequence[SiteProcess]) -> str:
+    """Describe one process by its pid, several by their number."""
+    if len(victims) != 1:
+        return f"{len(victims)} processes"
+    (site_process,) = victims
+    return f"process {site_process.process.pid}" + (
+        f" of {site_process.folder.name}" if site_process.role in JOBS else ""
+    )

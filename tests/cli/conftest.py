@@ -1,4 +1,4 @@
-"""The command line against the real server: a person's token in the environment, and what a command printed."""
+"""The command line against the real server: a user's token in the environment, and the output of a command."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from runs import access
 from runs.models import Cluster, Experiment, Run
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
-Say = Callable[..., tuple[int, str, str]]
+RunCli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def token(transactional_db: None, ada: User, monkeypatch: pytest.MonkeyPatch, live_server: LiveServer) -> str:
-    """A token of Ada's, in the environment."""
+    """Return a token of Ada's, which is also in the environment."""
     _, text = access.issue(ada, "launch")
     monkeypatch.setenv("ESWEB_URL", live_server.url)
     monkeypatch.setenv("ESWEB_TOKEN", text)
@@ -27,21 +27,21 @@ def token(transactional_db: None, ada: User, monkeypatch: pytest.MonkeyPatch, li
 
 
 @pytest.fixture
-def say(token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
-    """Runs a command: its exit code, and what it printed."""
+def run_cli(token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunCli:
+    """Return a function that runs a command and returns its exit code, stdout and stderr."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
-    def said(*argv: str) -> tuple[int, str, str]:
+    def run_command(*argv: str) -> tuple[int, str, str]:
         code = main(argv)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
-    return said
+    return run_command
 
 
 @pytest.fixture
 def run(token: str, local: Cluster, experiment: Experiment) -> Run:
-    """Ada's run, with records."""
-    made = make_run(experiment, "es-micro")
-    record(made, a_bit_of_everything())
-    return made
+    """Return Ada's run, with records."""
+    created_run = make_run(experiment, "es-micro")
+    record(created_run, a_bit_of_everything())
+    return created_run

@@ -26,21 +26,21 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["completion", "z"], ["zsh"]),
     ],
 )
-def test_bash_offers_what_fits(typed: list[str], offered: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_completes_matching_words(
+    typed: list[str], offered: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     words = " ".join(f"'{word}'" for word in ["esweb", *typed])
-    ask = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _esweb; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    said = subprocess.run(
-        ["bash", "-c", script("bash", capsys) + "\n" + ask], capture_output=True, text=True, check=True
+    completion_call = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _esweb; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    result = subprocess.run(
+        ["bash", "-c", script("bash", capsys) + "\n" + completion_call], capture_output=True, text=True, check=True
     )
-    assert said.stdout.split() == offered
+    assert result.stdout.split() == offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_is_offered_every_command_in_a_script_that_it_can_read(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_completion_script_is_valid_in_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = script(shell, capsys)
     assert all(name in text for name in ("login", "launch", "watch", "ls", "cancel", "resume", "export"))
     if shutil.which(shell):
-        checked = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True, check=False)
-        assert (checked.returncode, checked.stderr) == (0, "")
+        result = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (0, "")

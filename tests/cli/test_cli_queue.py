@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 
 from runs.models import Attempt, Cluster, Experiment
-from tests.cli.conftest import Say
+from tests.cli.conftest import RunCli
 from tests.runs.launching.test_queue_page import waiting
 
 
-def test_the_queue_is_told_and_runs_are_held_released_and_moved(
-    say: Say, local: Cluster, experiment: Experiment
-) -> None:
+def test_queue_commands_hold_release_and_move_runs(run_cli: RunCli, local: Cluster, experiment: Experiment) -> None:
     Cluster.objects.create(name="far", kind="slurm")
     run = waiting(experiment)
-    code, out, _ = say("queue")
+    code, out, _ = run_cli("queue")
     assert code == 0 and out.splitlines()[1].split()[:4] == [run.uid, "queued", "local", "ada"]
-    assert "starts what waits in order" in out and out.endswith("0 going, 1 waiting\n")
-    assert json.loads(say("queue", "--cluster", "far", "--mine", "--json")[1])["items"] == []
-    assert say("hold", run.uid)[:2] == (0, f"{run.uid}  hold: asked for; the run is queued\n")
-    assert say("hold", run.uid)[0] == 1
+    assert "starts waiting runs in order" in out and out.endswith("0 going, 1 waiting\n")
+    assert json.loads(run_cli("queue", "--cluster", "far", "--mine", "--json")[1])["items"] == []
+    assert run_cli("hold", run.uid)[:2] == (0, f"{run.uid}  hold requested; the run is queued\n")
+    assert run_cli("hold", run.uid)[0] == 1
     Attempt.objects.update(state="created", hold="person", moves_to=None, cancel_requested_at=None)
-    assert "held" in say("queue")[1]
-    assert say("release", run.uid)[0] == 0
-    assert say("move", run.uid, "--to", "far")[:2] == (0, f"{run.uid}  moves to far\n")
-    code, _, err = say("move", run.uid, "--to", "moon")
+    assert "held" in run_cli("queue")[1]
+    assert run_cli("release", run.uid)[0] == 0
+    assert run_cli("move", run.uid, "--to", "far")[:2] == (0, f"{run.uid}  moves to far\n")
+    code, _, err = run_cli("move", run.uid, "--to", "moon")
     assert code == 1 or "far, local" in err

@@ -1,4 +1,4 @@
-"""How calls are made: lost ones again, a token never to another server, and nobody asked too often."""
+"""Calls of the command line: repeated if lost, without the token to another server, and not too often."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import ClassVar
 import pytest
 
 from esweb.cli import server as calling
-from esweb.cli.account import Account, checked, is_overheard
+from esweb.cli.account import Account, check_url, is_unencrypted
 from esweb.cli.errors import AWAY, Failure
 from esweb.cli.server import Server
 
 
-class Odd(BaseHTTPRequestHandler):
-    """Answers what `script` says, call after call, and remembers what it was asked."""
+class ScriptedHandler(BaseHTTPRequestHandler):
+    """A handler that sends the replies of `script`, call after call, and stores requests in `requests`."""
 
     script: ClassVar[list[tuple[int, dict[str, str], str]]] = []
-    asked: ClassVar[list[tuple[str, dict[str, str]]]] = []
+    requests: ClassVar[list[tuple[str, dict[str, str]]]] = []
 
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.asked.append((self.path, dict(self.headers)))
+        self.requests.append((self.path, dict(self.headers)))
         status, headers, body = self.script.pop(0)
         self.send_response(status)
         for name, value in headers.items():
@@ -35,56 +35,62 @@ class Odd(BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture
-def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server on loopback that answers as it is told."""
+def scripted_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Yield a client of a server on loopback that sends the replies of `ScriptedHandler.script`."""
     monkeypatch.setattr(calling.time, "sleep", lambda seconds: None)
-    Odd.script, Odd.asked = [], []
-    with HTTPServer(("127.0.0.1", 0), Odd) as listening:
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+    ScriptedHandler.script, ScriptedHandler.requests = [], []
+    with HTTPServer(("127.0.0.1", 0), ScriptedHandler) as http_server:
+        thread = threading.Thread(target=http_server.serve_forever, args=(0.01,))
         thread.start()
-        yield Server(Account(f"http://127.0.0.1:{listening.server_port}", "esw_secret"))
-        listening.shutdown()
+        yield Server(Account(f"http://127.0.0.1:{http_server.server_port}", "esw_secret"))
+        http_server.shutdown()
         thread.join()
 
 
-def test_a_lost_call_is_sent_again_with_the_same_key(odd: Server) -> None:
-    Odd.script = [(503, {}, ""), (429, {"Retry-After": "1"}, ""), (201, {}, '{"uid": "a"}')]
-    assert odd.post("runs", {"seed": 1}) == {"uid": "a"}
-    assert len({headers["Idempotency-Key"] for _, headers in Odd.asked}) == 1
-    assert len(Odd.asked) == 3
+def test_failed_call_is_repeated_with_same_key(scripted_server: Server) -> None:
+    ScriptedHandler.script = [(503, {}, ""), (429, {"Retry-After": "1"}, ""), (201, {}, '{"uid": "a"}')]
+    assert scripted_server.post("runs", {"seed": 1}) == {"uid": "a"}
+    assert len({headers["Idempotency-Key"] for _, headers in ScriptedHandler.requests}) == 1
+    assert len(ScriptedHandler.requests) == 3
 
 
-def test_a_redirect_does_not_carry_the_token_away(odd: Server) -> None:
-    Odd.script = [(302, {"Location": f"{odd.account.url}/elsewhere"}, "")]
+def test_redirect_is_not_followed_with_token(scripted_server: Server) -> None:
+    ScriptedHandler.script = [(302, {"Location": f"{scripted_server.account.url}/elsewhere"}, "")]
     with pytest.raises(Failure, match="is this an esweb server"):
-        odd.get("runs")
-    assert len(Odd.asked) == 1
+        scripted_server.get("runs")
+    assert len(ScriptedHandler.requests) == 1
 
 
-def test_what_has_not_changed_is_not_sent_again(odd: Server) -> None:
-    Odd.script = [(200, {"ETag": '"v1"'}, '{"a": 1}'), (304, {}, ""), (200, {"ETag": '"v2"'}, '{"a": 2}')]
-    assert [odd.get("runs/x") for _ in range(3)] == [{"a": 1}, {"a": 1}, {"a": 2}]
-    assert [headers.get("If-None-Match") for _, headers in Odd.asked] == [None, '"v1"', '"v1"']
+def test_unchanged_response_comes_from_cache(scripted_server: Server) -> None:
+    ScriptedHandler.script = [(200, {"ETag": '"v1"'}, '{"a": 1}'), (304, {}, ""), (200, {"ETag": '"v2"'}, '{"a": 2}')]
+    assert [scripted_server.get("runs/x") for _ in range(3)] == [{"a": 1}, {"a": 1}, {"a": 2}]
+    assert [headers.get("If-None-Match") for _, headers in ScriptedHandler.requests] == [None, '"v1"', '"v1"']
 
 
-def test_pages_follow_one_another_up_to_what_is_asked(odd: Server) -> None:
-    Odd.script = [(200, {}, json.dumps({"items": [1, 2], "next": 7})), (200, {}, json.dumps({"items": [3], "next": 8}))]
-    assert list(odd.pages("runs", {"state": None, "tag": "a b"}, most=3)) == [1, 2, 3]
-    assert [path for path, _ in Odd.asked] == ["/api/v1/runs?tag=a+b&limit=3", "/api/v1/runs?tag=a+b&cursor=7&limit=1"]
+def test_pages_are_fetched_up_to_limit(scripted_server: Server) -> None:
+    ScriptedHandler.script = [
+        (200, {}, json.dumps({"items": [1, 2], "next": 7})),
+        (200, {}, json.dumps({"items": [3], "next": 8})),
+    ]
+    assert list(scripted_server.pages("runs", {"state": None, "tag": "a b"}, limit=3)) == [1, 2, 3]
+    assert [path for path, _ in ScriptedHandler.requests] == [
+        "/api/v1/runs?tag=a+b&limit=3",
+        "/api/v1/runs?tag=a+b&cursor=7&limit=1",
+    ]
 
 
-def test_what_is_no_esweb_server_is_said_so(odd: Server) -> None:
-    Odd.script = [(200, {}, "<html>")] * 3
+def test_other_server_is_reported_as_away(scripted_server: Server) -> None:
+    ScriptedHandler.script = [(200, {}, "<html>")] * 3
     with pytest.raises(Failure) as caught:
-        odd.get("runs")
+        scripted_server.get("runs")
     assert caught.value.code == AWAY
 
 
-def test_a_server_that_is_away_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calling.time, "sleep", lambda seconds: None)
     with pytest.raises(Failure, match="does not answer") as caught:
         Server(Account("http://127.0.0.1:1", "esw_x")).get("runs")
@@ -94,12 +100,12 @@ def test_a_server_that_is_away_is_said_so(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     "url", ["", "esweb.example", "ftp://esweb.example", "https://", "https://a/?b=c", "file:///etc/passwd"]
 )
-def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(Failure, match=r"must look like https://esweb\.example"):
-        checked(url)
+def test_invalid_url_is_refused(url: str) -> None:
+    with pytest.raises(Failure, match=r"must be a URL such as https://esweb\.example"):
+        check_url(url)
 
 
-def test_a_token_that_others_could_overhear_is_warned_of() -> None:
-    loud = ["http://esweb.example", "http://10.0.0.1:8000"]
-    quiet = ["https://esweb.example", "http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000"]
-    assert [url for url in loud + quiet if is_overheard(url)] == loud
+def test_unencrypted_urls_are_detected() -> None:
+    unencrypted = ["http://esweb.example", "http://10.0.0.1:8000"]
+    encrypted = ["https://esweb.example", "http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000"]
+    assert [url for url in unencrypted + encrypted if is_unencrypted(url)] == unencrypted

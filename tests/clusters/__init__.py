@@ -1,1 +1,1 @@
-"""Real clusters on this one machine, brought up for the tests that need them, and what esweb does on them."""
+"""Tests of esweb on real clusters, which are started on this one machine for the tests that need them."""

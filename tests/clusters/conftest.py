@@ -1,6 +1,6 @@
 """One Slurm for all tests that need one, another with accounting, one Ray.
 
-Each starts with the first test that needs it and ends with this package: an idle one takes time of the processor.
+Each starts with the first test that needs it and ends with this package: an idle one uses processor time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pytest_django.fixtures import Settings
 
 from runs import clusters
 from tests.clusters import ray as our_ray
-from tests.clusters.far_slurm import Far, cluster_of
 from tests.clusters.ray import RayHead
-from tests.clusters.ray_cluster import OnRay
-from tests.clusters.ray_cluster import cluster_of as cluster_on_ray
+from tests.clusters.scripted_ray import ScriptedRay
+from tests.clusters.scripted_ray import make_ray_cluster as cluster_on_ray
+from tests.clusters.scripted_slurm import ScriptedSlurm, make_slurm_cluster
 from tests.clusters.slurm import SlurmCluster, missing
 from tests.clusters.sshd import Sshd
 from tests.clusters.sshd import missing as sshd_missing
-from workers.executors.starting import PROJECT
+from workers.executors.agent_start import PROJECT
 
 
-def _up(accounting: bool) -> Iterator[SlurmCluster]:
-    if why := missing(accounting):
-        pytest.skip(why)
-    # Not pytest's own folder: its long name does not fit into the address of a socket.
+def _start_slurm(accounting: bool) -> Iterator[SlurmCluster]:
+    if reason := missing(accounting):
+        pytest.skip(reason)
+    # pytest's own folder has a long name that does not fit into the address of a socket.
     cluster = SlurmCluster(Path(tempfile.mkdtemp(prefix="esweb-slurm-")), accounting)
     try:
         cluster.up()
@@ -37,29 +37,29 @@ def _up(accounting: bool) -> Iterator[SlurmCluster]:
 
 
 @pytest.fixture(scope="package")
-def whole_slurm() -> Iterator[SlurmCluster]:
-    """Without accounting, up for the whole package."""
-    yield from _up(accounting=False)
+def package_slurm() -> Iterator[SlurmCluster]:
+    """Yield a Slurm without accounting, up for the whole package."""
+    yield from _start_slurm(accounting=False)
 
 
 @pytest.fixture(scope="package")
-def accounted() -> Iterator[SlurmCluster]:
-    """With accounting, up for the whole package."""
-    yield from _up(accounting=True)
+def slurm_with_accounting() -> Iterator[SlurmCluster]:
+    """Yield a Slurm with accounting, up for the whole package."""
+    yield from _start_slurm(accounting=True)
 
 
 @pytest.fixture
-def slurm(whole_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
-    """Without accounting; empty, and with every server running, when a test begins."""
-    yield whole_slurm
-    whole_slurm.mend()
+def slurm(package_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
+    """Yield the Slurm without accounting; empty, and with every server running, when a test begins."""
+    yield package_slurm
+    package_slurm.repair()
 
 
 @pytest.fixture(scope="package")
 def sshd() -> Iterator[Sshd]:
-    """The way to this machine as if it were another one."""
-    if why := sshd_missing():
-        pytest.skip(why)
+    """Yield an sshd, to reach this machine as if it were another one."""
+    if reason := sshd_missing():
+        pytest.skip(reason)
     server = Sshd(Path(tempfile.mkdtemp(prefix="esweb-sshd-")))
     try:
         server.up()
@@ -69,52 +69,56 @@ def sshd() -> Iterator[Sshd]:
 
 
 @pytest.fixture(scope="session")
-def code_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The copies of the code that attempts run: made once, and not for every test."""
+def shared_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the copies of the code that attempts run, shared by all tests."""
     return tmp_path_factory.mktemp("code")
 
 
 @pytest.fixture
-def our_disk(tmp_path: Path, code_kept: Path, settings: Settings) -> Path:
-    """Where this esweb keeps its data, new for the test."""
+def site_disk(tmp_path: Path, shared_code: Path, settings: Settings) -> Path:
+    """Return the data folder of this esweb, new for the test."""
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    (tmp_path / "code").symlink_to(code_kept)
+    (tmp_path / "code").symlink_to(shared_code)
     return tmp_path
 
 
 @pytest.fixture
-def their_disk(tmp_path: Path, code_kept: Path) -> Path:
-    """Where it keeps them on the other machine."""
+def cluster_disk(tmp_path: Path, shared_code: Path) -> Path:
+    """Return the data folder on the remote machine."""
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "code").symlink_to(code_kept)
+    (tmp_path / "there" / "code").symlink_to(shared_code)
     return tmp_path / "there"
 
 
 @pytest.fixture
-def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, their_disk: Path) -> dict[str, str]:
-    """Return the config of the way to the cluster: Slurm's commands here, or over SSH for a test that is `OVER_SSH`."""
+def access_config(request: pytest.FixtureRequest, slurm: SlurmCluster, cluster_disk: Path) -> dict[str, str]:
+    """Return the config for access to the cluster: Slurm's commands here, or over SSH for a test that is `OVER_SSH`."""
     if getattr(request, "param", "here") == "here":
         return {"slurm_conf": str(slurm.conf)}
     sshd: Sshd = request.getfixturevalue("sshd")
-    return {"slurm_conf": str(slurm.conf), **sshd.config(their_disk)}
+    return {"slurm_conf": str(slurm.conf), **sshd.config(cluster_disk)}
 
 
 @pytest.fixture
-def far(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
-    """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
-    # Tests with the trainer ship the code over SSH; for small programs the agent's lies there.
-    code = {"project": str(PROJECT)} if "address" in reached else {}
-    cluster = cluster_of(**reached, **code)
-    executor = Far(slurm.conf, our_disk / "queue", clusters.place_of(cluster) if cluster.is_far else None, **code)
+def slurm_executor(
+    slurm: SlurmCluster, access_config: dict[str, str], db: None, site_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> ScriptedSlurm:
+    """Return the executor of the cluster `far`. Set its `program` before launching."""
+    # Tests with the trainer ship the code over SSH; for small programs the agent's code is already there.
+    code = {"project": str(PROJECT)} if "address" in access_config else {}
+    cluster = make_slurm_cluster(**access_config, **code)
+    executor = ScriptedSlurm(
+        slurm.conf, site_disk / "queue", clusters.submit_host_of(cluster) if cluster.is_remote else None, **code
+    )
     monkeypatch.setitem(clusters.EXECUTORS, "slurm", lambda cluster: executor)
     return executor
 
 
 @pytest.fixture(scope="package")
-def whole_ray() -> Iterator[RayHead]:
-    """A Ray head, up for the whole package."""
-    if why := our_ray.missing():
-        pytest.skip(why)
+def package_ray() -> Iterator[RayHead]:
+    """Yield a Ray head, up for the whole package."""
+    if reason := our_ray.missing():
+        pytest.skip(reason)
     head = RayHead(Path(tempfile.mkdtemp(prefix="esweb-ray-")))
     try:
         head.up()
@@ -124,16 +128,16 @@ def whole_ray() -> Iterator[RayHead]:
 
 
 @pytest.fixture
-def ray(whole_ray: RayHead) -> Iterator[RayHead]:
-    """Empty of jobs that run, and with every part running, when a test begins."""
-    yield whole_ray
-    whole_ray.mend()
+def ray(package_ray: RayHead) -> Iterator[RayHead]:
+    """Yield the Ray head without running jobs, and with every part running, when a test begins."""
+    yield package_ray
+    package_ray.repair()
 
 
 @pytest.fixture
-def on_ray(ray: RayHead, db: None, our_disk: Path, monkeypatch: pytest.MonkeyPatch) -> OnRay:
-    """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
+def ray_executor(ray: RayHead, db: None, site_disk: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedRay:
+    """Return the executor of the cluster `far`. Set its `program` before launching."""
     cluster_on_ray(ray)
-    executor = OnRay(ray, our_disk / "queue")
+    executor = ScriptedRay(ray, site_disk / "queue")
     monkeypatch.setitem(clusters.EXECUTORS, "ray", lambda cluster: executor)
     return executor

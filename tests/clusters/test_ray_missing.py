@@ -1,4 +1,4 @@
-"""Where no Ray can be brought up, tests that need one are skipped with the reason; one that is up keeps to itself."""
+"""Tests that need a Ray are skipped with the reason if none can start; a running one listens on loopback only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F")
 """127.0.0.1 and ::ffff:127.0.0.1, as the kernel writes them."""
 
 
-def test_an_environment_that_is_not_there_or_of_another_version_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_or_outdated_ray_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("ESWEB_CACHE", str(tmp_path))
     assert missing() == "Ray is not installed: `make test-tools` installs it"
@@ -32,19 +30,22 @@ def test_an_environment_that_is_not_there_or_of_another_version_is_named(
     assert missing() == "a Ray of one's own needs Linux"
 
 
-def test_it_listens_on_loopback_alone_and_answers_nobody_without_its_token(ray: RayHead) -> None:
+def test_ray_listens_on_loopback_and_requires_token(ray: RayHead) -> None:
     assert httpx.get(f"{ray.address}/api/jobs/", trust_env=False).status_code == 401
     assert ray.ask("GET", "/api/version")["ray_version"]
     assert ray.token_file.stat().st_mode & 0o777 == 0o600
     first = ray.session()
     assert first is not None
-    ours = wait_until(lambda: len(every := list(addresses(first))) >= 5 and every, "Ray to listen at five addresses")
-    assert set(ours) <= set(LOOPBACK)
+    listening = wait_until(
+        lambda: len(current_addresses := list(listening_addresses(first))) >= 5 and current_addresses,
+        "Ray to listen at five addresses",
+    )
+    assert set(listening) <= set(LOOPBACK)
 
 
-def addresses(first: Process) -> Iterator[str]:
-    """At which the processes of a session listen."""
-    sockets = {link for pid in members(first) for link in opened(pid)}
+def listening_addresses(first: Process) -> Iterator[str]:
+    """Yield the addresses at which the processes of a session listen."""
+    sockets = {link for pid in members(first) for link in open_sockets(pid)}
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
@@ -52,11 +53,11 @@ def addresses(first: Process) -> Iterator[str]:
                 yield local.partition(":")[0]
 
 
-def opened(pid: int) -> set[str]:
-    found = set[str]()
+def open_sockets(pid: int) -> set[str]:
+    targets = set[str]()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for file in Path(f"/proc/{pid}/fd").iterdir():
-            # Opened and closed all the time.
+            # Files are opened and closed all the time.
             with contextlib.suppress(FileNotFoundError):
-                found.add(str(file.readlink()))
-    return found
+                targets.add(str(file.readlink()))
+    return targets

@@ -1,4 +1,4 @@
-"""A scorer is a job of a real Ray: it registers itself, answers, and goes when its run is cancelled."""
+"""A scorer is a job of a real Ray: it registers itself, answers, and ends when its run is cancelled."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from runs.models import Experiment
 from tests.clusters.ray import RayHead
-from tests.clusters.ray_cluster import cluster_of
-from tests.clusters.served_scorer import serves_until_it_is_cancelled
+from tests.clusters.scorer_job import check_scorer_until_cancelled
+from tests.clusters.scripted_ray import make_ray_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,7 +21,7 @@ def test_ray_folder_is_closed_to_other_users(ray: RayHead) -> None:
     assert ray.root.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_scorer_serves_on_ray_until_it_is_cancelled(
-    experiment: Experiment, ray: RayHead, live_server: Any, our_disk: Path
+def test_scorer_serves_on_ray_until_cancelled(
+    experiment: Experiment, ray: RayHead, live_server: Any, site_disk: Path
 ) -> None:
-    serves_until_it_is_cancelled(experiment, cluster_of(ray), live_server.url, our_disk)
+    check_scorer_until_cancelled(experiment, make_ray_cluster(ray), live_server.url, site_disk)

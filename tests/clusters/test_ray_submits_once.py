@@ -1,4 +1,4 @@
-"""Whoever dies around a submit, and whatever Ray answers: one job, and its program runs once."""
+"""A submit creates one job whose program runs once, whichever process dies and whatever Ray replies."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from runs import launching
 from runs.models import Experiment
-from tests.clusters.far_slurm import BUSY, await_end, run_far, started, tick_far
 from tests.clusters.ray import RayHead
-from tests.clusters.ray_cluster import OnRay, word_of
+from tests.clusters.scripted_ray import ScriptedRay, ray_status
+from tests.clusters.scripted_slurm import BUSY, launch_run, tick_run, wait_until_ended, wait_until_started
 from tests.runs.local_cluster import attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import python
@@ -23,65 +23,65 @@ COUNTS = "open('ran', 'a').write('x'); print('no such prompt'); raise SystemExit
 
 
 class Killed(BaseException):
-    """Stands for the worker dying at this line."""
+    """Raised to simulate the worker dying at this line."""
 
 
-def once(then: Callable[[], None]) -> Callable[[], None]:
-    """Does it the first time only."""
-    left = [then]
-    return lambda: left.pop()() if left else None
+def only_once(action: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that runs `action` the first time only."""
+    remaining = [action]
+    return lambda: remaining.pop()() if remaining else None
 
 
 def die() -> None:
     raise Killed
 
 
-def test_a_worker_that_dies_around_a_submit_costs_nothing(experiment: Experiment, on_ray: OnRay) -> None:
-    on_ray.program = COUNTS
-    runs = [run_far(experiment), run_far(experiment)]
-    for run, moment in zip(runs, ("before_submit", "after_submit"), strict=True):
-        setattr(on_ray, moment, once(die))
+def test_killed_worker_submits_each_job_once(experiment: Experiment, ray_executor: ScriptedRay) -> None:
+    ray_executor.program = COUNTS
+    runs = [launch_run(experiment), launch_run(experiment)]
+    for run, hook in zip(runs, ("before_submit", "after_submit"), strict=True):
+        setattr(ray_executor, hook, only_once(die))
         with pytest.raises(Killed):
             launching.submit_job(attempt_of(run))
-    before, after = [await_end(run, "succeeded", "failed", "lost") for run in runs]
+    before, after = [wait_until_ended(run, "succeeded", "failed", "lost") for run in runs]
     for ended in (before, after):
         assert (ended.state, ended.reason) == (State.FAILED.value, "ended with exit code 5: no such prompt")
         assert (ended.directory / "ran").read_text() == "x"
-    assert sorted(on_ray.submitted) == sorted([before.key, before.key, after.key])
+    assert sorted(ray_executor.submitted) == sorted([before.key, before.key, after.key])
 
 
-def test_of_a_job_that_is_submitted_twice_at_once_there_is_one(on_ray: OnRay, ray: RayHead, tmp_path: Path) -> None:
+def test_concurrent_submits_create_one_job(ray_executor: ScriptedRay, ray: RayHead, tmp_path: Path) -> None:
     spec = Spec("esweb-twice-a1", tmp_path / "runs" / "esweb-twice-a1", tuple(python(COUNTS)))
-    on_ray.program = COUNTS
-    with ThreadPoolExecutor(2) as both:
-        assert set(both.map(on_ray.submit, [spec, spec])) == {spec.key}
+    ray_executor.program = COUNTS
+    with ThreadPoolExecutor(2) as threads:
+        assert set(threads.map(ray_executor.submit, [spec, spec])) == {spec.key}
     assert [job["submission_id"] for job in ray.ask("GET", "/api/jobs/")].count(spec.key) == 1
     wait_until((spec.directory / "exit.json").exists, "the program to end")
-    wait_until(lambda: word_of(ray, spec.key) == "FAILED", "Ray to call the job failed")
+    wait_until(lambda: ray_status(ray, spec.key) == "FAILED", "Ray to call the job failed")
     assert (spec.directory / "ran").read_text() == "x"
-    assert on_ray.submit(spec) == spec.key and word_of(ray, spec.key) == "FAILED"
+    assert ray_executor.submit(spec) == spec.key and ray_status(ray, spec.key) == "FAILED"
 
 
-def test_a_dashboard_that_is_down_or_refuses_us_says_nothing_about_jobs(
-    experiment: Experiment, on_ray: OnRay, ray: RayHead, tmp_path: Path
+def test_unreachable_dashboard_changes_no_job_state(
+    experiment: Experiment, ray_executor: ScriptedRay, ray: RayHead, tmp_path: Path
 ) -> None:
-    on_ray.program = BUSY
-    run = run_far(experiment)
-    before = started(run)
-    later = run_far(experiment)
-    right, wrong = on_ray.jobs.token_file, tmp_path / "wrong"
-    wrong.write_text("nonsense")
-    on_ray.jobs.token_file = str(wrong)
+    ray_executor.program = BUSY
+    run = launch_run(experiment)
+    running = wait_until_started(run)
+    later = launch_run(experiment)
+    valid_token, wrong_token = ray_executor.jobs.token_file, tmp_path / "wrong"
+    wrong_token.write_text("nonsense")
+    ray_executor.jobs.token_file = str(wrong_token)
     launching.submit_job(attempt_of(later))
-    assert "does not let us in: see token_file (Forbidden" in attempt_of(later).reason
-    on_ray.jobs.token_file = right
+    assert "refuses access: see token_file (Forbidden" in attempt_of(later).reason
+    ray_executor.jobs.token_file = valid_token
     ray.kill_dashboard()
-    after = tick_far(run)
-    assert after.state == before.state == State.RUNNING.value
-    after.cluster.refresh_from_db()
-    assert after.cluster.unreachable_since_at is not None and after.gone_since_at is None
+    ticked = tick_run(run)
+    assert ticked.state == running.state == State.RUNNING.value
+    ticked.cluster.refresh_from_db()
+    assert ticked.cluster.unreachable_since_at is not None and ticked.gone_since_at is None
     assert attempt_of(later).state == State.SUBMITTING.value
     ray.start_dashboard()
     assert tick_until(run, "running", "lost").state == State.RUNNING.value
     # A dashboard that has just begun may take the second call only.
-    assert (started(later).directory / "started").read_text() == "x"
+    assert (wait_until_started(later).directory / "started").read_text() == "x"

@@ -1,4 +1,4 @@
-"""Where no Slurm can be brought up, tests that need one are skipped with the reason."""
+"""Tests that need a Slurm are skipped with the reason if none can be started."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.clusters.slurm import missing
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", "/nowhere")
@@ -17,6 +17,6 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert "slurmdbd" not in missing() and "slurmdbd" in missing(accounting=True)
 
 
-def test_nobody_but_root_can_make_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert missing() == "a Slurm of one's own needs Linux and root"

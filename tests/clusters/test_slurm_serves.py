@@ -1,4 +1,4 @@
-"""A scorer is a job of a real Slurm: it registers itself, answers, and goes when its run is cancelled."""
+"""A scorer is a job of a real Slurm: it registers itself, answers, and ends when its run is cancelled."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from runs.models import Experiment
-from tests.clusters.far_slurm import cluster_of
-from tests.clusters.served_scorer import serves_until_it_is_cancelled
+from tests.clusters.scorer_job import check_scorer_until_cancelled
+from tests.clusters.scripted_slurm import make_slurm_cluster
 from tests.clusters.slurm import SlurmCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_scorer_serves_on_slurm_until_it_is_cancelled(
-    experiment: Experiment, slurm: SlurmCluster, live_server: Any, our_disk: Path
+def test_scorer_serves_on_slurm_until_cancelled(
+    experiment: Experiment, slurm: SlurmCluster, live_server: Any, site_disk: Path
 ) -> None:
-    cluster = cluster_of(slurm_conf=str(slurm.conf))
-    serves_until_it_is_cancelled(experiment, cluster, live_server.url, our_disk)
+    cluster = make_slurm_cluster(slurm_conf=str(slurm.conf))
+    check_scorer_until_cancelled(experiment, cluster, live_server.url, site_disk)

@@ -1,4 +1,4 @@
-"""Jobs that are cancelled, preempted, lost with their node or forgotten by Slurm, and what follows."""
+"""Jobs that are cancelled, preempted, lost with their node or forgotten by Slurm, and the consequences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from runs import launching
 from runs.ingest import Follower
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Origin, Run
-from tests.clusters.far_slurm import BUSY, OVER_SSH, Far, await_end, be_patient, run_far, started, there, tick_far
+from tests.clusters.scripted_slurm import (
+    BUSY,
+    OVER_SSH,
+    ScriptedSlurm,
+    cluster_directory,
+    launch_run,
+    set_timeouts,
+    tick_run,
+    wait_until_ended,
+    wait_until_started,
+)
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.local_cluster import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -36,37 +46,39 @@ signal.signal(signal.SIGTERM, stop)
 open('started', 'a').write('x')
 time.sleep(1200)
 """
-"""Leaves a checkpoint of step 5 where it is told to stop, as a training does. It is told twice: by its agent, and by a
-Slurm that signals every process of a job."""
+"""A program that saves a checkpoint of step 5 when it is signalled to stop, as a training does.
+
+It gets two signals: one of its agent, and one of a Slurm that signals every process of a job.
+"""
 
 
-def program_of(run: Run) -> Process:
-    """The process that the agent has started."""
-    beat = there(attempt_of(run)) / "heartbeat.json"
-    wait_until(beat.exists, "the first heartbeat")
-    program = Process.recorded(read(beat))
+def wait_for_program(run: Run) -> Process:
+    """Return the process that the agent has started."""
+    heartbeat = cluster_directory(attempt_of(run)) / "heartbeat.json"
+    wait_until(heartbeat.exists, "the first heartbeat")
+    program = Process.recorded(read(heartbeat))
     assert program is not None
     return program
 
 
 @OVER_SSH
-def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Experiment, far: Far) -> None:
-    far.program = CHECKPOINTS
-    run = run_far(experiment)
-    started(run)
+def test_cancelled_job_saves_checkpoint(experiment: Experiment, slurm_executor: ScriptedSlurm) -> None:
+    slurm_executor.program = CHECKPOINTS
+    run = launch_run(experiment)
+    wait_until_started(run)
     launching.request_cancel(run, experiment.owner)
     ended = tick_until(run, "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
-    assert (there(ended) / "checkpoint").read_text() == "SIGTERM"
+    assert (cluster_directory(ended) / "checkpoint").read_text() == "SIGTERM"
 
 
-def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
-    experiment: Experiment, far: Far, slurm: SlurmCluster, ada_client: Client
+def test_waiting_job_shows_reason_and_is_cancelled(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster, ada_client: Client
 ) -> None:
-    far.program = BUSY
+    slurm_executor.program = BUSY
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
     try:
-        run = run_far(experiment)
+        run = launch_run(experiment)
         # Slurm has two reasons for this, and takes either.
         waiting = tick_until_true(run, "Slurm to name the drained nodes", lambda a: "down, drained" in a.reason)
         assert waiting.state == State.QUEUED.value
@@ -76,58 +88,68 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
         ended = tick_until(run, "cancelled")
     finally:
         slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
-    assert not (there(ended) / "started").exists()
+    assert not (cluster_directory(ended) / "started").exists()
 
 
-def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
-    experiment: Experiment, far: Far, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+def test_frozen_agent_is_killed_after_grace(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be_patient(grace=0.2, settle=PATIENCE_SECONDS)
+    set_timeouts(grace=0.2, settle=PATIENCE_SECONDS)
     monkeypatch.setattr("runs.launching.cancel.KILL_SECONDS", 0.2)
-    far.program = IGNORES_TERM
-    run = run_far(experiment)
-    agent = owner(there(started(run)))
-    program = program_of(run)
+    slurm_executor.program = IGNORES_TERM
+    run = launch_run(experiment)
+    agent = owner(cluster_directory(wait_until_started(run)))
+    program = wait_for_program(run)
     assert agent is not None
     agent.send(signal.SIGSTOP)
     launching.request_cancel(run)
     assert tick_until(run, "cancelled", "failed").state == State.CANCELLED.value
-    wait_until(lambda: not program.is_alive() and not agent.is_alive(), "agent and program to end", details=slurm.told)
+    wait_until(
+        lambda: not program.is_alive() and not agent.is_alive(), "agent and program to end", details=slurm.describe
+    )
 
 
 @OVER_SSH
-def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
-    far.program = SAVES
-    far.site = replace(far.site, partition="low")
-    # What Slurm says of the end is what this is about, however late it comes; and so is what is read of its checkpoint.
-    be_patient(settle=PATIENCE_SECONDS, records=PATIENCE_SECONDS)
-    run = run_far(experiment, restarts=1)
-    started(run)
-    pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 1")
-    slurm.ask("sbatch", "--job-name=important", *pushing)
-    wait_until((there(attempt_of(run)) / "exit.json").exists, "the preempted program to end", details=slurm.told)
+def test_preempted_run_resumes_without_using_restarts(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
+) -> None:
+    slurm_executor.program = SAVES
+    slurm_executor.site = replace(slurm_executor.site, partition="low")
+    # The test is about Slurm's report of the end and about the checkpoint's record, however late they come.
+    set_timeouts(settle=PATIENCE_SECONDS, records=PATIENCE_SECONDS)
+    run = launch_run(experiment, restarts=1)
+    wait_until_started(run)
+    options = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 1")
+    slurm.ask("sbatch", "--job-name=important", *options)
+    wait_until(
+        (cluster_directory(attempt_of(run)) / "exit.json").exists,
+        "the preempted program to end",
+        details=slurm.describe,
+    )
     follower = Follower()
 
-    def has_gone_on() -> bool:
+    def is_resumed() -> bool:
         follower.look()
-        return tick_far(run).n == 2
+        return tick_run(run).n == 2
 
-    wait_until(has_gone_on, "attempt 2 to follow the preempted one", details=slurm.told)
+    wait_until(is_resumed, "attempt 2 to follow the preempted one", details=slurm.describe)
     first, second = run.attempts.order_by("n")
-    assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
+    assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm stopped it")
     assert (second.resumed_attempt, second.resumed_step) == (1, 5)
     assert spec_of(second).argv[-2:] == ("--resume", f"../{first.key}/checkpoints/step-000005")
-    assert second.origin == Origin.PREEMPTION and launching.restarts_made(run) == 0
-    assert started(run).n == 2
+    assert second.origin == Origin.PREEMPTION and launching.count_restarts(run) == 0
+    assert wait_until_started(run).n == 2
 
 
 @OVER_SSH
-def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
-    far.program = BUSY
-    be_patient(exit_record=0.1, records=0.0)
-    run = run_far(experiment, restarts=1)
-    first = started(run)
-    program = program_of(run)
+def test_lost_node_is_fenced_before_next_attempt(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
+) -> None:
+    slurm_executor.program = BUSY
+    set_timeouts(exit_record=0.1, records=0.0)
+    run = launch_run(experiment, restarts=1)
+    first = wait_until_started(run)
+    program = wait_for_program(run)
     node = slurm.ask("squeue", "-h", "-n", first.key, "-o", "%N").strip()
     slurm.lose_node(int(node[1:]))
     second = tick_until_true(run, "attempt 2 to follow the lost node's", lambda a: a.n == 2)
@@ -135,7 +157,7 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
     wait_until(lambda: not program.is_alive(), "the program of attempt 1 to end")
     assert second.origin == Origin.RESTART
-    log = there(first) / "slurm.log"
+    log = cluster_directory(first) / "slurm.log"
     wait_until(
         lambda: "epoch 0 is over; the program was killed" in log.read_text(),
         "the agent to log that its epoch is over",
@@ -143,50 +165,52 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     )
 
 
-def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_lives(
-    experiment: Experiment, far: Far, slurm: SlurmCluster
+def test_forgotten_job_is_lost_and_reused_number_survives(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
 ) -> None:
-    far.program = BUSY
+    slurm_executor.program = BUSY
     # Slurm counts its jobs from 1 again each time.
     slurm.forget_jobs()
-    slurm.mend()
-    run = run_far(experiment)
-    first = started(run)
-    agent = owner(there(first))
+    slurm.repair()
+    run = launch_run(experiment)
+    first = wait_until_started(run)
+    agent = owner(cluster_directory(first))
     assert agent is not None
     slurm.forget_jobs()
-    # On hold: a node on which the first job still runs would refuse another of its number.
+    # The job is on hold: a node on which the first job still runs would refuse another of its number.
     number = slurm.ask("sbatch", "--hold", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600").strip()
     assert number == first.native_id
     lost = tick_until(run, "lost", "failed", "cancelled")
-    assert lost.state == State.LOST.value and lost.reason.startswith("far has not known it for 1 s")
+    assert lost.state == State.LOST.value and lost.reason.startswith("far has reported no such job for 1 s")
     wait_until(lambda: not agent.is_alive(), "the agent to end")
-    far.cancel(first.key, 0.0)
+    slurm_executor.cancel(first.key, 0.0)
     assert slurm.ask("squeue", "-h", "-j", number, "-o", "%T").strip() == "PENDING"
 
 
-def test_a_job_that_slurm_starts_again_runs_once_and_is_lost(
-    experiment: Experiment, far: Far, slurm: SlurmCluster
+def test_restarted_job_runs_once_and_is_lost(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
 ) -> None:
-    far.program = BUSY
-    be_patient(settle=PATIENCE_SECONDS)
-    run = run_far(experiment)
+    slurm_executor.program = BUSY
+    set_timeouts(settle=PATIENCE_SECONDS)
+    run = launch_run(experiment)
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
     tick_until(run, "queued")
     slurm.save_state()
     slurm.resume_nodes()
-    first = started(run)
-    slurm.go_back()
+    first = wait_until_started(run)
+    slurm.restore_state()
     slurm.resume_nodes()
     ended = tick_until(run, "lost", "failed", "cancelled", "node_lost")
-    assert ended.state == State.LOST.value and ended.reason.startswith("far forgot that it ran and started it again")
-    assert (there(first) / "started").read_text() == "x" and lease(there(first)) == CLOSED_EPOCH
+    assert ended.state == State.LOST.value and ended.reason.startswith(
+        "far lost its record of the job and started it again"
+    )
+    assert (cluster_directory(first) / "started").read_text() == "x" and lease(cluster_directory(first)) == CLOSED_EPOCH
 
 
-def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: Far) -> None:
-    far.program = BUSY
-    run = run_far(experiment)
-    agent, program = owner(there(started(run))), program_of(run)
+def test_killed_agent_ends_its_program(experiment: Experiment, slurm_executor: ScriptedSlurm) -> None:
+    slurm_executor.program = BUSY
+    run = launch_run(experiment)
+    agent, program = owner(cluster_directory(wait_until_started(run))), wait_for_program(run)
     assert agent is not None
     os.kill(agent.pid, signal.SIGKILL)
     ended = tick_until(run, "failed", "lost", "succeeded")
@@ -194,36 +218,43 @@ def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: F
     wait_until(lambda: not program.is_alive(), "the program to end")
 
 
-def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
-    far.program = CHECKPOINTS
-    run = run_far(experiment)
-    key = started(run).key
+def test_slurm_signal_reaches_program(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
+) -> None:
+    slurm_executor.program = CHECKPOINTS
+    run = launch_run(experiment)
+    key = wait_until_started(run).key
     slurm.ask("scancel", "--signal=USR1", "--batch", f"--name={key}")
     ended = tick_until(run, "interrupted", "failed", "succeeded")
     assert (ended.state, ended.exit_code) == (State.INTERRUPTED.value, 75)
-    assert (there(ended) / "checkpoint").read_text() == "SIGUSR1"
+    assert (cluster_directory(ended) / "checkpoint").read_text() == "SIGUSR1"
 
 
-def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
-    far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
-    be_patient(grace=1.0, settle=PATIENCE_SECONDS)
-    far.site = Site(time_limit_seconds=60)
-    run = run_far(experiment)
-    running = started(run)
-    # The end of the minute, brought near.
-    slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
-    ended = await_end(run, "timeout", "failed", "interrupted")
-    assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")
-
-
-def test_what_will_never_start_is_given_up_and_not_tried_again(
-    experiment: Experiment, far: Far, slurm: SlurmCluster
+def test_slurm_time_limit_is_timeout(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
 ) -> None:
-    be_patient(never=0.5)
-    far.site = Site(partition="short", time_limit_seconds=7200)
-    run = run_far(experiment, restarts=3)
+    slurm_executor.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
+    set_timeouts(grace=1.0, settle=PATIENCE_SECONDS)
+    slurm_executor.site = Site(time_limit_seconds=60)
+    run = launch_run(experiment)
+    running = wait_until_started(run)
+    # The job's end time is moved to one second from now.
+    slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
+    ended = wait_until_ended(run, "timeout", "failed", "interrupted")
+    assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached its time limit in Slurm")
+
+
+def test_unstartable_job_fails_without_restart(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
+) -> None:
+    set_timeouts(never=0.5)
+    slurm_executor.site = Site(partition="short", time_limit_seconds=7200)
+    run = launch_run(experiment, restarts=3)
     ended = tick_until(run, "failed", "succeeded")
     # Slurm finds one reason or another first: too much time, or no such node.
-    assert ended.reason.startswith("given up after 0.5 s: will not start: ") and "(Slurm: Partition" in ended.reason
+    assert (
+        ended.reason.startswith("cancelled after 0.5 s because it cannot start: will not start: ")
+        and "(Slurm: Partition" in ended.reason
+    )
     assert ended.n == 1 and ended.restart_at is None
     assert not slurm.ask("squeue", "-h", "-n", ended.key, "-t", "PD,R", "-o", "%i")

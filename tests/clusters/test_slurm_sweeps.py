@@ -1,4 +1,4 @@
-"""Runs of a sweep go to Slurm as one array, and each is one job all the same, whoever dies in between."""
+"""Runs of a sweep are submitted to Slurm as one array, and each is one job, whichever process dies meanwhile."""
 
 from __future__ import annotations
 
@@ -9,123 +9,130 @@ import pytest
 from runs import launching
 from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment
-from tests.clusters.far_slurm import Far, asked, await_end, sweep_far, there, tick_far
+from tests.clusters.scripted_slurm import (
+    ScriptedSlurm,
+    cluster_directory,
+    launch_sweep,
+    recorded_commands,
+    tick_run,
+    wait_until_ended,
+)
 from tests.clusters.slurm import SlurmCluster
-from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
+from tests.clusters.test_slurm_submits_once import COUNTS, Killed, count_jobs, die, only_once
 from tests.runs.local_cluster import attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS
 from workers.executors.base import Unreachable
-from workers.executors.places import SharedDisk
-from workers.executors.shell import Answer
+from workers.executors.shell import Reply
 from workers.executors.states import State
+from workers.executors.submit_hosts import SharedDisk
 
 
-def submits() -> list[str]:
-    """The first option of each sbatch since they were last cleared."""
-    return [argv[1] for argv in asked if argv[0] == "sbatch"]
+def sbatch_options() -> list[str]:
+    """Return the first option of each sbatch since the recorded commands were cleared."""
+    return [argv[1] for argv in recorded_commands if argv[0] == "sbatch"]
 
 
-def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
-    experiment: Experiment, far: Far, slurm: SlurmCluster
+def test_sweep_is_one_array_with_separate_cancels(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
 ) -> None:
-    far.program = CHECKPOINTS
-    runs = sweep_far(experiment, 4, cores=4)
-    asked.clear()
-    tick_far(runs[0])
-    assert submits() == ["--test-only", "--parsable"]
+    slurm_executor.program = CHECKPOINTS
+    runs = launch_sweep(experiment, 4, cores=4)
+    recorded_commands.clear()
+    tick_run(runs[0])
+    assert sbatch_options() == ["--test-only", "--parsable"]
     numbers = [attempt_of(run).native_id for run in runs]
     assert len({number.partition("_")[0] for number in numbers}) == 1 and len(set(numbers)) == 4
     for run in runs:
-        assert jobs_of(slurm, attempt_of(run).key) == 1
+        assert count_jobs(slurm, attempt_of(run).key) == 1
     busy = wait_until(
-        lambda: len(running := [run for run in runs if tick_far(run).state == "running"]) == 3 and running,
+        lambda: len(running := [run for run in runs if tick_run(run).state == "running"]) == 3 and running,
         "three of the four runs to run",
-        details=slurm.told,
+        details=slurm.describe,
     )
     (waiting,) = set(runs) - set(busy)
-    wait_until((there(attempt_of(busy[0])) / "started").exists, "the program to start")
-    # What waits is cancelled first: it would start in the place of the other.
+    wait_until((cluster_directory(attempt_of(busy[0])) / "started").exists, "the program to start")
+    # The waiting run is cancelled first: otherwise it would start instead of the other.
     launching.request_cancel(waiting, experiment.owner)
-    never = tick_until(waiting, "cancelled", "failed", "interrupted")
+    cancelled = tick_until(waiting, "cancelled", "failed", "interrupted")
     launching.request_cancel(busy[0], experiment.owner)
     ended = tick_until(busy[0], "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
-    assert never.state == State.CANCELLED.value and not (there(never) / "started").exists()
-    assert {tick_far(run).state for run in busy[1:]} == {State.RUNNING.value}
+    assert cancelled.state == State.CANCELLED.value and not (cluster_directory(cancelled) / "started").exists()
+    assert {tick_run(run).state for run in busy[1:]} == {State.RUNNING.value}
 
 
-class Dies(SharedDisk):
-    """Slurm's commands here, and a worker that dies when tasks get their names, after so many lines of that."""
+class DyingHost(SharedDisk):
+    """Slurm's commands here, with a worker that dies while tasks get their names, after so many lines of input."""
 
     lines: int | None = None
 
-    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
-        """Runs it, or a part of it."""
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Reply:
+        """Run the command, or a part of its input and raise Killed."""
         if argv[0] != "scontrol" or self.lines is None:
             return super().run(argv, timeout_seconds, text)
-        said, Dies.lines = "".join(text.splitlines(keepends=True)[: self.lines]), None
-        super().run(argv, timeout_seconds, said)
+        sent_text, DyingHost.lines = "".join(text.splitlines(keepends=True)[: self.lines]), None
+        super().run(argv, timeout_seconds, sent_text)
         raise Killed
 
 
-def dies_when_naming(far: Far, lines: int) -> None:
-    far.place, Dies.lines = Dies(far.place.shell), lines  # type: ignore[attr-defined]
+def die_while_naming(executor: ScriptedSlurm, lines: int) -> None:
+    executor.host, DyingHost.lines = DyingHost(executor.host.shell), lines  # type: ignore[attr-defined]
 
 
-MOMENTS: dict[str, Callable[[Far], None]] = {
-    "before sbatch": lambda far: setattr(far, "before_submit", once(die)),
-    "before any task has a name": lambda far: dies_when_naming(far, 0),
-    "when one is named and held": lambda far: dies_when_naming(far, 1),
-    "when one is named and let go": lambda far: dies_when_naming(far, 2),
-    "after sbatch": lambda far: setattr(far, "after_submit", once(die)),
+FAULTS: dict[str, Callable[[ScriptedSlurm], None]] = {
+    "before sbatch": lambda slurm: setattr(slurm, "before_submit", only_once(die)),
+    "before any task has a name": lambda slurm: die_while_naming(slurm, 0),
+    "when one is named and held": lambda slurm: die_while_naming(slurm, 1),
+    "when one is named and let go": lambda slurm: die_while_naming(slurm, 2),
+    "after sbatch": lambda slurm: setattr(slurm, "after_submit", only_once(die)),
 }
 
 
-@pytest.mark.parametrize("moment", list(MOMENTS))
-def test_a_worker_that_dies_around_an_array_costs_nothing(
-    experiment: Experiment, far: Far, slurm: SlurmCluster, moment: str
+@pytest.mark.parametrize("fault", list(FAULTS))
+def test_killed_worker_submits_array_once(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster, fault: str
 ) -> None:
-    far.program = COUNTS
-    runs = sweep_far(experiment, 2)
-    MOMENTS[moment](far)
+    slurm_executor.program = COUNTS
+    runs = launch_sweep(experiment, 2)
+    FAULTS[fault](slurm_executor)
     with pytest.raises(Killed):
         reconcile.reconcile_cluster(Cluster.objects.get(name="far"))
     for run in runs:
-        ended = await_end(run, "succeeded", "failed", "lost")
+        ended = wait_until_ended(run, "succeeded", "failed", "lost")
         assert ended.state == State.SUCCEEDED.value, ended.reason
-        assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
+        assert (cluster_directory(ended) / "ran").read_text() == "x" and count_jobs(slurm, ended.key) == 1
     assert Attempt.objects.count() == 2
     assert not slurm.ask("squeue", "-h", "-t", "PD,R", "-o", "%j")
 
 
-class Silent(SharedDisk):
-    """Gives no answer the first time."""
+class SilentHost(SharedDisk):
+    """A host that gives no reply the first time."""
 
-    silences = 1
+    remaining_failures = 1
 
-    def look(self, argv: Sequence[str], keys: Iterable[str], timeout_seconds: float) -> Answer:
-        """Nothing, or what Slurm says."""
-        if Silent.silences:
-            Silent.silences -= 1
+    def run_and_fetch(self, argv: Sequence[str], keys: Iterable[str], timeout_seconds: float) -> Reply:
+        """Raise Unreachable the first time, then return Slurm's reply."""
+        if SilentHost.remaining_failures:
+            SilentHost.remaining_failures -= 1
             raise Unreachable("no answer")
-        return super().look(argv, keys, timeout_seconds)
+        return super().run_and_fetch(argv, keys, timeout_seconds)
 
 
-def test_what_a_silent_cluster_was_not_asked_goes_as_one_array_later(experiment: Experiment, far: Far) -> None:
-    far.program, far.place = COUNTS, Silent(far.place.shell)  # type: ignore[attr-defined]
-    runs = sweep_far(experiment, 2)
-    assert tick_far(runs[0]).state == State.SUBMITTING.value
-    asked.clear()
+def test_sweep_is_submitted_as_array_after_silence(experiment: Experiment, slurm_executor: ScriptedSlurm) -> None:
+    slurm_executor.program, slurm_executor.host = COUNTS, SilentHost(slurm_executor.host.shell)  # type: ignore[attr-defined]
+    runs = launch_sweep(experiment, 2)
+    assert tick_run(runs[0]).state == State.SUBMITTING.value
+    recorded_commands.clear()
     for run in runs:
-        assert await_end(run, "succeeded", "failed").state == State.SUCCEEDED.value
-    assert submits() == ["--test-only", "--parsable"]
+        assert wait_until_ended(run, "succeeded", "failed").state == State.SUCCEEDED.value
+    assert sbatch_options() == ["--test-only", "--parsable"]
 
 
-def test_where_an_array_is_refused_each_is_submitted_alone_and_told_why(experiment: Experiment, far: Far) -> None:
-    runs = sweep_far(experiment, 2, gpus=99)
-    asked.clear()
+def test_refused_array_is_submitted_as_single_jobs(experiment: Experiment, slurm_executor: ScriptedSlurm) -> None:
+    runs = launch_sweep(experiment, 2, gpus=99)
+    recorded_commands.clear()
     for run in runs:
         refused = tick_until(run, "failed", "queued", "running")
         assert refused.state == State.FAILED.value and "Requested node configuration is not available" in refused.reason
-    assert submits() == ["--test-only", "--parsable", "--parsable"]
+    assert sbatch_options() == ["--test-only", "--parsable", "--parsable"]

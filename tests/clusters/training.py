@@ -1,4 +1,4 @@
-"""The real trainer, launched in every way that there is, and what it left: to be the same wherever it ran."""
+"""Launch the real trainer in every way, and read its results, which must be equal on all clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.launching import reconcile
 from runs.launching.config_form import initial_from
 from runs.metrics import read
 from runs.models import Attempt, Checkpoint, Cluster, Experiment, Run
-from tests.clusters.far_slurm import there
+from tests.clusters.scripted_slurm import cluster_directory
 from tests.runs.api_client import calls
 from tests.runs.local_cluster import attempt_of
 from tests.waiting import wait_until
@@ -26,60 +26,60 @@ SMALL = {"es": {"iterations": 2, "population": 4, "checkpoint_every": 1}, "evalu
 CURVES = ("reward/mean", "kl", "es/update_norm")
 
 
-def called_for(ada: User, cluster: str) -> Run:
-    """By a call of the API."""
+def launch_by_api(ada: User, cluster: str) -> Run:
+    """Launch a run by a call of the API."""
     config = {**SMALL, "compute": {"cluster": cluster}}
     body = {"experiment_name": "Concise", "preset": "es-micro", "config": config}
-    answer = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
-    assert answer.status_code == 201, answer.content
-    return Run.objects.get(uid=answer.json()["uid"])
+    response = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
+    assert response.status_code == 201, response.content
+    return Run.objects.get(uid=response.json()["uid"])
 
 
-def filled_in(client: Client, experiment: Experiment, cluster: str) -> Run:
-    """By the form."""
+def launch_by_form(client: Client, experiment: Experiment, cluster: str) -> Run:
+    """Launch a run by the form."""
     config = {**preset("es-micro").config, "compute": {"cluster": cluster}}
-    knobs = initial_from({key: {**value, **SMALL.get(key, {})} if isinstance(value, dict) else value
+    fields = initial_from({key: {**value, **SMALL.get(key, {})} if isinstance(value, dict) else value
                           for key, value in config.items()})  # fmt: skip
-    typed = {key: value for key, value in knobs.items() if value is not None and value is not False}
-    answer = client.post(reverse("launch", args=[experiment.pk]), {"preset": "es-micro", "seeds": "0", **typed})
-    assert answer.status_code == 302, answer.content
+    form_data = {key: value for key, value in fields.items() if value is not None and value is not False}
+    response = client.post(reverse("launch", args=[experiment.pk]), {"preset": "es-micro", "seeds": "0", **form_data})
+    assert response.status_code == 302, response.content
     return Run.objects.latest("pk")
 
 
-def swept(ada: User, *cells: dict[str, Any]) -> list[Run]:
-    """By one sweep of these cells."""
+def launch_by_sweep(ada: User, *cells: dict[str, Any]) -> list[Run]:
+    """Launch one sweep of these cells and return its runs."""
     body = {"experiment_name": "Concise", "preset": "es-micro", "config": SMALL, "seeds": [0], "cells": list(cells)}
-    answer = calls(ada, "launch").post("/api/v1/sweeps", body, content_type="application/json")
-    assert answer.status_code == 201, answer.content
-    return list(Run.objects.filter(sweep=answer.json()["id"]).order_by("pk"))
+    response = calls(ada, "launch").post("/api/v1/sweeps", body, content_type="application/json")
+    assert response.status_code == 201, response.content
+    return list(Run.objects.filter(sweep=response.json()["id"]).order_by("pk"))
 
 
 def train(runs: list[Run]) -> None:
-    """Tick and follow until all of them have ended and all of their records are in the database.
+    """Tick and follow until all runs have finished and all of their records are in the database.
 
-    A trainer takes long to begin and to end, and waiting for that takes no tick: its files tell.
+    A trainer takes long to start and to end. There is no tick during that wait: its files show the progress.
     """
     clusters = list(Cluster.objects.filter(attempts__run__in=runs).distinct())
     follower = Follower()
 
-    def looked_at(run: Run) -> Attempt:
+    def tick_and_follow(run: Run) -> Attempt:
         for cluster in clusters:
             reconcile.reconcile_cluster(cluster)
         follower.look()
         return attempt_of(run)
 
-    def has_written(run: Run, *names: str) -> bool:
-        return any((there(attempt_of(run)) / name).exists() for name in names)
+    def has_file(run: Run, *names: str) -> bool:
+        return any((cluster_directory(attempt_of(run)) / name).exists() for name in names)
 
-    def has_told_its_environment(run: Run) -> bool:
-        attempt = looked_at(run)
+    def has_environment(run: Run) -> bool:
+        attempt = tick_and_follow(run)
         return attempt.environment is not None or State(attempt.state).is_final
 
-    _await_all(runs, lambda run: looked_at(run).started_at is not None, "to start")
-    _await_all(runs, lambda run: has_written(run, "records.0.jsonl", "exit.json"), "to write its first records")
-    _await_all(runs, has_told_its_environment, "to be followed while it trains")
-    _await_all(runs, lambda run: has_written(run, "exit.json"), "to end")
-    _await_all(runs, lambda run: looked_at(run).drained_at is not None, "to have all records in the database")
+    _await_all(runs, lambda run: tick_and_follow(run).started_at is not None, "to start")
+    _await_all(runs, lambda run: has_file(run, "records.0.jsonl", "exit.json"), "to write its first records")
+    _await_all(runs, has_environment, "to be followed while it trains")
+    _await_all(runs, lambda run: has_file(run, "exit.json"), "to end")
+    _await_all(runs, lambda run: tick_and_follow(run).drained_at is not None, "to have all records in the database")
     for run in runs:
         assert attempt_of(run).state == State.SUCCEEDED.value, f"{attempt_of(run).key}: {attempt_of(run).reason}"
 
@@ -93,16 +93,16 @@ def _await_all(runs: list[Run], condition: Callable[[Run], bool], awaited: str) 
         )
 
 
-def result(run: Run) -> dict[str, Any]:
-    """What must be the same: the weights of every checkpoint, and its curves."""
+def read_result(run: Run) -> dict[str, Any]:
+    """Return the results that must be equal: the hash of every checkpoint's weights, and the curves."""
     saved = dict(Checkpoint.objects.filter(run=run).values_list("step", "sha256"))
     assert set(saved) >= {1, 2}
-    return {"checkpoints": saved, **{key: curve(run, key) for key in CURVES}}
+    return {"checkpoints": saved, **{key: read_curve(run, key) for key in CURVES}}
 
 
-def curve(run: Run, key: str) -> list[tuple[float, float]]:
-    """Its points along the steps."""
-    [found] = read([run], [key])
-    points = list(zip(found.x.tolist(), found.y.tolist(), strict=True))
+def read_curve(run: Run, key: str) -> list[tuple[float, float]]:
+    """Return the points of a curve along the steps."""
+    [series] = read([run], [key])
+    points = list(zip(series.x.tolist(), series.y.tolist(), strict=True))
     assert points
     return points

@@ -1,4 +1,4 @@
-"""The Dockerfile and the compose files, read; no container is started."""
+"""Read the Dockerfile and the compose files; no container is started."""
 
 from __future__ import annotations
 
@@ -16,63 +16,68 @@ DOCKERFILE, COMPOSE = ROOT / "docker" / "Dockerfile", ROOT / "docker" / "compose
 
 @dataclass
 class Stage:
-    """One image of the Dockerfile: what it begins from, and its instructions in order."""
+    """One image of the Dockerfile: its base, and its instructions in order."""
 
     name: str
     base: str
     instructions: list[tuple[str, str]] = field(default_factory=list)
 
-    def all_of(self, instruction: str) -> list[str]:
-        """What follows each of that name."""
-        return [words for name, words in self.instructions if name == instruction]
+    def arguments_of(self, instruction: str) -> list[str]:
+        """Return the arguments of each instruction of that name."""
+        return [arguments for name, arguments in self.instructions if name == instruction]
 
 
 def stages() -> dict[str, Stage]:
-    """The stages by name."""
-    found: dict[str, Stage] = {}
-    for instruction, words in _instructions():
+    """Return the stages by name."""
+    stages_by_name: dict[str, Stage] = {}
+    for instruction, arguments in _instructions():
         if instruction == "FROM":
-            base, _, name = words.split()
-            stage = found[name] = Stage(name, base)
+            base, _, name = arguments.split()
+            stage = stages_by_name[name] = Stage(name, base)
         else:
-            stage.instructions.append((instruction, words))
-    return found
+            stage.instructions.append((instruction, arguments))
+    return stages_by_name
 
 
 def lineage(name: str) -> list[Stage]:
-    """The stage and those it begins from, the last one first."""
-    known = stages()
-    out = [known[name]]
-    while out[-1].base in known:
-        out.append(known[out[-1].base])
+    """Return the stage and its base stages, the stage itself first."""
+    known_stages = stages()
+    out = [known_stages[name]]
+    while out[-1].base in known_stages:
+        out.append(known_stages[out[-1].base])
     return out
 
 
-def newest(name: str, instruction: str) -> str:
-    """What a stage has of an instruction whose last one counts."""
-    return next(words for stage in lineage(name) for words in reversed(stage.all_of(instruction)))
+def last_value(name: str, instruction: str) -> str:
+    """Return the arguments of the last instruction of that name in a stage or its base stages."""
+    return next(arguments for stage in lineage(name) for arguments in reversed(stage.arguments_of(instruction)))
 
 
 def variables(name: str) -> dict[str, str]:
-    """The environment that an image brings."""
-    pairs = (pair for stage in reversed(lineage(name)) for words in stage.all_of("ENV") for pair in shlex.split(words))
+    """Return the environment variables that an image sets."""
+    pairs = (
+        pair
+        for stage in reversed(lineage(name))
+        for arguments in stage.arguments_of("ENV")
+        for pair in shlex.split(arguments)
+    )
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
 def compose() -> dict[str, Any]:
-    """compose.yaml, with its anchors and merges resolved."""
-    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
-    return loaded
+    """Return compose.yaml, with its anchors and merges resolved."""
+    content: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
+    return content
 
 
 def command_of(service: str) -> list[str]:
-    """What a service of ours runs."""
-    said = compose()["services"][service]
-    return list(said.get("command") or json.loads(newest(said["build"]["target"], "CMD")))
+    """Return the command of a service that runs this project."""
+    definition = compose()["services"][service]
+    return list(definition.get("command") or json.loads(last_value(definition["build"]["target"], "CMD")))
 
 
 def _instructions() -> list[tuple[str, str]]:
     lines = [line for line in DOCKERFILE.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
     pairs = (line.strip().partition(" ") for line in joined.splitlines() if line.strip())
-    return [(name.upper(), words.strip()) for name, _, words in pairs]
+    return [(name.upper(), arguments.strip()) for name, _, arguments in pairs]

@@ -1,4 +1,4 @@
-"""Requests to an ASGI application, as a server hands them over."""
+"""Requests to an ASGI application, in the messages that a server sends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ App = Any
 
 
 @dataclass(frozen=True)
-class Knock:
+class AsgiRequest:
     """A request: POST of a body in as many messages as it has parts."""
 
     path: str
@@ -25,15 +25,15 @@ class Knock:
     query: str = ""
     method: str = "POST"
 
-    def with_headers(self, **headers: str) -> Knock:
-        """The same with these headers instead of any of that name."""
+    def with_headers(self, **headers: str) -> AsgiRequest:
+        """Return the same request with these headers instead of any of their names."""
         named = {name.replace("_", "-"): text for name, text in headers.items()}
-        kept = [(name, text) for name, text in self.headers if name not in named]
-        return replace(self, headers=[*kept, *named.items()])
+        other_headers = [(name, text) for name, text in self.headers if name not in named]
+        return replace(self, headers=[*other_headers, *named.items()])
 
     @property
     def scope(self) -> dict[str, Any]:
-        """What the server says of it."""
+        """Return the ASGI scope of the request."""
         headers = [(name.encode(), text.encode()) for name, text in self.headers]
         return {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "method": self.method,
@@ -43,8 +43,8 @@ class Knock:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was answered."""
+class AsgiReply:
+    """The reply to a request."""
 
     status: int
     headers: dict[str, str]
@@ -56,8 +56,8 @@ class Answer:
 
 
 @async_to_sync
-async def knock(app: App, request: Knock, *, goes_away: bool = False) -> Answer:
-    """The answer. `goes_away` ends the connection instead of sending the last part of the body."""
+async def send_request(app: App, request: AsgiRequest, *, goes_away: bool = False) -> AsgiReply:
+    """Return the reply. `goes_away` ends the connection instead of sending the last part of the body."""
     communicator = ApplicationCommunicator(app, request.scope)
     for number, part in enumerate(request.body, 1):
         is_last = number == len(request.body)
@@ -65,7 +65,7 @@ async def knock(app: App, request: Knock, *, goes_away: bool = False) -> Answer:
         await communicator.send_input({"type": "http.disconnect"} if is_last and goes_away else message)
     if goes_away:
         await communicator.wait(PATIENCE_SECONDS)
-        return Answer(0, {}, b"")
+        return AsgiReply(0, {}, b"")
     start = await communicator.receive_output(PATIENCE_SECONDS)
     body = await communicator.receive_output(PATIENCE_SECONDS)
     whole = [body["body"]]
@@ -74,4 +74,4 @@ async def knock(app: App, request: Knock, *, goes_away: bool = False) -> Answer:
         whole.append(body["body"])
     await communicator.wait(PATIENCE_SECONDS)
     headers = {name.decode().lower(): text.decode() for name, text in start["headers"]}
-    return Answer(start["status"], headers, b"".join(whole))
+    return AsgiReply(start["status"], headers, b"".join(whole))

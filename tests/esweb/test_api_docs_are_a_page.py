@@ -1,4 +1,4 @@
-"""The API's page: every operation, for whoever is signed in, from this server alone."""
+"""The API's page: every operation, for any signed-in user, from this server alone."""
 
 from __future__ import annotations
 
@@ -12,18 +12,30 @@ from esweb.api import api
 pytestmark = pytest.mark.django_db
 
 
-def test_every_operation_stands_on_it_with_a_command_to_paste(ada_client: Client) -> None:
-    page = ada_client.get("/api/v1/docs").content.decode()
-    operations = [op for methods in api.get_openapi_schema()["paths"].values() for op in methods.values()]
-    assert len(operations) == page.count("curl -X ")
-    for operation in operations:
-        assert f'id="{operation["operationId"]}"' in page
-    assert "curl -X POST http://testserver/api/v1/experiments" in page
-    assert "<strong>Limits.</strong>" in page and "<code>Idempotency-Key</code>" in page
+def test_every_operation_is_listed_and_described_with_a_command(ada_client: Client) -> None:
+    overview = ada_client.get("/api/v1/docs").content.decode()
+    assert "<strong>Limits.</strong>" in overview and "<code>Idempotency-Key</code>" in overview
+    groups: dict[str, list[str]] = {}
+    for methods in api.get_openapi_schema()["paths"].values():
+        for operation in methods.values():
+            groups.setdefault(operation["tags"][0], []).append(operation["operationId"])
+    for group, operations in groups.items():
+        page = ada_client.get("/api/v1/docs", {"group": group}).content.decode()
+        assert page.count("curl -X ") == len(operations)
+        for operation in operations:
+            assert f'href="?group={group}#{operation}"' in overview
+            assert f'id="{operation}"' in page
+    assert "curl -X POST http://testserver/api/v1/experiments" in ada_client.get("/api/v1/docs?group=experiments").text
 
 
-def test_it_loads_nothing_from_elsewhere_and_runs_no_script_of_its_own(ada_client: Client) -> None:
-    page = ada_client.get("/api/v1/docs").content.decode()
+def test_unknown_group_is_answered_with_the_groups(ada_client: Client) -> None:
+    response = ada_client.get("/api/v1/docs", {"group": "models"})
+    assert response.status_code == 404
+    assert "group must be one of" in response.text and "experiments" in response.text
+
+
+def test_api_docs_load_nothing_from_other_hosts(ada_client: Client) -> None:
+    page = ada_client.get("/api/v1/docs?group=runs").content.decode()
     assert all(address.startswith("/") for address in re.findall(r'(?:src|<link[^>]* href)="([^"]+)"', page))
     assert not re.search(r"<script(?![^>]* src=)", page)
 

@@ -1,4 +1,4 @@
-"""A stopped site, backed up and restored with its bundled servers, by the commands that people use."""
+"""A stopped site is backed up and restored with its bundled servers, by the commands that users run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def manage(*words: str | Path, key: str = "") -> subprocess.CompletedProcess[str
 
 
 def rows(data: Path) -> list[tuple[object, ...]]:
-    """The migrations of a stopped site's database."""
+    """Return the migrations of a stopped site's database."""
     server = Postgres(data, durable=False)
     server.start(PATIENCE_SECONDS)
     try:
@@ -41,15 +41,15 @@ def rows(data: Path) -> list[tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated site that is stopped."""
+    """Return a migrated site that is stopped."""
     data = tmp_path_factory.mktemp("site")
-    migrated_database.put_into(data, Path(os.environ["ESWEB_CACHE"]))
+    migrated_database.copy_to(data, Path(os.environ["ESWEB_CACHE"]))
     return data
 
 
 @pytest.fixture(scope="module")
 def archive(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its backup, with a key from the environment."""
+    """Return the site's backup, with a key from the environment."""
     file = tmp_path_factory.mktemp("backups") / "site.tar"
     done = manage("backup", file, "--data", site, key="a key of the environment")
     assert done.returncode == 0, done.stderr
@@ -65,7 +65,7 @@ def test_restored_site_has_the_database_and_the_key_of_the_environment(
     assert rows(tmp_path / "new") == rows(site)
     again = manage("restore", archive, "--data", tmp_path / "new")
     assert again.returncode == 1
-    assert again.stderr.startswith("CommandError: The database has tables already")
+    assert again.stderr.startswith("CommandError: The database already contains tables")
 
 
 def test_archive_is_private_and_alone_in_its_folder(archive: Path) -> None:
@@ -78,7 +78,7 @@ def test_existing_file_is_not_replaced(site: Path, tmp_path: Path) -> None:
     file.write_text("mine")
     done = manage("backup", file, "--data", site)
     assert done.returncode == 1
-    assert "exists already" in done.stderr
+    assert "already exists" in done.stderr
     assert file.read_text() == "mine"
 
 
@@ -94,15 +94,15 @@ def cut(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("damage", "why"),
-    [(flip, "database.dump has another checksum"), (cut, "cannot be unpacked: unexpected end of data")],
+    ("damage", "message"),
+    [(flip, "database.dump has the wrong checksum"), (cut, "cannot be unpacked: unexpected end of data")],
 )
 def test_damaged_archive_is_refused_and_leaves_nothing(
-    archive: Path, tmp_path: Path, damage: Callable[[bytes], bytes], why: str
+    archive: Path, tmp_path: Path, damage: Callable[[bytes], bytes], message: str
 ) -> None:
     file, data = tmp_path / "damaged.tar", tmp_path / "new"
     file.write_bytes(damage(archive.read_bytes()))
-    refused(file, data, why)
+    refused(file, data, message)
 
 
 def test_member_outside_the_folder_is_refused(archive: Path, tmp_path: Path) -> None:
@@ -118,14 +118,14 @@ def test_archive_of_a_newer_esweb_is_refused(archive: Path, tmp_path: Path) -> N
     file = tmp_path / "newer.tar"
     content = archive.read_bytes()
     newest = max(path.stem for path in (ROOT / "runs" / "migrations").glob("0*.py"))
-    known = f'"{newest}"'.encode()
-    assert known in content
-    file.write_bytes(content.replace(known, f'"9{newest[1:]}"'.encode()))
-    refused(file, tmp_path / "new", "made by a newer esweb", f"runs.9{newest[1:]}")
+    newest_quoted = f'"{newest}"'.encode()
+    assert newest_quoted in content
+    file.write_bytes(content.replace(newest_quoted, f'"9{newest[1:]}"'.encode()))
+    refused(file, tmp_path / "new", "A newer esweb", f"runs.9{newest[1:]}")
 
 
 def refused(file: Path, data: Path, *words: str) -> None:
-    """Check that restoring says all of these in one line and leaves no database and no file of the archive."""
+    """Check that restoring reports all of these in one line and leaves no database and no file of the archive."""
     done = manage("restore", file, "--data", data)
     assert done.returncode == 1
     assert all(word in done.stderr for word in words), done.stderr

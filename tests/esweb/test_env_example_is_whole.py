@@ -1,4 +1,4 @@
-""".env.example lists what settings read, and nothing else."""
+""".env.example lists exactly the variables that settings read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_every_variable_that_settings_read_is_listed_and_no_other() -> None:
     assert read == listed
 
 
-def test_what_may_lie_in_a_file_is_marked() -> None:
+def test_variables_that_may_be_files_are_marked() -> None:
     settings = (ROOT / "esweb" / "settings.py").read_text()
     example = (ROOT / ".env.example").read_text()
     secrets = set(re.findall(r'env\.secret\("(\w+)"', settings))

@@ -13,7 +13,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebProcess]:
-    """A site that is well."""
+    """Return a site that is well."""
     running = WebProcess(tmp_path_factory.mktemp("site"))
     try:
         wait_until(lambda: running.health()[0] == 200, "the site to be well", details=running.health)

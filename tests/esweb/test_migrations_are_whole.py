@@ -1,4 +1,4 @@
-"""The migrations make what the models describe."""
+"""The migrations create the tables that the models describe."""
 
 from __future__ import annotations
 

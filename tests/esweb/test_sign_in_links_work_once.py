@@ -1,4 +1,4 @@
-"""Links that sign somebody in: once, within the hour, while the password is the same."""
+"""Sign-in links work once, within the hour, while the password is the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_same_link_does_not_work_again(ada: User) -> None:
     answer = second.get(link)
     assert answer["Location"].startswith("/login/")
     assert not is_signed_in(second)
-    assert b"used already or is too old" in second.get("/login/").content
+    assert b"already used or has expired" in second.get("/login/").content
 
 
 def test_a_link_is_too_old_after_an_hour(ada: User, client: Client) -> None:

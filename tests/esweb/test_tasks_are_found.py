@@ -1,4 +1,4 @@
-"""Celery finds the tasks of every feature, under the names that queued messages and the schedule carry."""
+"""Celery loads the tasks of every feature, under the names that queued messages and the schedule have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from esweb.celery import TASK_PACKAGES, app
 from judging.models import Tournament
-from judging.tournaments.commands import DAYS_IN_BIN
+from judging.tournaments.commands import DAYS_IN_TRASH
 from tests.process_environment import on_test_database
 from tests.waiting import wait_until
 
@@ -49,7 +49,7 @@ def test_a_message_of_this_name_has_a_task(name: str) -> None:
 def test_a_message_that_was_queued_before_its_task_moved_is_done() -> None:
     """The sender knows no tasks, as an older version knows none of these modules: a message is a name and arguments."""
     owner = User.objects.create(username="ada")
-    long_ago = timezone.now() - timedelta(days=DAYS_IN_BIN + 1)
+    long_ago = timezone.now() - timedelta(days=DAYS_IN_TRASH + 1)
     Tournament.objects.create(name="Old", owner=owner, seed=1, deleted_at=long_ago)
     queue = f"old-messages-{os.getpid()}"
     with Celery(broker=settings.CELERY_BROKER_URL) as sender:

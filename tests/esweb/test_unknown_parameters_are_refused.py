@@ -1,6 +1,6 @@
 """Every parameter that a GET route reads: an unknown value is refused, unless the parameter selects no data.
 
-The parameters of a page are those that its view reads while it answers (`Recorded`), those of the API stand in its
+The parameters of a page are those that its view reads while it answers (`Recorded`), those of the API are in its
 OpenAPI document. So a new one that ignores what it does not know fails here.
 """
 
@@ -21,11 +21,11 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
 from esweb.api import api
-from tests.esweb.one_of_each import OneOfEach, make_one_of_each
+from tests.esweb.row_of_each_kind import OneOfEach, make_one_of_each
 from tests.runs import checkpoint_files
-from tests.security.conftest import connected, runs_dir_of_module
+from tests.security.conftest import module_runs_dir, open_connection
 
-__all__ = ["connected", "runs_dir_of_module"]
+__all__ = ["module_runs_dir", "open_connection"]
 
 NONSENSE = "nonsense"
 REFUSED = {400, 404, 422}
@@ -78,7 +78,7 @@ LOOKS = [
     Exempt("keep", "experiment", "that a form of columns was sent"),
     Exempt("with value", "launch", "a field of a form, which says that it does not know it, and launches nothing"),
 ]
-"""What is shown is the same data, and no file."""
+"""The same data is displayed, and no file is sent."""
 API_TEXTS = {
     "q": "words to search for",
     "tag": "a list of those that have it may be empty",
@@ -113,7 +113,7 @@ QUERIES = {
     "viewer-scatter": ["run={uid}", "run={uid}&as=csv"],
     "viewer-export": ["run={uid}&form=csv"],
 }
-"""What else than nothing is asked of a route, so that it reads all that it can."""
+"""Queries other than the empty one, so that a route reads all its parameters."""
 PARTS = {"run-responses", "run-log"}
 """Routes that lead anybody but htmx to their page."""
 
@@ -167,15 +167,15 @@ class Recorder:
 
 
 @pytest.fixture(scope="module")
-def rows(shared_rows: DjangoDbBlocker, runs_dir_of_module: None) -> OneOfEach:
+def rows(shared_rows: DjangoDbBlocker, module_runs_dir: None) -> OneOfEach:
     """Return a row of each kind, which all tests here only read."""
     with shared_rows.unblock():
         return make_one_of_each()
 
 
 @pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch, connected: None) -> Recorder:
-    """Return the browser of a stranger, whose requests record what is read of them."""
+def recorder(monkeypatch: pytest.MonkeyPatch, open_connection: None) -> Recorder:
+    """Return the browser of an anonymous user, whose requests record the parameters that are read."""
     read: set[str] = set()
     recorded = cached_property(partial(_record, read))
     recorded.__set_name__(WSGIRequest, "GET")
@@ -189,7 +189,7 @@ def _record(read: set[str], request: WSGIRequest) -> Recorded:
     return query
 
 
-def test_no_page_ignores_a_value_that_it_does_not_know(recorder: Recorder, rows: OneOfEach) -> None:
+def test_pages_ignore_no_unknown_value(recorder: Recorder, rows: OneOfEach) -> None:
     recorder.client.force_login(rows.person)
     tried, ignored = 0, list[str]()
     for route, address in rows.addresses():
@@ -214,7 +214,7 @@ def probe(recorder: Recorder, route: str, address: str, query: QueryDict) -> Ite
         status = recorder.get(address, changed, htmx=route in PARTS)
         is_file = "csv" in (query.get("as"), query.get("form"))
         exempt = TEXTS if is_file else TEXTS + LOOKS
-        is_allowed = any(one.holds(route, name) for one in exempt)
+        is_allowed = any(exemption.holds(route, name) for exemption in exempt)
         yield name, 0 if status in REFUSED or is_allowed else status
 
 
@@ -232,13 +232,13 @@ def test_page_that_ignores_a_new_parameter_is_reported(recorder: Recorder, rows:
     assert list(probe(recorder, "ignoring", "/ignoring/", QueryDict())) == [("new", 200)]
 
 
-@pytest.mark.usefixtures("connected")
-def test_no_operation_of_the_api_ignores_a_value_that_it_does_not_know(rows: OneOfEach) -> None:
+@pytest.mark.usefixtures("open_connection")
+def test_api_operations_ignore_no_unknown_value(rows: OneOfEach) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(rows.person)
     tried, ignored = 0, list[str]()
     for address, operation in operations(rows):
-        names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+        names = [parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"]
         query = {"run": rows.run.uid, "key": "reward/mean"} if address.endswith("/series") else {}
         if names:
             assert client.get(address, query).status_code == 200, address

@@ -22,7 +22,7 @@ LATE_SECONDS = 20.0
 
 
 class WebProcess:
-    """Started at once; `health` tells when it answers. Its log is in `data`."""
+    """A web process that starts immediately; `health` reports when it replies. Its log is in `data`."""
 
     def __init__(self, data: Path, hosts: str = "esweb.example") -> None:
         self.postgres, self.valkey = Postgres(data, durable=False), Valkey(data, durable=False)

@@ -1,4 +1,4 @@
-"""A judge's server, over real HTTP on loopback, that misbehaves as it is told."""
+"""A judge's server, over real HTTP on loopback, whose replies and faults a test sets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ANSWERS = re.compile(r"<answer ([AB]) \w+>\n(.*?)\n</answer \1 \w+>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Act:
-    """What is done to one request. status 0 closes the connection without a word; seconds are waited first."""
+class Reply:
+    """The reply to one request. Status 0 closes the connection without a reply; `seconds` are waited first."""
 
     text: str | None = ""
     status: int = 200
@@ -32,8 +32,8 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that came in: its fields, its headers, and the two answers as they were shown."""
+class JudgeRequest:
+    """A request that came in: its fields, its headers, and the two responses as the judge saw them."""
 
     number: int
     body: dict[str, Any]
@@ -41,28 +41,28 @@ class Asked:
 
     @property
     def answers(self) -> tuple[str, str]:
-        found = dict(ANSWERS.findall(self.body["messages"][-1]["content"]))
-        return found["A"], found["B"]
+        texts = dict(ANSWERS.findall(self.body["messages"][-1]["content"]))
+        return texts["A"], texts["B"]
 
 
-def verdict(a: float, b: float, says: str | None = None, **more: Any) -> str:
-    """The text of a verdict as the schema has it."""
-    said = says or ("tie" if a == b else "A" if a > b else "B")
-    named = {"reasoning": "Because.", "score_a": a, "score_b": b, "verdict": said, "both_bad": False}
-    return json.dumps(named | more)
+def verdict(a: float, b: float, verdict_text: str | None = None, **fields: Any) -> str:
+    """Return the text of a verdict as the schema requires it."""
+    winner = verdict_text or ("tie" if a == b else "A" if a > b else "B")
+    content = {"reasoning": "Because.", "score_a": a, "score_b": b, "verdict": winner, "both_bad": False}
+    return json.dumps(content | fields)
 
 
-def longer(asked: Asked) -> Act:
-    """Prefers the longer answer, wherever it stands."""
-    first, second = map(len, asked.answers)
-    return Act(verdict(*((5, 5) if first == second else (8, 3) if first > second else (3, 8))))
+def prefer_longer(request: JudgeRequest) -> Reply:
+    """Prefer the longer response in either position."""
+    first, second = map(len, request.answers)
+    return Reply(verdict(*((5, 5) if first == second else (8, 3) if first > second else (3, 8))))
 
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, *place: Any) -> None:
-        super().__init__(*place)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.connected, self._lock = 0, threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -78,17 +78,20 @@ class _Http(ThreadingHTTPServer):
             self.connected += change
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing of those who have gone: some tests kill them."""
+        """Ignore disconnected clients: some tests kill them."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class JudgeServer:
-    """Runs `act` on every request. `asked` holds those that came, in their order; `most_at_once` of them at a time."""
+    """A server that sends `reply_to(request)`.
 
-    def __init__(self, act: Callable[[Asked], Act] = longer, port: int = 0) -> None:
-        self.act, self.asked, self.most_at_once = act, list[Asked](), 0
-        self._at_once, self._lock, self._ended = 0, threading.Lock(), threading.Event()
+    `requests` holds all requests in order; `max_concurrent` is the largest number of concurrent ones.
+    """
+
+    def __init__(self, reply_to: Callable[[JudgeRequest], Reply] = prefer_longer, port: int = 0) -> None:
+        self.reply_to, self.requests, self.max_concurrent = reply_to, list[JudgeRequest](), 0
+        self._concurrent, self._lock, self._stopped = 0, threading.Lock(), threading.Event()
         self._http = _Http(("127.0.0.1", port), self._handler())
         self.port = self._http.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
@@ -98,29 +101,29 @@ class JudgeServer:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.die()
+        self.stop()
 
     @property
-    def is_left_alone(self) -> bool:
-        """True where nobody is connected, so that nothing more comes from those who were."""
+    def has_no_connections(self) -> bool:
+        """Return whether nobody is connected, so that no more requests come from earlier clients."""
         return not self._http.connected
 
-    def die(self) -> None:
-        """Nobody listens any more, and no answer is held back. Safe to do twice."""
-        self._ended.set()
+    def stop(self) -> None:
+        """Stop listening, and send delayed replies now. May be called twice."""
+        self._stopped.set()
         self._http.shutdown()
         self._http.server_close()
 
-    def _begin(self, body: dict[str, Any], headers: dict[str, str]) -> Asked:
+    def _begin(self, body: dict[str, Any], headers: dict[str, str]) -> JudgeRequest:
         with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
-            self.asked.append(Asked(len(self.asked), body, headers))
-            return self.asked[-1]
+            self._concurrent += 1
+            self.max_concurrent = max(self.max_concurrent, self._concurrent)
+            self.requests.append(JudgeRequest(len(self.requests), body, headers))
+            return self.requests[-1]
 
     def _end(self) -> None:
         with self._lock:
-            self._at_once -= 1
+            self._concurrent -= 1
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -132,20 +135,20 @@ class JudgeServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                asked = server._begin(body, {name.lower(): value for name, value in self.headers.items()})
+                judge_request = server._begin(body, {name.lower(): value for name, value in self.headers.items()})
                 try:
-                    act = server.act(asked)
-                    server._ended.wait(act.seconds)
+                    reply = server.reply_to(judge_request)
+                    server._stopped.wait(reply.seconds)
                 finally:
                     server._end()
-                if not act.status:
+                if not reply.status:
                     self.close_connection = True
                     return
-                # Whoever asked may have gone.
+                # The client may have disconnected.
                 with suppress(OSError):
-                    self._send(act)
+                    self._send(reply)
 
-            def _send(self, act: Act) -> None:
+            def _send(self, act: Reply) -> None:
                 content = act.body if act.body is not None else _completion(act)
                 self.send_response(act.status)
                 for name, value in {"content-type": "application/json", **act.headers}.items():
@@ -155,15 +158,15 @@ class JudgeServer:
                 self.wfile.write(content)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Says nothing on the console."""
+                """Print nothing."""
 
         return Handler
 
 
-def _completion(act: Act) -> bytes:
-    if act.status != 200:
-        return json.dumps({"error": {"message": f"this is status {act.status}"}}).encode()
-    message = {"role": "assistant", "content": act.text, "refusal": act.refusal}
-    choice = {"index": 0, "message": message, "finish_reason": act.finish_reason}
-    said = {"id": "1", "object": "chat.completion", "created": 1, "model": "fake-1", "choices": [choice]}
-    return json.dumps(said | ({"usage": act.usage} if act.usage else {})).encode()
+def _completion(reply: Reply) -> bytes:
+    if reply.status != 200:
+        return json.dumps({"error": {"message": f"this is status {reply.status}"}}).encode()
+    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
+    completion = {"id": "1", "object": "chat.completion", "created": 1, "model": "fake-1", "choices": [choice]}
+    return json.dumps(completion | ({"usage": reply.usage} if reply.usage else {})).encode()

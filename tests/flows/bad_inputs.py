@@ -1,9 +1,9 @@
-"""Forty inputs that cannot work, and what is said of each.
+"""Forty inputs that cannot work, and the message for each.
 
     python -m tests.flows.bad_inputs     prints the table
 
-A config that is wrong in itself is refused alike at every door: command line, API and form. What only the node can find
-out ends the training, with a sentence.
+A config that is wrong in itself is refused alike by command line, API and form. A problem that only the node can detect
+ends the training, with a message.
 """
 
 from __future__ import annotations
@@ -35,47 +35,47 @@ class Task:
             WHAT
         return 1.0
 """
-"""A task whose reward does WHAT, for every answer but the empty one that it is tried with."""
+"""A task whose reward does WHAT, for every response but the empty one that it is tested with."""
 
 
 @dataclass(frozen=True)
 class BadConfig:
-    """A change of the preset es-micro's config, the key that is to be blamed and words of the answer."""
+    """A change of the preset es-micro's config, the key to be blamed and fragments of the message."""
 
     name: str
     change: Mapping[str, Any]
     path: str
-    words: tuple[str, ...]
+    fragments: tuple[str, ...]
 
     def config(self) -> dict[str, Any]:
-        """The whole config."""
-        return changed(json.loads(json.dumps(preset("es-micro").config)), self.change)
+        """Return the whole config."""
+        return apply_change(json.loads(json.dumps(preset("es-micro").config)), self.change)
 
 
 @dataclass(frozen=True)
 class BadNode:
-    """A config that reads well and cannot work where it runs."""
+    """A config that is valid and cannot work on its node."""
 
     name: str
     change: Mapping[str, Any]
-    words: tuple[str, ...]
+    fragments: tuple[str, ...]
     code: int = 1
     prepare: Callable[[Path], object] = lambda folder: None
-    """Makes files in the folder where the training is started; `out` there is where it writes."""
+    """A function that creates files in the folder where the training is started; its output goes to `out` there."""
     reward: str = ""
-    more: tuple[str, ...] = ()
-    """More of the command line."""
+    arguments: tuple[str, ...] = ()
+    """Further arguments of the command line."""
     small_disk: str = ""
     """Mount options of a file system to write to."""
 
 
-def changed(config: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """`change` laid over `config`, section by section; None leaves a key out."""
+def apply_change(config: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply `change` to `config`, section by section, and return it; None removes a key."""
     for key, value in change.items():
         if value is None:
             config.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(config.get(key), dict) and key != "task":
-            changed(config[key], value)
+            apply_change(config[key], value)
         else:
             config[key] = value
     return config
@@ -98,7 +98,7 @@ CONFIGS = [
     ),
     BadConfig("unknown noise", {"es": {"noise": "pink"}}, "es.noise", ("full, low_rank, correlated", "'pink'")),
     BadConfig("rank 1000", {"es": {"rank": 1000}}, "es.rank", ("at most 64",)),
-    BadConfig("sections of both methods", {"grpo": {}}, "grpo", ("does not belong",)),
+    BadConfig("sections of both methods", {"grpo": {}}, "grpo", ("cannot be set in a run with method es",)),
     BadConfig("unknown precision", {"model": {"dtype": "int4"}}, "model.dtype", ("auto, float32", "'int4'")),
     BadConfig("seed −1", {"seed": -1}, "seed", ("at least 0",)),
     BadConfig("unknown task", {"task": {"name": "chess"}}, "task.name", ("countdown, safety, own", "'chess'")),
@@ -124,23 +124,23 @@ IMPATIENT = OWN | {"reward_seconds": 1.0}
 
 
 def question_file(text: str) -> Callable[[Path], object]:
-    """A file of questions that holds this."""
+    """Return a function that writes a file of questions with this text."""
     return lambda folder: (folder / "train.jsonl").write_text(text, encoding="utf-8")
 
 
-def asks(file: str) -> dict[str, Any]:
-    """Trains on a file of the user's."""
+def questions_from(file: str) -> dict[str, Any]:
+    """Return a change that trains on a file of the user's."""
     return {"task": {"name": "conciseness", "options": {"train_file": file}}}
 
 
 def broken_model(folder: Path) -> None:
-    """A folder whose config.json is torn."""
+    """Create a model folder whose config.json is truncated."""
     (folder / "model").mkdir()
     (folder / "model" / "config.json").write_text('{"model_type": "qwe', encoding="utf-8")
 
 
 def model_without_weights(folder: Path) -> None:
-    """A folder with a config and nothing else."""
+    """Create a model folder with a config and nothing else."""
     (folder / "model").mkdir()
     (folder / "model" / "config.json").write_text('{"model_type": "qwen2"}', encoding="utf-8")
 
@@ -150,39 +150,43 @@ NODES = [
     BadNode("a torn model folder", {"model": {"path": "./model"}}, ("model.path", "config.json"), 2, broken_model),
     BadNode("a model without weights", {"model": {"path": "./model"}}, ("*.safetensors",), 2, model_without_weights),
     BadNode("a GPU that is not there", {"model": {"device": "cuda"}}, ("model.device", "auto or cpu"), 2),
-    BadNode("a file of questions that is not there", asks("none.jsonl"), ("task.options", "none.jsonl"), 2),
-    BadNode("a line that is not JSON", asks("train.jsonl"), ("line 1", "question"), 2, question_file("Hello?\n")),
+    BadNode("a file of questions that is not there", questions_from("none.jsonl"), ("task.options", "none.jsonl"), 2),
     BadNode(
-        "a line with an unknown key", asks("train.jsonl"), ("'prompt'", "question, answer"), 2,
+        "a line that is not JSON", questions_from("train.jsonl"), ("line 1", "question"), 2, question_file("Hello?\n")
+    ),
+    BadNode(
+        "a line with an unknown key", questions_from("train.jsonl"), ("'prompt'", "question, answer"), 2,
         question_file('{"prompt": "a", "answer": "b"}\n'),
     ),
-    BadNode("a file without questions", asks("train.jsonl"), ("holds no questions",), 2, question_file("\n")),
+    BadNode(
+        "a file without questions", questions_from("train.jsonl"), ("contains no questions",), 2, question_file("\n")
+    ),
     BadNode("adapters on unknown layers", {"es": {"lora": {"targets": ["w1"]}}}, ("es.lora.targets", "q_proj"), 2),
     BadNode("a reward that is NaN", {"task": OWN}, ("What is", "finite"), reward="return float('nan')"),
     BadNode("a reward that raises", {"task": OWN}, ("What is", "ZeroDivisionError", "bad_task.py"), reward="1 / 0"),
     BadNode("a reward that hangs", {"task": IMPATIENT}, ("What is", "longer than 1 s"), reward="time.sleep(60)"),
-    BadNode("a reward that kills its process", {"task": OWN}, ("What is", "exit code 3"), reward="os._exit(3)"),
+    BadNode("a reward that kills its process", {"task": OWN}, ("What is", "exited with code 3"), reward="os._exit(3)"),
     BadNode("a reward that prints 10 MB", {"task": OWN}, (), 0, reward="print('x' * 10_000_000)"),
-    BadNode("a resume from nowhere", {}, ("--resume none", "no such folder"), 2, more=("--resume", "none")),
+    BadNode("a resume from nowhere", {}, ("--resume none", "does not exist"), 2, arguments=("--resume", "none")),
     BadNode("a full disk", {}, ("No space left on device",), DISK_FULL, small_disk="size=64k"),
     BadNode("a read-only folder", {}, ("Read-only file system", "--out"), small_disk="ro"),
 ]  # fmt: skip
 
 
-def laid_out(case: BadNode, folder: Path) -> list[str]:
-    """Makes the case's files in the folder; returns the arguments of the training to be started there."""
+def write_case(case: BadNode, folder: Path) -> list[str]:
+    """Create the case's files in the folder. Return the arguments of the training to be started there."""
     case.prepare(folder)
-    config = changed(json.loads(json.dumps(preset("es-micro").config)), SHORT)
-    (folder / "run.json").write_text(json.dumps(changed(config, case.change)), encoding="utf-8")
+    config = apply_change(json.loads(json.dumps(preset("es-micro").config)), SHORT)
+    (folder / "run.json").write_text(json.dumps(apply_change(config, case.change)), encoding="utf-8")
     (folder / "bad_task.py").write_text(TASK.replace("WHAT", case.reward or "pass"), encoding="utf-8")
     (folder / "disk").mkdir()
-    return ["run.json", "--out", "disk/out" if case.small_disk else "out", *case.more]
+    return ["run.json", "--out", "disk/out" if case.small_disk else "out", *case.arguments]
 
 
-def tried(case: BadNode, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The case's training, a process run in the folder."""
-    arguments = laid_out(case, folder)
-    disk = mounted(case.small_disk, folder / "disk") if case.small_disk else []
+def run_case(case: BadNode, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the case's training as a process in the folder and return its result."""
+    arguments = write_case(case, folder)
+    disk = small_disk_command(case.small_disk, folder / "disk") if case.small_disk else []
     return subprocess.run(
         [*disk, sys.executable, "-m", "workers.train", *arguments],
         cwd=folder, env=os.environ | {"ESWEB_TASK_PATHS": str(folder), "PYTHONPATH": str(Path.cwd())},
@@ -190,42 +194,42 @@ def tried(case: BadNode, folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def mounted(options: str, at: Path) -> list[str]:
-    """The beginning of a command that sees a small file system there."""
+def small_disk_command(options: str, at: Path) -> list[str]:
+    """Return the beginning of a command that sees a small file system at this path."""
     script = 'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"'
     return ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", options, str(at)]
 
 
 def main() -> None:
-    """Prints what the command line says to each of them."""
+    """Print the message of the command line for each input."""
     for number, config in enumerate(CONFIGS, start=1):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "run.json"
             file.write_text(json.dumps(config.config()), encoding="utf-8")
             command = [sys.executable, "-m", "workers.train", str(file), "--out", f"{folder}/out"]
-            ended = subprocess.run(command, capture_output=True, text=True, check=False)
-            tell(number, config.name, ended, Path(folder))
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            print_row(number, config.name, result, Path(folder))
     for number, case in enumerate(NODES, start=len(CONFIGS) + 1):
         with tempfile.TemporaryDirectory() as folder:
-            tell(number, case.name, tried(case, Path(folder)), Path(folder))
+            print_row(number, case.name, run_case(case, Path(folder)), Path(folder))
 
 
-def tell(number: int, name: str, ended: subprocess.CompletedProcess[str], folder: Path) -> None:
-    """A line of the table."""
-    print(f"| {number} | {name} | {ended.returncode} | {answer(ended, folder)} |", flush=True)
+def print_row(number: int, name: str, result: subprocess.CompletedProcess[str], folder: Path) -> None:
+    """Print a row of the table."""
+    print(f"| {number} | {name} | {result.returncode} | {shown_message(result, folder)} |", flush=True)
 
 
-def answer(ended: subprocess.CompletedProcess[str], folder: Path) -> str:
-    """What a person is told: the last failed status, which the run's page shows; else what was printed."""
+def shown_message(result: subprocess.CompletedProcess[str], folder: Path) -> str:
+    """Return the message for the user: the last failed status, which the run's page shows, else the printed lines."""
     statuses = [
         line.record.message
         for file in sorted((folder / "out").glob("records.*.jsonl"))
         for line in read(file, limit=1 << 24).lines
         if isinstance(line.record, Status) and line.record.phase == "failed"
     ]
-    printed = [line for line in ended.stderr.splitlines() if line.strip()]
-    said = statuses[-1] if statuses else " / ".join(printed[-2:]) or "(nothing)"
-    return said if len(said) < 400 else f"{said[:200]} … ({len(said)} characters)"
+    printed = [line for line in result.stderr.splitlines() if line.strip()]
+    message = statuses[-1] if statuses else " / ".join(printed[-2:]) or "(nothing)"
+    return message if len(message) < 400 else f"{message[:200]} … ({len(message)} characters)"
 
 
 if __name__ == "__main__":

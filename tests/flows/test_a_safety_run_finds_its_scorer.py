@@ -1,4 +1,4 @@
-"""A run names its scorer; the site says where it is, also after it has moved while the run waited."""
+"""A run names its scorer; the site returns its address, also after the scorer has moved while the run waited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from runs import access
 from tests.workers.scorers import Misbehaving, scorer
-from workers.client.registry import Offer, registered
+from workers.client.registry import Offer, register_service
 from workers.config import SafetyOptions
 from workers.scorer.client import ScorerRefused
 from workers.tasks.safety import Safety
@@ -26,48 +26,48 @@ def token(ada: User, tmp_path: Path) -> Path:
     return path
 
 
-def named(site: str, token: Path, **options: Any) -> Safety:
+def make_safety_task(site: str, token: Path, **options: Any) -> Safety:
     return Safety(SafetyOptions(scorer="beaver", scorer_site=site, scorer_site_token_file=str(token), **options))
 
 
-def offered(server: Misbehaving) -> Offer:
+def make_offer(server: Misbehaving) -> Offer:
     return Offer("scorer", "beaver", server.url)
 
 
-def test_a_scorer_that_moves_while_the_run_waits_is_found_anew(live_server: Any, token: Path) -> None:
-    safety = named(live_server.url, token)
-    example, whys = safety.examples("eval")[0], []
-    with ExitStack() as later:
+def test_moved_scorer_is_located_again(live_server: Any, token: Path) -> None:
+    safety = make_safety_task(live_server.url, token)
+    example, reasons = safety.examples("eval")[0], []
+    with ExitStack() as stack:
 
-        def wait(seconds: float, why: str) -> None:
-            whys.append(why)
-            second = later.enter_context(scorer("fine"))
-            later.enter_context(registered(live_server.url, token, offered(second)))
+        def wait(seconds: float, reason: str) -> None:
+            reasons.append(reason)
+            moved = stack.enter_context(scorer("fine"))
+            stack.enter_context(register_service(live_server.url, token, make_offer(moved)))
 
         safety.waits_by(wait)
-        with scorer("fine") as first, registered(live_server.url, token, offered(first)):
-            here = safety.score(example, "no")
-        assert safety.score(example, "no") == here
-    assert whys == [f"no scorer of the name beaver is alive on {live_server.url}; asked again in 1 s"]
+        with scorer("fine") as server, register_service(live_server.url, token, make_offer(server)):
+            score = safety.score(example, "no")
+        assert safety.score(example, "no") == score
+    assert reasons == [f"no scorer named beaver is alive on {live_server.url}; retrying in 1 s"]
 
 
-def test_a_site_that_does_not_let_the_run_in_is_named(live_server: Any, tmp_path: Path) -> None:
+def test_refusing_site_is_named_in_error(live_server: Any, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("esw_nonsense")
-    safety = named(live_server.url, tmp_path / "wrong", on_scorer_failure="wait")
-    with pytest.raises(ScorerRefused, match="does not say where the scorer beaver is: 401"):
+    safety = make_safety_task(live_server.url, tmp_path / "wrong", on_scorer_failure="wait")
+    with pytest.raises(ScorerRefused, match="did not return the address of the scorer beaver: 401"):
         safety.score(safety.examples("eval")[0], "no")
 
 
-def test_run_of_a_site_reads_no_token_file_that_an_offer_names(
+def test_site_run_ignores_token_file_of_offer(
     live_server: Any, token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has the site's rights, and whoever registered the service chose the path."""
+    """The run has the site's rights, and the user who registered the service chose the path."""
     (tmp_path / "secret").write_text("the-admins-password")
-    safety = named(live_server.url, token)
+    safety = make_safety_task(live_server.url, token)
     example = safety.examples("eval")[0]
     with scorer("fine") as server:
         offer = Offer("scorer", "beaver", server.url, token_file=str(tmp_path / "secret"))
-        with registered(live_server.url, token, offer):
+        with register_service(live_server.url, token, offer):
             safety.score(example, "no")
             monkeypatch.setenv("ESWEB_DATA_PATHS", "")
             safety.score(example, "no")

@@ -9,13 +9,13 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from runs.models import Cluster, Experiment
-from tests.clusters.served_scorer import serves_until_it_is_cancelled
+from tests.clusters.scorer_job import check_scorer_until_cancelled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_it_serves_under_its_name_until_it_is_cancelled(
+def test_launched_scorer_serves_until_cancelled(
     experiment: Experiment, local: Cluster, live_server: Any, tmp_path: Path, settings: Settings
 ) -> None:
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    serves_until_it_is_cancelled(experiment, local, live_server.url, tmp_path)
+    check_scorer_until_cancelled(experiment, local, live_server.url, tmp_path)

@@ -1,4 +1,4 @@
-"""A run far from the web server pushes its records: they arrive once, whatever happens on the way."""
+"""A remote run pushes its records over HTTP: each arrives once despite failures on the way."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from esweb.middleware.back_pressure import BackPressure, Places
+from esweb.middleware.back_pressure import BackPressure, PushSlots
 from runs import access, launching
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from tests.waiting import PATIENCE_SECONDS
-from workers.client import pushing
+from workers.client import push_records
 from workers.client.push import PIECE_LINES, Busy, Pusher, Refused
 from workers.config import TrackingConfig, preset
 from workers.records import Metric, RecordWriter
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_push(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a run wait for its last records as long as a busy machine takes."""
     monkeypatch.setattr("workers.client.push.PATIENCE_SECONDS", PATIENCE_SECONDS)
 
@@ -51,16 +51,14 @@ def write(records: RecordWriter, steps: range) -> None:
         records.write(Metric(step, {"x": float(step)}))
 
 
-def test_records_arrive_while_and_after_they_are_written(
-    tracking: TrackingConfig, directory: Path, attempt: Attempt
-) -> None:
-    with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
+def test_records_arrive_during_and_after_run(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
+    with RecordWriter(directory, 0) as records, push_records(tracking, directory, 0):
         write(records, range(50))
     series = Series.objects.get(run=attempt.run, key="x")
     assert (series.points, series.last_value) == (50, 49.0)
 
 
-def test_a_piece_that_is_sent_twice_counts_once(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
+def test_repeated_piece_is_stored_once(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
     with RecordWriter(directory, 0) as records:
         write(records, range(20))
     for _ in range(2):
@@ -68,9 +66,7 @@ def test_a_piece_that_is_sent_twice_counts_once(tracking: TrackingConfig, direct
     assert Series.objects.get(run=attempt.run, key="x").points == 20
 
 
-def test_a_pusher_that_is_ahead_goes_back_to_what_the_server_expects(
-    tracking: TrackingConfig, directory: Path, attempt: Attempt
-) -> None:
+def test_pusher_returns_to_expected_record(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
     with RecordWriter(directory, 0) as records:
         write(records, range(20))
     pusher = Pusher(tracking, directory, 0)
@@ -81,16 +77,16 @@ def test_a_pusher_that_is_ahead_goes_back_to_what_the_server_expects(
     assert RecordFile.objects.get(attempt=attempt).next_seq == 20
 
 
-def test_a_piece_that_is_too_large_is_halved(
+def test_too_large_piece_is_halved(
     tracking: TrackingConfig, directory: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runs.ingest.record_body.MAX_WORK", 100)
-    with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
+    with RecordWriter(directory, 0) as records, push_records(tracking, directory, 0):
         write(records, range(50))
     assert Series.objects.get(run=attempt.run, key="x").points == 50
 
 
-def test_a_record_that_is_too_large_alone_is_refused(
+def test_too_large_record_is_refused(
     tracking: TrackingConfig, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runs.ingest.record_body.MAX_WORK", 5)
@@ -98,19 +94,19 @@ def test_a_record_that_is_too_large_alone_is_refused(
         write(records, range(2))
     pusher = Pusher(tracking, directory, 0)
     assert pusher.send()
-    assert pusher.most_lines == 1
-    with pytest.raises(Refused, match=r"413.*more than a push may hold"):
+    assert pusher.max_lines == 1
+    with pytest.raises(Refused, match=r"413.*alone exceeds the limit of a push"):
         pusher.send()
 
 
-def test_a_piece_has_so_many_lines(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
+def test_piece_has_limited_lines(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
     with RecordWriter(directory, 0) as records:
         write(records, range(PIECE_LINES + 1))
     assert Pusher(tracking, directory, 0).send()
     assert Series.objects.get(run=attempt.run, key="x").points == PIECE_LINES
 
 
-def test_a_token_of_another_run_is_refused_and_the_run_goes_on(
+def test_run_continues_when_its_token_is_refused(
     tracking: TrackingConfig, directory: Path, attempt: Attempt, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path(tracking.token_file).write_text("esw_wrong")
@@ -118,52 +114,50 @@ def test_a_token_of_another_run_is_refused_and_the_run_goes_on(
         write(records, range(3))
         with pytest.raises(Refused, match="401"):
             Pusher(tracking, directory, 0).send()
-        with pushing(tracking, directory, 0):
+        with push_records(tracking, directory, 0):
             write(records, range(3, 6))
     assert "no longer pushed" in capfd.readouterr().err
     assert not RecordFile.objects.filter(attempt=attempt).exists()
 
 
-def test_a_server_that_is_away_costs_no_record(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_server_does_not_stop_run(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     away = TrackingConfig(push_url="http://127.0.0.1:9")
-    with RecordWriter(directory, 0) as records, pushing(away, directory, 0):
+    with RecordWriter(directory, 0) as records, push_records(away, directory, 0):
         write(records, range(3))
-    assert "next try" in capfd.readouterr().err
+    assert "retrying in" in capfd.readouterr().err
 
 
-def test_an_address_that_is_no_web_server_is_refused(directory: Path) -> None:
+def test_push_url_without_http_is_refused(directory: Path) -> None:
     with pytest.raises(ValueError, match="http"):
         Pusher(TrackingConfig(push_url="file:///etc"), directory, 0)
 
 
-def test_a_server_that_is_busy_is_waited_for_at_the_end_too(
+def test_busy_server_is_awaited_at_end(
     tracking: TrackingConfig, directory: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full, pauses = Places(1, 0, 0.01), list[float]()
-    monkeypatch.setattr(BackPressure, "places", full)
-    # So that nothing is sent before the end.
+    slots, pauses = PushSlots(1, 0, 0.01), list[float]()
+    monkeypatch.setattr(BackPressure, "slots", slots)
+    # With this interval nothing is sent before the end.
     monkeypatch.setattr("workers.client.push.EVERY_SECONDS", PATIENCE_SECONDS)
-    with ExitStack() as held:
-        held.enter_context(full.taken())
+    with ExitStack() as stack:
+        stack.enter_context(slots.occupied())
 
         def pause(seconds: float) -> None:
             pauses.append(seconds)
-            held.close()
+            stack.close()
 
         monkeypatch.setattr("workers.client.push.time", SimpleNamespace(sleep=pause))
-        with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
+        with RecordWriter(directory, 0) as records, push_records(tracking, directory, 0):
             write(records, range(10))
     assert pauses == [1.0]
     assert Series.objects.get(run=attempt.run, key="x").points == 10
 
 
-def test_how_long_to_wait_is_the_servers_to_say(
-    tracking: TrackingConfig, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    full = Places(1, 0, 0.01)
-    monkeypatch.setattr(BackPressure, "places", full)
+def test_server_decides_retry_delay(tracking: TrackingConfig, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slots = PushSlots(1, 0, 0.01)
+    monkeypatch.setattr(BackPressure, "slots", slots)
     with RecordWriter(directory, 0) as records:
         write(records, range(3))
-    with full.taken(), pytest.raises(Busy, match="next try in 1 s") as busy:
+    with slots.occupied(), pytest.raises(Busy, match="retrying in 1 s") as busy:
         Pusher(tracking, directory, 0).send()
     assert busy.value.seconds == 1

@@ -1,4 +1,4 @@
-"""What `workers.evaluation.alignment` writes is what the import of published results reads, number by number."""
+"""Results that `workers.evaluation.alignment` writes are imported unchanged, number by number."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ pytestmark = pytest.mark.usefixtures("runs_dir")
 ANSWERS = [ScoredAnswer(f"prompt {i % 3}", f"answer\n{i}", i / 7 - 0.5, 1.5 - i / 3) for i in range(9)]
 
 
-def test_the_answers_come_back_and_the_files_agree(ada: User, tmp_path: Path) -> None:
+def test_written_results_are_imported_unchanged(ada: User, tmp_path: Path) -> None:
     write(tmp_path / "out", "ES-40", ANSWERS, 0.5, {"policy_model_path": "step-000040", "num_iterations": 40})
-    with ExitStack() as keep:
-        imported = importing.bring_in(importing.of_path(tmp_path / "out", keep), ImportTarget(ada, "Imported"))
+    with ExitStack() as stack:
+        imported = importing.import_runs(
+            importing.files_from_path(tmp_path / "out", stack), ImportTarget(ada, "Imported")
+        )
     assert not imported.refused
-    assert not any(outcome.told.remarks for outcome in imported.outcomes)
+    assert not any(outcome.report.remarks for outcome in imported.outcomes)
 
     run = Run.objects.get(name="ES-40")
-    found = Response.objects.filter(run=run).order_by("prompt__row").select_related("prompt")
-    assert [(one.prompt.text, one.text) for one in found] == [(a.prompt, a.response) for a in ANSWERS]
-    assert [one.cost for one in found] == pytest.approx([a.cost for a in ANSWERS])
-    assert {one.step for one in found} == {40}
+    responses = Response.objects.filter(run=run).order_by("prompt__row").select_related("prompt")
+    assert [(response.prompt.text, response.text) for response in responses] == [
+        (a.prompt, a.response) for a in ANSWERS
+    ]
+    assert [response.cost for response in responses] == pytest.approx([a.cost for a in ANSWERS])
+    assert {response.step for response in responses} == {40}
     assert metrics.latest([run])[run.pk]["safety/safe_ratio"] == pytest.approx(4 / 9)

@@ -1,7 +1,7 @@
-"""What writers write to, made and read by a process of its own on a site's data: python -m tests.flows.writer_site …
+"""Create and check runs for writers, in a separate process on a site's data: python -m tests.flows.writer_site …
 
-make RUNS             runs that take records; prints [attempt's key, token] of each
-look FIRST BATCHES…   compares what is stored of the runs from number FIRST on with what was sent; prints what is untrue
+make RUNS             create runs that take records; print [attempt's key, token] of each
+look FIRST BATCHES…   compare the stored points of the runs from number FIRST on with the sent ones; print differences
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from django.contrib.auth.models import User  # noqa: E402  (models exist only on
 
 from runs import access  # noqa: E402
 from runs.ingest import tasks  # noqa: E402
-from runs.metrics.segments import written  # noqa: E402
+from runs.metrics.segments import read_points  # noqa: E402
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Run, Series  # noqa: E402
-from tests.flows.pushed_points import KEYS, RECORDS, steps_of, values_of  # noqa: E402
+from tests.flows.pushed_points import KEYS, RECORDS, make_steps, make_values  # noqa: E402
 
 
-def make(count: int) -> list[tuple[str, str]]:
-    """Runs that have ended, as far as the site knows, so that whatever they are sent late is compacted at once."""
+def make_runs(count: int) -> list[tuple[str, str]]:
+    """Create runs that have finished, as far as the site knows, so that records sent late are compacted immediately."""
     ada = User.objects.get_or_create(username="ada")[0]
     experiment = Experiment.objects.get_or_create(name="Writers", owner=ada)[0]
     return [_writable(experiment, number) for number in range(count)]
@@ -42,39 +42,47 @@ def _writable(experiment: Experiment, number: int) -> tuple[str, str]:
     return key, access.issue(experiment.owner, "ingest", run=run)[1]
 
 
-def look(first: int, batches: list[int]) -> list[str]:
-    """Every point of these runs: which are missing, twice, or others than were sent."""
-    found = _all_untruths(first, batches)
+def find_differences(first: int, batches: list[int]) -> list[str]:
+    """Return a sentence for each key of these runs whose points are missing, duplicate or not the sent ones."""
+    differences = _all_differences(first, batches)
     tasks.compact_series()
-    return found + _all_untruths(first, batches)
+    return differences + _all_differences(first, batches)
 
 
-def _all_untruths(first: int, batches: list[int]) -> list[str]:
+def _all_differences(first: int, batches: list[int]) -> list[str]:
     runs = Run.objects.order_by("pk").values_list("pk", flat=True)[first:]
     numbered = enumerate(zip(runs, batches, strict=True), first)
-    return [words for number, (pk, count) in numbered for words in _untruths(number, pk, count)]
+    return [difference for number, (pk, count) in numbered for difference in _run_differences(number, pk, count)]
 
 
-def _untruths(number: int, run_id: int, batches: int) -> Iterator[str]:
+def _run_differences(number: int, run_id: int, batches: int) -> Iterator[str]:
     count = batches * RECORDS
-    sent = np.concatenate([values_of(number, batch) for batch in range(batches)])
-    kept = dict(written([run_id], KEYS))[run_id]
+    sent = np.concatenate([make_values(number, batch) for batch in range(batches)])
+    stored = dict(read_points([run_id], KEYS))[run_id]
     for column, key in enumerate(KEYS):
-        points = kept[key]
+        points = stored[key]
         if not np.array_equal(points.records, np.arange(count)):
             yield f"run {number} {key}: {len(points)} points are kept, and {count} were sent"
-        elif not np.array_equal(points.steps, steps_of(0, count)) or not np.array_equal(points.values, sent[:, column]):
+        elif not np.array_equal(points.steps, make_steps(0, count)) or not np.array_equal(
+            points.values, sent[:, column]
+        ):
             yield f"run {number} {key}: not the points that were sent"
-    if (said := RecordFile.objects.get(attempt__run=run_id).next_seq) != count:
-        yield f"run {number}: seq {said} would be next, after {count}"
+    if (next_seq := RecordFile.objects.get(attempt__run=run_id).next_seq) != count:
+        yield f"run {number}: seq {next_seq} would be next, after {count}"
     for key, points, low, high in Series.objects.filter(run=run_id).values_list(
         "key", "points", "min_value", "max_value"
     ):
-        own = sent[:, KEYS.index(key)]
-        if (points, low, high) != (count, own.min(), own.max()):
+        expected = sent[:, KEYS.index(key)]
+        if (points, low, high) != (count, expected.min(), expected.max()):
             yield f"run {number} {key}: its summary says {points} points from {low} to {high}"
 
 
 if __name__ == "__main__":
-    word, first, *batches = sys.argv[1:]
-    print(json.dumps(make(int(first)) if word == "make" else look(int(first), [int(count) for count in batches])))
+    command, first, *batches = sys.argv[1:]
+    print(
+        json.dumps(
+            make_runs(int(first))
+            if command == "make"
+            else find_differences(int(first), [int(count) for count in batches])
+        )
+    )

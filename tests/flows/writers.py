@@ -1,4 +1,4 @@
-"""Writers that push what they have to a site, with replays and leaps ahead, and go on after whatever goes wrong."""
+"""Writers that push batches to a site, with replays and leaps ahead, and continue after every failure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.flows.pushed_points import RECORDS, columns, lines
+from tests.flows.pushed_points import RECORDS, make_columns, make_lines
 from tests.waiting import PATIENCE_SECONDS
 
 REPLAYS, LEAPS = 0.3, 0.05
-"""Sent beside each batch that is new: so many known ones, and so many that leave records out."""
+"""Shares of requests, per new batch, that repeat a stored batch, and that leave records out."""
 AWAY_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class File:
-    """What is pushed to one attempt: batches of which the first `batches` are all that there is."""
+    """The batches that are pushed to one attempt, numbers 0 to `batches` - 1."""
 
     number: int
     key: str
@@ -31,79 +31,81 @@ class File:
 
 
 @dataclass
-class Story:
-    """What all writers met, counted by the answer's status or the error's name; and how far each file is."""
+class WriteProgress:
+    """Outcomes of all writers' requests, by status or by the error's name, and the stored batches of each file."""
 
-    met: Counter[str] = field(default_factory=Counter)
-    sent: dict[int, int] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    batches_by_file: dict[int, int] = field(default_factory=dict)
 
     @property
-    def progress(self) -> int:
-        """Batches that the server says it has."""
-        return sum(self.sent.values())
+    def stored_batches(self) -> int:
+        """Return the number of batches that the server reports as stored."""
+        return sum(self.batches_by_file.values())
 
 
 class Writer:
-    """One of a file's writers. It knows how far the file is only by what it is answered."""
+    """One of a file's writers. It knows the file's stored position only from the server's responses."""
 
-    def __init__(self, port: int, file: File, story: Story, seed: int) -> None:
-        self.port, self.file, self.story = port, file, story
-        self.chance = random.Random(seed)
-        self.body = lines if seed % 4 == 0 else columns
-        self.at, self.answered_at = 0, time.monotonic()
+    def __init__(self, port: int, file: File, progress: WriteProgress, seed: int) -> None:
+        self.port, self.file, self.progress = port, file, progress
+        self.rng = random.Random(seed)
+        self.body = make_lines if seed % 4 == 0 else make_columns
+        self.next_batch, self.answered_at = 0, time.monotonic()
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
 
     def write(self) -> None:
-        """Return once all of the file is in. Raise TimeoutError where the server takes nothing for too long."""
-        while self.at < self.file.batches:
+        """Push until the whole file is stored. Raise TimeoutError if the server accepts nothing for too long."""
+        while self.next_batch < self.file.batches:
             if time.monotonic() > self.answered_at + PATIENCE_SECONDS:
-                raise TimeoutError(f"{self.file} is only at {self.at}")
+                raise TimeoutError(f"{self.file} is only at {self.next_batch}")
             try:
-                self._push(self._choose())
+                self._push(self._choose_batch())
             except (OSError, http.client.HTTPException) as error:
-                self.story.met[type(error).__name__] += 1
+                self.progress.outcomes[type(error).__name__] += 1
                 self.connection.close()
                 time.sleep(AWAY_SECONDS)  # noqa: TID251  (a writer's own pause: others write meanwhile)
         self.connection.close()
 
-    def _choose(self) -> int:
-        """The number of a batch."""
-        drawn = self.chance.random() * (1 + REPLAYS + LEAPS)
-        if drawn < REPLAYS and self.at:
-            return self.chance.randrange(self.at)
-        if drawn < REPLAYS + LEAPS:
-            return min(self.at + self.chance.randint(1, 3), self.file.batches - 1)
-        return self.at
+    def _choose_batch(self) -> int:
+        """Return the number of the batch to send."""
+        draw = self.rng.random() * (1 + REPLAYS + LEAPS)
+        if draw < REPLAYS and self.next_batch:
+            return self.rng.randrange(self.next_batch)
+        if draw < REPLAYS + LEAPS:
+            return min(self.next_batch + self.rng.randint(1, 3), self.file.batches - 1)
+        return self.next_batch
 
     def _push(self, batch: int) -> None:
         body = self.body(self.file.number, batch)
-        kind = "application/jsonl" if self.body is lines else "application/json"
+        kind = "application/jsonl" if self.body is make_lines else "application/json"
         headers = {"Authorization": f"Bearer {self.file.token}", "Content-Type": kind}
         self.connection.request("POST", f"/api/v1/attempts/{self.file.key}/records", body, headers)
-        answer = self.connection.getresponse()
-        said = answer.read()
-        self.story.met[str(answer.status)] += 1
-        if answer.status in (200, 409):
+        response = self.connection.getresponse()
+        content = response.read()
+        self.progress.outcomes[str(response.status)] += 1
+        if response.status in (200, 409):
             self.answered_at = time.monotonic()
-        self._heed(answer, json.loads(said) if answer.status in (200, 409) else said)
+        self._update_position(response, json.loads(content) if response.status in (200, 409) else content)
 
-    def _heed(self, answer: http.client.HTTPResponse, said: Any) -> None:
-        if answer.status == 200:
-            self.at = said["next_seq"] // RECORDS
-        elif answer.status == 409:
-            self.at = said["expected"] // RECORDS
-        elif answer.status == 429:
-            time.sleep(float(answer.headers["Retry-After"]))  # noqa: TID251  (as the server tells a writer to)
-        elif answer.status >= 500:
+    def _update_position(self, response: http.client.HTTPResponse, content: Any) -> None:
+        if response.status == 200:
+            self.next_batch = content["next_seq"] // RECORDS
+        elif response.status == 409:
+            self.next_batch = content["expected"] // RECORDS
+        elif response.status == 429:
+            time.sleep(float(response.headers["Retry-After"]))  # noqa: TID251  (the delay in the server's Retry-After)
+        elif response.status >= 500:
             time.sleep(AWAY_SECONDS)  # noqa: TID251  (a writer's own pause: others write meanwhile)
         else:
-            raise AssertionError(f"{answer.status} {said!r}")
-        self.story.sent[self.file.number] = max(self.at, self.story.sent.get(self.file.number, 0))
+            raise AssertionError(f"{response.status} {content!r}")
+        self.progress.batches_by_file[self.file.number] = max(
+            self.next_batch, self.progress.batches_by_file.get(self.file.number, 0)
+        )
 
 
-def start(
-    threads: ThreadPoolExecutor, port: int, files: Sequence[File], story: Story, first_seed: int
+def start_writers(
+    threads: ThreadPoolExecutor, port: int, files: Sequence[File], progress: WriteProgress, first_seed: int
 ) -> list[Future[None]]:
-    """All writers at once; a file that stands there several times has as many writers."""
-    writers = [Writer(port, file, story, seed) for seed, file in enumerate(files, first_seed)]
+    """Start all writers; a file that is listed several times has as many writers."""
+    writers = [Writer(port, file, progress, seed) for seed, file in enumerate(files, first_seed)]
     return [threads.submit(writer.write) for writer in writers]

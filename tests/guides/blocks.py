@@ -1,8 +1,8 @@
-"""Code blocks of the guides, with what a comment that readers do not see says of them.
+"""Code blocks of the guides, with the marks in hidden comments above them.
 
-Directly above a block may stand `<!-- needs: a GPU -->`, with a reason of NEEDS, for one that cannot run on every
-machine, or `<!-- run by: tests/… -->` for one that another test executes. A line that ends in "`name`:" above a block
-says that the reader saves it under that name.
+The comment `<!-- needs: a GPU -->` directly above a block, with a reason of NEEDS, marks a block that cannot run on
+every machine; `<!-- run by: tests/… -->` marks one that another test executes. A line that ends in "`name`:" above a
+block says that the reader saves it under that name.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"sh", "python", "json", "text"}
-"""A block of text is output, a synopsis or a drawing: nothing that is typed."""
+"""Languages of blocks. A block of text is output, a synopsis or a drawing: nothing that is typed."""
 NEEDS = {
     "a GPU", "a cluster", "Docker", "minutes", "another server", "a fixed port", "a system package",
-    "a program of your own", "a download", "a trained checkpoint",
+    "a program of your own", "a change of the code", "a download", "a trained checkpoint",
 }  # fmt: skip
-"""All reasons for which a block is not executed."""
+"""All reasons for not executing a block."""
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- (needs|run by): ([^\n]+) -->\s*\Z")
-NAMED = re.compile(r"`([\w./-]+)`:\s*\Z")
+SAVED_AS = re.compile(r"`([\w./-]+)`:\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Block:
 
 
 def list_pages() -> list[Path]:
-    """Return README, CONTRIBUTING, and the pages of docs that tell people what to do."""
+    """Return README, CONTRIBUTING, and the pages of docs with instructions."""
     patterns = [
         "README.md",
         "CONTRIBUTING.md",
@@ -56,14 +56,14 @@ def list_pages() -> list[Path]:
         "docs/guides/*.md",
         "docs/releases/*.md",
     ]
-    listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
-    return sorted(ROOT / name for name in listed.stdout.split("\0") if name)
+    result = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted(ROOT / name for name in result.stdout.split("\0") if name)
 
 
 def read_blocks(page: Path) -> list[Block]:
     """Return the page's fenced blocks in order."""
     text = page.read_text(encoding="utf-8")
-    return [_read(page, text, match) for match in FENCE.finditer(text)]
+    return [_read_block(page, text, match) for match in FENCE.finditer(text)]
 
 
 def without_blocks(page: Path) -> str:
@@ -71,15 +71,15 @@ def without_blocks(page: Path) -> str:
     return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
-def _read(page: Path, text: str, match: re.Match[str]) -> Block:
+def _read_block(page: Path, text: str, match: re.Match[str]) -> Block:
     before = text[: match.start()]
     mark = MARK.search(before)
-    kind, words = (mark[1], mark[2]) if mark else ("", "")
-    named = NAMED.search(MARK.sub("", before))
+    kind, reason = (mark[1], mark[2]) if mark else ("", "")
+    saved_as = SAVED_AS.search(MARK.sub("", before))
     indent = match[1]
     content = "".join(line.removeprefix(indent) for line in match[3].splitlines(keepends=True))
     return Block(
         page, before.count("\n") + 1, match[2], content,
-        needs=words if kind == "needs" else "", run_by=words if kind == "run by" else "",
-        saved_as=named[1] if named else "",
+        needs=reason if kind == "needs" else "", run_by=reason if kind == "run by" else "",
+        saved_as=saved_as[1] if saved_as else "",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A tournament whose lists are as long as one likes: voters, invitations, judges, files, assignments, versions."""
+"""A tournament with lists of any length: voters, invitations, judges, files, assignments, versions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from judging.models import (
     Verdict,
     Voter,
 )
-from tests.judging.tournament_factory import gold, rubric
+from tests.judging.tournament_factory import make_gold_set, rubric
 
 COUNTS = {"read": 1, "made": 1, "changed": 0, "alone": 0, "not_read": 0}
 
 
-def lengthen(tournament: Tournament, judge: Judge, start: int, stop: int) -> None:
-    """Gives each list the rows from `start` to `stop`: the judge its assignments and calibrations, the tournament the
+def extend_lists(tournament: Tournament, judge: Judge, start: int, stop: int) -> None:
+    """Give each list the rows from `start` to `stop`: the judge its assignments and calibrations, the tournament the
     rest. Every judge that a file named says one thing of one comparison."""
     owner, numbers = tournament.owner, range(start, stop)
     ends = timezone.now() + timedelta(days=3)
@@ -41,18 +41,18 @@ def lengthen(tournament: Tournament, judge: Judge, start: int, stop: int) -> Non
     Assignment.objects.bulk_create(
         Assignment(judge=judge, tournament=tournament, cap=1, created_by=owner, state="done") for _ in numbers
     )
-    of, helpful = gold(owner, 1), rubric("helpfulness")
+    gold_set, helpful = make_gold_set(owner, 1), rubric("helpfulness")
     Calibration.objects.bulk_create(
-        Calibration(judge=judge, rubric=helpful, gold_set=of, passes=True, measured={}) for _ in numbers
+        Calibration(judge=judge, rubric=helpful, gold_set=gold_set, passes=True, measured={}) for _ in numbers
     )
     Rubric.objects.bulk_create(
         Rubric(criterion=helpful.criterion, version=n + 2, question="?", text=f"{n}", digest=f"{n}") for n in numbers
     )
-    heard(tournament, start, stop)
+    add_named_judges(tournament, start, stop)
 
 
-def heard(tournament: Tournament, start: int, stop: int) -> None:
-    """Judges that a file named, each with a verdict by helpfulness."""
+def add_named_judges(tournament: Tournament, start: int, stop: int) -> None:
+    """Create judges as named by a file, each with a verdict by helpfulness."""
     named = Judge.objects.bulk_create(
         Judge(name=f"named {n:05}", owner=tournament.owner, kind=Judge.Kind.IMPORTED, model="m", digest=f"{n}")
         for n in range(start, stop)
@@ -60,5 +60,5 @@ def heard(tournament: Tournament, start: int, stop: int) -> None:
     comparison = Comparison.objects.filter(tournament=tournament)[0]
     helpful = tournament.rubrics.get(criterion__slug="helpfulness")
     Verdict.objects.bulk_create(
-        Verdict(comparison=comparison, rubric=helpful, judge=one, outcome="a", first=Side.A.value) for one in named
+        Verdict(comparison=comparison, rubric=helpful, judge=judge, outcome="a", first=Side.A.value) for judge in named
     )

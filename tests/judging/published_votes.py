@@ -1,4 +1,4 @@
-"""Votes that others have published figures of: read where they lie beside the project, else skipped."""
+"""Votes with published figures: read from next to the project if they are there, else skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from judging.stats.ratings.counts import Counts
-from judging.stats.votes import Outcome, Votes, read, votes, votes_of
+from judging.stats.votes import Outcome, Votes, read_judgments, votes_by_criterion, votes_from_arrays
 
 FOLDERS = [parent / "shared" / "data" for parent in Path(__file__).parents[2:5]]
 FOLDER = next((folder for folder in FOLDERS if (folder / "judging").is_dir()), None)
@@ -26,7 +26,7 @@ def judgments_path() -> Path:
 @cache
 def published_votes(criterion: str) -> Votes:
     path = judgments_path()
-    return votes_of(read(path.read_text(), path.name).judgments, criterion)
+    return votes_by_criterion(read_judgments(path.read_text(), path.name).judgments, criterion)
 
 
 def published_elo() -> dict[str, float]:
@@ -41,7 +41,7 @@ def classic(name: str) -> list[dict[str, str]]:
 
 
 def baseball() -> Votes:
-    """The home team is the one shown first."""
+    """Return baseball games as votes; the home team is the one shown first."""
     rows = classic("baseball")
     teams = tuple(sorted({row["home.team"] for row in rows}))
     games = [
@@ -50,11 +50,11 @@ def baseball() -> Votes:
         for outcome, key in ((Outcome.A, "home.wins"), (Outcome.B, "away.wins"))
         for _ in range(int(row[key]))
     ]
-    return votes(teams, *np.array(games).T)
+    return votes_from_arrays(teams, *np.array(games).T)
 
 
 def citations() -> tuple[tuple[str, ...], Counts]:
-    """A journal wins by being cited."""
+    """Return citations between journals; a journal wins by being cited."""
     rows = classic("citations")
     journals = tuple(sorted({row["cited"] for row in rows}))
     wins = np.zeros((len(journals), len(journals)))
@@ -65,7 +65,7 @@ def citations() -> tuple[tuple[str, ...], Counts]:
 
 
 def pudding() -> Counts:
-    """Six puddings, in pairs, with ties."""
+    """Return counts of six puddings in pairs, with ties."""
     wins, ties = np.zeros((6, 6)), np.zeros((6, 6))
     for row in classic("pudding"):
         i, j = int(row["i"]) - 1, int(row["j"]) - 1

@@ -1,4 +1,4 @@
-"""One of everything of judging that addresses name: a tournament, a judge at work on it, and somebody invited."""
+"""One row of each kind that addresses of judging name: a tournament, a judge at work on it, an invitation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.utils import timezone
 
 from judging.models import Assignment, GoldSet, Invitation, Judge, Tournament
 from runs.models import Experiment
-from tests.judging.tournament_factory import held
+from tests.judging.tournament_factory import make_tournament
 
 MODELS = (Tournament, Judge, Assignment, Invitation, GoldSet)
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """What was made."""
+    """The rows that were created."""
 
     tournament: Tournament
     judge: Judge
@@ -27,8 +27,8 @@ class Meeting:
 
 
 def meeting(owner: User, experiment: Experiment, name: str = "Which?", *, is_private: bool = False) -> Meeting:
-    """Two contestants on one prompt; the judge is nowhere, and paused."""
-    tournament = held(owner, experiment, prompts=1, contestants=2, name=name, is_private=is_private)
+    """Create two contestants on one prompt; the judge's server does not exist, and its assignment is paused."""
+    tournament = make_tournament(owner, experiment, prompts=1, contestants=2, name=name, is_private=is_private)
     judge = Judge.objects.create(
         owner=owner, name=name, model="m", base_url="http://localhost:9/v1", digest="0", is_private=is_private
     )
@@ -43,7 +43,7 @@ def meeting(owner: User, experiment: Experiment, name: str = "Which?", *, is_pri
 
 
 def count_from_one() -> None:
-    """The next rows of each kind are number 1, as examples call them."""
+    """Let the next row of each kind have the id 1, as in examples."""
     with connection.cursor() as cursor:
         for model in MODELS:
             table = model._meta.db_table

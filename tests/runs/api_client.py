@@ -12,7 +12,7 @@ from runs.models import Run
 
 
 def calls(user: User, scope: str = "launch", run: Run | None = None) -> Client:
-    """A client that shows a new token of the person."""
+    """Return a client that sends a new token of this user."""
     _, text = access.issue(user, scope, run=run)
     return Client(headers={"authorization": f"Bearer {text}"})
 

@@ -19,7 +19,7 @@ WEIGHTS = b"weights" * 1000
 
 
 def save(run: Run, step: int, weights: bytes = WEIGHTS) -> Path:
-    """A checkpoint of the run's newest attempt, on disk and in the database."""
+    """Save a checkpoint of the run's newest attempt, on disk and in the database."""
     attempt = run.newest_attempt()
     assert attempt is not None
     folder = checkpoint_folder(attempt.directory, step)
@@ -42,8 +42,8 @@ def close(answer: StreamingHttpResponse) -> None:
     request_finished.connect(close_old_connections)
 
 
-def unpacked(answer: StreamingHttpResponse) -> dict[str, bytes]:
-    """name -> contents of what a download sent, whose length was as announced."""
+def unpack_reply(answer: StreamingHttpResponse) -> dict[str, bytes]:
+    """Return name -> contents of a sent download, after checking its announced length."""
 
     async def read() -> bytes:
         return b"".join([piece async for piece in answer])

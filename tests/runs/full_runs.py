@@ -10,7 +10,7 @@ from workers.records import Alert, Checkpoint, Engine, Engines, Member, Metric, 
 
 
 def make_run(experiment: Experiment, name: str = "es-tiny", seed: int = 0, state: str = "running") -> Run:
-    """A run from a preset, with one attempt and no records."""
+    """Create a run from a preset, with one attempt and no records."""
     config = RunConfig.from_json({**preset(name).config, "seed": seed}).to_json()
     run = Run.objects.create(
         experiment=experiment, name=f"{name} seed {seed}", preset=name, method=config["method"], seed=seed,
@@ -26,7 +26,7 @@ def end(run: Run, state: str = "interrupted") -> None:
 
 
 def evaluation(step: int, reward: float) -> Metric:
-    """What the evaluator says at a step."""
+    """Return the metrics that the evaluator reports at a step."""
     values = {"reward/mean": reward, "accuracy/contains": 0.9, "kl": step / 100}
     return Metric(step, values, {"tokens": 100.0 * step, "samples": 10.0 * step, "gpu_seconds": 0.0})
 
@@ -49,8 +49,10 @@ def a_bit_of_everything(steps: tuple[int, ...] = (0, 5)) -> list[Record]:
 def two_engines(step: int) -> Engines:
     """Return the report of two engines of equal weights that have answered for one member in each step."""
     done = {"members": step + 1, "tokens": 50 * (step + 1), "seconds": 0.25 * (step + 1), "compared_at": step}
-    said = {"state": "ready", "weights": f"{step:02x}" * 32}
-    return Engines(step, 32, (Engine(0, device="cuda:0", **said, **done), Engine(1, device="cuda:1", **said, **done)))
+    values = {"state": "ready", "weights": f"{step:02x}" * 32}
+    return Engines(
+        step, 32, (Engine(0, device="cuda:0", **values, **done), Engine(1, device="cuda:1", **values, **done))
+    )
 
 
 def record(run: Run, records: list[Record]) -> None:

@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 @contextmanager
 def serving() -> Iterator[int]:
-    """The port of a real server that runs in a thread."""
+    """Yield the port of a real server that runs in a thread."""
     listening = socket.create_server(("127.0.0.1", 0))
     options = {"ws": "websockets-sansio", "lifespan": "off", "log_config": None, "timeout_graceful_shutdown": 1}
     server = uvicorn.Server(uvicorn.Config("esweb.asgi:application", **options))
@@ -36,7 +36,7 @@ def serving() -> Iterator[int]:
 
 
 class Page:
-    """An open page of a person: sends what it watches, and takes what comes."""
+    """An open page of a user: sends the runs that it watches, and receives messages."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
@@ -44,7 +44,7 @@ class Page:
         self.steps: list[int] = []
 
     def watch(self, **cursors: int) -> None:
-        """Asks for runs from their cursors on."""
+        """Request runs from their cursors on."""
         self.cursors = dict(cursors)
         self.socket.send(json.dumps({"watch": cursors}))
 
@@ -54,7 +54,7 @@ class Page:
         return message
 
     def next(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
-        """Return the next message about a run's points: a hub that has just subscribed tells of all changes."""
+        """Return the next message about a run's points: a hub that has just subscribed reports all changes."""
         message = self.hear(seconds)
         while message["type"] in ("watching", "changed"):
             message = self.hear(seconds)
@@ -72,12 +72,12 @@ class Page:
 
 
 PATIENT: dict[str, Any] = {"open_timeout": PATIENCE_SECONDS, "ping_interval": None}
-"""The server is a thread beside the test's: on a busy machine it may be long silent."""
+"""Options for connections: the server is a thread of the test, and may be silent for long on a busy machine."""
 
 
 @contextmanager
 def page(port: int, user: User | None) -> Iterator[Page]:
-    """A page of a signed-in person, or of a stranger."""
+    """Open a page of a signed-in user, or of an anonymous one."""
     headers = {"Origin": f"http://127.0.0.1:{port}"}
     if user is not None:
         client = Client()

@@ -15,7 +15,7 @@ from workers.config import preset
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
 
-QUICK = clusters.Waits(
+QUICK = clusters.Timeouts(
     grace=PATIENCE_SECONDS,
     beat=0.02,
     settle=1.0,
@@ -56,18 +56,18 @@ def quicken(cluster: Cluster, **changes: float) -> None:
 
 
 def run_of(experiment: Experiment, **compute: Any) -> Run:
-    """A run as a form or the API would make it."""
+    """Launch a run as a form or the API does."""
     config = {**preset("es-micro").config, "compute": {"cluster": "local", **compute}}
     return launching.create_run(experiment=experiment, person=experiment.owner, config=config, name="small")
 
 
 def attempt_of(run: Run) -> Attempt:
-    """The run's newest attempt, as it stands in the database now."""
+    """Return the run's newest attempt as it is now in the database."""
     return Attempt.objects.select_related("run", "cluster").filter(run=run).latest("n")
 
 
-def ticked(run: Run) -> Attempt:
-    """One tick, then the attempt."""
+def tick_once(run: Run) -> Attempt:
+    """Tick once, then return the attempt."""
     attempt = attempt_of(run)
     assert reconcile.reconcile_cluster(attempt.cluster)
     return attempt_of(run)
@@ -82,7 +82,7 @@ def tick_until_true(run: Run, awaited: str, is_true: Callable[[Attempt], object]
     """Tick until `is_true` of the run's newest attempt, and return that attempt. `awaited`: see `wait_until`."""
 
     def newest_if_true() -> Attempt | None:
-        attempt = ticked(run)
+        attempt = tick_once(run)
         return attempt if is_true(attempt) else None
 
     return wait_until(newest_if_true, awaited, details=lambda: _summary(attempt_of(run)))

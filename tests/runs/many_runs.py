@@ -1,4 +1,4 @@
-"""Many runs at once, in every state, as pages meet them after a year of use; the first of them has long everything."""
+"""Many runs in every state, as after a year of use; the first of them has long texts in every field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH = 1000
 
 
 def crowd(experiment: Experiment, count: int, first: int = 0) -> list[Run]:
-    """`count` runs, the states in turn; seeds count from `first`. A few statements a thousand."""
+    """Create `count` runs with the states in turn; seeds count from `first`. It takes a few statements a thousand."""
     config = RunConfig.from_json(preset("es-micro").config).to_json()
     new = [_run(experiment, config, seed) for seed in range(first, first + count)]
     runs = Run.objects.bulk_create(new, batch_size=BATCH)
@@ -46,9 +46,16 @@ def _attempt(run: Run, cluster: Cluster) -> Attempt:
     now = timezone.now()
     ended = None if State(run.state) in OPEN_STATES else now - timedelta(seconds=run.seed)
     began = None if run.state == "queued" else now - timedelta(hours=3)
-    why = {"failed": LONG_REASON, "queued": "2 of 2 cores are taken"}.get(run.state, "")
+    reason = {"failed": LONG_REASON, "queued": "2 of 2 cores are taken"}.get(run.state, "")
     return Attempt(
-        run=run, n=1, key=key_of(run, 1), cluster=cluster, state=run.state, reason=why, started_at=began, ended_at=ended
+        run=run,
+        n=1,
+        key=key_of(run, 1),
+        cluster=cluster,
+        state=run.state,
+        reason=reason,
+        started_at=began,
+        ended_at=ended,
     )
 
 

@@ -11,8 +11,8 @@ from django.test import override_settings
 
 
 @pytest.fixture
-def connected(db: None) -> Iterator[None]:
-    """The database's connection outlives a request: it holds the test's transaction."""
+def open_connection(db: None) -> Iterator[None]:
+    """Keep the database's connection open after a request: it holds the test's transaction."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -21,7 +21,7 @@ def connected(db: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def runs_dir_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One folder of runs for all tests of a module, as their rows are shared (`shared_rows`)."""
+def module_runs_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Set one folder of runs for all tests of a module, since their rows are shared (`shared_rows`)."""
     with override_settings(RUNS_DIR=tmp_path_factory.mktemp("module") / "runs"):
         yield

@@ -1,4 +1,4 @@
-"""Runs a test on plans of sites drawn at random: a few, always the same, and in a soak others for its duration."""
+"""Run a test on random plans of sites: a few, always the same, and in a soak others for its duration."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests import soaking
+from tests import soak_plugin
 from tests.security.site_plans import Plan, plans
 
-SEED = soaking.seed(1)
+SEED = soak_plugin.seed(1)
 EXAMPLES = 25
-"""Sites of a round in a soak."""
+"""Number of sites of a round in a soak."""
 Test = Callable[[st.DataObject, Plan], None]
 
 
-class TakenBack(Exception):
-    """Ends what was done to one site."""
+class RolledBack(Exception):
+    """Raised to roll back the changes to one site."""
 
 
 def on_random_sites(few: int) -> Callable[[Test], Callable[[], None]]:
-    """Return a decorator that tries a test on so many plans, in a soak on more.
+    """Return a decorator that runs a test on so many plans, in a soak on more.
 
-    What the test did to the database is taken back before the next plan.
+    The test's changes to the database are rolled back before the next plan.
     """
-    examples = EXAMPLES if soaking.SECONDS else few
+    examples = EXAMPLES if soak_plugin.SECONDS else few
 
     def decorate(test: Test) -> Callable[[], None]:
-        def all_of_them() -> None:
-            for number in soaking.rounds(1, f"rounds of {examples} sites"):
-                _round(test, SEED + number, examples)
+        def test_all() -> None:
+            for number in soak_plugin.rounds(1, f"rounds of {examples} sites"):
+                _run_round(test, SEED + number, examples)
 
-        return all_of_them
+        return test_all
 
     return decorate
 
 
-def _round(test: Test, number: int, examples: int) -> None:
+def _run_round(test: Test, number: int, examples: int) -> None:
     @seed(number)
     @settings(
         max_examples=examples, database=None, deadline=None, suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )  # fmt: skip
     @given(st.data())
-    def one(data: st.DataObject) -> None:
+    def run_example(data: st.DataObject) -> None:
         try:
             with transaction.atomic():
                 test(data, data.draw(plans()))
-                raise TakenBack
-        except TakenBack:
+                raise RolledBack
+        except RolledBack:
             pass
 
-    one()
+    run_example()

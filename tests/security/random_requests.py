@@ -1,4 +1,4 @@
-"""Requests drawn at random: any address, for anything that is on a site, by anybody."""
+"""Random requests: any address, for any row of a site, by any caller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 from hypothesis import strategies as st
 
-from tests.esweb.test_every_address_is_closed import routes
+from tests.esweb.test_access_of_routes import routes
 from tests.runs.attempt_records import NOON
 from tests.security.expected_access import Caller
 from tests.security.site_plans import Plan
@@ -34,25 +34,25 @@ POSTED = {
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
     "api:test_cluster", "api:plan_gpu_memory",
 }  # fmt: skip
-OF_NO_SITE = {
+WITHOUT_SITE_CONTENT = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
     "script-words",
     "import",
 }  # fmt: skip
-OF_ALL = {
+OVERVIEWS = {
     "home", "home-standing", "experiments", "palette", "compare", "compare-chart", "compare-section", "bin", "share",
     "saved-views", "services", "api:find_services", "api:list_runs", "api:list_experiments", "api:list_views",
     "api:read_series",
 }  # fmt: skip
-"""Pages that speak of whatever their reader may see."""
-# Operations that share an address share a page: one name of each. The admin is for those from whom nothing is hidden.
-OF_ONE = {address: name for name, address in routes() if not name.startswith("admin:")}
-READ = sorted(OF_ALL), sorted(set(OF_ONE.values()) - POSTED - OF_NO_SITE - OF_ALL)
+"""Pages that list all rows that their reader may see."""
+# Operations that share an address share a page: one name of each. The admin is for users who see everything.
+ROUTE_NAMES = {address: name for name, address in routes() if not name.startswith("admin:")}
+READ = sorted(OVERVIEWS), sorted(set(ROUTE_NAMES.values()) - POSTED - WITHOUT_SITE_CONTENT - OVERVIEWS)
 
 
 @dataclass(frozen=True)
-class Aim:
-    """What a request is about: an experiment, a run, a view and a token, by their places in the plan."""
+class Target:
+    """The subject of a request: an experiment, a run, a view and a token, by their indices in the plan."""
 
     experiment: int
     run: int
@@ -62,36 +62,36 @@ class Aim:
 
 @dataclass(frozen=True)
 class Request:
-    """For a read the name of a route and of what stands after the ?; for a write one of `SENDS`."""
+    """A request: for a read the names of a route and of one of `QUERIES`, for a write a name of `WRITES`."""
 
     name: str
-    aim: Aim
-    ask: str = ""
+    target: Target
+    query: str = ""
 
 
 def callers(plan: Plan) -> list[Caller]:
-    """Everybody's browser, every script, and a stranger."""
+    """Return every user's browser, every script, and a stranger."""
     return [*map(Caller, range(len(plan.people))), *(Caller(None, token) for token in plan.tokens), Caller()]
 
 
 def requests(plan: Plan, names: list[str], count: int) -> st.SearchStrategy[list[Request]]:
-    """So many of different names."""
-    places = (plan.experiments, plan.runs, plan.views, plan.tokens)
-    aims = st.builds(Aim, *(st.integers(0, len(place) - 1) for place in places))
-    asks = st.sampled_from(sorted(ASKS))
-    chosen = st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True)
-    return chosen.flatmap(
-        lambda names: st.tuples(*(st.builds(Request, st.just(name), aims, asks) for name in names)).map(list)
+    """Return a strategy for `count` requests with different names."""
+    lists = (plan.experiments, plan.runs, plan.views, plan.tokens)
+    targets = st.builds(Target, *(st.integers(0, len(rows) - 1) for rows in lists))
+    queries = st.sampled_from(sorted(QUERIES))
+    selected = st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True)
+    return selected.flatmap(
+        lambda names: st.tuples(*(st.builds(Request, st.just(name), targets, queries) for name in names)).map(list)
     )
 
 
 def reads(plan: Plan) -> st.SearchStrategy[list[Request]]:
-    """A dozen pages, half of them such as speak of everything."""
-    of_all, of_one = READ
-    return st.tuples(requests(plan, of_all, 6), requests(plan, of_one, 6)).map(lambda both: [*both[0], *both[1]])
+    """Return a strategy for twelve pages, half of them overviews."""
+    overviews, details = READ
+    return st.tuples(requests(plan, overviews, 6), requests(plan, details, 6)).map(lambda lists: [*lists[0], *lists[1]])
 
 
-ASKS: dict[str, Callable[[Site, Aim], dict[str, Any]]] = {
+QUERIES: dict[str, Callable[[Site, Target], dict[str, Any]]] = {
     "": lambda site, aim: {},
     "words": lambda site, aim: {"q": mark(aim.experiment), "key": mark(aim.experiment)},
     "query": lambda site, aim: {"q": "state:failed,running", "name": "reward", "step": STEP, "key": "reward"},
@@ -109,32 +109,32 @@ ASKS: dict[str, Callable[[Site, Aim], dict[str, Any]]] = {
 }
 
 
-def addresses(site: Site, aim: Aim) -> dict[str, str]:
-    """name of a route -> its address, for what is aimed at."""
-    run = site.runs[aim.run]
-    rows = {"experiments": site.experiments[aim.experiment].pk, "views": site.views[aim.view].pk}
-    there = {"uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": STEP, "text": "nothing"}
-    found = dict(routes({**there, "pk": rows["experiments"]}))
-    views = dict(routes({**there, "pk": rows["views"]}))
-    return found | {name: address for name, address in views.items() if "/views/" in address}
+def addresses(site: Site, target: Target) -> dict[str, str]:
+    """Return route name -> address, for the target's rows."""
+    run = site.runs[target.run]
+    rows = {"experiments": site.experiments[target.experiment].pk, "views": site.views[target.view].pk}
+    parameters = {"uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": STEP, "text": "nothing"}
+    addresses_by_name = dict(routes({**parameters, "pk": rows["experiments"]}))
+    views = dict(routes({**parameters, "pk": rows["views"]}))
+    return addresses_by_name | {name: address for name, address in views.items() if "/views/" in address}
 
 
 def read(client: Client, site: Site, request: Request) -> HttpResponse:
-    """The answer to a read."""
-    address = addresses(site, request.aim)[request.name]
-    answer: HttpResponse = client.get(address, ASKS[request.ask](site, request.aim))
-    return answer
+    """Send a read and return the response."""
+    address = addresses(site, request.target)[request.name]
+    response: HttpResponse = client.get(address, QUERIES[request.query](site, request.target))
+    return response
 
 
 def write(client: Client, site: Site, request: Request) -> HttpResponse:
-    """The answer to what would change something."""
-    method, address, body = SENDS[request.name](site, request.aim)
-    sent = {"data": body} if method == "form" else {"data": body, "content_type": "application/json"}
-    answer: HttpResponse = getattr(client, "post" if method == "form" else method)(address, **sent)
-    return answer
+    """Send a request that would change something and return the response."""
+    method, address, body = WRITES[request.name](site, request.target)
+    arguments = {"data": body} if method == "form" else {"data": body, "content_type": "application/json"}
+    response: HttpResponse = getattr(client, "post" if method == "form" else method)(address, **arguments)
+    return response
 
 
-Sent = tuple[str, str, Any]
+Call = tuple[str, str, Any]
 BY_FORM = {
     "edit experiment", "shelve experiment", "unshelve experiment", "resume all", "launch by form", "bulk tag",
     "bulk delete", "bulk cancel all", "cancel by form", "resume by form", "restore by form", "rebuild by form",
@@ -143,81 +143,85 @@ BY_FORM = {
 
 
 def in_api(request: Request) -> bool:
-    """True for what scripts may send too."""
+    """Return whether scripts may send the request too."""
     return request.name not in BY_FORM
 
 
-def _of_experiment(method: str, tail: str, body: Any) -> Callable[[Site, Aim], Sent]:
-    before = "" if method == "form" else "/api/v1"
-    return lambda site, aim: (method, f"{before}/experiments/{site.experiments[aim.experiment].pk}{tail}", body)
+def _experiment_call(method: str, tail: str, body: Any) -> Callable[[Site, Target], Call]:
+    prefix = "" if method == "form" else "/api/v1"
+    return lambda site, aim: (method, f"{prefix}/experiments/{site.experiments[aim.experiment].pk}{tail}", body)
 
 
-def _of_run(method: str, tail: str, body: Any) -> Callable[[Site, Aim], Sent]:
-    before = "" if method == "form" else "/api/v1"
-    return lambda site, aim: (method, f"{before}/runs/{site.runs[aim.run].uid}{tail}", body)
+def _run_call(method: str, tail: str, body: Any) -> Callable[[Site, Target], Call]:
+    prefix = "" if method == "form" else "/api/v1"
+    return lambda site, aim: (method, f"{prefix}/runs/{site.runs[aim.run].uid}{tail}", body)
 
 
-def _all_runs(do: str, **more: str) -> Callable[[Site, Aim], Sent]:
-    def sent(site: Site, aim: Aim) -> Sent:
-        home = site.experiments[aim.experiment].pk
-        return "form", f"/experiments/{home}/bulk/", {"do": do, "run": [run.uid for run in site.runs], **more}
+def _all_runs(action: str, **fields: str) -> Callable[[Site, Target], Call]:
+    def make_call(site: Site, target: Target) -> Call:
+        experiment = site.experiments[target.experiment].pk
+        return (
+            "form",
+            f"/experiments/{experiment}/bulk/",
+            {"do": action, "run": [run.uid for run in site.runs], **fields},
+        )
 
-    return sent
+    return make_call
 
 
-def _launch(site: Site, aim: Aim) -> Sent:
-    return "post", "/api/v1/runs", {"experiment": site.experiments[aim.experiment].pk, "preset": "es-micro"}
+def _launch(site: Site, target: Target) -> Call:
+    return "post", "/api/v1/runs", {"experiment": site.experiments[target.experiment].pk, "preset": "es-micro"}
 
 
-def _push(site: Site, aim: Aim) -> Sent:
+def _push(site: Site, target: Target) -> Call:
     line = pack(0, NOON, Metric(7, {"reward/mean": 7.0})).decode()
-    return "post", f"/api/v1/attempts/esweb-{site.runs[aim.run].uid}-a1/records?epoch=3", line
+    return "post", f"/api/v1/attempts/esweb-{site.runs[target.run].uid}-a1/records?epoch=3", line
 
 
-def _save_view(site: Site, aim: Aim) -> Sent:
-    home = site.experiments[aim.experiment].pk
-    return "post", "/api/v1/views", {"name": "new", "page": "experiment", "experiment": home}
+def _save_view(site: Site, target: Target) -> Call:
+    experiment = site.experiments[target.experiment].pk
+    return "post", "/api/v1/views", {"name": "new", "page": "experiment", "experiment": experiment}
 
 
-def _of_view(method: str, tail: str, body: Any) -> Callable[[Site, Aim], Sent]:
-    before = "" if method == "form" else "/api/v1"
-    return lambda site, aim: (method, f"{before}/views/{site.views[aim.view].pk}{tail}", body)
+def _view_call(method: str, tail: str, body: Any) -> Callable[[Site, Target], Call]:
+    prefix = "" if method == "form" else "/api/v1"
+    return lambda site, aim: (method, f"{prefix}/views/{site.views[aim.view].pk}{tail}", body)
 
 
-def _token_for(site: Site, aim: Aim) -> Sent:
-    return "post", "/api/v1/tokens", {"scope": "ingest", "run": site.runs[aim.run].uid}
+def _token_for(site: Site, target: Target) -> Call:
+    return "post", "/api/v1/tokens", {"scope": "ingest", "run": site.runs[target.run].uid}
 
 
-HERE = {"config": {"compute": {"cluster": "local"}}}
-SENDS: dict[str, Callable[[Site, Aim], Sent]] = {
-    "edit experiment": _of_experiment("form", "/edit/", {"name": "changed"}),
-    "make public": _of_experiment("patch", "", {"is_private": False}),
-    "rename experiment": _of_experiment("patch", "", {"name": "changed"}),
-    "delete experiment": _of_experiment("delete", "", None),
-    "restore experiment": _of_experiment("post", "/restore", {}),
-    "shelve experiment": _of_experiment("form", "/shelve/", {"do": "delete"}),
-    "unshelve experiment": _of_experiment("form", "/shelve/", {"do": "restore"}),
-    "resume all": _of_experiment("form", "/resume/", {}),
-    "launch by form": _of_experiment("form", "/launch/", launch_form()),
+LOCAL_CONFIG = {"config": {"compute": {"cluster": "local"}}}
+WRITES: dict[str, Callable[[Site, Target], Call]] = {
+    "edit experiment": _experiment_call("form", "/edit/", {"name": "changed"}),
+    "make public": _experiment_call("patch", "", {"is_private": False}),
+    "rename experiment": _experiment_call("patch", "", {"name": "changed"}),
+    "delete experiment": _experiment_call("delete", "", None),
+    "restore experiment": _experiment_call("post", "/restore", {}),
+    "shelve experiment": _experiment_call("form", "/shelve/", {"do": "delete"}),
+    "unshelve experiment": _experiment_call("form", "/shelve/", {"do": "restore"}),
+    "resume all": _experiment_call("form", "/resume/", {}),
+    "launch by form": _experiment_call("form", "/launch/", launch_form()),
     "launch": _launch,
     "bulk tag": _all_runs("tag", tag="changed"),
     "bulk delete": _all_runs("delete"),
     "bulk cancel all": _all_runs("cancel", all="1"),
-    "cancel by form": _of_run("form", "/cancel/", {}),
-    "resume by form": _of_run("form", "/resume/", {}),
-    "restore by form": _of_run("form", "/restore/", {}),
-    "rebuild by form": _of_run("form", "/checkpoints/", {"step": "3"}),
-    "rename run": _of_run("patch", "", {"name": "changed"}),
-    "delete run": _of_run("delete", "", None),
-    "restore run": _of_run("post", "/restore", {}),
-    "cancel run": _of_run("post", "/cancel", {}),
-    "resume run": _of_run("post", "/resume", {}),
-    "clone run": _of_run("post", "/clone", HERE),
-    "rebuild": _of_run("post", "/checkpoints/3", {}),
+    "cancel by form": _run_call("form", "/cancel/", {}),
+    "resume by form": _run_call("form", "/resume/", {}),
+    "restore by form": _run_call("form", "/restore/", {}),
+    "rebuild by form": _run_call("form", "/checkpoints/", {"step": "3"}),
+    "rename run": _run_call("patch", "", {"name": "changed"}),
+    "delete run": _run_call("delete", "", None),
+    "restore run": _run_call("post", "/restore", {}),
+    "cancel run": _run_call("post", "/cancel", {}),
+    "resume run": _run_call("post", "/resume", {}),
+    "clone run": _run_call("post", "/clone", LOCAL_CONFIG),
+    "rebuild": _run_call("post", "/checkpoints/3", {}),
     "push records": _push,
     "save view": _save_view,
-    "share view": _of_view("form", "/change/", {"do": "share"}),
-    "rename view": _of_view("patch", "", {"name": "changed"}),
-    "delete view": _of_view("delete", "", None),
+    "share view": _view_call("form", "/change/", {"do": "share"}),
+    "rename view": _view_call("patch", "", {"name": "changed"}),
+    "delete view": _view_call("delete", "", None),
     "token for a run": _token_for,
 }

@@ -1,4 +1,4 @@
-"""Bodies that come nearer to being right than what a schema can say: records, and configs to launch."""
+"""Bodies that are closer to valid ones than a schema can describe: records, and configs to launch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ anything = st.recursive(
 
 @st.composite
 def jsonl(draw: st.DrawFn) -> bytes:
-    """Records as a run writes them, or with a field of one of them gone wrong, or no records at all."""
+    """Draw records as a run writes them, or with one wrong field, or random bytes."""
     count = draw(st.integers(0, len(RECORDS)))
     rows = [dict(row) for row in RECORDS[:count]]
     if rows and draw(st.booleans()):
@@ -36,9 +36,9 @@ def jsonl(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def configs(draw: st.DrawFn) -> dict[str, Any]:
-    """A config's difference from a preset: nothing, or a knob of a section set to anything at all."""
+    """Draw a config's difference from a preset: nothing, or a setting of a section with any value."""
     section = draw(st.sampled_from(sorted(CONFIG)))
-    knobs = CONFIG[section]
-    if not isinstance(knobs, dict):
+    settings = CONFIG[section]
+    if not isinstance(settings, dict):
         return draw(st.just({}) | st.fixed_dictionaries({section: anything}))
-    return {section: draw(st.dictionaries(st.sampled_from(sorted(knobs)), anything, max_size=2))}
+    return {section: draw(st.dictionaries(st.sampled_from(sorted(settings)), anything, max_size=2))}

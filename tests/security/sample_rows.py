@@ -1,4 +1,4 @@
-"""What stands in the database when somebody calls: things of the member's, and a private experiment of another's."""
+"""Rows in the database for a caller: a member's own rows, and a private experiment of another user."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.runs import attempt_records, checkpoint_files, full_runs
 ANONYMOUS = "anonymous"
 ROLES = (ANONYMOUS, "viewer", "member", "admin")
 SECRET = "zq7hidden"
-"""Stands in everything of the private experiment, and nowhere else."""
+"""A text in all rows of the private experiment, and nowhere else."""
 STEP = 5
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Somebody who calls, the headers with their token, and what is there to be asked for, by parameter."""
+class SampleRows:
+    """A caller, the headers with their token, and the existing rows, by parameter."""
 
     caller: User
     headers: dict[str, str]
@@ -31,32 +31,32 @@ class Stage:
     tokens: list[int]
     meetings: list[Meeting]
 
-    def fits(self, path: str) -> dict[str, list[str] | list[int]]:
-        """Values of the path's parameters that lead to something."""
+    def valid_values(self, path: str) -> dict[str, list[str] | list[int]]:
+        """Return the values of the path's parameters that name existing rows."""
         kind = path.split("/")[3]
         rows = {"experiments": self.experiments, "views": self.views, "tokens": self.tokens}
         for name in ("tournament", "assignment", "invitation"):
-            rows[f"{name}s"] = [getattr(one, name).pk for one in self.meetings]
+            rows[f"{name}s"] = [getattr(meeting_rows, name).pk for meeting_rows in self.meetings]
         return {"uid": self.uids, "key": self.keys, "step": [STEP, 0], "pk": rows.get(kind, [])}
 
 
-def set_up() -> Stage:
-    """Make what is there to be asked for, and a caller who is a member.
+def make_sample_rows() -> SampleRows:
+    """Create the rows, and a caller who is a member.
 
-    Their token has the scope admin: it does all that the person may do, and no more.
+    The token has the scope admin: it has all rights of its user, and no more.
     """
     caller = User.objects.create(username="caller")
     access.give_role(User.objects.create(username="keeper"), "admin")
     own = Experiment.objects.create(name="Concise", owner=caller)
-    hidden = hide(User.objects.create(username="other"))
-    going, ended = full_runs.make_run(own, "es-micro"), full_runs.make_run(own, "es-micro", state="failed")
-    full_runs.record(going, full_runs.a_bit_of_everything((0, STEP)))
-    checkpoint_files.save(going, STEP)
+    hidden = make_hidden_experiment(User.objects.create(username="other"))
+    running, failed = full_runs.make_run(own, "es-micro"), full_runs.make_run(own, "es-micro", state="failed")
+    full_runs.record(running, full_runs.a_bit_of_everything((0, STEP)))
+    checkpoint_files.save(running, STEP)
     view = SavedView.objects.create(name="Mine", owner=caller, page="experiments")
     meetings = [meeting(caller, own), meeting(hidden.owner, hidden, SECRET, is_private=True)]
     token, text = access.issue(caller, "admin")
-    runs = [going, ended, *hidden.runs.all()]
-    return Stage(
+    runs = [running, failed, *hidden.runs.all()]
+    return SampleRows(
         caller=caller, headers={"Authorization": f"Bearer {text}"}, uids=[run.uid for run in runs],
         keys=[attempt.key for run in runs for attempt in run.attempts.all()],
         experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[token.pk],
@@ -64,8 +64,8 @@ def set_up() -> Stage:
     )  # fmt: skip
 
 
-def hide(owner: User) -> Experiment:
-    """A private experiment with a run and a view that its owner shares. All of it is marked."""
+def make_hidden_experiment(owner: User) -> Experiment:
+    """Create a private experiment with a run and a view that its owner shares. All of them contain SECRET."""
     hidden = Experiment.objects.create(name=SECRET, question=SECRET, note=SECRET, owner=owner, is_private=True)
     run = full_runs.make_run(hidden, "es-micro")
     Run.objects.filter(pk=run.pk).update(name=SECRET, note=SECRET, tags=[SECRET])
@@ -74,10 +74,10 @@ def hide(owner: User) -> Experiment:
     return hidden
 
 
-def headers_of(stage: Stage, role: str) -> dict[str, str]:
-    """Return what the caller sends in that role, which is theirs from now on. Before they are a member."""
+def headers_for_role(sample: SampleRows, role: str) -> dict[str, str]:
+    """Give the caller that role and return their headers. Before the first call the caller is a member."""
     if role == ANONYMOUS:
         return {}
     if role != "member":
-        access.give_role(stage.caller, role)
-    return stage.headers
+        access.give_role(sample.caller, role)
+    return sample.headers

@@ -1,6 +1,6 @@
-"""Requests to the API, made by schemathesis from its OpenAPI document: such as fit it, and such as do not.
+"""Requests to the API that schemathesis generates from its OpenAPI document: valid and invalid ones.
 
-In `make test` each operation is tried with the same few requests every time; `make soak PART=fuzz` goes on with others.
+In `make test` each operation gets the same few requests every time; `make soak PART=fuzz` continues with others.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from schemathesis import Case, GenerationMode
 from schemathesis.generation.feedback import NO_FEEDBACK
 
 from esweb.api import api
-from tests import soaking
+from tests import soak_plugin
 from tests.security.request_bodies import configs, jsonl
-from tests.security.sample_rows import Stage
+from tests.security.sample_rows import SampleRows
 
-SEED = soaking.seed(1)
+SEED = soak_plugin.seed(1)
 EXAMPLES = (
-    dict.fromkeys(GenerationMode, 4) if soaking.SECONDS else {GenerationMode.POSITIVE: 2, GenerationMode.NEGATIVE: 1}
+    dict.fromkeys(GenerationMode, 4)
+    if soak_plugin.SECONDS
+    else {GenerationMode.POSITIVE: 2, GenerationMode.NEGATIVE: 1}
 )
-"""Requests that fit the document, and that do not. The first of each kind is the simplest one."""
+"""Numbers of requests that match the document, and that do not. The first of each kind is the simplest one."""
 SITE = get_wsgi_application()
 LONG = 1000
-"""A text that may have more characters than this keeps no pattern in the document."""
+"""Texts that may have more characters than this lose their pattern in the document."""
 Operation = Any
-"""schemathesis's, whose type says little."""
+"""An operation of schemathesis, which has no useful type."""
 
 
 def names() -> list[str]:
@@ -42,14 +44,14 @@ def names() -> list[str]:
 
 @functools.cache
 def operations() -> dict[str, Operation]:
-    """Every operation of the document by its name, ready to be called in this process."""
+    """Return every operation of the document by its name, ready to be called in this process."""
     schemathesis.openapi.media_type("application/jsonl", jsonl())
-    # Who calls is the test's to say.
+    # The test sets the caller.
     config = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
     schema = schemathesis.openapi.from_dict(_without_patterns_of_long_texts(_document()), config=config)
-    schema.app = _whole
-    found = [made.ok() for made in schema.get_all_operations()]
-    return {operation.definition.raw["operationId"]: operation for operation in found}
+    schema.app = _read_whole_response
+    operations_list = [result.ok() for result in schema.get_all_operations()]
+    return {operation.definition.raw["operationId"]: operation for operation in operations_list}
 
 
 def _document() -> Any:
@@ -57,7 +59,7 @@ def _document() -> Any:
 
 
 def _without_patterns_of_long_texts(schema: Any) -> Any:
-    """Return the schema with lengths alone where a text may be long.
+    """Return the schema without patterns of texts that may be long.
 
     Schemathesis writes pattern and length as one expression, which takes seconds to compile.
     """
@@ -69,75 +71,75 @@ def _without_patterns_of_long_texts(schema: Any) -> Any:
     return {k: _without_patterns_of_long_texts(v) for k, v in schema.items() if not (is_long and k == "pattern")}
 
 
-def _whole(environ: dict[str, Any], start: Any) -> list[bytes]:
-    """The site as a WSGI application whose answers are read to their end and closed, as a server does."""
-    with closing(SITE(environ, start)) as answer:
-        return [b"".join(answer)]
+def _read_whole_response(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """Call the site as a WSGI application, read its response to the end and close it, as a server does."""
+    with closing(SITE(environ, start_response)) as response:
+        return [b"".join(response)]
 
 
-def fuzz(operation: Operation, stage: Stage, judge: Callable[[Case], None], *, number: int) -> None:
-    """Judge a few requests of each kind, drawn from the seed of round `number`."""
+def fuzz(operation: Operation, sample: SampleRows, judge: Callable[[Case], None], *, number: int) -> None:
+    """Pass a few requests of each kind to `judge`, generated from the seed of round `number`."""
     for mode in _modes(operation):
-        _round(_requests(operation, mode, stage), judge, SEED + number, EXAMPLES[mode])
+        _run_round(_requests(operation, mode, sample), judge, SEED + number, EXAMPLES[mode])
 
 
 def _modes(operation: Operation) -> list[GenerationMode]:
-    takes_something = any(
+    takes_input = any(
         (operation.path_parameters, operation.query, operation.headers, operation.definition.raw.get("requestBody"))
     )
-    return list(GenerationMode) if takes_something else [GenerationMode.POSITIVE]
+    return list(GenerationMode) if takes_input else [GenerationMode.POSITIVE]
 
 
-def _round(requests: st.SearchStrategy[Case], judge: Callable[[Case], None], number: int, examples: int) -> None:
+def _run_round(requests: st.SearchStrategy[Case], judge: Callable[[Case], None], number: int, examples: int) -> None:
     @seed(number)
     @settings(
         max_examples=examples, database=None, deadline=None, suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
     )  # fmt: skip
     @given(requests)
-    def one(case: Case) -> None:
+    def run_example(case: Case) -> None:
         judge(case)
 
-    one()
+    run_example()
 
 
-def _requests(operation: Operation, mode: GenerationMode, stage: Stage) -> st.SearchStrategy[Case]:
-    made = operation.as_strategy(mode, feedback=NO_FEEDBACK)
-    return _aimed(made, stage) if mode.is_positive else made
+def _requests(operation: Operation, mode: GenerationMode, sample: SampleRows) -> st.SearchStrategy[Case]:
+    cases = operation.as_strategy(mode, feedback=NO_FEEDBACK)
+    return _with_existing_targets(cases, sample) if mode.is_positive else cases
 
 
 @st.composite
-def _aimed(draw: st.DrawFn, made: st.SearchStrategy[Case], stage: Stage) -> Case:
-    """A request that fits the document; most times, and in the simplest case, for something that is there."""
-    case = draw(made)
+def _with_existing_targets(draw: st.DrawFn, cases: st.SearchStrategy[Case], sample: SampleRows) -> Case:
+    """Draw a valid request; mostly, and in the simplest case, for existing rows."""
+    case = draw(cases)
     if draw(st.integers(0, 4)) < 4:
-        for name, values in stage.fits(case.path).items():
+        for name, values in sample.valid_values(case.path).items():
             if name in case.path_parameters and values:
                 case.path_parameters[name] = draw(st.sampled_from(values))
-        _aim_query(draw, case, stage)
-        _aim_body(draw, case, stage)
+        _aim_query(draw, case, sample)
+        _aim_body(draw, case, sample)
     return case
 
 
-def _aim_query(draw: st.DrawFn, case: Case, stage: Stage) -> None:
+def _aim_query(draw: st.DrawFn, case: Case, sample: SampleRows) -> None:
     if case.path.endswith("/series"):
-        case.query["run"] = draw(st.lists(st.sampled_from(stage.uids), min_size=1, max_size=3))
+        case.query["run"] = draw(st.lists(st.sampled_from(sample.uids), min_size=1, max_size=3))
         case.query["key"] = ["reward/mean"]
     if "experiment" in case.query:
-        case.query["experiment"] = draw(st.sampled_from(stage.experiments))
+        case.query["experiment"] = draw(st.sampled_from(sample.experiments))
 
 
-def _aim_body(draw: st.DrawFn, case: Case, stage: Stage) -> None:
+def _aim_body(draw: st.DrawFn, case: Case, sample: SampleRows) -> None:
     if not isinstance(case.body, dict):
         return
-    shown = case.operation.definition.raw["requestBody"]["content"].get("application/json", {})
-    if "config" in shown.get("example", {}):
+    content = case.operation.definition.raw["requestBody"]["content"].get("application/json", {})
+    if "config" in content.get("example", {}):
         case.body["config"] = draw(configs())
     if case.path.endswith("/runs"):
         case.body["preset"] = "es-micro"
         case.body.pop("experiment_name", None)
-        case.body["experiment"] = draw(st.sampled_from(stage.experiments))
-    judges = [one.judge.pk for one in stage.meetings]
-    for name, values in (("experiment", stage.experiments), ("run", stage.uids), ("judge", judges)):
+        case.body["experiment"] = draw(st.sampled_from(sample.experiments))
+    judges = [meeting_rows.judge.pk for meeting_rows in sample.meetings]
+    for name, values in (("experiment", sample.experiments), ("run", sample.uids), ("judge", judges)):
         if case.body.get(name) is not None:
             case.body[name] = draw(st.sampled_from(values))

@@ -1,4 +1,4 @@
-"""A plan made real: rows, records, log files and checkpoints, each full of the mark of its experiment."""
+"""The rows, records, log files and checkpoints of a plan, each with the mark of its experiment."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ STEP = 5
 
 
 def mark(experiment: int) -> str:
-    """A word that stands in everything of this experiment, and nowhere else."""
+    """Return a word that is in all rows of this experiment, and nowhere else."""
     return f"zq{experiment}marked"
 
 
 @dataclass(frozen=True)
 class Site:
-    """The rows, in the places that they have in the plan; and the texts of tokens and links."""
+    """The rows, with the indices that they have in the plan, and the texts of tokens and links."""
 
     plan: Plan
     people: list[User]
@@ -40,7 +40,7 @@ class Site:
     links: list[str]
 
     def client(self, caller: Caller) -> Client:
-        """The caller's browser, or script."""
+        """Return the caller's browser, or script."""
         if caller.token is not None:
             text = self.tokens[self.plan.tokens.index(caller.token)]
             return Client(headers={"authorization": f"Bearer {text}"})
@@ -50,15 +50,15 @@ class Site:
         return client
 
 
-def build(plan: Plan) -> Site:
-    """Everything is made by members, in public; then it is hidden and binned, and people become what they are."""
+def build_site(plan: Plan) -> Site:
+    """Create all rows as public rows of members; then hide and delete them and set roles, as planned."""
     people = [User.objects.create(username=f"person{n}", password=f"!{n}") for n in range(len(plan.people))]
     experiments = [_experiment(n, people[e.owner]) for n, e in enumerate(plan.experiments)]
     runs = [_run(n, experiments[r.experiment], people[r.maker], plan) for n, r in enumerate(plan.runs)]
     site = Site(plan, people, experiments, runs, _views(plan, people, experiments), [], [])
     site.tokens.extend(_token(site, n) for n in range(len(plan.tokens)))
     site.links.extend(_link(site, link) for link in plan.links)
-    _settle(site)
+    _apply_final_states(site)
     return site
 
 
@@ -76,10 +76,10 @@ def _run(n: int, experiment: models.Experiment, maker: User, plan: Plan) -> mode
     folder = checkpoint_folder(attempt.directory, STEP)
     checkpoint_files.fill(folder)
     (attempt.directory / "log.txt").write_text(word)
-    said = answer(STEP, word, prompt=word, prompt_id=word, target=word)
+    response = answer(STEP, word, prompt=word, prompt_id=word, target=word)
     measured = [full_runs.evaluation(STEP, -1.0), Metric(STEP, {word: 1.0})]
     saved = Checkpoint(STEP, f"checkpoints/{folder.name}", len(checkpoint_files.WEIGHTS) + 2, "ab" * 32)
-    full_runs.record(run, [Status("training", word, 0.5), *measured, said, saved, Alert("warning", word, 1)])
+    full_runs.record(run, [Status("training", word, 0.5), *measured, response, saved, Alert("warning", word, 1)])
     state = plan.runs[n].state
     ended = None if state in ("running", "queued") else timezone.now()
     run.attempts.update(state=state, reason=word, ended_at=ended)
@@ -87,36 +87,42 @@ def _run(n: int, experiment: models.Experiment, maker: User, plan: Plan) -> mode
 
 
 def _views(plan: Plan, people: list[User], experiments: list[models.Experiment]) -> list[models.SavedView]:
-    made = []
+    views = []
     for n, view in enumerate(plan.views):
-        home = None if view.experiment is None else experiments[view.experiment]
+        experiment = None if view.experiment is None else experiments[view.experiment]
         name = f"view {n}" if view.experiment is None else f"{mark(view.experiment)} view {n}"
-        page = "experiments" if home is None else "experiment"
-        row = {"owner": people[view.owner], "name": name, "page": page, "experiment": home, "is_shared": view.shared}
-        made.append(models.SavedView.objects.create(**row))
-    return made
+        page = "experiments" if experiment is None else "experiment"
+        row = {
+            "owner": people[view.owner],
+            "name": name,
+            "page": page,
+            "experiment": experiment,
+            "is_shared": view.shared,
+        }
+        views.append(models.SavedView.objects.create(**row))
+    return views
 
 
 def _token(site: Site, n: int) -> str:
-    wanted = site.plan.tokens[n]
-    bound = site.runs[wanted.run] if wanted.scope == "ingest" else None
-    person = site.people[wanted.person]
-    # That it may be issued is another test's; whoever holds one of a run may have lost every right to it since.
+    planned = site.plan.tokens[n]
+    bound = site.runs[planned.run] if planned.scope == "ingest" else None
+    person = site.people[planned.person]
+    # The right to issue it has its own test; the holder of a run's token may have lost every right to the run since.
     with mock.patch("runs.access.tokens.may_change_run", return_value=True):
-        token, text = access.issue(person, wanted.scope, name=f"token {n}", run=bound)
-    if wanted.expired:
+        token, text = access.issue(person, planned.scope, name=f"token {n}", run=bound)
+    if planned.expired:
         models.ApiToken.objects.filter(pk=token.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     return text
 
 
 def _link(site: Site, link: Link) -> str:
     scope = Scope.RUN if len(link.runs) == 1 else Scope.COMPARE
-    then = timezone.now() - (timedelta(days=8) if link.expired else timedelta(minutes=1))
-    with mock.patch.object(share_links.timezone, "now", return_value=then):
+    created_at = timezone.now() - (timedelta(days=8) if link.expired else timedelta(minutes=1))
+    with mock.patch.object(share_links.timezone, "now", return_value=created_at):
         return link_text(site.people[link.person], scope, [site.runs[run].uid for run in link.runs], "week")
 
 
-def _settle(site: Site) -> None:
+def _apply_final_states(site: Site) -> None:
     now = timezone.now()
     shelves: dict[str, dict[str, object]] = {
         "current": {},
@@ -125,11 +131,11 @@ def _settle(site: Site) -> None:
     }
     for run, planned in zip(site.runs, site.plan.runs, strict=True):
         models.Run.objects.filter(pk=run.pk).update(state=planned.state, **shelves[planned.shelf])
-    for experiment, wanted in zip(site.experiments, site.plan.experiments, strict=True):
-        change = {"is_private": wanted.private, **shelves[wanted.shelf]}
+    for experiment, planned in zip(site.experiments, site.plan.experiments, strict=True):
+        change = {"is_private": planned.private, **shelves[planned.shelf]}
         models.Experiment.objects.filter(pk=experiment.pk).update(**change)
-    for person, is_now in zip(site.people, site.plan.people, strict=True):
-        access.give_role(person, is_now.role)
-        if is_now.took_back:
-            share_links.take_back_all(person)
-        User.objects.filter(pk=person.pk).update(is_active=is_now.active)
+    for person, planned_person in zip(site.people, site.plan.people, strict=True):
+        access.give_role(person, planned_person.role)
+        if planned_person.links_revoked:
+            share_links.revoke_all_links(person)
+        User.objects.filter(pk=person.pk).update(is_active=planned_person.active)

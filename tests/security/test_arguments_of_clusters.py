@@ -1,6 +1,6 @@
-"""No text that a person types becomes an option of sbatch, ssh or Ray, or is read by a shell.
+"""Users' texts never become options of sbatch, ssh or Ray, and are never read by a shell.
 
-A recording program stands for Slurm's commands; all that esweb runs goes through it.
+A recording program replaces Slurm's commands; esweb runs all of them through it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs import launching
-from runs.clusters.settings import complaints
+from runs.clusters.settings import config_errors
 from runs.launching.submit import prepare, spec_of
 from runs.models import Attempt, Cluster
 from tests.runs.api_client import calls
@@ -52,7 +52,7 @@ OPTIONS = (
 
 @pytest.fixture
 def slurm(tmp_path: Path, runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """Return a Slurm cluster whose commands write down how they are called."""
+    """Return a Slurm cluster whose commands record their arguments."""
     commands = tmp_path / "commands"
     commands.mkdir()
     for name in ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"):
@@ -62,19 +62,19 @@ def slurm(tmp_path: Path, runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Cl
     return Cluster.objects.create(name="big", kind="slurm", config={"partition": "cpu"})
 
 
-def launched(ada: User) -> Attempt:
-    """Return the attempt of a run whose every free text holds all attacks."""
+def launch_attack(ada: User) -> Attempt:
+    """Return the attempt of a run with all attacks in every free text."""
     attack = "\n".join(ATTACKS)
     script = calls(ada)
-    made = script.post(
+    experiment = script.post(
         "/api/v1/experiments", {"name": attack[:200], "question": attack}, content_type="application/json"
     )
-    assert made.status_code == 201
+    assert experiment.status_code == 201
     config: dict[str, Any] = {
         "compute": {"cluster": "big", "memory_mb": 100, "time_limit_seconds": 60},
         "task": {"name": "conciseness", "options": {"system_prompt": attack}},
     }
-    body = {"experiment": made.json()["id"], "preset": "es-micro", "name": attack[:200], "config": config}
+    body = {"experiment": experiment.json()["id"], "preset": "es-micro", "name": attack[:200], "config": config}
     run = script.post("/api/v1/runs", body, content_type="application/json")
     assert run.status_code == 201, run.content
     address = f"/api/v1/runs/{run.json()['uid']}"
@@ -82,8 +82,8 @@ def launched(ada: User) -> Attempt:
     return Attempt.objects.get(run__uid=run.json()["uid"])
 
 
-def test_no_text_of_a_launch_is_an_argument_of_slurm(ada: User, slurm: Cluster, tmp_path: Path) -> None:
-    attempt = launched(ada)
+def test_launch_texts_are_no_slurm_arguments(ada: User, slurm: Cluster, tmp_path: Path) -> None:
+    attempt = launch_attack(ada)
     assert launching.submit_job(attempt), Attempt.objects.get(pk=attempt.pk).reason
     recorded = (tmp_path / "commands" / "calls.jsonl").read_text()
     assert '"sbatch"' in recorded and not any(attack in recorded for attack in (*ATTACKS, "owned"))
@@ -95,35 +95,36 @@ def test_no_text_of_a_launch_is_an_argument_of_slurm(ada: User, slurm: Cluster, 
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_every_text_that_names_a_place_is_refused(attack: str, ada: User, slurm: Cluster) -> None:
+def test_hostile_cluster_and_partition_are_refused(attack: str, ada: User, slurm: Cluster) -> None:
     for compute in ({"cluster": attack}, {"cluster": "big", "partition": attack}):
         body = {"experiment_name": "E", "preset": "es-micro", "config": {"compute": compute}}
         assert calls(ada).post("/api/v1/runs", body, content_type="application/json").status_code == 422
     assert not Attempt.objects.exists()
 
 
-def test_no_text_of_a_launch_is_read_by_rays_shell(ada: User, slurm: Cluster) -> None:
-    attempt = launched(ada)
+def test_launch_texts_are_not_read_by_ray_shell(ada: User, slurm: Cluster) -> None:
+    attempt = launch_attack(ada)
     prepare(attempt)
-    asked = request(RaySite("http://127.0.0.1:8265"), spec_of(attempt))
-    assert "owned" not in str(asked)
-    words = shlex.split(asked["entrypoint"])
-    assert words[:2] == ["exec", "/usr/bin/env"] and words[-1] == str(attempt.directory)
+    body = request(RaySite("http://127.0.0.1:8265"), spec_of(attempt))
+    assert "owned" not in str(body)
+    arguments = shlex.split(body["entrypoint"])
+    assert arguments[:2] == ["exec", "/usr/bin/env"] and arguments[-1] == str(attempt.directory)
 
 
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack != "%j-%u"])
 @pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "gpu_type"])
-def test_cluster_config_refuses_words_that_are_more_than_one(key: str, attack: str) -> None:
-    assert any(key in complaint for complaint in complaints({key: attack}, "slurm"))
-    assert any("modules" in complaint for complaint in complaints({"modules": [attack]}, "slurm"))
-    assert any("partitions" in complaint for complaint in complaints({"partitions": [attack]}, "slurm"))
+def test_cluster_config_refuses_attacks(key: str, attack: str) -> None:
+    assert any(key in complaint for complaint in config_errors({key: attack}, "slurm"))
+    assert any("modules" in complaint for complaint in config_errors({"modules": [attack]}, "slurm"))
+    assert any("partitions" in complaint for complaint in config_errors({"partitions": [attack]}, "slurm"))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_ssh_address_that_would_be_an_option_is_refused(attack: str) -> None:
+def test_ssh_address_like_option_is_refused(attack: str) -> None:
     for text in (attack, f"ssh://{attack}", f"ssh://{attack}@host", f"ssh://user@{attack}:22"):
         with pytest.raises(BadAddress):
             Address.parse(text)
     assert any(
-        "address" in complaint for complaint in complaints({"address": attack, "folder": "/x", "python": "/p"}, "slurm")
+        "address" in complaint
+        for complaint in config_errors({"address": attack, "folder": "/x", "python": "/p"}, "slurm")
     )

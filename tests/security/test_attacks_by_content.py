@@ -1,4 +1,4 @@
-"""Attacks that other trackers fell to: what is sent as data and believed as something else.
+"""Attacks that succeeded on other trackers: data that is interpreted as something else.
 
 Each test names its class, and the published case that it repeats on our own addresses.
 """
@@ -34,29 +34,29 @@ from workers.config import preset
 from workers.records import Alert, Metric, Status
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-OURS = ("esweb", "runs", "judging", "workers")
+PACKAGES = ("esweb", "runs", "judging", "workers")
 HTML = "<img src=x onerror=alert(1)></script><script>alert(2)</script>'\"{{7*191919}}"
 RAW = (b"<img src=x", b"</script><script>", b"1343433")
 needs_rows = pytest.mark.usefixtures("db", "local", "runs_dir")
 
 
 @pytest.fixture
-def hostile(experiment: Experiment, ada: User) -> Run:
-    """A run whose every text is HTML."""
+def hostile_run(experiment: Experiment, ada: User) -> Run:
+    """Return a run with HTML in every text."""
     run = full_runs.make_run(experiment, "es-micro")
     note = f"{HTML}\n\n[here](javascript:alert(3)) ![x](https://evil.example/x.png) <b onclick=alert(4)>"
     config = {**run.config, "task": {"name": "conciseness", "options": {"system_prompt": HTML}}}
     Run.objects.filter(pk=run.pk).update(name=HTML, note=note, tags=[HTML[:40]], config=config)
     Experiment.objects.update(name=HTML, question=HTML, note=note, tags=[HTML[:40]])
     SavedView.objects.create(name=HTML, owner=ada, page="experiment", experiment=experiment, is_shared=True)
-    said = answer(5, HTML, prompt=HTML, prompt_id=HTML, target=HTML)
+    response = answer(5, HTML, prompt=HTML, prompt_id=HTML, target=HTML)
     full_runs.record(
         run,
         [
             Status("training", HTML),
             full_runs.evaluation(5, -1.0),
             Metric(5, {"a/<b>x": 1.0}),
-            said,
+            response,
             Alert("error", HTML, 5),
         ],
     )
@@ -66,24 +66,24 @@ def hostile(experiment: Experiment, ada: User) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-def shown(run: Run, ada: User) -> Iterator[str]:
-    """Every page that shows something of it."""
-    uid, home = run.uid, run.experiment_id
+def page_addresses(run: Run, ada: User) -> Iterator[str]:
+    """Yield the address of every page that shows the run."""
+    uid, experiment_id = run.uid, run.experiment_id
     yield from ("/", "/experiments/", "/views/", "/bin/", "/palette/?q=img", f"/compare/?run={uid}", "/api/v1/docs")
     tails = ("", "edit/", "launch/", f"launch/?clone={uid}", "runs/", f"?q={quote(HTML)}")
-    yield from (f"/experiments/{home}/{tail}" for tail in tails)
+    yield from (f"/experiments/{experiment_id}/{tail}" for tail in tails)
     tails = ("", "state/", "past/", "curves/", "responses/", "checkpoints/", "log/")
     yield from (f"/runs/{uid}/{tail}" for tail in tails)
     yield from (f"/runs/{uid}/chart/?name=reward&as={form}" for form in ("words", "table"))
     yield f"/shared/{link_text(ada, Scope.RUN, [uid], 'day')}/"
-    yield f"/shared/{link_text(ada, Scope.EXPERIMENT, [home], 'day')}/"
+    yield f"/shared/{link_text(ada, Scope.EXPERIMENT, [experiment_id], 'day')}/"
 
 
 @needs_rows
-def test_no_text_of_a_run_becomes_html(ada: User, ada_client: Client, hostile: Run) -> None:
+def test_run_texts_are_escaped_in_pages(ada: User, ada_client: Client, hostile_run: Run) -> None:
     """Scripts in names, notes, parameters and answers: MLflow's stored XSS (CVE-2024-27132, -27133) and its like."""
-    for address in shown(hostile, ada):
-        is_part = address.startswith(f"/runs/{hostile.uid}/") and not address.endswith(f"{hostile.uid}/")
+    for address in page_addresses(hostile_run, ada):
+        is_part = address.startswith(f"/runs/{hostile_run.uid}/") and not address.endswith(f"{hostile_run.uid}/")
         page = ada_client.get(address, headers={"hx-request": "true"} if is_part else {})
         assert page.status_code == 200, address
         assert not [raw for raw in RAW if raw in page.content], address
@@ -93,9 +93,9 @@ def test_no_text_of_a_run_becomes_html(ada: User, ada_client: Client, hostile: R
 
 
 @needs_rows
-def test_files_of_a_run_are_no_pages(ada_client: Client, hostile: Run) -> None:
-    """Artifacts that a browser opens as a page of the site: MLflow's uploads, CVE-2026-2651's other half."""
-    for address in (f"/runs/{hostile.uid}/log.txt", f"/runs/{hostile.uid}/chart/?name=reward&as=csv"):
+def test_run_files_are_not_served_as_html(ada_client: Client, hostile_run: Run) -> None:
+    """Artifacts that a browser opens as a page of the site: MLflow's uploads, the other half of CVE-2026-2651."""
+    for address in (f"/runs/{hostile_run.uid}/log.txt", f"/runs/{hostile_run.uid}/chart/?name=reward&as=csv"):
         file = ada_client.get(address)
         assert file.status_code == 200 and file["X-Content-Type-Options"] == "nosniff"
         assert file["Content-Type"].startswith("text/") and "html" not in file["Content-Type"]
@@ -111,17 +111,17 @@ INJECTIONS = [
 
 @needs_rows
 @pytest.mark.parametrize("name", INJECTIONS)
-def test_names_of_columns_are_no_sql(ada: User, ada_client: Client, experiment: Experiment, name: str) -> None:
+def test_column_names_are_not_sql(ada: User, ada_client: Client, experiment: Experiment, name: str) -> None:
     """Column names in filters: W&B 0.79 began to escape them. Ours also may not reach over a relation."""
     User.objects.filter(pk=ada.pk).update(password="!zq7password")
     ada_client.force_login(User.objects.get(pk=ada.pk))
     full_runs.make_run(experiment)
-    for ask in ({"q": f'"{name}":1'}, {"q": f"{name}>0"}, {"sort": name}, {"sort": f"-{name}"}, {"col": name}):
-        page = ada_client.get(experiment.get_absolute_url(), ask)
+    for params in ({"q": f'"{name}":1'}, {"q": f"{name}>0"}, {"sort": name}, {"sort": f"-{name}"}, {"col": name}):
+        page = ada_client.get(experiment.get_absolute_url(), params)
         assert page.status_code in (200, 400) and "zq7password" not in page.content.decode()
     script = calls(ada, "read")
-    for ask in ({"tag": name}, {"q": name}, {"preset": name}, {"state": name}, {"cursor": name}):
-        assert script.get("/api/v1/runs", ask).status_code in (200, 422)
+    for params in ({"tag": name}, {"q": name}, {"preset": name}, {"state": name}, {"cursor": name}):
+        assert script.get("/api/v1/runs", params).status_code in (200, 422)
     assert Run.objects.count() == 1
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('esweb.injected', true)")
@@ -129,19 +129,19 @@ def test_names_of_columns_are_no_sql(ada: User, ada_client: Client, experiment: 
 
 
 @contextmanager
-def ends(awaited: str) -> Iterator[None]:
-    """Fail the test where the block has not ended by itself after PATIENCE_SECONDS: what is attacked hangs."""
+def fails_after_timeout(awaited: str) -> Iterator[None]:
+    """Fail the test if the block has not ended after PATIENCE_SECONDS: the attacked code hangs."""
 
-    def give_up(*_: object) -> None:
+    def raise_timeout(*_: object) -> None:
         raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s for {awaited} to end")
 
-    before = signal.signal(signal.SIGALRM, give_up)
+    old_handler = signal.signal(signal.SIGALRM, raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, old_handler)
 
 
 SLOW = [
@@ -154,64 +154,62 @@ PAINFUL = ["[" * 100_000, '{"a":' * 50_000, '{"name": ' + "1" * 5000 + "}", '{"n
 
 @needs_rows
 @pytest.mark.parametrize("pattern", SLOW)
-def test_a_pattern_that_would_search_for_ever_is_given_up(
-    ada_client: Client, experiment: Experiment, pattern: str
-) -> None:
-    """Regular expressions that take exponential time, in a search that is open to everybody with a link."""
+def test_endless_pattern_is_cancelled(ada_client: Client, experiment: Experiment, pattern: str) -> None:
+    """Regular expressions that take exponential time, in a search that is open to all users with a link."""
     run = full_runs.make_run(experiment)
     full_runs.record(run, [Metric(0, {"a" * 240: 1.0, "b/" + "ab" * 120: 1.0})])
-    with ends("the search for the pattern"):
+    with fails_after_timeout("the search for the pattern"):
         assert ada_client.get("/compare/", {"run": run.uid, "key": pattern}).status_code == 200
 
 
 @needs_rows
 @pytest.mark.parametrize("query", HARD)
-def test_a_query_that_is_hard_to_read_is_read(ada_client: Client, experiment: Experiment, query: str) -> None:
-    """The same by our own language of queries, also in a form, whose length no address limits."""
-    with ends("the reading of the query"):
+def test_complex_query_is_parsed(ada_client: Client, experiment: Experiment, query: str) -> None:
+    """The same attack by the site's query language, also in a form, whose length no address limits."""
+    with fails_after_timeout("the reading of the query"):
         assert ada_client.get(experiment.get_absolute_url(), {"q": query}).status_code in (200, 400)
-    sent = {"do": "tag", "tag": "x", "all": "1", "back": f"q={quote(query * 100)}"}
+    form = {"do": "tag", "tag": "x", "all": "1", "back": f"q={quote(query * 100)}"}
     # Beyond some megabytes Django reads no form at all.
-    with ends("the reading of the form"):
-        assert ada_client.post(reverse("experiment-bulk", args=[experiment.pk]), sent).status_code in (302, 400)
+    with fails_after_timeout("the reading of the form"):
+        assert ada_client.post(reverse("experiment-bulk", args=[experiment.pk]), form).status_code in (302, 400)
 
 
 @needs_rows
 @pytest.mark.parametrize("size", [1 << 28])
-def test_a_small_body_that_inflates_is_cut_off(ada: User, experiment: Experiment, size: int) -> None:
+def test_inflating_body_is_refused(ada: User, experiment: Experiment, size: int) -> None:
     """Decompression bombs: a gzip of a gigabyte is a megabyte."""
     run = full_runs.make_run(experiment)
     piece = gzip.compress(b"\n" * (size // 16), compresslevel=9)
     for bomb in (piece * 16, gzip.compress(gzip.compress(b"x" * (size // 16)))):
-        pushed = calls(ada, "ingest", run=run).post(
+        response = calls(ada, "ingest", run=run).post(
             f"/api/v1/attempts/esweb-{run.uid}-a1/records", bomb, content_type="application/jsonl",
             headers={"content-encoding": "gzip"},
         )  # fmt: skip
-        assert pushed.status_code in (413, 422)
+        assert response.status_code in (413, 422)
 
 
 @needs_rows
 @pytest.mark.parametrize("body", PAINFUL)
-def test_json_made_to_hurt_is_refused(ada: User, body: str) -> None:
+def test_hostile_json_is_refused(ada: User, body: str) -> None:
     """Bodies that exhaust a parser: deep, endless, half a character."""
     for address in ("/api/v1/runs", "/api/v1/experiments"):
-        sent = calls(ada).post(address, body.encode("utf-8", "surrogatepass"), content_type="application/json")
-        assert sent.status_code in (400, 422), address
+        response = calls(ada).post(address, body.encode("utf-8", "surrogatepass"), content_type="application/json")
+        assert response.status_code in (400, 422), address
 
 
 @needs_rows
 @pytest.mark.parametrize("key", ["command", "entrypoint", "image", "env", "script", "pip", "git_url", "shell"])
-def test_a_launch_takes_no_command(ada: User, key: str) -> None:
-    """Jobs that run what the request says: CVE-2026-0545's other half. A launch chooses among what there is."""
+def test_launch_accepts_no_command(ada: User, key: str) -> None:
+    """Jobs that run a command of the request: the other half of CVE-2026-0545. A launch selects existing options."""
     body = {"experiment_name": "x", "preset": "es-micro", "config": {key: "touch /tmp/x", "compute": {key: "x"}}}
-    refused = calls(ada).post("/api/v1/runs", body, content_type="application/json")
-    assert (refused.status_code, set(paths(refused))) == (422, {key, f"compute.{key}"})
+    response = calls(ada).post("/api/v1/runs", body, content_type="application/json")
+    assert (response.status_code, set(paths(response))) == (422, {key, f"compute.{key}"})
     assert not Run.objects.exists()
 
 
 @needs_rows
-def test_no_word_of_a_user_stands_in_a_command(ada: User, experiment: Experiment) -> None:
-    """Arguments that a shell reads: W&B 0.28.2 began to quote them. Ours are lists, and nobody's words are in them."""
+def test_user_texts_are_not_in_commands(ada: User, experiment: Experiment) -> None:
+    """Arguments that a shell reads: W&B 0.28.2 began to quote them. Ours are lists without texts of users."""
     word = "$(touch /tmp/x); `id` && --out=/"
     config = {**preset("es-micro").config, "task": {"name": "conciseness", "options": {"system_prompt": word}}}
     run = launching.create_run(experiment=experiment, person=ada, config=config, name=word)
@@ -220,46 +218,46 @@ def test_no_word_of_a_user_stands_in_a_command(ada: User, experiment: Experiment
     assert not any("touch" in text for text in (spec.key, str(spec.directory), *spec.env, *spec.env.values()))
 
 
-def calls_in(source: Path) -> Iterator[tuple[str, ast.Call]]:
-    """Every call of a module by its dotted name; the name of what has none, as f()(), is empty."""
+def find_calls(source: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Yield every call of a module with its dotted name; the name is empty for calls such as f()()."""
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
-            yield dotted(node.func), node
+            yield dotted_name(node.func), node
 
 
-def dotted(node: ast.expr) -> str:
-    """The name as it is written, without spaces."""
+def dotted_name(node: ast.expr) -> str:
+    """Return the name as it is written, without spaces."""
     if isinstance(node, ast.Attribute):
-        before = dotted(node.value)
-        return before and f"{before}.{node.attr}"
+        prefix = dotted_name(node.value)
+        return prefix and f"{prefix}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
-@pytest.mark.parametrize("package", OURS)
-def test_nothing_reads_objects_or_starts_a_shell(package: str) -> None:
-    """Pickled models and artifacts that run code when they are read, which most of MLflow's cases end in."""
+@pytest.mark.parametrize("package", PACKAGES)
+def test_code_uses_no_pickle_or_shell(package: str) -> None:
+    """Pickled models and artifacts that run code when they are read, the cause of most of MLflow's cases."""
     unsafe = ("pickle.", "marshal.", "shelve.", "dill.", "joblib.", "yaml.load", "os.system", "os.popen")
     for source in (ROOT / package).rglob("*.py"):
-        for name, call in calls_in(source):
+        for name, call in find_calls(source):
             assert not name.startswith(unsafe) and name not in ("eval", "exec"), f"{source}:{call.lineno}"
-            said = {w.arg: ast.unparse(w.value) for w in call.keywords if w.arg in ("shell", "weights_only")}
-            assert said.get("shell", "False") == "False", f"{source}:{call.lineno}"
-            assert name != "torch.load" or said.get("weights_only") == "True", f"{source}:{call.lineno}"
+            keywords = {w.arg: ast.unparse(w.value) for w in call.keywords if w.arg in ("shell", "weights_only")}
+            assert keywords.get("shell", "False") == "False", f"{source}:{call.lineno}"
+            assert name != "torch.load" or keywords.get("weights_only") == "True", f"{source}:{call.lineno}"
 
 
-def test_jobs_and_sessions_travel_as_json() -> None:
-    """The same by the queue, which whoever reaches it could write to."""
+def test_jobs_and_sessions_are_json() -> None:
+    """The same attack by the queue, which any process that reaches it could write to."""
     assert set(celery.conf.accept_content) == {"json"} and celery.conf.task_serializer == "json"
     assert settings.SESSION_SERIALIZER.endswith("JSONSerializer")
 
 
 @needs_rows
-def test_a_hostile_push_is_told_what_is_wrong_and_not_all_of_itself(ada: User, experiment: Experiment) -> None:
-    """Answers that repeat what was sent, as large as it was."""
+def test_refused_push_has_short_error(ada: User, experiment: Experiment) -> None:
+    """Responses that repeat the request's body at its full size."""
     run = full_runs.make_run(experiment)
     line = json.dumps({"seq": 0, "t": 0, "kind": HTML * 10_000})
-    refused = calls(ada, "ingest", run=run).post(
+    response = calls(ada, "ingest", run=run).post(
         f"/api/v1/attempts/esweb-{run.uid}-a1/records", line, content_type="application/jsonl"
     )
-    assert (refused.status_code, refused["Content-Type"]) == (422, "application/problem+json")
-    assert len(refused.content) < 2000
+    assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
+    assert len(response.content) < 2000

@@ -1,5 +1,5 @@
-"""Texts that break what handles them: NUL and halves of surrogate pairs, which PostgreSQL cannot hold, text that is not
-UTF-8, very long text, and JSON nested so deep that walking it by recursion fails. None of them may cause a 500."""
+"""Hostile texts: NUL and halves of surrogate pairs, which PostgreSQL cannot store, text that is not UTF-8, very long
+text, and JSON nested so deep that recursion fails. None of them may cause a 500."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from websockets.sync.client import connect
 from esweb.api import api
 from judging.models import GoldSet
 from runs.models import Cluster, Experiment, Run
-from tests.esweb.test_every_address_is_closed import routes
+from tests.esweb.test_access_of_routes import routes
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from tests.runs.live_server import PATIENT, page, serving
 from workers.config.shallow_json import MAX_DEPTH
@@ -49,8 +49,8 @@ class Route:
 
 
 @pytest.fixture
-def there(ada: User, experiment: Experiment, runs_dir: Path) -> dict[str, Any]:
-    """Return parameters of addresses that lead to something."""
+def parameters(ada: User, experiment: Experiment, runs_dir: Path) -> dict[str, Any]:
+    """Return parameters of addresses that name existing rows."""
     run = make_run(experiment)
     record(run, a_bit_of_everything())
     return {"pk": experiment.pk, "uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": 5}
@@ -58,63 +58,63 @@ def there(ada: User, experiment: Experiment, runs_dir: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def admin(ada: User) -> Client:
-    """Return the browser of Ada as an administrator. A server error is an answer here, and not raised."""
+    """Return the browser of Ada as an administrator. A server error is a response here, and not raised."""
     User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
     browser = Client(raise_request_exception=False)
     browser.force_login(User.objects.get(pk=ada.pk))
     return browser
 
 
-def with_text(there: dict[str, Any], text: str) -> Iterator[tuple[str, str]]:
+def with_text(parameters: dict[str, Any], text: str) -> Iterator[tuple[str, str]]:
     """Yield (route, address) with this text in place of each parameter that may be a text, one at a time."""
-    plain = dict(routes(there))
+    plain = dict(routes(parameters))
     for parameter in TEXT_PARAMETERS:
-        for name, address in routes({**there, parameter: MARK + "0"}):
+        for name, address in routes({**parameters, parameter: MARK + "0"}):
             if MARK + "0" in address and plain.get(name) != address:
                 yield name, address.replace(MARK + "0", text)
-    for name, address in routes(there):
+    for name, address in routes(parameters):
         if MARK in address:
             yield name, address.replace(MARK, text)
 
 
 @pytest.mark.parametrize("text", PERCENT.values(), ids=PERCENT.keys())
-def test_route_answers_hostile_text_in_its_path_without_an_error(
-    text: str, admin: Client, there: dict[str, Any]
-) -> None:
-    addresses = sorted(set(with_text(there, text)))
+def test_route_answers_hostile_path_without_error(text: str, admin: Client, parameters: dict[str, Any]) -> None:
+    addresses = sorted(set(with_text(parameters, text)))
     assert len(addresses) > 30
     for name, address in addresses:
         for method in ("get", "post"):
-            answer = getattr(admin, method)(address)
-            assert answer.status_code < 500, f"{method} {name} {address[:200]} answered {answer.status_code}"
+            response = getattr(admin, method)(address)
+            assert response.status_code < 500, f"{method} {name} {address[:200]} answered {response.status_code}"
 
 
 @pytest.mark.parametrize("text", PERCENT.values(), ids=PERCENT.keys())
-def test_route_answers_hostile_text_in_its_query_without_an_error(
-    text: str, admin: Client, there: dict[str, Any]
-) -> None:
-    tried, modules = 0, set[frozenset[str]]()
-    for route in sorted(queried(there), key=lambda route: route.name):
+def test_route_answers_hostile_query_without_error(text: str, admin: Client, parameters: dict[str, Any]) -> None:
+    tested, modules = 0, set[frozenset[str]]()
+    for route in sorted(routes_with_queries(parameters), key=lambda route: route.name):
         # NUL is refused at the first name that reads it, so that each is tried alone, once for the routes of a module.
         alone = [f"{name}={text}" for name in sorted(route.query)]
         is_alone = text == PERCENT["NUL"] and route.query not in modules
         modules.add(route.query)
         for query in alone if is_alone else ["&".join(alone)]:
-            answer = admin.get(f"{route.address}?{query}")
-            tried += 1
-            assert answer.status_code < 500, f"{route.address}?{query[:50]} answered {answer.status_code}"
-    assert tried > 60
+            response = admin.get(f"{route.address}?{query}")
+            tested += 1
+            assert response.status_code < 500, f"{route.address}?{query[:50]} answered {response.status_code}"
+    assert tested > 60
 
 
-def queried(there: dict[str, Any]) -> Iterator[Route]:
+def routes_with_queries(parameters: dict[str, Any]) -> Iterator[Route]:
     """Yield every route with the names of its query: of the API as described, of pages as their modules read them."""
     for path, operations in api.get_openapi_schema()["paths"].items():
-        names = {one["name"] for one in operations.get("get", {}).get("parameters", ()) if one["in"] == "query"}
-        yield Route(path, re.sub(r"{(\w+)}", lambda found: str(there.get(found[1], "1")), path), frozenset(names))
+        names = {
+            parameter["name"]
+            for parameter in operations.get("get", {}).get("parameters", ())
+            if parameter["in"] == "query"
+        }
+        yield Route(path, re.sub(r"{(\w+)}", lambda match: str(parameters.get(match[1], "1")), path), frozenset(names))
     modules = dict(callbacks(get_resolver().url_patterns, ""))
-    for name, address in routes(there):
+    for name, address in routes(parameters):
         if not name.startswith(("api:", "admin:")):
-            yield Route(name, address, names_in(modules[name]))
+            yield Route(name, address, query_names(modules[name]))
 
 
 def callbacks(patterns: list[URLPattern | URLResolver], space: str) -> Iterator[tuple[str, str]]:
@@ -127,47 +127,47 @@ def callbacks(patterns: list[URLPattern | URLResolver], space: str) -> Iterator[
 
 
 @cache
-def names_in(module: str) -> frozenset[str]:
-    """Return what a module of views reads from queries, with what the modules of its package that it imports read."""
-    loaded = sys.modules[module]
-    sources = [inspect.getsource(loaded)] if module.startswith(("runs", "judging", "esweb")) else []
-    for value in vars(loaded).values():
+def query_names(module: str) -> frozenset[str]:
+    """Return the names that a module of views reads from queries, including those of modules that it imports."""
+    views = sys.modules[module]
+    sources = [inspect.getsource(views)] if module.startswith(("runs", "judging", "esweb")) else []
+    for value in vars(views).values():
         other = sys.modules.get(getattr(value, "__module__", "") or "")
         if other is not None and other.__name__.startswith(("runs.", "judging.")):
             sources.append(inspect.getsource(other))
-    found = re.findall(r'(?:GET\.get(?:list)?\(|choice\(request, |request, )"([a-z_]+)"', "\n".join(sources))
-    return frozenset(found)
+    names = re.findall(r'(?:GET\.get(?:list)?\(|choice\(request, |request, )"([a-z_]+)"', "\n".join(sources))
+    return frozenset(names)
 
 
-def test_api_refuses_deep_json_and_names_the_limit(admin: Client, there: dict[str, Any]) -> None:
-    told, depth = 0, 900
-    for name, address in sorted(set(routes(there))):
+def test_api_refuses_deep_json_and_names_the_limit(admin: Client, parameters: dict[str, Any]) -> None:
+    refusals, depth = 0, 900
+    for name, address in sorted(set(routes(parameters))):
         if not name.startswith("api:"):
             continue
         for method in ("post", "put", "patch"):
             for body in (DEEP[depth], f'{{"config": {OBJECTS[depth]}}}'):
-                answer = getattr(admin, method)(address, body, content_type="application/json")
-                assert answer.status_code < 500, f"{method} {address} answered {answer.status_code}"
-                told += TOO_DEEP in answer.content.decode()
-    assert told > 30
+                response = getattr(admin, method)(address, body, content_type="application/json")
+                assert response.status_code < 500, f"{method} {address} answered {response.status_code}"
+                refusals += TOO_DEEP in response.content.decode()
+    assert refusals > 30
 
 
 @pytest.mark.parametrize("depth", DEEP)
 def test_pages_refuse_deep_json_in_forms(
-    depth: int, admin: Client, experiment: Experiment, local: Cluster, there: dict[str, Any]
+    depth: int, admin: Client, experiment: Experiment, local: Cluster, parameters: dict[str, Any]
 ) -> None:
     before = Run.objects.count()
-    own = {"method": "es", "task.name": "own", "task.options.path": "a:B", "task.options.options": OBJECTS[depth]}
-    for field in (own, {"method": "grpo", "grpo.extra": OBJECTS[depth]}, {"es.lora.targets": DEEP[depth]},
+    own_task = {"method": "es", "task.name": "own", "task.options.path": "a:B", "task.options.options": OBJECTS[depth]}
+    for field in (own_task, {"method": "grpo", "grpo.extra": OBJECTS[depth]}, {"es.lora.targets": DEEP[depth]},
                   {"sweep-listed": OBJECTS[depth], "seeds": "0"}):  # fmt: skip
         for route in ("launch", "launch-check"):
-            answer = admin.post(reverse(route, args=[experiment.pk]), field)
-            assert answer.status_code < 500, f"{route} answered {answer.status_code} to {list(field)}"
+            response = admin.post(reverse(route, args=[experiment.pk]), field)
+            assert response.status_code < 500, f"{route} answered {response.status_code} to {list(field)}"
     assert Run.objects.count() == before
-    answer = admin.post("/settings/clusters/new/", {"name": "far", "kind": "slurm", "more": OBJECTS[depth]})
-    assert answer.status_code < 500
-    answer = admin.post("/admin/runs/cluster/add/", {"name": "far", "kind": "slurm", "config": OBJECTS[depth]})
-    assert answer.status_code == 200 and TOO_DEEP in answer.content.decode()
+    response = admin.post("/settings/clusters/new/", {"name": "far", "kind": "slurm", "more": OBJECTS[depth]})
+    assert response.status_code < 500
+    response = admin.post("/admin/runs/cluster/add/", {"name": "far", "kind": "slurm", "config": OBJECTS[depth]})
+    assert response.status_code == 200 and TOO_DEEP in response.content.decode()
     assert not Cluster.objects.filter(name="far").exists()
 
 
@@ -176,26 +176,24 @@ def test_pages_refuse_deep_json_in_forms(
 def test_uploads_refuse_deep_json(depth: int, route: str, admin: Client, db: None) -> None:
     for text in (DEEP[depth], OBJECTS[depth], f'{{"prompt": {OBJECTS[depth]}}}'):
         upload = SimpleUploadedFile("a.jsonl", text.encode())
-        answer = admin.post(reverse(route), {"files": upload, "file": upload, "name": "a", "experiment": "a"})
-        assert answer.status_code < 500
+        response = admin.post(reverse(route), {"files": upload, "file": upload, "name": "a", "experiment": "a"})
+        assert response.status_code < 500
     assert not GoldSet.objects.exists()
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800", "a\udfff"])
-def test_api_answers_hostile_text_in_its_bodies_without_an_error(
-    text: str, admin: Client, there: dict[str, Any]
-) -> None:
+def test_api_answers_hostile_body_without_error(text: str, admin: Client, parameters: dict[str, Any]) -> None:
     keys = (
         "name", "note", "question", "experiment", "preset", "kind", "address", "scorer", "criterion", "said", "tags",
     )  # fmt: skip
     body = json.dumps(dict.fromkeys(keys, text))
-    for name, address in sorted(set(routes(there))):
+    for name, address in sorted(set(routes(parameters))):
         if name.startswith("api:"):
-            answer = admin.post(address, body, content_type="application/json")
-            assert answer.status_code < 500, f"{address} answered {answer.status_code}"
+            response = admin.post(address, body, content_type="application/json")
+            assert response.status_code < 500, f"{address} answered {response.status_code}"
     for key in ("name", "experiment_name"):
-        answer = admin.post("/api/v1/experiments", json.dumps({key: text}), content_type="application/json")
-        assert 400 <= answer.status_code < 500
+        response = admin.post("/api/v1/experiments", json.dumps({key: text}), content_type="application/json")
+        assert 400 <= response.status_code < 500
     assert admin.get("/login/").status_code == 302
 
 
@@ -205,24 +203,24 @@ HOSTILE_UIDS = ["a\0b", "\0", "\ud800", "\udfff\ud800", "a" * 100_000, "", "É",
 @pytest.mark.django_db(transaction=True)
 def test_socket_refuses_hostile_uids_and_stays_open(ada: User, experiment: Experiment) -> None:
     run = make_run(experiment)
-    with serving() as port, page(port, ada) as mine:
+    with serving() as port, page(port, ada) as connection:
         for uid in HOSTILE_UIDS:
-            mine.socket.send(json.dumps({"watch": {uid: 0}}))
-            messages = [mine.hear(), mine.hear()]
+            connection.socket.send(json.dumps({"watch": {uid: 0}}))
+            messages = [connection.hear(), connection.hear()]
             assert [message["type"] for message in messages] == ["refused", "watching"]
             assert len(messages[0]["run"]) <= 60
         for text in ("[" * 100_000, '{"watch":' * 100_000, "\0", "", '{"watch": {"a": {"b": 1}}}'):
-            mine.socket.send(text)
-            assert mine.hear()["type"] == "error"
-        mine.socket.send(b"\xff\xfe\0")
-        assert mine.hear()["type"] == "error"
-        mine.socket.send(json.dumps({"watch": {run.uid: 0}}))
-        assert mine.hear()["type"] == "watching"
+            connection.socket.send(text)
+            assert connection.hear()["type"] == "error"
+        connection.socket.send(b"\xff\xfe\0")
+        assert connection.hear()["type"] == "error"
+        connection.socket.send(json.dumps({"watch": {run.uid: 0}}))
+        assert connection.hear()["type"] == "watching"
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("tail", ["?a=%00", "?%ED%A0%80=1", "?a=" + "b" * 5000])
-def test_socket_takes_hostile_text_in_its_address(ada: User, tail: str) -> None:
+def test_socket_accepts_hostile_query(ada: User, tail: str) -> None:
     browser = Client()
     browser.force_login(ada)
     cookie = f"sessionid={browser.cookies['sessionid'].value}"

@@ -1,4 +1,4 @@
-"""No start of a run lets a person name a file, a host or code that is read with the site's rights."""
+"""Starts of a run never allow a user to name a file, a host or code that is read with the site's rights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from django.urls import reverse
 
 from esweb.cli.__main__ import main
 from runs import access
-from runs.launching.config_form import KNOBS, field_name
+from runs.launching.config_form import SETTINGS, field_name
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
-from workers.config import RunConfig, knobs
+from workers.config import RunConfig, config_fields
 from workers.config.resources import resources
 
 ATTACKS = (
@@ -68,7 +68,7 @@ SCORERS = (
     "nobody",
 )
 SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret")
-"""Marked fields whose shape refuses paths before any rule of a site is asked."""
+"""Marked fields whose shape refuses paths before any rule of a site is checked."""
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
     "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition", "task.prefill",
@@ -95,15 +95,15 @@ def folder(local: Cluster, tmp_path: Path) -> Path:
     return allowed
 
 
-def named(config: dict[str, Any]) -> list[str]:
+def free_text_paths(config: dict[str, Any]) -> list[str]:
     """Return the paths of the marked fields of a config that take any text."""
     return [r.path for r in resources(RunConfig.from_json(config)) if r.path not in SHAPED and r.path != "grpo.extra"]
 
 
-def attacked(config: dict[str, Any], value: str) -> dict[str, Any]:
+def with_attack(config: dict[str, Any], value: str) -> dict[str, Any]:
     """Return the config with the value at each marked field."""
     out: dict[str, Any] = json.loads(json.dumps(config))
-    for path in named(config):
+    for path in free_text_paths(config):
         *sections, name = path.split(".")
         section = out
         for part in sections:
@@ -112,91 +112,97 @@ def attacked(config: dict[str, Any], value: str) -> dict[str, Any]:
     return out
 
 
-def every_attack() -> Iterator[tuple[dict[str, Any], str]]:
+def all_attacks() -> Iterator[tuple[dict[str, Any], str]]:
     for config in CONFIGS.values():
         for value in ATTACKS:
             yield config, value
 
 
-def post(client: Client, address: str, sent: dict[str, Any]) -> Any:
-    return client.post(f"/api/v1/{address}", sent, content_type="application/json")
+def post(client: Client, address: str, body: dict[str, Any]) -> Any:
+    return client.post(f"/api/v1/{address}", body, content_type="application/json")
 
 
-def nothing_was_made() -> None:
+def check_nothing_created() -> None:
     assert not Attempt.objects.exists() and not Sweep.objects.exists()
 
 
-def test_every_text_of_a_config_is_marked_or_known_to_name_nothing() -> None:
-    texts = [knob for knob in knobs(RunConfig) if knob.kind in (str, dict, tuple) and not knob.choices]
-    unmarked = {knob.path for knob in texts if knob.resource is None}
+def test_config_texts_are_marked_or_plain() -> None:
+    texts = [
+        setting for setting in config_fields(RunConfig) if setting.kind in (str, dict, tuple) and not setting.choices
+    ]
+    unmarked = {setting.path for setting in texts if setting.resource is None}
     assert unmarked == set(PLAIN_TEXTS), "mark a field that names a file, a service or code with Resource"
-    assert {path for config in CONFIGS.values() for path in (*named(config), *SHAPED, "grpo.extra")} == {
-        knob.path for knob in knobs(RunConfig) if knob.resource is not None
+    assert {path for config in CONFIGS.values() for path in (*free_text_paths(config), *SHAPED, "grpo.extra")} == {
+        setting.path for setting in config_fields(RunConfig) if setting.resource is not None
     }
 
 
 def test_api_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
     script = calls(ada)
-    for config, value in every_attack():
-        answer = post(script, "runs", {"experiment": experiment.pk, "config": attacked(config, value)})
-        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
-    nothing_was_made()
+    for config, value in all_attacks():
+        response = post(script, "runs", {"experiment": experiment.pk, "config": with_attack(config, value)})
+        assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
+    check_nothing_created()
 
 
 def test_gpu_memory_refuses_every_attack_at_every_field(ada: User, folder: Path) -> None:
     script = calls(ada)
-    for config, value in every_attack():
-        answer = post(script, "gpu-memory", {"config": attacked(config, value)})
-        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
+    for config, value in all_attacks():
+        response = post(script, "gpu-memory", {"config": with_attack(config, value)})
+        assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
 
 
 def test_sweep_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
     script = calls(ada)
     for config in CONFIGS.values():
         for address in ("sweeps", "sweeps/plan"):
-            cells = [dict.fromkeys(named(config), value) for value in ATTACKS]
-            sent = {"experiment": experiment.pk, "config": config, "cells": cells, "seeds": [0]}
-            answer = post(script, address, sent)
-            assert answer.status_code == 422, answer.content
-            problems = [problem["path"] for problem in answer.json()["problems"]]
-            # Fields that only a run started by hand may set say the same whatever their value is.
-            by_hand = {knob.path for knob in knobs(RunConfig) if knob.resource == "by_hand"}
-            expected = {path: 1 if path in by_hand else len(ATTACKS) for path in named(config)}
+            cells = [dict.fromkeys(free_text_paths(config), value) for value in ATTACKS]
+            body = {"experiment": experiment.pk, "config": config, "cells": cells, "seeds": [0]}
+            response = post(script, address, body)
+            assert response.status_code == 422, response.content
+            problems = [problem["path"] for problem in response.json()["problems"]]
+            # Fields that only a run started by hand may set have one message for any value.
+            by_hand = {setting.path for setting in config_fields(RunConfig) if setting.resource == "by_hand"}
+            expected = {path: 1 if path in by_hand else len(ATTACKS) for path in free_text_paths(config)}
             assert {path: problems.count(path) for path in expected} == expected
-    nothing_was_made()
+    check_nothing_created()
 
 
 def test_clone_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
     run = make_run(experiment, "es-micro")
     script = calls(ada)
-    for config, value in every_attack():
+    for config, value in all_attacks():
         Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json(config).to_json())
-        answer = post(script, f"runs/{run.uid}/clone", {"config": attacked(config, value)})
-        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
-        # A stored run that names a path is readable, and its clone as it stands is refused in the same way.
-        Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json(attacked(config, value)).to_json())
+        response = post(script, f"runs/{run.uid}/clone", {"config": with_attack(config, value)})
+        assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
+        # A stored run that names a path is readable, and its unchanged clone is refused in the same way.
+        Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json(with_attack(config, value)).to_json())
         assert script.get(f"/api/v1/runs/{run.uid}").status_code == 200
-        answer = post(script, f"runs/{run.uid}/clone", {})
-        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
+        response = post(script, f"runs/{run.uid}/clone", {})
+        assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
     assert Run.objects.count() == 1
 
 
 def test_form_refuses_every_attack_at_every_field(ada_client: Client, experiment: Experiment, folder: Path) -> None:
-    address, walked = reverse("launch-check", args=[experiment.pk]), set()
-    for config, value in every_attack():
+    address, visited = reverse("launch-check", args=[experiment.pk]), set()
+    for config, value in all_attacks():
         task = config.get("task", {}).get("name", "conciseness")
-        fields = {field_name(path, task if ".options." in path else "") for path in named(config)} & KNOBS.keys()
-        filled = {"method": config["method"], "task.name": task, "seeds": "0", "preset": ""}
-        answer = ada_client.post(address, filled | dict.fromkeys(fields, value))
-        assert fields <= set(answer.context["form"].errors), (value, fields)
-        walked |= fields
-    assert ada_client.post(reverse("launch", args=[experiment.pk]), answer.wsgi_request.POST).status_code == 400
-    of_other_tests = (*SHAPED, "grpo.extra")
-    assert walked == {name for name, knob in KNOBS.items() if knob.resource and knob.path not in of_other_tests}
+        fields = {
+            field_name(path, task if ".options." in path else "") for path in free_text_paths(config)
+        } & SETTINGS.keys()
+        form = {"method": config["method"], "task.name": task, "seeds": "0", "preset": ""}
+        response = ada_client.post(address, form | dict.fromkeys(fields, value))
+        assert fields <= set(response.context["form"].errors), (value, fields)
+        visited |= fields
+    assert ada_client.post(reverse("launch", args=[experiment.pk]), response.wsgi_request.POST).status_code == 400
+    tested_elsewhere = (*SHAPED, "grpo.extra")
+    assert visited == {
+        name for name, setting in SETTINGS.items() if setting.resource and setting.path not in tested_elsewhere
+    }
     page = ada_client.get(reverse("launch", args=[experiment.pk])).content.decode()
-    by_hand = [knob.path for knob in knobs(RunConfig) if knob.resource == "by_hand"]
+    by_hand = [setting.path for setting in config_fields(RunConfig) if setting.resource == "by_hand"]
     assert 'name="model.path"' in page and not [path for path in by_hand if f'name="{path}"' in page]
-    nothing_was_made()
+    check_nothing_created()
 
 
 def test_command_line_refuses_every_attack_at_every_field(
@@ -207,30 +213,28 @@ def test_command_line_refuses_every_attack_at_every_field(
     monkeypatch.setenv("ESWEB_URL", live_server.url)
     monkeypatch.setenv("ESWEB_TOKEN", text)
     file = tmp_path / "config.json"
-    for config, value in every_attack():
-        file.write_text(json.dumps(attacked(config, value)))
+    for config, value in all_attacks():
+        file.write_text(json.dumps(with_attack(config, value)))
         assert main(["launch", str(experiment.pk), "--config", str(file)]) == 2
         printed = capsys.readouterr().err
-        assert all(f"{path}: " in printed for path in named(config)), (value, printed)
-    nothing_was_made()
+        assert all(f"{path}: " in printed for path in free_text_paths(config)), (value, printed)
+    check_nothing_created()
 
 
 @pytest.mark.parametrize("extra", EXTRA_ATTACKS, ids=lambda extra: next(iter(extra)))
-def test_trainer_arguments_that_name_files_hosts_or_code_are_refused(
-    extra: dict[str, Any], ada: User, experiment: Experiment
-) -> None:
+def test_hostile_trainer_arguments_are_refused(extra: dict[str, Any], ada: User, experiment: Experiment) -> None:
     config = {"method": "grpo", "grpo": {"extra": extra}}
-    answer = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
-    assert list(paths(answer)) == ["grpo.extra"]
-    nothing_was_made()
+    response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
+    assert list(paths(response)) == ["grpo.extra"]
+    check_nothing_created()
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
-def test_scorers_that_nobody_allowed_are_refused(scorer: str, ada: User, experiment: Experiment) -> None:
+def test_disallowed_scorers_are_refused(scorer: str, ada: User, experiment: Experiment) -> None:
     config = {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": scorer}}}
-    answer = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
-    assert list(paths(answer)) == ["task.options.scorer"]
-    nothing_was_made()
+    response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
+    assert list(paths(response)) == ["task.options.scorer"]
+    check_nothing_created()
 
 
 @pytest.mark.parametrize("value", [v for v in ATTACKS if not v.startswith("http")])
@@ -240,12 +244,12 @@ def test_scorers_that_nobody_allowed_are_refused(scorer: str, ada: User, experim
     lambda value: {"method": "scorer", "scorer": {"secret": value}},
 ], ids=SHAPED)  # fmt: skip
 def test_shaped_fields_refuse_paths(config: Callable[[str], dict[str, Any]], value: str, ada: User) -> None:
-    answer = post(calls(ada), "runs", {"experiment_name": "New", "config": config(value)})
-    assert answer.status_code == 422 and set(paths(answer)) <= set(SHAPED)
-    nothing_was_made()
+    response = post(calls(ada), "runs", {"experiment_name": "New", "config": config(value)})
+    assert response.status_code == 422 and set(paths(response)) <= set(SHAPED)
+    check_nothing_created()
 
 
-def test_names_in_allowed_folders_and_on_the_hub_are_accepted(ada: User, experiment: Experiment, folder: Path) -> None:
+def test_allowed_model_names_are_accepted(ada: User, experiment: Experiment, folder: Path) -> None:
     (folder / "folder" / "train.json").write_text("[]")
     script = calls(ada)
     for model in ("tiny", "micro", "folder", "Qwen/Qwen2.5-1.5B-Instruct", "gpt2"):
@@ -254,7 +258,7 @@ def test_names_in_allowed_folders_and_on_the_hub_are_accepted(ada: User, experim
         assert post(script, "runs", {"experiment": experiment.pk, "config": config}).status_code == 201, model
 
 
-def test_refusal_names_what_to_use_instead_of_a_path(ada: User, experiment: Experiment, folder: Path) -> None:
+def test_refusal_names_alternative_to_path(ada: User, experiment: Experiment, folder: Path) -> None:
     script = calls(ada)
     checkpoint = "/srv/runs/abcdefghjk/esweb-abcdefghjk-a1/checkpoints/step-000005"
     for path, name in ((checkpoint, "run:abcdefghjk@5"), (str(folder / "folder"), "this one is folder")):

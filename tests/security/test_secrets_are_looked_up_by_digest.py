@@ -1,4 +1,4 @@
-"""Secrets are found by their SHA-256 or compared in constant time: no answer's time tells how much of one was right."""
+"""Secrets are looked up by SHA-256 or compared in constant time: response times reveal no correct part of a secret."""
 
 from __future__ import annotations
 
@@ -20,8 +20,18 @@ from runs.models import ApiToken
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRETS = ("token", "secret", "fingerprint", "password", "nonce", "signature", "authorization", "hmac")
-NO_SECRETS = ("tokens", "token_id", "pad_token", "eos_token", "max_tokens", "password_file", "new_tokens", "_tokens")
-"""Of names that hold one of SECRETS: tokens of a language model, and files that have a secret's name."""
+NO_SECRETS = (
+    "tokens",
+    "text_signatures",
+    "token_id",
+    "pad_token",
+    "eos_token",
+    "max_tokens",
+    "password_file",
+    "new_tokens",
+    "_tokens",
+)
+"""Names that contain one of SECRETS and are none: tokens of a language model, and files named after a secret."""
 ALLOWED = {
     # Fingerprints of code and of collected files, and digits of a formula.
     "workers/code/bundle.py": "fingerprint",
@@ -30,7 +40,7 @@ ALLOWED = {
 }
 
 
-def compared(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def find_comparisons(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the line and text of each side of an == or != that is a name, an attribute, an item or a call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
@@ -47,39 +57,39 @@ def is_secret(text: str) -> bool:
     return any(secret in name for secret in SECRETS)
 
 
-def test_no_secret_is_compared_by_equality() -> None:
-    found = [
+def test_secrets_are_not_compared_by_equality() -> None:
+    comparisons = [
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for side in ("esweb", "runs", "judging", "workers")
         for path in sorted((ROOT / side).rglob("*.py"))
-        for line, text in compared(ast.parse(path.read_text(encoding="utf-8")))
+        for line, text in find_comparisons(ast.parse(path.read_text(encoding="utf-8")))
         if is_secret(text) and ALLOWED.get(str(path.relative_to(ROOT)), "?") not in text
     ]
-    assert found == []
+    assert comparisons == []
 
 
 @pytest.mark.parametrize(
     "code", ["token == other", "a != request.token", "said['hash'] != _fingerprint(user)", "x == settings.SECRET_KEY"]
 )
-def test_a_comparison_of_secrets_is_found(code: str) -> None:
-    assert [text for _, text in compared(ast.parse(code)) if is_secret(text)]
+def test_comparison_of_secrets_is_detected(code: str) -> None:
+    assert [text for _, text in find_comparisons(ast.parse(code)) if is_secret(text)]
 
 
 @pytest.mark.django_db
 def test_tokens_and_invitations_are_looked_up_by_their_sha256(ada: User) -> None:
     token, text = access.issue(ada, "read")
     assert token.digest == digest(text) == sha256(text.encode()).hexdigest()
-    for look_up, wrong in ((access.verify, "esw_wrong"), (invitations.opened, "wrong")):
+    for look_up, wrong in ((access.verify, "esw_wrong"), (invitations.find_invitation, "wrong")):
         with CaptureQueriesContext(
             connection,
         ) as queries:
             assert look_up(wrong) is None
-        (query,) = [one["sql"] for one in queries]
+        (query,) = [captured["sql"] for captured in queries]
         assert sha256(wrong.encode()).hexdigest() in query
         assert f"'{wrong}'" not in query
 
 
-def test_rows_of_secrets_keep_no_text_of_them() -> None:
+def test_secret_rows_store_only_digests() -> None:
     for row in (ApiToken, Invitation):
         digest = row._meta.get_field("digest")
         assert isinstance(digest, models.CharField)

@@ -1,7 +1,7 @@
 """Session fixation and sessions that outlive their end: the key changes with every right that a session gains.
 
-The class is CWE-384 and CWE-613. An attacker who has put a session of theirs into a victim's browser, or copied the
-victim's, has nothing of it after the victim has signed in, signed out or changed the password.
+The class is CWE-384 and CWE-613. An attacker who has planted a session in a victim's browser, or copied the victim's,
+cannot use it after the victim has signed in, signed out or changed the password.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from django.utils.http import urlsafe_base64_encode
 from websockets.exceptions import ConnectionClosed
 
 from judging.models import Tournament
-from judging.voting import invite
+from judging.voting import create_invitations
 from runs.access import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.metrics.live import consumer, publish_changed
 from runs.models import Experiment
-from tests.judging.tournament_factory import held
+from tests.judging.tournament_factory import make_tournament
 from tests.runs.full_runs import make_run
 from tests.runs.live_server import serving
-from tests.security.test_sockets_are_closed import opened
+from tests.security.test_sockets_are_closed import open_socket
 from tests.waiting import PATIENCE_SECONDS
 
 PASSWORD, NEW = "a-long-word-of-hers", "another-long-word-of-hers"
@@ -38,26 +38,28 @@ COOKIE = settings.SESSION_COOKIE_NAME
 
 
 @pytest.fixture
-def planted(ada: User, experiment: Experiment) -> str:
-    """The key of an attacker's session, which they got by an invitation of their own."""
-    return key_of(invited(Client(), held(ada, experiment, prompts=1, contestants=2, name="theirs"), "Mallory"))
+def planted_key(ada: User, experiment: Experiment) -> str:
+    """Return the key of an attacker's session, which they got by an invitation of their own."""
+    return session_key(
+        open_invitation(Client(), make_tournament(ada, experiment, prompts=1, contestants=2, name="theirs"), "Mallory")
+    )
 
 
-def key_of(browser: Client) -> str:
+def session_key(browser: Client) -> str:
     """Return the key of the browser's session."""
     return browser.cookies[COOKIE].value
 
 
-def with_key(key: str) -> Client:
-    """Return a browser in which somebody has put the key of a session."""
+def browser_with_session(key: str) -> Client:
+    """Return a browser with this session key."""
     browser = Client()
     browser.cookies[COOKIE] = key
     return browser
 
 
-def invited(browser: Client, tournament: Tournament, name: str) -> Client:
+def open_invitation(browser: Client, tournament: Tournament, name: str) -> Client:
     """Return the browser after it has opened a new invitation to the tournament."""
-    ((_, text),) = invite(tournament, tournament.owner, [name])
+    ((_, text),) = create_invitations(tournament, tournament.owner, [name])
     assert browser.get(f"/vote/link/{text}/").status_code == 302
     return browser
 
@@ -78,39 +80,39 @@ def by_admin(browser: Client, ada: User) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("sign_in", [by_password, by_link, by_admin])
-def test_session_key_changes_at_sign_in(ada: User, planted: str, sign_in: Callable[[Client, User], None]) -> None:
+def test_session_key_changes_at_sign_in(ada: User, planted_key: str, sign_in: Callable[[Client, User], None]) -> None:
     ada.set_password(PASSWORD)
     ada.save()
-    victim = with_key(planted)
+    victim = browser_with_session(planted_key)
     sign_in(victim, ada)
     assert victim.get("/settings/tokens/").status_code == 200
-    assert key_of(victim) != planted
-    assert with_key(planted).get("/settings/tokens/").status_code == 302
+    assert session_key(victim) != planted_key
+    assert browser_with_session(planted_key).get("/settings/tokens/").status_code == 302
 
 
 @pytest.mark.django_db
-def test_session_key_changes_when_an_invitation_is_opened(ada: User, experiment: Experiment, planted: str) -> None:
-    tournament = held(ada, experiment, prompts=1, contestants=2)
-    victim = invited(with_key(planted), tournament, "Dee")
+def test_session_key_changes_when_invitation_is_opened(ada: User, experiment: Experiment, planted_key: str) -> None:
+    tournament = make_tournament(ada, experiment, prompts=1, contestants=2)
+    victim = open_invitation(browser_with_session(planted_key), tournament, "Dee")
     assert victim.get(f"/vote/{tournament.pk}/").status_code == 200
-    assert key_of(victim) != planted
-    assert with_key(planted).get(f"/vote/{tournament.pk}/").status_code == 302
+    assert session_key(victim) != planted_key
+    assert browser_with_session(planted_key).get(f"/vote/{tournament.pk}/").status_code == 302
 
 
 @pytest.mark.django_db
-def test_invited_voter_signs_in_with_a_new_session(ada: User, experiment: Experiment) -> None:
-    voter = invited(Client(), held(ada, experiment, prompts=1, contestants=2), "Dee")
-    before = key_of(voter)
+def test_invited_voter_gets_new_session_at_sign_in(ada: User, experiment: Experiment) -> None:
+    voter = open_invitation(Client(), make_tournament(ada, experiment, prompts=1, contestants=2), "Dee")
+    before = session_key(voter)
     by_link(voter, ada)
-    assert key_of(voter) != before and with_key(before).get("/settings/tokens/").status_code == 302
+    assert session_key(voter) != before and browser_with_session(before).get("/settings/tokens/").status_code == 302
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("runs_dir")
-def test_shared_link_makes_no_session(ada: User, experiment: Experiment) -> None:
+def test_shared_link_creates_no_session(ada: User, experiment: Experiment) -> None:
     stranger = Client()
-    for scope, what in ((Scope.EXPERIMENT, experiment.pk), (Scope.RUN, make_run(experiment).uid)):
-        assert stranger.get(f"/shared/{link_text(ada, scope, [what], 'day')}/").status_code == 200
+    for scope, target in ((Scope.EXPERIMENT, experiment.pk), (Scope.RUN, make_run(experiment).uid)):
+        assert stranger.get(f"/shared/{link_text(ada, scope, [target], 'day')}/").status_code == 200
     assert not stranger.cookies
 
 
@@ -118,37 +120,37 @@ def test_shared_link_makes_no_session(ada: User, experiment: Experiment) -> None
 def test_session_is_gone_after_signing_out(ada: User) -> None:
     browser = Client()
     by_link(browser, ada)
-    copy = with_key(key_of(browser))
+    copy = browser_with_session(session_key(browser))
     assert copy.get("/settings/tokens/").status_code == 200
     assert browser.post("/logout/").status_code == 302
     assert copy.get("/settings/tokens/").status_code == 302
 
 
-def change(browser: Client, ada: User) -> None:
-    words = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
-    assert browser.post(reverse("settings-password"), words).status_code == 302
+def change_password(browser: Client, ada: User) -> None:
+    passwords = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
+    assert browser.post(reverse("settings-password"), passwords).status_code == 302
 
 
-def reset(browser: Client, ada: User) -> None:
+def reset_password(browser: Client, ada: User) -> None:
     ada.refresh_from_db()
-    place = [urlsafe_base64_encode(force_bytes(ada.pk)), default_token_generator.make_token(ada)]
-    page = Client().get(reverse("invitation", args=place), follow=True)
+    arguments = [urlsafe_base64_encode(force_bytes(ada.pk)), default_token_generator.make_token(ada)]
+    page = Client().get(reverse("invitation", args=arguments), follow=True)
     assert page.client.post(page.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": NEW}).status_code == 302
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("renew", [change, reset])
-def test_new_password_ends_other_sessions_and_links(ada: User, renew: Callable[[Client, User], None]) -> None:
+@pytest.mark.parametrize("renew", [change_password, reset_password])
+def test_new_password_ends_sessions_and_links(ada: User, renew: Callable[[Client, User], None]) -> None:
     ada.set_password(PASSWORD)
     ada.save()
     browser, other, link = Client(), Client(), link_for(ada)
-    for one in (browser, other):
-        by_password(one, ada)
-    before = key_of(browser)
+    for device in (browser, other):
+        by_password(device, ada)
+    before = session_key(browser)
     renew(browser, ada)
     assert User.objects.get(pk=ada.pk).check_password(NEW)
-    assert browser.get("/settings/tokens/").status_code == (200 if renew is change else 302)
-    for stale in (other, with_key(before)):
+    assert browser.get("/settings/tokens/").status_code == (200 if renew is change_password else 302)
+    for stale in (other, browser_with_session(before)):
         assert stale.get("/settings/tokens/").status_code == 302
     stranger = Client()
     stranger.get(link)
@@ -157,7 +159,7 @@ def test_new_password_ends_other_sessions_and_links(ada: User, renew: Callable[[
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("https", [False, True])
-def test_cookies_are_not_for_scripts_or_other_sites(ada: User, settings: object, https: bool) -> None:
+def test_cookies_have_security_attributes(ada: User, settings: object, https: bool) -> None:
     ada.set_password(PASSWORD)
     ada.save()
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = https  # type: ignore[attr-defined]
@@ -172,12 +174,12 @@ def test_cookies_are_not_for_scripts_or_other_sites(ada: User, settings: object,
 
 
 def test_https_makes_cookies_secure() -> None:
-    """The setting itself, read in a process of its own."""
-    ask = "from django.conf import settings as s; print(s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE)"
+    """The settings are read in a separate process."""
+    script = "from django.conf import settings as s; print(s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE)"
     for flag, expected in (("1", "True True"), ("0", "False False")):
         env = {**os.environ, "ESWEB_HTTPS": flag, "DJANGO_SETTINGS_MODULE": "esweb.settings"}
-        made = subprocess.run([sys.executable, "-c", ask], env=env, capture_output=True, text=True, check=True)
-        assert made.stdout.strip() == expected
+        result = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+        assert result.stdout.strip() == expected
 
 
 # Open sockets -------------------------------------------------------------------------------------------------------
@@ -185,16 +187,16 @@ def test_https_makes_cookies_secure() -> None:
 
 @pytest.fixture(scope="module")
 def port(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[int]:
-    """A real server's."""
-    with django_db_blocker.unblock(), serving() as listening:  # type: ignore[attr-defined]
-        yield listening
+    """Yield the port of a real server."""
+    with django_db_blocker.unblock(), serving() as server_port:  # type: ignore[attr-defined]
+        yield server_port
 
 
 def sign_out(browser: Client, ada: User) -> None:
     browser.post("/logout/")
 
 
-def new_password(browser: Client, ada: User) -> None:
+def set_new_password(browser: Client, ada: User) -> None:
     ada.set_password(NEW)
     ada.save()
 
@@ -204,22 +206,22 @@ def deactivate(browser: Client, ada: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("end", [sign_out, new_password, deactivate])
-@pytest.mark.parametrize("asks", [True, False], ids=["asks", "listens"])
-def test_open_socket_closes_when_its_session_has_ended(
+@pytest.mark.parametrize("end", [sign_out, set_new_password, deactivate])
+@pytest.mark.parametrize("sends", [True, False], ids=["sends", "listens"])
+def test_socket_closes_when_session_ends(
     port: int, ada: User, experiment: Experiment, runs_dir: object, monkeypatch: pytest.MonkeyPatch,
-    end: Callable[[Client, User], None], asks: bool,
+    end: Callable[[Client, User], None], sends: bool,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(consumer, "ASK_AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr(consumer, "RIGHTS_CHECK_SECONDS", -1.0)
     run, browser = make_run(experiment), Client()
     by_link(browser, ada)
-    with opened(port, "ws/live", Cookie=f"{COOKIE}={key_of(browser)}") as socket:
+    with open_socket(port, "ws/live", Cookie=f"{COOKIE}={session_key(browser)}") as socket:
         socket.send(f'{{"watch": {{"{run.uid}": 0}}}}')
         assert "watching" in socket.recv(timeout=PATIENCE_SECONDS)
         end(browser, ada)
-        # The server may have seen it before it is asked.
+        # The server may have noticed the end before the message.
         with pytest.raises(ConnectionClosed) as closed:
-            if asks:
+            if sends:
                 socket.send(f'{{"watch": {{"{run.uid}": 0}}}}')
             else:
                 run.attempts.update(reason="changed")

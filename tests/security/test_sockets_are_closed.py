@@ -27,46 +27,46 @@ ADDRESSES = [str(pattern.pattern) for pattern in websocket_urlpatterns]
 
 @pytest.fixture(scope="module")
 def port(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[int]:
-    """A real server's."""
-    with django_db_blocker.unblock(), serving() as found:  # type: ignore[attr-defined]
-        yield found
+    """Yield the port of a real server."""
+    with django_db_blocker.unblock(), serving() as server_port:  # type: ignore[attr-defined]
+        yield server_port
 
 
-def opened(port: int, address: str, origin: str | None = None, **headers: str) -> ClientConnection:
-    """A socket from a page of this site, or of `origin`."""
+def open_socket(port: int, address: str, origin: str | None = None, **headers: str) -> ClientConnection:
+    """Open a socket as from a page of this site, or of `origin`."""
     headers["Origin"] = origin or f"http://127.0.0.1:{port}"
     return connect(f"ws://127.0.0.1:{port}/{address}", additional_headers=headers, compression=None, **PATIENT)
 
 
-def cookie(person: User) -> str:
-    """What their signed-in browser sends."""
+def session_cookie(person: User) -> str:
+    """Return the Cookie header of the user's signed-in browser."""
     browser = Client()
     browser.force_login(person)
     return f"sessionid={browser.cookies['sessionid'].value}"
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_stranger_is_told_to_sign_in_and_nothing_else(port: int, address: str, experiment: Experiment) -> None:
+def test_stranger_gets_only_sign_in_message(port: int, address: str, experiment: Experiment) -> None:
     run = make_run(experiment)
-    with opened(port, address) as socket, pytest.raises(ConnectionClosed):
+    with open_socket(port, address) as socket, pytest.raises(ConnectionClosed):
         assert "Sign in" in socket.recv(timeout=PATIENCE_SECONDS)
         socket.send(f'{{"watch": {{"{run.uid}": 0}}}}')
         socket.recv(timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_script_with_a_token_is_a_stranger_there(port: int, address: str, ada: User) -> None:
+def test_token_does_not_open_socket(port: int, address: str, ada: User) -> None:
     _, text = access.issue(ada, "admin")
-    with opened(port, address, Authorization=f"Bearer {text}") as socket, pytest.raises(ConnectionClosed):
+    with open_socket(port, address, Authorization=f"Bearer {text}") as socket, pytest.raises(ConnectionClosed):
         assert "Sign in" in socket.recv(timeout=PATIENCE_SECONDS)
         socket.recv(timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null"])
-def test_another_sites_page_cannot_use_the_session(port: int, address: str, origin: str, ada: User) -> None:
-    """Browsers send cookies along with a socket to anywhere, and ask nobody: only the server can refuse."""
-    with pytest.raises(InvalidStatus) as refused, opened(port, address, origin, Cookie=cookie(ada)):
+def test_foreign_origin_cannot_use_session(port: int, address: str, origin: str, ada: User) -> None:
+    """Browsers send cookies with every socket without a check: only the server can refuse."""
+    with pytest.raises(InvalidStatus) as refused, open_socket(port, address, origin, Cookie=session_cookie(ada)):
         pass
     assert refused.value.response.status_code == 403
 
@@ -83,7 +83,7 @@ def test_socket_is_refused_when_scheme_host_or_port_differ(port: int, address: s
     with pytest.raises(InvalidStatus) as refused:
         connect(
             f"ws://127.0.0.1:{port}/{address}",
-            additional_headers={"Origin": origin, "Cookie": cookie(ada)},
+            additional_headers={"Origin": origin, "Cookie": session_cookie(ada)},
             compression=None,
             **PATIENT,
         )
@@ -93,19 +93,19 @@ def test_socket_is_refused_when_scheme_host_or_port_differ(port: int, address: s
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_socket_is_refused_without_an_origin(port: int, address: str, ada: User) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        connect(f"ws://127.0.0.1:{port}/{address}", additional_headers={"Cookie": cookie(ada)}, **PATIENT)
+        connect(f"ws://127.0.0.1:{port}/{address}", additional_headers={"Cookie": session_cookie(ada)}, **PATIENT)
     assert refused.value.response.status_code == 403
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", ""])
 def test_socket_is_refused_when_the_host_is_not_allowed(port: int, host: str, ada: User) -> None:
-    """Page and request agree where a foreign name leads to this address: ALLOWED_HOSTS decides."""
-    answer = httpx.get(
+    """Page and request agree if a foreign name resolves to this address: ALLOWED_HOSTS decides."""
+    response = httpx.get(
         f"http://127.0.0.1:{port}/ws/live",
-        headers={**UPGRADE, "Host": host, "Origin": f"http://{host}", "Cookie": cookie(ada)},
+        headers={**UPGRADE, "Host": host, "Origin": f"http://{host}", "Cookie": session_cookie(ada)},
         timeout=PATIENCE_SECONDS,
     )
-    assert answer.status_code == 403
+    assert response.status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -118,24 +118,27 @@ def test_socket_is_refused_when_the_host_is_not_allowed(port: int, host: str, ad
 )
 def test_socket_opens_for_a_trusted_origin(port: int, trusted: str, origin: str, ada: User, settings: Settings) -> None:
     settings.CSRF_TRUSTED_ORIGINS = [trusted]
-    with opened(port, "ws/live", origin, Cookie=cookie(ada)) as socket:
+    with open_socket(port, "ws/live", origin, Cookie=session_cookie(ada)) as socket:
         socket.send('{"watch": {}}')
         assert "watching" in socket.recv(timeout=PATIENCE_SECONDS)
-    with pytest.raises(InvalidStatus), opened(port, "ws/live", f"{origin}1", Cookie=cookie(ada)):
+    with pytest.raises(InvalidStatus), open_socket(port, "ws/live", f"{origin}1", Cookie=session_cookie(ada)):
         pass
 
 
-def test_socket_opens_behind_a_proxy_that_speaks_https(port: int, ada: User, settings: Settings) -> None:
+def test_socket_opens_behind_https_proxy(port: int, ada: User, settings: Settings) -> None:
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    secure = {"Cookie": cookie(ada), "X-Forwarded-Proto": "https"}
-    with opened(port, "ws/live", f"https://127.0.0.1:{port}", **secure) as socket:
+    secure = {"Cookie": session_cookie(ada), "X-Forwarded-Proto": "https"}
+    with open_socket(port, "ws/live", f"https://127.0.0.1:{port}", **secure) as socket:
         socket.send('{"watch": {}}')
         assert "watching" in socket.recv(timeout=PATIENCE_SECONDS)
-    with pytest.raises(InvalidStatus), opened(port, "ws/live", f"http://127.0.0.1:{port}", **secure):
+    with pytest.raises(InvalidStatus), open_socket(port, "ws/live", f"http://127.0.0.1:{port}", **secure):
         pass
 
 
 @pytest.mark.parametrize("address", ["", "ws", "ws/live/", "ws/other", "runs/", "api/v1/runs"])
-def test_there_is_no_other_address(port: int, address: str, ada: User) -> None:
-    with pytest.raises((InvalidStatus, ConnectionClosed)), opened(port, address, Cookie=cookie(ada)) as socket:
+def test_other_socket_addresses_are_refused(port: int, address: str, ada: User) -> None:
+    with (
+        pytest.raises((InvalidStatus, ConnectionClosed)),
+        open_socket(port, address, Cookie=session_cookie(ada)) as socket,
+    ):
         socket.recv(timeout=PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""Every address at which a page changes what is everybody's, with a form that does; and whether anything did change."""
+"""Every address at which a page changes shared rows, with a valid form; and a digest to detect changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.db import connection
 from django.urls import reverse
 from psycopg import sql
 
-from judging.judges import Draft, make
+from judging.judges import Draft, create_judge
 from judging.models import Assignment, Criterion, Judge, Rubric, Tournament
 from judging.tournaments import Draft as Made
 from judging.tournaments import Entry
-from judging.tournaments import make as make_tournament
-from judging.voting import invite
+from judging.tournaments import create_from_draft as make_tournament
+from judging.voting import create_invitations
 from runs.experiments import trash
 from runs.launching import rebuilds
 from runs.launching.budgets import set_limit
@@ -33,14 +33,14 @@ from workers.records import Member, Population
 
 
 @dataclass(frozen=True)
-class Things:
-    """Who calls, what they made while they could, and somebody else."""
+class WriteSubjects:
+    """A caller, the rows that they created as a member, and another user."""
 
     caller: User
     experiment: Experiment
-    going: Run
+    running: Run
     stopped: Run
-    binned: Run
+    deleted: Run
     view: SavedView
     sweep: Sweep
     limit: Limit
@@ -50,105 +50,109 @@ class Things:
 
 
 @dataclass(frozen=True)
-class Write:
-    """What is sent: what stands in the address, the form, and what the browser's session must hold already."""
+class WriteRequest:
+    """A request: the arguments of the address, the form, and the required content of the browser's session."""
 
     args: list[Any] = field(default_factory=list)
     form: Mapping[str, Any] = field(default_factory=dict)
     session: Mapping[str, Any] = field(default_factory=dict)
 
     def address(self, name: str) -> str:
-        """Where it is sent, by the name of the route."""
+        """Return the request's address, by the name of the route."""
         return reverse(name, args=self.args)
 
 
-def things_of(owner: User) -> Things:
-    """One of everything that the writes below need."""
+def make_write_subjects(owner: User) -> WriteSubjects:
+    """Create one row of each kind that the writes below need."""
     experiment = Experiment.objects.create(name="Concise", owner=owner)
     states = enumerate(("running", "interrupted", "failed"))
-    going, stopped, binned = (full_runs.make_run(experiment, "es-micro", seed, state) for seed, state in states)
-    full_runs.record(going, [Population(9, (Member(0, -1.0, z=1.0),))])
-    rebuilds.rebuild_checkpoint(going, 3, owner)
-    trash.delete_run(binned, owner)
+    running, stopped, deleted = (full_runs.make_run(experiment, "es-micro", seed, state) for seed, state in states)
+    full_runs.record(running, [Population(9, (Member(0, -1.0, z=1.0),))])
+    rebuilds.rebuild_checkpoint(running, 3, owner)
+    trash.delete_run(deleted, owner)
     view = SavedView.objects.create(name="Mine", owner=owner, page="experiments")
-    swept = NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
-    sweep = launch_sweep(swept, experiment, owner)
+    new_sweep = NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    sweep = launch_sweep(new_sweep, experiment, owner)
     limit = set_limit(kind="gpu", period="month", hours=5.0, experiment=experiment)
     other = User.objects.create(username="other")
     tournament = Tournament.objects.create(name="Which?", owner=owner, seed=1)
     polite = Criterion.objects.create(slug="polite", owner=owner)
     rubric = Rubric.objects.create(criterion=polite, version=1, question="Which is more polite?", text="Says please.")
-    return Things(owner, experiment, going, stopped, binned, view, sweep, limit, other, tournament, rubric)
+    return WriteSubjects(owner, experiment, running, stopped, deleted, view, sweep, limit, other, tournament, rubric)
 
 
 def launch_form() -> dict[str, Any]:
-    """A launch of the smallest preset."""
-    filled = {k: v for k, v in initial_from(preset("es-micro").config).items() if v is not None and v is not False}
-    return {"preset": "es-micro", "seeds": "0", "name": "", **filled}
+    """Return the form of a launch of the smallest preset."""
+    form = {k: v for k, v in initial_from(preset("es-micro").config).items() if v is not None and v is not False}
+    return {"preset": "es-micro", "seeds": "0", "name": "", **form}
 
 
-def _launch(things: Things) -> Write:
-    return Write([things.experiment.pk], launch_form())
+def _launch(subjects: WriteSubjects) -> WriteRequest:
+    return WriteRequest([subjects.experiment.pk], launch_form())
 
 
-def _undo(things: Things) -> Write:
-    kept = {"experiment": things.experiment.pk, "do": "delete", "tag": "", "runs": [things.stopped.pk], "said": ""}
-    return Write([things.experiment.pk], session={"undo": kept})
+def _undo(subjects: WriteSubjects) -> WriteRequest:
+    undo = {"experiment": subjects.experiment.pk, "do": "delete", "tag": "", "runs": [subjects.stopped.pk], "said": ""}
+    return WriteRequest([subjects.experiment.pk], session={"undo": undo})
 
 
-def _board(things: Things) -> Write:
-    """A leaderboard, made otherwise."""
-    things.tournament.rubrics.add(things.rubric)
-    return Write([things.tournament.pk], A_BOARD)
+def _order_board(subjects: WriteSubjects) -> WriteRequest:
+    """Return a request for a leaderboard with other settings."""
+    subjects.tournament.rubrics.add(subjects.rubric)
+    return WriteRequest([subjects.tournament.pk], A_BOARD)
 
 
-def _tournament(things: Things) -> Write:
-    """Of the two runs that have answered."""
-    for run in (things.going, things.stopped):
+def _create_tournament(subjects: WriteSubjects) -> WriteRequest:
+    """Return a request for a tournament of two runs with responses."""
+    for run in (subjects.running, subjects.stopped):
         full_runs.record(run, [answer(1, "Madrid")])
-    chosen = [f"{run.uid}:1:eval" for run in (things.going, things.stopped)]
-    return Write(form=A_TOURNAMENT | {"contestant": chosen, "criteria": [things.rubric.pk]})
+    contestants = [f"{run.uid}:1:eval" for run in (subjects.running, subjects.stopped)]
+    return WriteRequest(form=A_TOURNAMENT | {"contestant": contestants, "criteria": [subjects.rubric.pk]})
 
 
-def _uninvite(things: Things) -> Write:
-    ((invitation, _),) = invite(things.tournament, things.other, ["Dee"])
-    return Write([things.tournament.pk, invitation.pk])
+def _withdraw_invitation(subjects: WriteSubjects) -> WriteRequest:
+    ((invitation, _),) = create_invitations(subjects.tournament, subjects.other, ["Dee"])
+    return WriteRequest([subjects.tournament.pk, invitation.pk])
 
 
-def _import_undo(things: Things) -> Write:
-    Import.objects.create(run=things.stopped, kind="ES log", name="a.log", sha256="ab" * 32, bytes=1, part=0)
-    return Write(form={"runs": things.stopped.uid})
+def _undo_import(subjects: WriteSubjects) -> WriteRequest:
+    Import.objects.create(run=subjects.stopped, kind="ES log", name="a.log", sha256="ab" * 32, bytes=1, part=0)
+    return WriteRequest(form={"runs": subjects.stopped.uid})
 
 
-def _judge(things: Things) -> Judge:
-    return make(things.experiment.owner, Draft("Model", "http://127.0.0.1:9/v1", "m"))
+def _make_judge(subjects: WriteSubjects) -> Judge:
+    return create_judge(subjects.experiment.owner, Draft("Model", "http://127.0.0.1:9/v1", "m"))
 
 
-def _assignment(things: Things) -> Assignment:
-    owner = things.experiment.owner
-    return Assignment.objects.create(judge=_judge(things), tournament=things.tournament, cap=1, created_by=owner)
+def _make_assignment(subjects: WriteSubjects) -> Assignment:
+    owner = subjects.experiment.owner
+    return Assignment.objects.create(
+        judge=_make_judge(subjects), tournament=subjects.tournament, cap=1, created_by=owner
+    )
 
 
-def _put_to_work(things: Things) -> Write:
-    """On a pair of answers that there is; of equal ones no judge is asked."""
-    for run, city in ((things.going, "Madrid"), (things.stopped, "Lisbon")):
+def _assign_judge(subjects: WriteSubjects) -> WriteRequest:
+    """Return a request that assigns a judge to a pair of different responses; equal ones are not judged."""
+    for run, city in ((subjects.running, "Madrid"), (subjects.stopped, "Lisbon")):
         full_runs.record(run, [answer(1, city)])
-    entries = [Entry(run, 1, "eval") for run in (things.going, things.stopped)]
-    made = make_tournament(things.experiment.owner, Made("Whose?", entries, [things.rubric], 1))
-    return Write([made.pk], {"judge": _judge(things).pk, "rubrics": [things.rubric.pk], "cap": "1"})
+    entries = [Entry(run, 1, "eval") for run in (subjects.running, subjects.stopped)]
+    tournament = make_tournament(subjects.experiment.owner, Made("Whose?", entries, [subjects.rubric], 1))
+    return WriteRequest(
+        [tournament.pk], {"judge": _make_judge(subjects).pk, "rubrics": [subjects.rubric.pk], "cap": "1"}
+    )
 
 
-def _scored(things: Things) -> Write:
-    """By a scorer that has registered."""
-    owner = things.experiment.owner
+def _request_scores(subjects: WriteSubjects) -> WriteRequest:
+    """Return a request for scores by a registered scorer."""
+    owner = subjects.experiment.owner
     register(owner, Registration("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
-    full_runs.record(things.stopped, [answer(1, "Madrid")])
-    return Write([things.stopped.uid], {"scorer": "beaver"})
+    full_runs.record(subjects.stopped, [answer(1, "Madrid")])
+    return WriteRequest([subjects.stopped.uid], {"scorer": "beaver"})
 
 
-def _scoring(things: Things) -> Scoring:
-    owner = things.experiment.owner
-    return Scoring.objects.create(run=things.stopped, scorer="beaver", asked_by=owner)
+def _make_scoring(subjects: WriteSubjects) -> Scoring:
+    owner = subjects.experiment.owner
+    return Scoring.objects.create(run=subjects.stopped, scorer="beaver", asked_by=owner)
 
 
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
@@ -167,57 +171,67 @@ A_JUDGE = {
 }  # fmt: skip
 WORDS = {"question": "Which is kinder?", "text": "Says thanks.", "scale_low": "1", "scale_high": "5"}
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
-WRITES: dict[str, Callable[[Things], Write]] = {
-    "experiments": lambda things: Write(form={"name": "New"}),
+WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
+    "experiments": lambda subjects: WriteRequest(form={"name": "New"}),
     "launch": _launch,
-    "experiment-resume": lambda things: Write([things.experiment.pk]),
-    "experiment-bulk": lambda things: Write([things.experiment.pk], {"do": "delete", "run": [things.stopped.uid]}),
+    "experiment-resume": lambda subjects: WriteRequest([subjects.experiment.pk]),
+    "experiment-bulk": lambda subjects: WriteRequest(
+        [subjects.experiment.pk], {"do": "delete", "run": [subjects.stopped.uid]}
+    ),
     "experiment-undo": _undo,
-    "experiment-edit": lambda things: Write([things.experiment.pk], {"name": "Other"}),
-    "experiment-shelve": lambda things: Write([things.experiment.pk], {"do": "delete"}),
-    "sweep-change": lambda things: Write([things.sweep.pk], {"do": "pause"}),
-    "sweep-extend": lambda things: Write([things.sweep.pk], {"more-es.sigma": "", "more-seeds": "5"}),
-    "queue-change": lambda things: Write([things.going.uid], {"do": "cancel"}),
-    "run-cancel": lambda things: Write([things.going.uid]),
-    "run-resume": lambda things: Write([things.stopped.uid]),
-    "run-restore": lambda things: Write([things.binned.uid]),
-    "run-checkpoints": lambda things: Write([things.going.uid], {"step": "5"}),
-    "run-scores": _scored,
-    "run-scoring-change": lambda things: Write([things.stopped.uid, _scoring(things).pk], {"do": "cancel"}),
-    "run-rebuild-stop": lambda things: Write([things.going.uid, 3]),
-    "import": lambda things: Write(form={"experiment": "New", "files": SimpleUploadedFile("a.log", ITERATION)}),
-    "import-undo": _import_undo,
-    "saved-views": lambda things: Write(form=SHARED_VIEW),
-    "saved-view-change": lambda things: Write([things.view.pk], {"do": "share"}),
-    "limit-set": lambda things: Write(form=A_LIMIT),
-    "limit-remove": lambda things: Write([things.limit.pk]),
-    "tournament-new": _tournament,
-    "judgments-import": lambda things: Write(form={"files": SimpleUploadedFile("a.jsonl", A_JUDGMENT)}),
-    "tournament-change": lambda things: Write([things.tournament.pk], {"do": "delete"}),
-    "tournament-invite": lambda things: Write([things.tournament.pk], {"names": "Dee", "days": "3"}),
-    "tournament-uninvite": _uninvite,
-    "tournament-board-order": _board,
-    "tournament-judges": _put_to_work,
-    "assignment-change": lambda things: Write([_assignment(things).pk], {"do": "cancel"}),
-    "judge-new": lambda things: Write(form=A_JUDGE),
-    "judge-edit": lambda things: Write([_judge(things).pk], A_JUDGE),
-    "judge-change": lambda things: Write([_judge(things).pk], {"do": "retire"}),
-    "criteria": lambda things: Write(form=WORDS | {"name": "kind"}),
-    "gold-sets": lambda things: Write(form={"name": "gold", "file": SimpleUploadedFile("a.jsonl", A_GOLD_PAIR)}),
-    "criterion": lambda things: Write(["polite"], WORDS),
-    "settings-cluster-new": lambda things: Write(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
-    "settings-cluster-test": lambda things: Write(["local"]),
-    "settings-cluster": lambda things: Write(["local"], {"more": '{"cores": 3}'}),
-    "settings-secrets": lambda things: Write(form={"name": "beaver", "token": "x", "address": "http://127.0.0.1:8000"}),
-    "settings-people": lambda things: Write(form={"username": "new", "role": "member"}),
-    "settings-person": lambda things: Write([things.other.pk], {"do": "shut-out"}),
+    "experiment-edit": lambda subjects: WriteRequest([subjects.experiment.pk], {"name": "Other"}),
+    "experiment-shelve": lambda subjects: WriteRequest([subjects.experiment.pk], {"do": "delete"}),
+    "sweep-change": lambda subjects: WriteRequest([subjects.sweep.pk], {"do": "pause"}),
+    "sweep-extend": lambda subjects: WriteRequest([subjects.sweep.pk], {"more-es.sigma": "", "more-seeds": "5"}),
+    "queue-change": lambda subjects: WriteRequest([subjects.running.uid], {"do": "cancel"}),
+    "run-cancel": lambda subjects: WriteRequest([subjects.running.uid]),
+    "run-resume": lambda subjects: WriteRequest([subjects.stopped.uid]),
+    "run-restore": lambda subjects: WriteRequest([subjects.deleted.uid]),
+    "run-checkpoints": lambda subjects: WriteRequest([subjects.running.uid], {"step": "5"}),
+    "run-scores": _request_scores,
+    "run-scoring-change": lambda subjects: WriteRequest(
+        [subjects.stopped.uid, _make_scoring(subjects).pk], {"do": "cancel"}
+    ),
+    "run-rebuild-stop": lambda subjects: WriteRequest([subjects.running.uid, 3]),
+    "import": lambda subjects: WriteRequest(
+        form={"experiment": "New", "files": SimpleUploadedFile("a.log", ITERATION)}
+    ),
+    "import-undo": _undo_import,
+    "saved-views": lambda subjects: WriteRequest(form=SHARED_VIEW),
+    "saved-view-change": lambda subjects: WriteRequest([subjects.view.pk], {"do": "share"}),
+    "limit-set": lambda subjects: WriteRequest(form=A_LIMIT),
+    "limit-remove": lambda subjects: WriteRequest([subjects.limit.pk]),
+    "tournament-new": _create_tournament,
+    "judgments-import": lambda subjects: WriteRequest(form={"files": SimpleUploadedFile("a.jsonl", A_JUDGMENT)}),
+    "tournament-change": lambda subjects: WriteRequest([subjects.tournament.pk], {"do": "delete"}),
+    "tournament-invite": lambda subjects: WriteRequest([subjects.tournament.pk], {"names": "Dee", "days": "3"}),
+    "tournament-uninvite": _withdraw_invitation,
+    "tournament-board-order": _order_board,
+    "tournament-judges": _assign_judge,
+    "assignment-change": lambda subjects: WriteRequest([_make_assignment(subjects).pk], {"do": "cancel"}),
+    "judge-new": lambda subjects: WriteRequest(form=A_JUDGE),
+    "judge-edit": lambda subjects: WriteRequest([_make_judge(subjects).pk], A_JUDGE),
+    "judge-change": lambda subjects: WriteRequest([_make_judge(subjects).pk], {"do": "retire"}),
+    "criteria": lambda subjects: WriteRequest(form=WORDS | {"name": "kind"}),
+    "gold-sets": lambda subjects: WriteRequest(
+        form={"name": "gold", "file": SimpleUploadedFile("a.jsonl", A_GOLD_PAIR)}
+    ),
+    "criterion": lambda subjects: WriteRequest(["polite"], WORDS),
+    "settings-cluster-new": lambda subjects: WriteRequest(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
+    "settings-cluster-test": lambda subjects: WriteRequest(["local"]),
+    "settings-cluster": lambda subjects: WriteRequest(["local"], {"more": '{"cores": 3}'}),
+    "settings-secrets": lambda subjects: WriteRequest(
+        form={"name": "beaver", "token": "x", "address": "http://127.0.0.1:8000"}
+    ),
+    "settings-people": lambda subjects: WriteRequest(form={"username": "new", "role": "member"}),
+    "settings-person": lambda subjects: WriteRequest([subjects.other.pk], {"do": "shut-out"}),
 }
 
 
-def everything() -> dict[str, str]:
-    """Return a digest of all rows of each table of people, their groups and our apps."""
-    ours = [model for app in ("runs", "judging") for model in apps.get_app_config(app).get_models()]
-    tables = [model._meta.db_table for model in (User, User.groups.through, Group, *ours)]
+def digest_tables() -> dict[str, str]:
+    """Return a digest of all rows of each table of users, their groups and our apps."""
+    app_models = [model for app in ("runs", "judging") for model in apps.get_app_config(app).get_models()]
+    tables = [model._meta.db_table for model in (User, User.groups.through, Group, *app_models)]
     digest = sql.SQL("(SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {} AS t)")
     with connection.cursor() as cursor:
         digests = sql.SQL(", ").join(digest.format(sql.Identifier(table)) for table in tables)

@@ -13,7 +13,7 @@ from tests.waiting import PATIENCE_SECONDS
 
 PROJECT = Path(__file__).resolve().parents[2]
 STAYS_SECONDS = 2 * PATIENCE_SECONDS
-"""The life of a program that must not end by itself while a test waits for something else."""
+"""Seconds that a program lives which must not end on its own while a test waits for something else."""
 ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "LANG": "C.UTF-8"}
 RUNS_LONG = f"import time; open('started', 'a').write('x'); time.sleep({STAYS_SECONDS})"
 IGNORES_TERM = f"import signal; signal.signal(15, signal.SIG_IGN); {RUNS_LONG}"
@@ -30,12 +30,12 @@ time.sleep({STAYS_SECONDS})
 
 
 def python(code: str) -> list[str]:
-    """argv of a small program."""
+    """Return the argv of a small program."""
     return [sys.executable, "-S", "-c", code]
 
 
 def attempt(directory: Path, code: str, **needs: Any) -> Path:
-    """A directory with a job in it, quick to beat. Who is to be killed for not listening is given a short grace."""
+    """Create a directory with a job that sends frequent heartbeats. Tests that kill it pass a short grace."""
     directory.mkdir(parents=True, exist_ok=True)
     usual = {"beat_seconds": 0.02, "grace_seconds": PATIENCE_SECONDS, "time_limit_seconds": 0}
     (directory / "spec.json").write_text(json.dumps({"argv": python(code), **usual, **needs}))
@@ -43,7 +43,7 @@ def attempt(directory: Path, code: str, **needs: Any) -> Path:
 
 
 def agent(directory: Path, *options: str) -> subprocess.Popen[str]:
-    """A real agent, not detached, so that its exit code can be read."""
+    """Start a real agent, not detached, so that its exit code can be read."""
     return subprocess.Popen(
         [sys.executable, "-m", "workers.agent", str(directory), *options],
         env=ENV,
@@ -56,13 +56,13 @@ def agent(directory: Path, *options: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """(exit code, what it said) once it has ended."""
+    """Wait for the process to end; return (exit code, stderr)."""
     _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     return process.returncode, errors
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A JSON file that must be there."""
+    """Read a JSON object from a file that must exist."""
     data = json.loads(path.read_text())
     assert isinstance(data, dict)
     return data

@@ -1,4 +1,4 @@
-"""The micro model, for tests that need a real one. torch is imported by the tests that ask for it and by no other."""
+"""The micro model, for tests that need a real one. Only tests that use it import torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scorer over real HTTP that scores as the embedded one, until it is told to misbehave."""
+"""A scorer over real HTTP that scores as the embedded one until a test makes it misbehave."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pytest import approx
 
 from tests.waiting import PATIENCE_SECONDS
 from workers.config import SafetyOptions
-from workers.engines.stopping import Stop
+from workers.engines.stop import Stop
 from workers.scorer.client import Scores
 from workers.scorer.embedded import EmbeddedScorer
 from workers.tasks.safety import Safety
-from workers.tasks.safety.asking import Wait
+from workers.tasks.safety.scorer import Wait
 
 
 def check_embedded_scores(scores: Sequence[Scores], prompts: Sequence[str], responses: Sequence[str]) -> None:
@@ -26,8 +26,8 @@ def check_embedded_scores(scores: Sequence[Scores], prompts: Sequence[str], resp
     The last bits of a matrix product depend on the kernel that OpenBLAS chooses, which the environment may set.
     """
     expected = EmbeddedScorer().score(prompts, responses)
-    assert [(one.reward, one.cost) for one in scores] == [
-        (approx(one.reward, rel=1e-5), approx(one.cost, rel=1e-5)) for one in expected
+    assert [(pair.reward, pair.cost) for pair in scores] == [
+        (approx(pair.reward, rel=1e-5), approx(pair.cost, rel=1e-5)) for pair in expected
     ]
 
 
@@ -45,7 +45,7 @@ class Misbehaving(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.manners = list(manners)
         self.begins = begins
-        self.asked = 0
+        self.request_count = 0
         self.tokens: list[str | None] = []
         """The Authorization header of each request."""
         self.ended = threading.Event()
@@ -55,13 +55,13 @@ class Misbehaving(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def die(self) -> None:
-        """As where its process is killed."""
+        """Stop serving, as if the process were killed."""
         self.shutdown()
         self.server_close()
 
     def next(self) -> str:
-        """The manner of this request."""
-        self.asked += 1
+        """Return the manner of this request."""
+        self.request_count += 1
         if not self.begins():
             return "fine"
         return self.manners.pop(0) if len(self.manners) > 1 else self.manners[0]
@@ -81,29 +81,29 @@ class Handler(BaseHTTPRequestHandler):
         if manner == "slow":
             self.server.ended.wait(PATIENCE_SECONDS)
             return
-        self.answer(int(manner) if manner.isdecimal() else 200, self.said(manner, body))
+        self.answer(int(manner) if manner.isdecimal() else 200, self.scores_for(manner, body))
 
-    def said(self, manner: str, body: dict[str, list[str]]) -> dict[str, Any]:
+    def scores_for(self, manner: str, body: dict[str, list[str]]) -> dict[str, Any]:
         scores = EmbeddedScorer().score(body["prompts"], body["responses"])
         rewards, costs = [s.reward for s in scores], [s.cost for s in scores]
         if manner == "nan":
             costs[-1] = float("nan")
         return {"rewards": rewards, "costs": costs[:-1] if manner == "few" else costs}
 
-    def answer(self, code: int, said: dict[str, Any]) -> None:
-        raw = json.dumps(said).encode()
+    def answer(self, code: int, body: dict[str, Any]) -> None:
+        raw = json.dumps(body).encode()
         self.send_response(code)
         self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
         self.wfile.write(raw)
 
     def log_message(self, *_: Any) -> None:
-        """Not on the tests' stderr."""
+        """Log nothing on the tests' stderr."""
 
 
 @contextmanager
 def scorer(*manners: str, begins: Callable[[], bool] = lambda: True) -> Iterator[Misbehaving]:
-    """One that serves while the block runs."""
+    """Serve while the block runs; yield the server."""
     with Misbehaving(*manners, begins=begins) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -116,15 +116,15 @@ def scorer(*manners: str, begins: Callable[[], bool] = lambda: True) -> Iterator
 
 
 class StopsAsItWaits(Safety):
-    """The task, in a run that is asked to stop as soon as it has to wait for the scorer."""
+    """The task, in a run that is stopped as soon as it has to wait for the scorer."""
 
     def __init__(self, options: SafetyOptions) -> None:
         super().__init__(options)
         self.stop = Stop()
 
     def waits_by(self, wait: Wait) -> None:
-        def stopped(seconds: float, why: str) -> None:
+        def stopped(seconds: float, reason: str) -> None:
             self.stop.set()
-            wait(seconds, why)
+            wait(seconds, reason)
 
         super().waits_by(stopped)

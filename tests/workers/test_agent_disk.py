@@ -1,4 +1,4 @@
-"""A disk that is away for a while costs beats, never the record of how the program ended."""
+"""A disk that is away for a while costs heartbeats, never the record of how the program ended."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_exit_json_is_written_once_the_disk_is_back(tmp_path: Path, monkeypatch:
     assert read(tmp_path / "exit.json")["code"] == 3
 
 
-def test_missed_beats_stop_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_heartbeats_do_not_stop_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writes = agent.write_json_anyhow
 
     def no_beats(path: Path, data: Any, *, sync: bool = False) -> None:
@@ -47,8 +47,8 @@ def test_missed_beats_stop_no_program(tmp_path: Path, monkeypatch: pytest.Monkey
     assert read(tmp_path / "exit.json")["code"] == 0
 
 
-def test_a_directory_that_was_deleted_is_not_waited_for(tmp_path: Path) -> None:
-    # Again and again: a heartbeat written in the middle keeps the folder from being removed.
+def test_deleted_directory_ends_agent(tmp_path: Path) -> None:
+    # Repeat the removal: a heartbeat written meanwhile keeps the folder from being removed.
     remove = "import os, shutil\nat = os.getcwd()\nwhile os.path.exists(at): shutil.rmtree(at, ignore_errors=True)"
     watch = _watch(tmp_path / "gone", remove)
     with pytest.raises(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""How a program ended is what exit.json says."""
+"""The end of a program is recorded in exit.json."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StartsBeforeItsLimit(_Watch):
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 75])
-def test_it_passes_the_exit_code_on(tmp_path: Path, code: int) -> None:
+def test_agent_returns_exit_code_of_program(tmp_path: Path, code: int) -> None:
     ended, _ = finish(agent(attempt(tmp_path, f"print('said so'); raise SystemExit({code})")))
     ending = read(tmp_path / "exit.json")
     assert (ended, ending["code"], ending["signal"]) == (code, code, None)
@@ -48,15 +48,15 @@ def test_a_program_killed_by_a_signal_is_recorded_with_it(tmp_path: Path) -> Non
     assert (ended, ending["code"], ending["signal"]) == (137, None, 9)
 
 
-def test_a_program_that_does_not_exist_is_127_and_named(tmp_path: Path) -> None:
-    ended, said = finish(agent(attempt(tmp_path, "", argv=["/no/such/program"])))
+def test_missing_program_is_exit_code_127(tmp_path: Path) -> None:
+    ended, errors = finish(agent(attempt(tmp_path, "", argv=["/no/such/program"])))
     assert (ended, read(tmp_path / "exit.json")["code"]) == (127, 127)
-    assert "/no/such/program" in said
+    assert "/no/such/program" in errors
 
 
 def test_a_directory_without_a_job_is_refused_unclaimed(tmp_path: Path) -> None:
-    ended, said = finish(agent(tmp_path))
-    assert ended == 2 and "spec.json" in said
+    ended, errors = finish(agent(tmp_path))
+    assert ended == 2 and "spec.json" in errors
     assert not (tmp_path / "claim").exists()
 
 
@@ -87,7 +87,7 @@ def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path
     assert ending["signal"] == 9 and ending["stopped"] and not ending["timed_out"]
 
 
-def test_the_time_limit_stops_the_program_and_says_so(tmp_path: Path) -> None:
+def test_time_limit_stops_program(tmp_path: Path) -> None:
     finish(agent(attempt(tmp_path, RUNS_LONG, time_limit_seconds=0.1)))
     ending = read(tmp_path / "exit.json")
     assert ending["timed_out"] and not ending["stopped"] and ending["signal"] == 15
@@ -100,7 +100,7 @@ def test_a_program_that_ignores_its_time_limit_is_killed(tmp_path: Path) -> None
     assert ending["timed_out"] and ending["signal"] == 9
 
 
-def test_what_the_program_leaves_running_is_killed_with_it(tmp_path: Path) -> None:
+def test_child_left_by_program_is_killed(tmp_path: Path) -> None:
     leaves_a_child = (
         "import subprocess, sys\n"
         f"child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep({STAYS_SECONDS})'])\n"

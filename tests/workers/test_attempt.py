@@ -25,7 +25,7 @@ def sleeper(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_a_stranger_with_the_recorded_pid_is_not_alive_and_is_never_signalled(sleeper: subprocess.Popen[bytes]) -> None:
+def test_foreign_process_with_recorded_pid_is_never_signalled(sleeper: subprocess.Popen[bytes]) -> None:
     now = Process.at(sleeper.pid)
     assert now is not None and now.is_alive()
     for other in (replace(now, started="1"), replace(now, boot="another")):
@@ -37,34 +37,34 @@ def test_a_stranger_with_the_recorded_pid_is_not_alive_and_is_never_signalled(sl
 
 
 def test_a_zombie_is_dead(sleeper: subprocess.Popen[bytes]) -> None:
-    who = Process.at(sleeper.pid)
-    assert who is not None
+    process = Process.at(sleeper.pid)
+    assert process is not None
     sleeper.kill()
     os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
-    assert not who.is_alive()
-    who.send(signal.SIGTERM)
+    assert not process.is_alive()
+    process.send(signal.SIGTERM)
 
 
-def test_without_proc_ps_knows_the_same(
+def test_process_is_identified_by_ps_without_proc(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     monkeypatch.setattr(attempt, "BOOT_ID", tmp_path / "none")
     monkeypatch.delattr(os, "pidfd_open")
-    who = Process.at(sleeper.pid)
-    assert who is not None and who.started and who.is_alive() and who.is_of_this_boot()
-    replace(who, started="Mon Jan 1 00:00:00 2001").send(signal.SIGKILL)
+    process = Process.at(sleeper.pid)
+    assert process is not None and process.started and process.is_alive() and process.is_of_this_boot()
+    replace(process, started="Mon Jan 1 00:00:00 2001").send(signal.SIGKILL)
     assert sleeper.poll() is None
-    who.send(signal.SIGKILL)
+    process.send(signal.SIGKILL)
     sleeper.wait(PATIENCE_SECONDS)
-    assert not who.is_alive()
+    assert not process.is_alive()
 
 
-def test_a_pid_that_nobody_has_is_nobody() -> None:
+def test_unused_pid_has_no_process() -> None:
     assert Process.at(2**22 + 1) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"text"'])
-def test_what_is_no_object_reads_as_nothing(tmp_path: Path, text: str) -> None:
+def test_json_that_is_no_object_reads_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "file.json").write_text(text)
     assert read_json(tmp_path / "file.json") is None
     assert read_json(tmp_path / "missing.json") is None

@@ -122,7 +122,7 @@ def test_file_that_is_no_token_is_neither_sent_nor_repeated(
 ) -> None:
     file = tmp_path / "token"
     file.write_text(text, encoding="utf-8")
-    with recorder(200) as server, pytest.raises(REFUSALS, match="holds no token") as error:
+    with recorder(200) as server, pytest.raises(REFUSALS, match="contains no token") as error:
         call(server.url, file)
     assert server.seen == [] and not (text and text in str(error.value))
 

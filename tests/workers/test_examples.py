@@ -1,4 +1,4 @@
-"""The run.json files of the docs are configs that can be used as they stand."""
+"""The run.json files of the docs are valid configs without changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from workers.config import OwnOptions, RunConfig
 from workers.tasks import score_safely
-from workers.tasks.own import Own
+from workers.tasks.own import OwnTask
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.json"))
@@ -21,11 +21,11 @@ def test_an_example_can_be_run(path: Path) -> None:
     assert config.steps > 0
 
 
-def test_the_task_of_ones_own_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_of_own_task_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESWEB_TASK_PATHS", str(FOLDER))
     config = RunConfig.read(FOLDER / "run-own.json")
     assert isinstance(config.task.options, OwnOptions)
-    task = Own(config.task.options, config.task.reward_seconds)
+    task = OwnTask(config.task.options, config.task.reward_seconds)
     train, held_out = task.examples("train"), task.examples("eval")
     assert (len(train), len(held_out)) == (48, 16)
     assert not {e.id for e in train} & {e.id for e in held_out}
@@ -34,5 +34,5 @@ def test_the_task_of_ones_own_can_be_used(monkeypatch: pytest.MonkeyPatch) -> No
     task.close()
 
 
-def test_there_is_one_of_each_method() -> None:
+def test_examples_cover_each_method() -> None:
     assert {RunConfig.read(path).method for path in EXAMPLES} == {"es", "grpo"}

@@ -1,4 +1,4 @@
-"""A run on a disk that is really full says so, tears no record, and goes on once there is room."""
+"""A run on a disk that is really full reports it, tears no record, and continues once there is room."""
 
 from __future__ import annotations
 
@@ -80,18 +80,18 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
     ],
     ids=["space", "quota", "told by a library", "as a cause", "on another machine", "another error"],
 )
-def test_a_full_disk_is_known_by_its_errors(error: BaseException, is_full: bool) -> None:
+def test_full_disk_is_recognised_by_its_errors(error: BaseException, is_full: bool) -> None:
     assert is_disk_full(error) == is_full
 
 
-def test_an_agent_writes_down_how_its_program_ended_on_the_disk_that_it_filled(disk: SmallDisk) -> None:
+def test_agent_records_exit_on_disk_filled_by_program(disk: SmallDisk) -> None:
     directory = attempt(disk.path / "a1", FILLS_THE_DISK)
     assert finish(agent(directory))[0] == 3
     assert disk.free_bytes() == 0
     assert read(directory / "exit.json")["code"] == 3
 
 
-def test_an_agent_beats_on_a_full_disk(disk: SmallDisk) -> None:
+def test_agent_sends_heartbeats_on_full_disk(disk: SmallDisk) -> None:
     directory = attempt(disk.path / "a1", RUNS_LONG)
     with agent(directory) as process:
         try:
@@ -105,42 +105,42 @@ def test_an_agent_beats_on_a_full_disk(disk: SmallDisk) -> None:
     assert read(directory / "exit.json")["stopped"]
 
 
-def test_an_agent_that_finds_the_disk_full_claims_nothing(disk: SmallDisk) -> None:
+def test_agent_on_full_disk_claims_nothing(disk: SmallDisk) -> None:
     directory = attempt(disk.path / "a1", "")
     disk.fill()
-    code, said = finish(agent(directory))
-    assert (code, f"disk full: {directory} takes no claim" in said) == (DISK_FULL, True)
+    code, errors = finish(agent(directory))
+    assert (code, f"disk full: no claim can be written to {directory}" in errors) == (DISK_FULL, True)
     assert not (directory / "claim").exists()
     disk.make_room()
     assert finish(agent(directory))[0] == 0
 
 
-def test_an_agent_that_cannot_write_its_lease_gives_its_claim_up(disk: SmallDisk) -> None:
+def test_agent_without_room_for_lease_releases_claim(disk: SmallDisk) -> None:
     directory, codes = attempt(disk.path / "a1", ""), []
     disk.fill()
     # From no room at all to room for all that an agent writes: at some size the lease alone does not fit.
     while not codes or codes[-1] != 0:
-        code, said = finish(agent(directory, "--epoch", "1"))
+        code, errors = finish(agent(directory, "--epoch", "1"))
         codes.append(code)
-        assert (directory / "claim.1").exists() == (code == 0), said
-        assert (code, "disk full" in said) in [(0, False), (DISK_FULL, True)], said
+        assert (directory / "claim.1").exists() == (code == 0), errors
+        assert (code, "disk full" in errors) in [(0, False), (DISK_FULL, True)], errors
         os.truncate(disk.ballast, disk.ballast.stat().st_size - os.statvfs(disk.path).f_bsize)
     assert len(codes) > 2, "no size was between nothing and enough"
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_from_its_last_checkpoint_once_there_is_room(
+def test_training_resumes_from_checkpoint_after_full_disk(
     disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = run_json(tmp_path, "es-micro", es=ES, evaluation={"every": 0, "prompts": 4})
     out, straight = disk.path / "out", tmp_path / "straight"
-    usual, asked = tasks.TASKS["conciseness"], 0
+    usual, scored = tasks.TASKS["conciseness"], 0
 
     class Fills(usual):  # type: ignore[misc, valid-type]
         def score(self, example: Example, completion: str) -> Score:
-            nonlocal asked
-            asked += 1
-            if asked == FULL_IN_STEP_5:
+            nonlocal scored
+            scored += 1
+            if scored == FULL_IN_STEP_5:
                 disk.fill()
             return super().score(example, completion)
 
@@ -160,7 +160,7 @@ def test_a_training_goes_on_from_its_last_checkpoint_once_there_is_room(
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_does_not_fit_leaves_nothing_but_the_reason(disk: SmallDisk, tmp_path: Path) -> None:
+def test_checkpoint_without_room_leaves_only_reason(disk: SmallDisk, tmp_path: Path) -> None:
     config, out = run_json(tmp_path, "es-micro", es=ES, evaluation={"every": 0, "prompts": 4}), disk.path / "out"
     disk.ballast.write_bytes(bytes(disk.free_bytes() - LESS_THAN_A_CHECKPOINT))
     assert train_here(config, out)[0] == DISK_FULL
@@ -169,7 +169,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_nothing_but_the_reason(disk: Smal
     assert (failed.phase, failed.message.startswith(f"disk full: {out}")) == ("failed", True), failed
 
 
-def test_what_torch_cannot_write_to_a_checkpoint_is_told_as_a_full_disk(disk: SmallDisk) -> None:
+def test_failed_torch_save_is_reported_as_full_disk(disk: SmallDisk) -> None:
     class Tiny:
         def save_pretrained(self, folder: Path) -> None:
             (folder / "config.json").write_text("{}")

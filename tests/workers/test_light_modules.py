@@ -1,4 +1,4 @@
-"""What a module costs to import: the light ones need neither Django nor torch.
+"""The import cost of modules: light ones need neither Django nor torch.
 
 That no part of `workers` needs Django, test_train_resumes.py shows with a training.
 """
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 from tests.workers.attempts import ENV, PROJECT
 
-LIGHT_ROOMS = (
+LIGHT_PACKAGES = (
     "agent",
     "analysis",
     "attempt",
@@ -25,7 +25,7 @@ LIGHT_ROOMS = (
     "records",
     "tasks",
 )
-LIGHT_DOORS = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
+LIGHT_MODULES = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
 NEED_TRITON = {f"workers.engines.es.{name}" for name in ("noise_cuda", "noise_kernels", "noise_launch", "philox_cuda")}
 """Imported on GPUs alone; a torch built for CPUs comes without triton."""
 HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
@@ -38,7 +38,7 @@ print(json.dumps([*sys.modules]))
 
 
 def modules() -> Iterator[str]:
-    """Every module of workers, by its dotted name."""
+    """Yield the dotted name of every module of workers."""
     for file in sorted((PROJECT / "workers").rglob("*.py")):
         parts = file.relative_to(PROJECT).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
@@ -47,13 +47,13 @@ def modules() -> Iterator[str]:
 
 
 def packages_after(names: Iterable[str]) -> set[str]:
-    """The top-level packages that a fresh interpreter holds after importing these modules."""
+    """Return the top-level packages that a fresh interpreter holds after importing these modules."""
     done = subprocess.run([sys.executable, "-c", IMPORT, *names], env=ENV, capture_output=True, text=True, check=True)
     return {name.split(".")[0] for name in json.loads(done.stdout)}
 
 
-def test_light_rooms_load_neither_django_nor_torch() -> None:
-    light = [m for m in modules() if m in LIGHT_DOORS or (m + ".").split(".")[1] in LIGHT_ROOMS]
+def test_light_packages_import_neither_django_nor_torch() -> None:
+    light = [m for m in modules() if m in LIGHT_MODULES or (m + ".").split(".")[1] in LIGHT_PACKAGES]
     assert len(light) > 20
 
     assert not packages_after(light) & ({"django"} | HEAVY)

@@ -1,4 +1,4 @@
-"""The ways a training ends: exit codes, the last record, what is said on stderr."""
+"""The ways a training ends: exit codes, the last record, messages on stderr."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from workers.train import main
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 
 A_STEP = 32
-"""Rewards that a step of grpo-micro asks for."""
+"""Rewards that a step of grpo-micro computes."""
 
 
 class Broken(TASKS["conciseness"]):  # type: ignore[misc]
-    """A task whose reward fails on every prompt of the training set, none of which the evaluator meets."""
+    """A task whose reward fails on every prompt of the training set, none of which is evaluated."""
 
     def score(self, example: Example, completion: str) -> Score:
         if example in self.examples("train"):
@@ -31,20 +31,20 @@ class Broken(TASKS["conciseness"]):  # type: ignore[misc]
 
 
 class Signals(TASKS["conciseness"]):  # type: ignore[misc]
-    """A task during whose second step of training the scheduler asks the run to end."""
+    """A task during whose second step of training the scheduler sends SIGTERM to the run."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.asked = 0
+        self.scored = 0
 
     def score(self, example: Example, completion: str) -> Score:
-        self.asked += example in self.examples("train")
-        if self.asked == A_STEP + 1:
+        self.scored += example in self.examples("train")
+        if self.scored == A_STEP + 1:
             signal.raise_signal(signal.SIGTERM)
         return super().score(example, completion)
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 def test_es_reaches_its_end(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
@@ -56,7 +56,7 @@ def test_es_reaches_its_end(tmp_path: Path) -> None:
     assert 4 in weights(out)
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "conciseness", Signals)
     config = run_json(tmp_path, "grpo-micro", grpo={"max_steps": 100_000}, evaluation={"every": 0})
@@ -71,7 +71,7 @@ def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path, monkeypatch: py
     assert (out / f"checkpoints/step-{step:06d}/trainer_state.json").is_file()
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 def test_a_reward_that_fails_ends_the_run_and_names_its_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,9 +88,7 @@ def test_a_reward_that_fails_ends_the_run_and_names_its_prompt(
     assert f"ZeroDivisionError: no reward for {failed.id} today" in capsys.readouterr().err
 
 
-def test_a_bad_config_is_refused_with_every_problem_on_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_config_is_refused_with_all_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "run.json"
     config.write_text(json.dumps({"method": "grpo", "grpo": {"max_step": 1, "beta": -1}, "seed": "x"}))
 
@@ -101,10 +99,8 @@ def test_a_bad_config_is_refused_with_every_problem_on_a_line(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.usefixtures("signals_put_back")
-def test_what_the_installed_trl_does_not_know_is_a_bad_config_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("restored_signals")
+def test_option_unknown_to_trl_is_a_config_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config, out = run_json(tmp_path, "grpo-micro", grpo={"extra": {"top_kk": 5}}), tmp_path / "out"
 
     assert main([str(config), "--out", str(out)]) == 2
@@ -115,8 +111,8 @@ def test_what_the_installed_trl_does_not_know_is_a_bad_config_too(
     assert last.message.startswith("grpo.extra.top_kk: is not a field")
 
 
-@pytest.mark.usefixtures("signals_put_back")
-def test_the_same_command_on_a_complete_directory_does_nothing(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("restored_signals")
+def test_command_on_complete_directory_does_nothing(tmp_path: Path) -> None:
     config, out = run_json(tmp_path, "grpo-micro", grpo={"max_steps": 4}), tmp_path / "out"
     (out / "checkpoints/step-000004").mkdir(parents=True)
 
@@ -125,8 +121,8 @@ def test_the_same_command_on_a_complete_directory_does_nothing(tmp_path: Path) -
     assert [line.record.phase for line in lines(out) if isinstance(line.record, Status)] == ["loading", "done"]
 
 
-@pytest.mark.usefixtures("signals_put_back")
-def test_a_checkpoint_that_is_no_runs_is_refused_in_words(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("restored_signals")
+def test_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     config, out = run_json(tmp_path, "grpo-micro"), tmp_path / "out"
 
     assert main([str(config), "--out", str(out), "--resume", str(tmp_path)]) == 2
@@ -134,11 +130,11 @@ def test_a_checkpoint_that_is_no_runs_is_refused_in_words(tmp_path: Path) -> Non
     assert "its name should look like step-000020" in records(out, Status)[-1].message
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 def test_an_epoch_is_written_by_one_process_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config, out = run_json(tmp_path, "grpo-micro"), tmp_path / "out"
     RecordWriter(out, 3).close()
 
     assert main([str(config), "--out", str(out), "--epoch", "3"]) == 2
 
-    assert "epoch 3 is written already" in capsys.readouterr().err
+    assert "epoch 3 already exists" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""A GRPO run by the trainer's command: what it records and keeps, and that a resume ends at the same weights."""
+"""A GRPO run by the trainer's command: its records and files, and that a resume ends at the same weights."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.workers.training_process import metrics, records, run_json, train_her
 from workers.records import Population, Status
 from workers.train import main
 
-# What TRL asks of transformers, where a training runs in the tests' own process.
+# Warnings about how TRL uses transformers, because the training runs in the tests' own process.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six steps of four groups of four, saved after every third."""
+    """Return a config of six steps of four groups of four, saved after every third."""
     folder = tmp_path_factory.mktemp("grpo")
     groups = {"per_device_train_batch_size": 16, "num_generations": 4}
     return run_json(folder, "grpo-micro", grpo={"max_steps": 6, "save_steps": 3, "beta": 0.02, **groups})
@@ -24,7 +24,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def out(config: Path) -> Path:
-    """The directory of a run that has reached its end."""
+    """Return the directory of a run that has reached its end."""
     out = config.with_name("out")
     code, output = train_here(config, out)
     assert code == 0
@@ -32,7 +32,7 @@ def out(config: Path) -> Path:
     return out
 
 
-def test_it_says_what_it_is_doing(out: Path) -> None:
+def test_run_records_its_phases(out: Path) -> None:
     phases = [status.phase for status in records(out, Status)]
     assert phases[0] == "loading"
     assert phases[-1] == "done"
@@ -43,7 +43,7 @@ def test_it_says_what_it_is_doing(out: Path) -> None:
     assert steps[-1].startswith("step 6/6  train reward ")
 
 
-def test_the_common_evaluator_asks_before_during_and_after(out: Path) -> None:
+def test_evaluation_runs_before_during_and_after_training(out: Path) -> None:
     evaluated = metrics(out, "reward/mean")
 
     assert [m.step for m in evaluated] == [0, 2, 4, 6]
@@ -51,7 +51,7 @@ def test_the_common_evaluator_asks_before_during_and_after(out: Path) -> None:
     assert evaluated[-1].values["kl"] > 0
 
 
-def test_trls_own_stream_is_kept_under_its_own_names(out: Path) -> None:
+def test_metrics_of_trl_are_recorded_under_their_names(out: Path) -> None:
     streamed = metrics(out, "train/reward")
 
     assert [m.step for m in streamed] == [1, 2, 3, 4, 5, 6]
@@ -83,7 +83,7 @@ def test_nothing_is_written_outside_the_directory(out: Path) -> None:
     assert list(working_folder(out).iterdir()) == []
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 def test_a_run_resumed_from_its_middle_ends_with_the_same_weights(config: Path, out: Path) -> None:
     again = out.with_name("again")
 

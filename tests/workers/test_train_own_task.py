@@ -53,10 +53,10 @@ def config(tmp_path: Path, name: str, **options: Any) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 @pytest.mark.parametrize("name", ["es-micro", "grpo-micro"])
-def test_both_methods_and_the_evaluator_take_it(tmp_path: Path, folder: Path, name: str) -> None:
+def test_own_task_trains_with_both_methods(tmp_path: Path, folder: Path, name: str) -> None:
     out = tmp_path / "out"
     assert main([str(config(tmp_path, name, letter="e")), "--out", str(out)]) == 0
     assert [m.step for m in metrics(out, "reward/long/mean")] == [0, 2]
@@ -64,19 +64,19 @@ def test_both_methods_and_the_evaluator_take_it(tmp_path: Path, folder: Path, na
     assert all(r.reward == r.text.count("e") for r in records(out, Response))
 
 
-@pytest.mark.usefixtures("signals_put_back")
-def test_what_does_not_fit_is_said_before_the_model_is_loaded(
+@pytest.mark.usefixtures("restored_signals")
+def test_invalid_own_task_is_refused_before_model_is_loaded(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(config(tmp_path, "es-micro")), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert "task.options.options: my_task:Task cannot be used: KeyError: 'letter' (my_task.py, line 6" in said
+    errors = capsys.readouterr().err
+    assert "task.options.options: my_task:Task cannot be used: KeyError: 'letter' (my_task.py, line 6" in errors
     statuses = records(tmp_path / "out", Status)
     assert statuses[-1].phase == "failed"
     assert not any("model" in status.message for status in statuses[:-1])
 
 
-@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.usefixtures("restored_signals")
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [

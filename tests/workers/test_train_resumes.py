@@ -1,4 +1,4 @@
-"""Processes stopped and killed: the run that goes on is the run that was never stopped, and can be replayed."""
+"""Processes stopped and killed: a resumed run equals the run that was never stopped, and can be replayed."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ sys.exit(ended)
 """
 """The same training in two processes, the second as soon as the first was killed, where Django is not installed.
 
-They share what they have imported. In the end the second imports whatever workers hold.
+They share what they have imported. In the end the second imports all modules of workers.
 """
 HELD_FROM = 150
-"""A step asks for 7 x 4 rewards, an evaluation for 4: step 5 of the first start and step 8 of the second, which begins
+"""A step computes 7 x 4 rewards, an evaluation 4: step 5 of the first start and step 8 of the second, which begins
 with step 4, come before this number, and the end comes long after it."""
 PROGRAM = ("-c", TWO_ATTEMPTS.replace("HELD_FROM", str(HELD_FROM)).replace("MODULES", repr([*modules()])))
 ES = {"iterations": 12, "checkpoint_every": 3, "population": 6, "prompts": 4, "noise": "full"}
@@ -75,11 +75,11 @@ sys.exit(train.main(sys.argv[1:]))
 def attempt_at(line: str, process: subprocess.Popen[str]) -> int:
     """Return the pid of the next attempt of TWO_ATTEMPTS, once it has printed a line that begins with `line`."""
     assert process.stdout is not None
-    said = process.stdout.readline().split()
-    assert said and said[0] == "attempt", said
+    words = process.stdout.readline().split()
+    assert words and words[0] == "attempt", words
     while not process.stdout.readline().startswith(line):
         assert process.poll() is None
-    return int(said[1])
+    return int(words[1])
 
 
 def replayed(root: Path, step: int, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -112,8 +112,8 @@ def cut(config: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("signals_put_back")
-def test_straight_is_killed_stopped_and_resumed_is_replayed(
+@pytest.mark.usefixtures("restored_signals")
+def test_straight_resumed_and_replayed_weights_are_equal(
     config: Path, cut: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     straight, (out, _) = tmp_path / "straight", cut
@@ -123,14 +123,12 @@ def test_straight_is_killed_stopped_and_resumed_is_replayed(
 
 
 @pytest.mark.slow
-def test_neither_a_training_nor_any_module_of_workers_needs_django(cut: tuple[Path, str]) -> None:
+def test_training_and_workers_modules_need_no_django(cut: tuple[Path, str]) -> None:
     assert cut[1] == "imported all of workers"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_asked_to_stop_while_it_loads_it_ends_at_once_and_can_be_started_again(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_run_stopped_while_loading_ends_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     config, out = run_json(tmp_path, "grpo-micro"), tmp_path / "out"
     with start(config, out, program=("-c", LOADS_FOR_EVER)) as process:
         try:

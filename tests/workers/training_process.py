@@ -1,4 +1,4 @@
-"""Trainings started as a scheduler would: a process, a config file, a directory; and what they wrote, read strictly."""
+"""Trainings started as by a scheduler: a process, a config file, a directory; and strict readers of their records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENVIRONMENT["OMP_NUM_THREADS"] = "1"
 
 
 def run_json(folder: Path, name: str, **changes: dict[str, Any]) -> Path:
-    """A preset's config as a file, with some knobs of some sections changed."""
+    """Write a preset's config with changed settings of some sections; return the file's path."""
     config = json.loads(json.dumps(preset(name).config))
     for section, values in changes.items():
         config[section].update(values)
@@ -35,7 +35,7 @@ def run_json(folder: Path, name: str, **changes: dict[str, Any]) -> Path:
 
 
 def start(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAND) -> subprocess.Popen[str]:
-    """The command, begun in an empty folder of its own beside `out`."""
+    """Start the command in an empty folder of its own next to `out`."""
     folder = working_folder(out)
     folder.mkdir(exist_ok=True)
     return subprocess.Popen(
@@ -45,7 +45,7 @@ def start(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAN
 
 
 def train(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAND) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end."""
+    """Run the command to its end."""
     with start(config, out, *more, program=program) as process:
         try:
             output, errors = process.communicate(timeout=PATIENCE_SECONDS)
@@ -55,7 +55,7 @@ def train(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAN
 
 
 def train_here(config: Path, out: Path) -> tuple[int, str]:
-    """The command, run in the tests' own process: (its exit code, what it printed). Its signals are given back."""
+    """Run the command in this process; return (exit code, stdout). Signal handlers are restored."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
     folder, output = working_folder(out), io.StringIO()
     folder.mkdir(exist_ok=True)
@@ -69,12 +69,12 @@ def train_here(config: Path, out: Path) -> tuple[int, str]:
 
 
 def working_folder(out: Path) -> Path:
-    """Where the command was run from."""
+    """Return the working folder of the command."""
     return out.with_name(f"cwd-of-{out.name}")
 
 
 def lines(out: Path, epoch: int = 0) -> list[Line]:
-    """All that an epoch wrote. Every line must be a record, numbered without a gap."""
+    """Return all lines of an epoch. Every line must be a record, numbered without a gap."""
     piece = read(records_path(out, epoch), limit=1 << 30)
     assert not piece.broken
     assert [line.seq for line in piece.lines] == list(range(len(piece.lines)))
@@ -82,15 +82,15 @@ def lines(out: Path, epoch: int = 0) -> list[Line]:
 
 
 def records(out: Path, kind: type, epoch: int = 0) -> list[Any]:
-    """The records of one kind."""
+    """Return the records of one kind."""
     return [line.record for line in lines(out, epoch) if isinstance(line.record, kind)]
 
 
 def metrics(out: Path, key: str) -> list[Metric]:
-    """The metric records that hold `key`."""
+    """Return the metric records that hold `key`."""
     return [metric for metric in records(out, Metric) if key in metric.values]
 
 
 def weights(out: Path, epoch: int = 0) -> dict[int, str]:
-    """sha256 of the weights by step, for each checkpoint recorded."""
+    """Return the sha256 of the weights by step, for each checkpoint recorded."""
     return {checkpoint.step: checkpoint.sha256 for checkpoint in records(out, Checkpoint, epoch)}

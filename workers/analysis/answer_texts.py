@@ -1,4 +1,4 @@
-"""Numbers that the texts of one evaluation's answers give by themselves, without a model and without a tokenizer.
+"""Numbers that the texts of one evaluation's answers give alone, without a model and without a tokenizer.
 
 The common evaluator and imported evaluations both take them from here, so that a key means the same in all runs.
 """
@@ -12,19 +12,19 @@ from functools import lru_cache
 from workers.analysis.collapse import differs, language_of, words_of
 
 ACCURACIES = ("exact", "contains")
-"""Parts of a score that say whether an answer is right, 0 or 1."""
-PROMPTS_AT_ONCE = 1024
+"""The parts of a score that report whether an answer is right, 0 or 1."""
+PROMPT_CACHE_SIZE = 1024
 
 
 @dataclass
 class TextCounts:
-    """Counts over the answers that were added; their texts are not kept."""
+    """Counts over the answers that were added; their texts are not stored."""
 
     answers: int = 0
     empty: int = 0
     characters: int = 0
     compared: int = 0
-    """Answers whose language can be told, and their prompt's."""
+    """Answers whose language, and whose prompt's language, can be recognized."""
     in_another_language: int = 0
 
     def add(self, text: str, prompt: str) -> None:
@@ -33,10 +33,10 @@ class TextCounts:
         self.answers += 1
         self.empty += not bare
         self.characters += len(bare)
-        said, asked = language_of(bare, words_of(bare)), _language_of_prompt(prompt)
-        if said is not None and asked is not None:
+        language, prompt_language = language_of(bare, words_of(bare)), _language_of_prompt(prompt)
+        if language is not None and prompt_language is not None:
             self.compared += 1
-            self.in_another_language += differs(said, asked)
+            self.in_another_language += differs(language, prompt_language)
 
     def values(self) -> dict[str, float]:
         """Return the means by the names that all methods share; nothing without answers.
@@ -46,11 +46,11 @@ class TextCounts:
         """
         if not self.answers:
             return {}
-        found = {
+        means = {
             "response/empty_ratio": self.empty / self.answers,
             "response/characters_mean": self.characters / self.answers,
         }
-        return found | (
+        return means | (
             {"response/other_language_ratio": self.in_another_language / self.compared} if self.compared else {}
         )
 
@@ -58,10 +58,10 @@ class TextCounts:
 def accuracies(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return accuracy/exact and accuracy/contains, each if every answer has that part: a task without right answers
     has no accuracy."""
-    present = [part for part in ACCURACIES if parts and all(part in one for one in parts)]
-    return {f"accuracy/{part}": sum(one[part] for one in parts) / len(parts) for part in present}
+    present = [part for part in ACCURACIES if parts and all(part in answer_parts for answer_parts in parts)]
+    return {f"accuracy/{part}": sum(answer_parts[part] for answer_parts in parts) / len(parts) for part in present}
 
 
-@lru_cache(maxsize=PROMPTS_AT_ONCE)
+@lru_cache(maxsize=PROMPT_CACHE_SIZE)
 def _language_of_prompt(prompt: str) -> str | None:
     return language_of(prompt, words_of(prompt))

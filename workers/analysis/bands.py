@@ -1,4 +1,4 @@
-"""Curves of several seeds -> their middle and how far they lie apart, with how many there are at each point."""
+"""Summarise curves of several seeds: their middle, a band around it, and the number of seeds at each point."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.analysis.middles import MIDDLES, SPREADS, Floats, around, middle
+from workers.analysis.aggregate import MIDDLES, SPREADS, Floats, around, middle
 
 Line: TypeAlias = tuple[Floats, Floats]
 Ints: TypeAlias = NDArray[np.int64]
 
 STD_FROM = 4
-"""With fewer seeds a standard deviation says little, and the band is their whole range."""
+"""Below this number of seeds a standard deviation means little, and the band is their whole range."""
 AUTO = "auto"
-AT_ONCE = 2**16
+BATCH_SIZE = 2**16
 """Numbers of all seeds together, of which half a megabyte is summed up at a time."""
 
 
@@ -39,21 +39,21 @@ class Band:
 
     @property
     def most(self) -> int:
-        """How many seeds there are where most of them are."""
+        """The number of seeds where most of them are present."""
         return int(self.n.max(initial=0))
 
     @property
     def kind(self) -> str:
-        """What the band shows, in words."""
+        """The name of the spread that the band shows."""
         return SPREADS[self.spread]
 
 
 def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Band:
-    """The middle and the band at every x of any line; a line counts from its first point to its last and is
+    """Return the middle and the band at every x of any line. A line counts from its first point to its last and is
     interpolated in between, so that a seed that ended early neither hides the others nor is made up.
 
     center: mean, median or iqm. spread: auto (range below four lines, else std) or one of SPREADS.
-    Each line is (x, y), float64[n], ascending in x; points that are not finite are left out. Raises ValueError for an
+    Each line is (x, y), float64[n], ascending in x; points that are not finite are left out. Raise ValueError for an
     unknown center or spread.
     """
     if center not in MIDDLES or spread not in (AUTO, *SPREADS):
@@ -68,41 +68,42 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
         nothing = np.zeros(0)
         return Band(nothing, nothing, nothing, nothing, np.zeros(0, np.int64), center, spread)
     x, columns = _on_one_axis(solid)
-    at, low, high = np.empty((3, len(x)))
+    center_values, low, high = np.empty((3, len(x)))
     n = np.empty(len(x), np.int64)
     for part in _parts(len(x), len(columns)):
         values = np.array([column[part] for column in columns])
-        there = ~np.isnan(values)
-        n[part] = len(columns) if there.all() else there.sum(axis=0)
-        at[part] = middle(values, center)
-        low[part], high[part] = around(values, center, spread, at[part])
+        present = ~np.isnan(values)
+        n[part] = len(columns) if present.all() else present.sum(axis=0)
+        center_values[part] = middle(values, center)
+        low[part], high[part] = around(values, center, spread, center_values[part])
     low[n < 2] = high[n < 2] = np.nan
-    return Band(x, at, low, high, n, center, spread)
+    return Band(x, center_values, low, high, n, center, spread)
 
 
 def _parts(points: int, seeds: int) -> Iterator[slice]:
-    """The points, in parts that lie in the processor's cache while they are summed up."""
-    width = max(1, AT_ONCE // seeds)
+    """Yield the points in slices that stay in the processor's cache while they are summed up."""
+    width = max(1, BATCH_SIZE // seeds)
     return (slice(start, start + width) for start in range(0, points, width))
 
 
 def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, list[Floats]]:
-    """Every x of any line at which there is one, and each line's values there, float64[points]: NaN before its first
-    and after its last point. Seeds that were evaluated at the same points, as most are, have nothing to interpolate."""
+    """Return every x of any line at which there is a value, and each line's values there, float64[points]: NaN before
+    its first and after its last point. Seeds that were evaluated at the same points, as most are, have nothing to
+    interpolate."""
     x = lines[0][0]
     if (x[1:] > x[:-1]).all() and all(own is x or np.array_equal(x, own) for own, _ in lines[1:]):
         return x, [y for _, y in lines]
     x = np.unique(np.concatenate([own for own, _ in lines]))
     columns = [np.interp(x, *line, left=np.nan, right=np.nan) for line in lines]
-    # Between the end of one seed and the start of another there may be nobody.
-    somebody = ~np.logical_and.reduce([np.isnan(column) for column in columns])
-    return (x, columns) if somebody.all() else (x[somebody], [column[somebody] for column in columns])
+    # Between the end of one seed and the start of another, no seed may be present.
+    covered = ~np.logical_and.reduce([np.isnan(column) for column in columns])
+    return (x, columns) if covered.all() else (x[covered], [column[covered] for column in columns])
 
 
 def _finite(line: Line) -> Line:
     x, y = line
     good = np.isfinite(y)
-    # It ascends: only at its ends can x be infinite.
+    # x ascends, so only its ends can be infinite.
     if len(x) and not np.isfinite(x[[0, -1]]).all():
         good &= np.isfinite(x)
     return line if good.all() else (x[good], y[good])

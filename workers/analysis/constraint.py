@@ -1,4 +1,4 @@
-"""How well a constraint J_C ≤ d was kept over a training: time in violation, overshoot, settling time.
+"""Measure how well a constraint J_C ≤ d held over a training: time in violation, overshoot, settling time.
 
 The words are those of control theory (step responses; Ogata, Modern Control Engineering, chapter 5), for a target that
 is a bound: being below it is no error. A value holds until the next one is measured.
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.analysis.middles import Floats
+from workers.analysis.aggregate import Floats
 
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """x in the units of the axis that was measured along, J_C in those of the cost.
+class ConstraintSummary:
+    """Numbers of one training. x is in the units of the measured axis, J_C in those of the cost.
 
     violated: the length of x over which J_C > d; share: that of the whole, None of a single point.
-    worst: the largest J_C - d, where it was violated; None where it never was.
-    met_at: the x at which J_C ≤ d for the first time, counted from the start; None where it never was.
-    overshoot: the largest J_C - d after it was first met, 0.0 where it was never violated again; None where never met.
-    settled_at: the x, counted from the start, from which on J_C ≤ d until the end; None where its last value violates.
+    worst: the largest J_C - d, None if it was never violated.
+    met_at: the x at which J_C ≤ d for the first time, counted from the start; None if it never was.
+    overshoot: the largest J_C - d after it was first met, 0.0 if it was never violated again; None if never met.
+    settled_at: the x, counted from the start, from which on J_C ≤ d until the end; None if its last value violates.
     """
 
     violated: float
@@ -37,16 +37,16 @@ class Kept:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest λ, how far it was above the last one, relative to that, and where it was, counted from the start."""
+    """The largest λ, how far it was above the last one, relative to that, and its x, counted from the start."""
 
     value: float
     above_last: float | None
     at: float
 
 
-def kept(x: Floats, j_c: Floats, threshold: Floats | float = 0.0) -> Kept | None:
-    """x, j_c: float64[n], x ascending; threshold: d, at each point or one for all. Points that are not finite are left
-    out, and what holds in their place is the value before. None where no point is left."""
+def summarise_constraint(x: Floats, j_c: Floats, threshold: Floats | float = 0.0) -> ConstraintSummary | None:
+    """Summarise J_C ≤ d. x, j_c: float64[n], x ascending; threshold: d, at each point or one for all. Points that are
+    not finite are left out, and the value before applies there. Return None if no point is left."""
     excess = np.asarray(j_c, np.float64) - threshold
     good = np.isfinite(x) & np.isfinite(excess)
     x, excess = x[good], excess[good]
@@ -56,7 +56,7 @@ def kept(x: Floats, j_c: Floats, threshold: Floats | float = 0.0) -> Kept | None
     violated = float(np.diff(x)[over[:-1]].sum())
     whole = float(x[-1] - x[0])
     met = np.flatnonzero(~over)
-    return Kept(
+    return ConstraintSummary(
         violated=violated,
         share=violated / whole if whole > 0 else None,
         worst=float(excess.max()) if over.any() else None,
@@ -68,7 +68,8 @@ def kept(x: Floats, j_c: Floats, threshold: Floats | float = 0.0) -> Kept | None
 
 @dataclass(frozen=True)
 class Stay:
-    """λ on one of its limits, at its last value and the `points` - 1 before; `since`: the x, counted from the start."""
+    """A λ that stays on one of its limits, at its last value and the `points` - 1 before; `since`: the x, counted from
+    the start."""
 
     is_most: bool
     limit: float
@@ -76,11 +77,12 @@ class Stay:
     points: int
 
 
-def stay(x: Floats, multiplier: Floats, least: float, most: float) -> Stay | None:
-    """Of λ, float64[n] like its x, that is clipped to [least, most]; None where its last value lies between them."""
+def find_stay(x: Floats, multiplier: Floats, lower: float, upper: float) -> Stay | None:
+    """Return where λ, float64[n] like its x, stays on a limit of [lower, upper]; None if its last value is between
+    them."""
     good = np.isfinite(x) & np.isfinite(multiplier)
     x, multiplier = x[good], multiplier[good]
-    for limit, is_most in ((least, False), (most, True)):
+    for limit, is_most in ((lower, False), (upper, True)):
         off = np.flatnonzero(~np.isclose(multiplier, limit, rtol=1e-9, atol=0.0))
         first = int(off[-1]) + 1 if len(off) else 0
         if first < len(x):
@@ -88,8 +90,9 @@ def stay(x: Floats, multiplier: Floats, least: float, most: float) -> Stay | Non
     return None
 
 
-def peak(x: Floats, multiplier: Floats) -> Peak | None:
-    """Of λ, float64[n] like its x; None where no point is finite. above_last is None where the last λ is 0."""
+def find_peak(x: Floats, multiplier: Floats) -> Peak | None:
+    """Return the peak of λ, float64[n] like its x; None if no point is finite. above_last is None if the last λ is
+    0."""
     good = np.isfinite(x) & np.isfinite(multiplier)
     x, multiplier = x[good], multiplier[good]
     if not len(x):

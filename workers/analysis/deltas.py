@@ -1,4 +1,4 @@
-"""Final numbers of two settings' seeds -> how far their means lie apart, held against how far the seeds do."""
+"""Compare the means of two settings' final numbers with the spread of their seeds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Delta:
-    """Mean minus the baseline's mean.
+    """The difference of a setting's mean from the baseline's mean.
 
-    spread: the pooled sample standard deviation of the seeds, None where either side has only one: one seed says
-    nothing about the others. apart: no seed of one side lies within the range of the other. chance: how often that
-    happens where nothing but chance tells the sides apart, 0 to 1.
+    spread: the pooled sample standard deviation of the seeds, None if a side has only one: one seed tells nothing about
+    the others. apart: no seed of one side is within the range of the other. chance: the probability of that if both
+    sides have the same distribution, 0 to 1.
     """
 
     difference: float
@@ -25,17 +25,18 @@ class Delta:
 
     @property
     def times(self) -> float | None:
-        """The size of the difference as a multiple of the spread; None without a spread, or where the seeds agree."""
+        """The size of the difference as a multiple of the spread; None without a spread, or if the seeds agree."""
         return abs(self.difference) / self.spread if self.spread else None
 
     @property
     def exceeds(self) -> bool | None:
-        """True where the difference is larger than the seeds' spread; None where that is not known."""
+        """Return whether the difference is larger than the seeds' spread; None if that is not known."""
         return None if self.spread is None else abs(self.difference) > self.spread
 
 
 def delta(values: Sequence[float], baseline: Sequence[float]) -> Delta:
-    """Two settings' final numbers, one a seed, all finite. Raises ValueError where a side is empty."""
+    """Return the difference of two settings' final numbers, one a seed, all finite. Raise ValueError if a side is
+    empty."""
     if not values or not baseline:
         raise ValueError("each side needs at least one value")
     a, b = np.asarray(values, np.float64), np.asarray(baseline, np.float64)
@@ -47,7 +48,8 @@ def delta(values: Sequence[float], baseline: Sequence[float]) -> Delta:
 
 
 def separation_by_chance(n: int, m: int) -> float:
-    """How often all of `n` values lie on one side of all of `m`, where any order of them is as likely as any other.
+    """Return the chance that all of `n` values are on one side of all of `m`, if any order of them is as likely as any
+    other.
 
     Two of the C(n + m, n) orders: the least p of the two-sided Mann-Whitney test, exact for values without ties.
     """

@@ -1,4 +1,5 @@
-"""What the NVIDIA GPUs of a training are and do: asked of the driver's library NVML, by ctypes; nothing without it."""
+"""Identity and usage of a training's NVIDIA GPUs, read from the driver's library NVML, by ctypes; nothing without
+it."""
 
 from __future__ import annotations
 
@@ -35,24 +36,25 @@ class Gpus:
         self._library = library
         self._handles = list(_handles(library, visible))
 
-    def look(self) -> dict[str, float]:
-        """Share of time in use, memory in GB and power in W of each GPU; what the driver does not say is left out."""
+    def read_usage(self) -> dict[str, float]:
+        """Return each GPU's share of time in use, memory in GB and power in W; values that the driver does not give are
+        left out."""
         values: dict[str, float] = {}
         for n, handle in enumerate(self._handles):
-            values |= {f"system/gpu{n}/{what}": value for what, value in self._of(handle)}
+            values |= {f"system/gpu{n}/{metric}": value for metric, value in self._read_usage(handle)}
         return values
 
-    def named(self) -> tuple[Gpu, ...]:
-        """What each is; those that do not tell their name are left out."""
-        found = ((_text(self._library.nvmlDeviceGetName, handle), handle) for handle in self._handles)
+    def describe(self) -> tuple[Gpu, ...]:
+        """Return a description of each GPU, without those that do not give their name."""
+        names = ((_text(self._library.nvmlDeviceGetName, handle), handle) for handle in self._handles)
         return tuple(
             Gpu(name, self._memory(handle).total // MB, _text(self._library.nvmlDeviceGetUUID, handle))
-            for name, handle in found
+            for name, handle in names
             if name
         )
 
     def driver(self) -> tuple[str, str]:
-        """(version of the driver, newest CUDA that it can do); empty where it does not say."""
+        """Return (version of the driver, newest CUDA that it supports); empty if it does not report them."""
         number = ctypes.c_int()
         can = self._library.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == SUCCESS
         # 12040 is CUDA 12.4.
@@ -64,7 +66,7 @@ class Gpus:
         answer = self._library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
         return memory if answer == SUCCESS else Memory()
 
-    def _of(self, handle: ctypes.c_void_p) -> Iterator[tuple[str, float]]:
+    def _read_usage(self, handle: ctypes.c_void_p) -> Iterator[tuple[str, float]]:
         use, memory, milliwatts = Utilization(), Memory(), ctypes.c_uint()
         if self._library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(use)) == SUCCESS:
             yield "busy", use.gpu / 100
@@ -75,7 +77,7 @@ class Gpus:
 
 
 def gpus(environment: Mapping[str, str] = os.environ) -> Gpus | None:
-    """This machine's, or None where it has no NVIDIA driver."""
+    """Return this machine's GPUs, or None if it has no NVIDIA driver."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:
@@ -84,7 +86,7 @@ def gpus(environment: Mapping[str, str] = os.environ) -> Gpus | None:
 
 
 def _text(ask: Any, *about: ctypes.c_void_p) -> str:
-    """What the library writes into a buffer; empty where it refuses."""
+    """Return the text that the library writes into a buffer; empty if it refuses."""
     buffer = ctypes.create_string_buffer(TEXT_BYTES)
     answer = ask(*about, buffer, ctypes.c_uint(TEXT_BYTES))
     return buffer.value.decode(errors="replace") if answer == SUCCESS else ""
@@ -100,7 +102,7 @@ def _handles(library: Any, visible: str | None) -> Iterator[ctypes.c_void_p]:
             answer = library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(name)), ctypes.byref(handle))
         else:
             answer = library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle))
-        # CUDA too uses none from the first name on that it does not know.
+        # CUDA too uses no GPU from the first unknown name on.
         if answer != SUCCESS:
             return
         yield handle

@@ -1,4 +1,4 @@
-"""What a training runs on: node, processor, memory, GPUs, Python and everything that is installed for it."""
+"""The environment of a training: node, processor, memory, GPUs, Python and all installed packages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MB = 2**20
 
 
 def environment(code: str = "") -> Environment:
-    """This process's. `code` is the fingerprint of what it runs. What the machine does not tell is left empty."""
-    found = gpus()
-    driver, cuda = found.driver() if found else ("", "")
+    """Return the environment of this process. `code` is the fingerprint of its code. Unknown values are empty."""
+    visible_gpus = gpus()
+    driver, cuda = visible_gpus.driver() if visible_gpus else ("", "")
     return Environment(
         node=platform.node(),
         os=_system(),
@@ -29,19 +29,19 @@ def environment(code: str = "") -> Environment:
         driver=driver,
         cuda=cuda,
         code=code,
-        gpus=found.named() if found else (),
+        gpus=visible_gpus.describe() if visible_gpus else (),
         packages=packages(),
     )
 
 
 def packages() -> dict[str, str]:
-    """Distribution -> version, by name as indexes normalise it; of two of one name that which is imported."""
-    found: dict[str, str] = {}
+    """Return distribution -> version, by name as indexes normalise it; of two of one name that which is imported."""
+    versions: dict[str, str] = {}
     for distribution in distributions():
         # A folder that an interrupted installation left behind has no name.
         if name := distribution.metadata["Name"]:
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version or "")
-    return dict(sorted(found.items()))
+            versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version or "")
+    return dict(sorted(versions.items()))
 
 
 def _system() -> str:

@@ -1,4 +1,4 @@
-"""What a training's processes use of their machine: /proc, read from time to time. Nothing where there is no /proc."""
+"""Resource usage of a training's processes, read from /proc at intervals; nothing without /proc."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GB = 1e9
 
 @dataclass(frozen=True)
 class Stat:
-    """One process: CPU seconds spent since its start, and resident bytes. `identity` is of this process for good."""
+    """One process: CPU seconds spent since its start, and resident bytes. `identity` is never reused."""
 
     pid: int
     parent: int
@@ -26,42 +26,43 @@ class Stat:
 
 
 class Processes:
-    """A process and all its descendants, looked at again and again."""
+    """A process and all its descendants, whose usage can be read repeatedly."""
 
     def __init__(self, root: int) -> None:
         self.root = root
-        self._looked_at = time.monotonic()
-        self._spent = {stat.identity: stat.cpu_seconds for stat in tree(root)}
+        self._read_at = time.monotonic()
+        self._cpu_seconds = {stat.identity: stat.cpu_seconds for stat in tree(root)}
 
-    def look(self) -> dict[str, float]:
-        """CPU cores in use since the last look, resident and free memory in GB. Empty where there is no /proc.
+    def read_usage(self) -> dict[str, float]:
+        """Return CPU cores in use since the last call, resident and free memory in GB. Empty if there is no /proc.
 
-        What a process spent between the last look and its end is not seen. Pages that processes share count in each.
+        The time that a process spent between the last call and its end is not counted. Pages that processes share count
+        in each.
         """
-        found, now = tree(self.root), time.monotonic()
-        if not found:
+        stats, now = tree(self.root), time.monotonic()
+        if not stats:
             return {}
-        spent = sum(stat.cpu_seconds - self._spent.get(stat.identity, 0.0) for stat in found)
+        spent = sum(stat.cpu_seconds - self._cpu_seconds.get(stat.identity, 0.0) for stat in stats)
         values = {
-            "system/cpu_cores": spent / max(now - self._looked_at, 1e-3),
-            "system/memory_gb": sum(stat.resident_bytes for stat in found) / GB,
+            "system/cpu_cores": spent / max(now - self._read_at, 1e-3),
+            "system/memory_gb": sum(stat.resident_bytes for stat in stats) / GB,
             **_free_memory(),
         }
-        self._looked_at, self._spent = now, {stat.identity: stat.cpu_seconds for stat in found}
+        self._read_at, self._cpu_seconds = now, {stat.identity: stat.cpu_seconds for stat in stats}
         return values
 
 
 def tree(root: int) -> list[Stat]:
-    """The process and its descendants, as they are now; empty where it is gone."""
-    everybody = {stat.pid: stat for stat in _stats()}
+    """Return the process and its descendants, as they are now; empty if it is gone."""
+    by_pid = {stat.pid: stat for stat in _stats()}
     children: dict[int, list[Stat]] = defaultdict(list)
-    for stat in everybody.values():
+    for stat in by_pid.values():
         children[stat.parent].append(stat)
-    found = [everybody[root]] if root in everybody else []
-    for stat in found:
+    stats = [by_pid[root]] if root in by_pid else []
+    for stat in stats:
         # The list grows while it is walked: a process's children are looked for after itself.
-        found += children[stat.pid]
-    return found
+        stats += children[stat.pid]
+    return stats
 
 
 def _stats() -> Iterator[Stat]:
@@ -72,7 +73,7 @@ def _stats() -> Iterator[Stat]:
 
 
 def _stat(pid: int, line: str) -> Stat:
-    """proc(5), /proc/pid/stat. The name, in parentheses, may hold spaces and parentheses itself."""
+    """Parse a line of proc(5), /proc/pid/stat. The name, in parentheses, may hold spaces and parentheses itself."""
     fields = line.rpartition(")")[2].split()
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     seconds = (int(fields[11]) + int(fields[12])) / ticks
@@ -80,7 +81,7 @@ def _stat(pid: int, line: str) -> Stat:
 
 
 def _free_memory() -> dict[str, float]:
-    """What could still be had without swapping, on the whole machine."""
+    """Return the memory that is available without swapping, on the whole machine."""
     lines = (PROC / "meminfo").read_text().splitlines()
     kilobytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     return {"system/free_memory_gb": kilobytes[0] * 1024 / GB} if kilobytes else {}

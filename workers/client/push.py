@@ -1,7 +1,7 @@
 """Sends a run's records to an esweb server while they are written: the very lines of its file, from a cursor.
 
-An accelerator, never a dependency. Whatever goes wrong here is said in the log and the training goes on; what was not
-sent stands in the file. The server drops what it knows already, so nothing counts twice.
+An accelerator, never a dependency. Any error here is logged and the training continues; records that were not sent are
+in the file. The server drops records that it has already, so nothing counts twice.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ PIECE_BYTES = 1024 * 1024
 PIECE_LINES = 1000
 EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 15.0
-"""How long the end of a run waits for a server that is away."""
-LONGEST_PAUSE_SECONDS = 60.0
-FINAL = (400, 401, 403, 404, 415, 422)
+"""Seconds for which the end of a run waits for a server that is away."""
+MAX_PAUSE_SECONDS = 60.0
+FINAL_CODES = (400, 401, 403, 404, 415, 422)
 TOO_LARGE = 413
-"""Answers that asking again does not change."""
+"""Status codes that a repeated request does not change."""
 
 
 class Refused(Exception):
@@ -41,16 +41,16 @@ class Refused(Exception):
 
 
 class Busy(Exception):
-    """The server has too much to do, and says for how many seconds to wait."""
+    """The server is overloaded, and names the seconds to wait."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"the server is busy, next try in {seconds:g} s")
+        super().__init__(f"the server is busy; retrying in {seconds:g} s")
         self.seconds = seconds
 
 
 @contextlib.contextmanager
-def pushing(tracking: TrackingConfig, directory: Path, epoch: int) -> Iterator[None]:
-    """Pushes while the block runs, and what is left when it ends. Does nothing where the config names no server."""
+def push_records(tracking: TrackingConfig, directory: Path, epoch: int) -> Iterator[None]:
+    """Push while the block runs, and the rest when it ends. Do nothing if the config names no server."""
     if not tracking.push_url:
         yield
         return
@@ -75,11 +75,11 @@ class Pusher:
         self.token_file = tracking.token_file
         self.path = records_path(directory, epoch)
         self.offset = 0
-        self.most_lines = PIECE_LINES
+        self.max_lines = PIECE_LINES
         self.end = threading.Event()
 
     def run(self) -> None:
-        """Sends until the end is set and nothing is left, or the server refuses."""
+        """Send until the end is set and nothing is left, or the server refuses."""
         pause = EVERY_SECONDS
         while True:
             ended = self.end.wait(pause)
@@ -89,22 +89,22 @@ class Pusher:
                 if ended and not more:
                     return
             except Refused as error:
-                _say(f"the records are no longer pushed: {error}")
+                _log(f"records are no longer pushed: {error}")
                 return
             except Busy as busy:
-                # At the end too: it lives and will take them, as long as the run's patience lasts.
+                # This also holds at the end: the server lives and will take them, as long as the run's patience lasts.
                 time.sleep(busy.seconds)
                 pause = 0.0
             except (OSError, http.client.HTTPException) as error:
-                pause = min(LONGEST_PAUSE_SECONDS, max(EVERY_SECONDS, 2 * pause))
-                _say(f"the records could not be pushed, next try in {pause:.0f} s: {error}")
+                pause = min(MAX_PAUSE_SECONDS, max(EVERY_SECONDS, 2 * pause))
+                _log(f"records could not be pushed; retrying in {pause:.0f} s: {error}")
                 if ended:
                     return
 
     def send(self) -> bool:
-        """Sends the next piece of whole lines. True where one was sent.
+        """Send the next piece of whole lines. Return True if one was sent.
 
-        Raises Refused, Busy, OSError, HTTPException.
+        Raise Refused, Busy, OSError, HTTPException.
         """
         piece = self._piece()
         if not piece:
@@ -112,7 +112,7 @@ class Pusher:
         try:
             self._post(piece)
         except urllib.error.HTTPError as error:
-            self._heed(error, lines=piece.count(b"\n"))
+            self._handle_refusal(error, lines=piece.count(b"\n"))
             return True
         self.offset += len(piece)
         return True
@@ -123,7 +123,7 @@ class Pusher:
             data = file.read(PIECE_BYTES)
             if data and b"\n" not in data:
                 data += file.readline()
-        return b"".join(islice(BytesIO(data[: data.rfind(b"\n") + 1]), self.most_lines))
+        return b"".join(islice(BytesIO(data[: data.rfind(b"\n") + 1]), self.max_lines))
 
     def _post(self, piece: bytes) -> None:
         headers = {**bearer(self._token()), "Content-Type": "application/jsonl", "Content-Encoding": "gzip"}
@@ -132,24 +132,24 @@ class Pusher:
             answer.read()
 
     def _token(self) -> str:
-        """Return the token, read each time so that a renewed one holds at once. Raise Refused, OSError."""
+        """Return the token, read each time so that a renewed one takes effect immediately. Raise Refused, OSError."""
         try:
             return read_token(self.token_file) if self.token_file else ""
         except BadToken as error:
             raise Refused(str(error)) from error
 
-    def _heed(self, error: urllib.error.HTTPError, lines: int) -> None:
-        """Do what the server says about a piece of so many lines: after 409 go on from the record that it names, after
-        413 send half as many, after 429 wait as long as it says. Others are final, or raised for another try."""
+    def _handle_refusal(self, error: urllib.error.HTTPError, lines: int) -> None:
+        """React to a refused piece of so many lines: after 409 continue from the record that the server names, after
+        413 send half as many, after 429 wait as long as it says. Other errors are final, or raised for another try."""
         body = error.read(4096)
         if error.code == 409:
             self.offset = self._offset_of(int(json.loads(body)["expected"]))
         elif error.code == TOO_LARGE and lines > 1:
-            self.most_lines = lines // 2
+            self.max_lines = lines // 2
         elif error.code == 429:
-            asked = error.headers.get("Retry-After", "")
-            raise Busy(min(LONGEST_PAUSE_SECONDS, float(asked) if asked.isdecimal() else EVERY_SECONDS))
-        elif error.code in (*FINAL, TOO_LARGE) or 300 <= error.code < 400:
+            retry_after = error.headers.get("Retry-After", "")
+            raise Busy(min(MAX_PAUSE_SECONDS, float(retry_after) if retry_after.isdecimal() else EVERY_SECONDS))
+        elif error.code in (*FINAL_CODES, TOO_LARGE) or 300 <= error.code < 400:
             raise Refused(redacted(f"{error.code} {body.decode(errors='replace')[:500]}", self._token()))
         else:
             raise error
@@ -163,7 +163,7 @@ class Pusher:
         return offset
 
 
-def _say(words: str) -> None:
+def _log(message: str) -> None:
     # The log may be on a disk that is full.
     with contextlib.suppress(OSError):
-        print(f"push: {words}", file=sys.stderr, flush=True)
+        print(f"push: {message}", file=sys.stderr, flush=True)

@@ -1,11 +1,11 @@
-"""A service tells an esweb where it is, for as long as it lives; whoever needs one asks there. Stdlib only.
+"""Client of esweb's service registry: a service registers itself while it lives, and others find it. Stdlib only.
 
-    with registered("https://esweb.example", "/srv/secrets/serve", Offer("scorer", "safety-7b", "http://node7:8000")):
+    with register_service("https://esweb.example", "/srv/secrets/serve", Offer("scorer", "safety-7b", "http://node7")):
         serve()
 
-    scorer = found("https://esweb.example", "/srv/secrets/read", "scorer")
+    scorer = find_service("https://esweb.example", "/srv/secrets/read", "scorer")
 
-Tokens are read from files each time, so that a renewed one is taken at once.
+Tokens are read from files each time, so that a renewed one takes effect immediately.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from typing import Any
 
 from workers.bearer import OPENER, BadToken, bearer, read_token, redacted
 
-BEATS_A_LEASE = 4
+HEARTBEATS_PER_LEASE = 4
 RETRY_SECONDS = 2.0
 CALL_SECONDS = 10.0
-FINAL = (400, 401, 403, 413, 422)
-"""Answers that asking again does not change."""
+FINAL_CODES = (400, 401, 403, 413, 422)
+"""Status codes that a repeated request does not change."""
 
 
 class Refused(Exception):
-    """The site does not take it, and says why."""
+    """The site refuses the service; the message gives the reason."""
 
 
 class TakenOver(Exception):
@@ -43,7 +43,7 @@ class TakenOver(Exception):
 
 @dataclass(frozen=True)
 class Offer:
-    """A service: its kind (scorer, vllm, …), its name, and where it is called. `token_file` is where those who call it
+    """A service: its kind (scorer, vllm, …), its name, and its address. `token_file` is the path at which its callers
     find its token, on their machines. `token` is the token itself, which a site gives to runs that it has started."""
 
     kind: str
@@ -58,10 +58,10 @@ class Offer:
 
 
 @contextlib.contextmanager
-def registered(site: str, token_file: Path | str, offer: Offer) -> Iterator[Registration]:
-    """Registers, beats while the block runs, and takes the service out at its end. Raises Refused.
+def register_service(site: str, token_file: Path | str, offer: Offer) -> Iterator[Registration]:
+    """Register, send heartbeats while the block runs, and remove the service at its end. Raise Refused.
 
-    A site that is away is waited for, beside the service.
+    If the site is away, the service runs while registering is retried.
     """
     registration = Registration(Site(site, Path(token_file)), offer)
     with contextlib.suppress(OSError, http.client.HTTPException):
@@ -76,20 +76,20 @@ def registered(site: str, token_file: Path | str, offer: Offer) -> Iterator[Regi
         registration.withdraw()
 
 
-def found(site: str, token_file: Path | str, kind: str, name: str = "") -> Offer | None:
-    """The living service to call, or None. Raises Refused, OSError and HTTPException."""
-    wanted = {"kind": kind, **({"name": name} if name else {})}
-    answer = Site(site, Path(token_file)).call("GET", f"/services?{urllib.parse.urlencode(wanted)}")
+def find_service(site: str, token_file: Path | str, kind: str, name: str = "") -> Offer | None:
+    """Return the living service to call, or None. Raise Refused, OSError and HTTPException."""
+    query = {"kind": kind, **({"name": name} if name else {})}
+    answer = Site(site, Path(token_file)).call("GET", f"/services?{urllib.parse.urlencode(query)}")
     items = answer["items"]
     return Offer(**{name: items[0][name] for name in Offer.__dataclass_fields__ if name in items[0]}) if items else None
 
 
 class Site:
-    """An esweb and the token that it is shown."""
+    """An esweb and the token for it."""
 
     def __init__(self, address: str, token_file: Path) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-            raise ValueError(f"the site must begin with http:// or https://, not {address!r}")
+            raise ValueError(f"the site's address must begin with http:// or https://, not {address!r}")
         self.base, self.token_file = f"{address.rstrip('/')}/api/v1", token_file
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -103,17 +103,17 @@ class Site:
         request = urllib.request.Request(self.base + path, data, headers, method=method)  # noqa: S310 checked
         try:
             with OPENER.open(request, timeout=CALL_SECONDS) as answer:
-                said = answer.read()
+                text = answer.read()
         except urllib.error.HTTPError as error:
-            if error.code in FINAL or 300 <= error.code < 400:
+            if error.code in FINAL_CODES or 300 <= error.code < 400:
                 reply = error.read(2000).decode(errors="replace")
                 raise Refused(redacted(f"{error.code} {reply}", token)) from error
             raise
-        return json.loads(said) if said else None
+        return json.loads(text) if text else None
 
 
 class Registration:
-    """One process's hold on a name. `is_taken_over` once another one has it."""
+    """One process's registration of a name. `is_taken_over` is true once another process has the name."""
 
     def __init__(self, site: Site, offer: Offer) -> None:
         self.site, self.offer = site, offer
@@ -123,13 +123,13 @@ class Registration:
         self.end = threading.Event()
 
     def register(self) -> None:
-        """Raises Refused, OSError and HTTPException."""
+        """Register. Raise Refused, OSError and HTTPException."""
         offer = {name: value for name, value in asdict(self.offer).items() if name != "token"}
         self.site.call("POST", "/services", {**offer, "instance": self.instance})
         self.is_registered = True
 
     def beat(self) -> None:
-        """Prolongs the lease, or registers where the site knows nothing of it. Raises as `register`, and TakenOver."""
+        """Extend the lease, or register if the site does not know the service. Raise as `register`, and TakenOver."""
         if not self.is_registered:
             self.register()
             return
@@ -137,14 +137,14 @@ class Registration:
             self.site.call("PUT", f"{self.path}/beat", {"instance": self.instance})
         except urllib.error.HTTPError as error:
             if error.code == 409:
-                raise TakenOver(f"another process is {self.offer.kind} {self.offer.name} now") from error
+                raise TakenOver(f"another process has registered as {self.offer.kind} {self.offer.name}") from error
             if error.code != 404:
                 raise
             self.register()
 
     def run(self) -> None:
-        """Beats until the end is set, the name is another's, or the site refuses."""
-        regular = self.offer.lease_seconds / BEATS_A_LEASE
+        """Send heartbeats until the end is set, another process takes the name, or the site refuses."""
+        regular = self.offer.lease_seconds / HEARTBEATS_PER_LEASE
         pause = regular if self.is_registered else min(RETRY_SECONDS, regular)
         while not self.end.wait(pause):
             pause = regular
@@ -152,24 +152,24 @@ class Registration:
                 self.beat()
             except TakenOver as error:
                 self.is_taken_over = True
-                _say(f"no longer registered: {error}")
+                _log(f"no longer registered: {error}")
                 return
             except Refused as error:
-                _say(f"no longer registered: the site refuses: {error}")
+                _log(f"no longer registered, because the site refused: {error}")
                 return
             except (OSError, http.client.HTTPException) as error:
                 pause = min(RETRY_SECONDS, regular)
-                _say(f"the site was not reached, next try in {pause:g} s: {error}")
+                _log(f"the site could not be reached; retrying in {pause:g} s: {error}")
 
     def withdraw(self) -> None:
-        """Takes the service out, where it is still this process's. A site that is away sees its lease run out."""
+        """Remove the service, if it is still this process's. If the site is away, the lease expires there."""
         if not self.is_registered or self.is_taken_over:
             return
         try:
             self.site.call("DELETE", f"{self.path}?instance={self.instance}")
         except (OSError, http.client.HTTPException, Refused) as error:
-            _say(f"not taken out, so its lease runs out: {error}")
+            _log(f"could not be deregistered, so its lease will expire: {error}")
 
 
-def _say(words: str) -> None:
-    print(f"registry: {words}", file=sys.stderr, flush=True)
+def _log(message: str) -> None:
+    print(f"registry: {message}", file=sys.stderr, flush=True)

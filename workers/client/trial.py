@@ -1,4 +1,4 @@
-"""`python -m workers.client.trial`: what a cluster's test runs. Two records: what is here, and whether torch works."""
+"""Program of a cluster's connection test, `python -m workers.client.trial`: records the machine, and if torch works."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.records import RecordWriter, Status
 
 
 def main() -> int:
-    """0 also where torch does not work: that is an answer, not a failure of the job."""
+    """Write both records. Return 0 even if torch does not work: that is a result, not a failure of the job."""
     writer = RecordWriter(Path(), 0)
     writer.write(environment())
     writer.write(_torch())

@@ -4,7 +4,7 @@ The fingerprint is the sha256 of a listing of all files of the package `workers`
 can be computed from the files anywhere: here, on a node, or by hand.
 """
 
-from workers.code.bundle import BadBundle, bundle, bundle_path, command, unpack, unpacked
+from workers.code.bundle import BadBundle, bundle, bundle_path, command, unpack, unpack_package
 from workers.code.identity import PACKAGE, Code, code_of, fingerprint, listing
 
 __all__ = [
@@ -18,5 +18,5 @@ __all__ = [
     "fingerprint",
     "listing",
     "unpack",
-    "unpacked",
+    "unpack_package",
 ]

@@ -33,7 +33,7 @@ READABLE = 0o100644 << 16
 
 
 class BadBundle(OSError):
-    """A bundle whose content does not match its name. The message says what to do."""
+    """The content of a bundle does not match its name. The message gives a remedy."""
 
 
 def bundle(root: Path, package: Path = PACKAGE) -> Path:
@@ -49,7 +49,7 @@ def bundle(root: Path, package: Path = PACKAGE) -> Path:
     try:
         _write(draft, package)
         if fingerprint(package) != path.stem:
-            raise BadBundle("the code was changed while it was bundled: try again")
+            raise BadBundle("the code changed while it was bundled: try again")
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def unpack(path: Path, root: Path) -> Path:
     return target
 
 
-def unpacked(root: Path, package: Path = PACKAGE) -> Path:
+def unpack_package(root: Path, package: Path = PACKAGE) -> Path:
     """Return a folder under `root` that holds this package and does not change. Raise OSError and BadBundle."""
     return unpack(bundle(root, package), root)
 
@@ -127,7 +127,7 @@ def _extract(path: Path, folder: Path) -> None:
     except (zipfile.BadZipFile, EOFError) as error:
         raise BadBundle(f"{path} is cut off or damaged: copy it again ({error})") from error
     if (actual := fingerprint(folder / "workers")) != path.stem:
-        raise BadBundle(f"{path} holds the code {actual}, not what its name says: copy it again")
+        raise BadBundle(f"{path} contains the code {actual}, which does not match its name: copy it again")
 
 
 def _write(path: Path, package: Path) -> None:

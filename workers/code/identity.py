@@ -1,4 +1,5 @@
-"""Which code a process runs: the fingerprint of the package `workers`, and the commit or version that it comes from."""
+"""Identity of a process's code: the fingerprint of the package `workers`, and the commit or version that it comes
+from."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def code_of(package: Path = PACKAGE) -> Code:
     """Return the identity of the code that is on disk now. Raise OSError."""
     code = Code(fingerprint(package), version=_installed())
     commit = _git(package, "rev-parse", "HEAD")
-    # A folder of installed packages may lie in the checkout of another project, which does not track it.
+    # A folder of installed packages may be in the checkout of another project, which does not track it.
     if commit is None or not _git(package, "ls-files", "--", "__init__.py"):
         return code
     changes = _git(package, "status", "--porcelain", "--", ".") or b""

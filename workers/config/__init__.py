@@ -2,8 +2,8 @@
 
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig, LoraConfig
+from workers.config.fields import Bounds, ConfigField, config_fields
 from workers.config.grpo import GrpoConfig
-from workers.config.knobs import Bounds, Knob, knobs
 from workers.config.presets import Preset, preset, presets
 from workers.config.run import (
     ComputeConfig,
@@ -20,11 +20,11 @@ __all__ = [
     "ComputeConfig",
     "ConcisenessOptions",
     "ConfigError",
+    "ConfigField",
     "CountdownOptions",
     "EsConfig",
     "EvaluationConfig",
     "GrpoConfig",
-    "Knob",
     "LoraConfig",
     "ModelConfig",
     "OwnOptions",
@@ -35,9 +35,9 @@ __all__ = [
     "ScorerConfig",
     "TaskConfig",
     "TrackingConfig",
+    "config_fields",
     "decode",
     "encode",
-    "knobs",
     "preset",
     "presets",
 ]

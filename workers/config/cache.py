@@ -1,4 +1,4 @@
-"""Where this machine keeps what can be made again: models, mostly."""
+"""The folder in which this machine caches what can be made again: models, mostly."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """$ESWEB_CACHE, or ~/.cache/esweb."""
+    """Return $ESWEB_CACHE, or ~/.cache/esweb."""
     return Path(os.environ.get("ESWEB_CACHE") or Path.home() / ".cache" / "esweb")

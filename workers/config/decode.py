@@ -1,4 +1,4 @@
-"""JSON -> config and back. Every problem is found in one pass, and each names the valid choices."""
+"""Convert JSON to a config and back. All problems are found in one pass, and each names the valid choices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from workers.config.knobs import Bounds, Shape, Tagged, default_of, hints, renamed, unwrap, without_none
+from workers.config.fields import Bounds, Shape, Tagged, default_of, hints, renamed, unwrap, without_none
 from workers.config.shallow_json import TooDeep, check_depth
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ JSON_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """A mistake at one place of a config, in a sentence for the person who wrote it."""
+    """A mistake at one path of a config, in a sentence for its author."""
 
     path: str
     message: str
@@ -46,7 +46,7 @@ class ConfigError(ValueError):
 
 
 def decode(cls: type[T], data: Any) -> T:
-    """Builds `cls` from parsed JSON. Raises ConfigError with every problem found."""
+    """Build `cls` from parsed JSON. Raise ConfigError with every problem found."""
     try:
         check_depth(data)
     except TooDeep as error:
@@ -59,13 +59,13 @@ def decode(cls: type[T], data: Any) -> T:
 
 
 def encode(config: Any) -> dict[str, Any]:
-    """A config as plain JSON data, defaults included, so that a stored config never changes its meaning."""
+    """Return a config as plain JSON data, defaults included, so that a stored config never changes its meaning."""
     return dataclasses.asdict(config)
 
 
 def _section(cls: type, data: Any, path: str, problems: list[Problem]) -> Any:
     if not isinstance(data, Mapping):
-        problems.append(Problem(path, f"must be an object with keys {_listed(_names(cls))}, not {_seen(data)}"))
+        problems.append(Problem(path, f"must be an object with keys {_join_choices(_names(cls))}, not {_quote(data)}"))
         return None
     before = len(problems)
     _refuse_unknown(cls, data, path, problems)
@@ -86,8 +86,8 @@ def _field(
     if field.name not in data and tagged is None:
         default = default_of(field)
         if default is dataclasses.MISSING:
-            wanted = bounds.complaint("") if isinstance(bounds, Shape) else _leaf(bare, None)[0]
-            problems.append(Problem(here, f"is missing; it {wanted}"))
+            requirement = bounds.complaint("") if isinstance(bounds, Shape) else _leaf(bare, None)[0]
+            problems.append(Problem(here, f"is missing; it {requirement}"))
         return default
     if tagged is not None:
         return _tagged(cls, tagged, data, field.name, problems, here)
@@ -110,14 +110,14 @@ def _value(hint: Any, bounds: Bounds | Shape | None, value: Any, path: str, prob
     if complaint is None and bounds is not None:
         complaint = bounds.complaint(value)
     if complaint is not None:
-        problems.append(Problem(path, f"{complaint}, not {_seen(value)}"))
+        problems.append(Problem(path, f"{complaint}, not {_quote(value)}"))
     return value
 
 
 def _leaf(hint: Any, value: Any) -> tuple[str | None, Any]:
-    """(complaint or None, the value in its own type)."""
+    """Return (complaint or None, the value in its own type)."""
     if get_origin(hint) is Literal:
-        return (None if value in get_args(hint) else f"must be one of {_listed(get_args(hint))}"), value
+        return (None if value in get_args(hint) else f"must be one of {_join_choices(get_args(hint))}"), value
     kind = get_origin(hint) or hint
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         try:
@@ -131,12 +131,12 @@ def _leaf(hint: Any, value: Any) -> tuple[str | None, Any]:
     if kind is float and not math.isfinite(value):
         return "must be a finite number", value
     if kind in (str, dict, tuple):
-        return _unkept(value), value
+        return _storage_problem(value), value
     return None, value
 
 
-def _unkept(value: Any) -> str | None:
-    """Says why neither JSON nor a database can keep this value; None where they can."""
+def _storage_problem(value: Any) -> str | None:
+    """Return why JSON or a database cannot store this value; None if both can."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()
@@ -148,11 +148,11 @@ def _unkept(value: Any) -> str | None:
 
 
 def _refuse_unknown(cls: type, data: Mapping[str, Any], path: str, problems: list[Problem]) -> None:
-    known = _names(cls)
-    for key in (str(k) for k in data if k not in known):
-        near = difflib.get_close_matches(key, known, n=1)
+    keys = _names(cls)
+    for key in (str(k) for k in data if k not in keys):
+        near = difflib.get_close_matches(key, keys, n=1)
         hint = f"; did you mean {near[0]}?" if near else "."
-        problems.append(Problem(_join(path, key), f"is not a known key{hint} The keys here are {_listed(known)}"))
+        problems.append(Problem(_join(path, key), f"is not a known key{hint} The keys here are {_join_choices(keys)}"))
 
 
 def _names(cls: type) -> list[str]:
@@ -163,10 +163,10 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _listed(choices: Any) -> str:
+def _join_choices(choices: Any) -> str:
     return ", ".join(str(c) for c in choices)
 
 
-def _seen(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,4 +1,4 @@
-"""Knobs of Evolution Strategies: θ ← θ + (α/N) Σ zᵢ εᵢ. Defaults are the paper's (arXiv 2509.24372, §4)."""
+"""Settings of Evolution Strategies: θ ← θ + (α/N) Σ zᵢ εᵢ. Defaults are the paper's (arXiv 2509.24372, §4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from workers.config.decode import Problem
-from workers.config.knobs import Bounds, Renamed
+from workers.config.fields import Bounds, Renamed
 
 
 @dataclass(frozen=True)
@@ -44,35 +44,36 @@ class EsConfig:
     layer_scale: bool = False
     """Scale the noise of each tensor by its root mean square, so that σ is relative."""
     shaping: Literal["z_score", "centred_ranks"] = "z_score"
-    """How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]. Differences of 1e-8 of the
-    largest fitness, or of 1, count as none: if there is no larger one, the iteration is dead and moves nothing."""
+    """Conversion of fitness to weights: z-scores (population std), or ranks spread over [−½, ½]. Differences up to 1e-8
+    of the largest fitness, or of 1, count as none; without a larger one, the iteration is dead and changes nothing."""
     prompts: Annotated[int, Bounds(at_least=0, at_most=1_000_000)] = 0
-    """Prompts drawn anew at each iteration, the same for all members; 0 means all of them."""
+    """Prompts sampled in each iteration, the same for all members; 0 means all prompts."""
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
-    """Longest answer, in tokens. Decoding is greedy."""
+    """Maximum response length in tokens. Decoding is greedy."""
     backend: Annotated[Literal["native", "transformers"], Renamed({"hf": "native"})] = "native"
-    """How members generate. native: the project's decoder, many members in a batch, for Qwen2, Qwen3, Llama, Mistral,
-    Gemma 2 and Gemma 3 (text); it is compared with transformers before the run starts. Other architectures fall back to
+    """Decoder of the members. native: esweb's own, many members in a batch, for Qwen2, Qwen3, Llama, Mistral, Gemma 2
+    and Gemma 3 (text); it is compared with transformers before the run starts. Other architectures fall back to
     transformers. transformers: any architecture, one member after another."""
     engines: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
-    """Processes that share the members of an iteration; 0 means one per GPU, and one without GPUs. They hold equal
-    weights and exchange seeds and coefficients only."""
+    """Processes that share the members of an iteration; 0 means one per GPU, or one without GPUs. They hold equal
+    weights and exchange only seeds and coefficients."""
     hash_every: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 10
-    """With several engines, compare hashes of their weights after this many iterations, and before each checkpoint."""
+    """With several engines, compare hashes of their weights every this many iterations and before each checkpoint."""
     rows: Annotated[int, Bounds(at_least=0, at_most=100_000)] = 0
-    """Sequences decoded at once: members × prompts are cut into batches of at most this many. 0 chooses the number
-    from device, model and config at the first start; the run then keeps it."""
+    """Maximum sequences per batch: members × prompts are split into such batches. 0 computes the number from device,
+    model and config at the first start; the run then keeps it."""
     refill: bool = True
-    """On a GPU, give the place of an answer that ends to the next one, so that all members of an engine share its
-    steps. Answers may then differ in rounding from those of a run with another number of GPUs. false: fixed batches,
-    as on a CPU; equal GPUs then give equal answers, however many there are."""
+    """On a GPU, the next response takes the slot of one that has finished, so that all members of an engine share its
+    steps. Responses may then differ in rounding from those of a run with another number of GPUs. false: fixed batches,
+    as on a CPU; equal GPUs then give equal responses, whatever their number."""
     checkpoint_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
-    """Save a Hugging Face folder after this many iterations; 0 means only at the end."""
+    """Save a checkpoint in Hugging Face format every this many iterations; 0 means only at the end."""
     on_failure: Literal["fail", "drop_member"] = "fail"
-    """After one retry: end the run FAILED naming the prompt, or drop that member from the update and record it."""
+    """If a reward fails twice. fail: the run fails and names the prompt. drop_member: the member is left out of the
+    update, which is recorded."""
     lora: LoraConfig | None = None
     """Perturb and train a LoRA adapter instead of the weights; null for the weights."""
 
     def problems(self) -> Iterator[Problem]:
         if self.antithetic and self.population % 2:
-            yield Problem("population", f"must be even with antithetic pairs, not {self.population}")
+            yield Problem("population", f"must be even if antithetic is true, not {self.population}")

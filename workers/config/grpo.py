@@ -1,4 +1,4 @@
-"""Knobs of GRPO, in TRL's own names and with TRL's defaults: each is passed to `trl.GRPOConfig` as it stands."""
+"""Settings of GRPO, in TRL's own names and with TRL's defaults: each is passed to `trl.GRPOConfig` unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from workers.config.decode import Problem
 from workers.config.es import LoraConfig
-from workers.config.knobs import Bounds, Resource
+from workers.config.fields import Bounds, Resource
 
 LAUNCHABLE_EXTRA = (
     "optim", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
@@ -42,9 +42,9 @@ class GrpoConfig:
     learning_rate: Annotated[float, Bounds(above=0, at_most=1000)] = 1e-6
     """Peak learning rate of AdamW."""
     lr_scheduler_type: Literal["constant", "linear", "cosine", "constant_with_warmup"] = "constant"
-    """How the learning rate moves."""
+    """Schedule of the learning rate."""
     warmup_steps: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 0
-    """Steps until the learning rate is at its peak."""
+    """Steps until the learning rate reaches its peak."""
     num_generations: Annotated[int, Bounds(at_least=2, at_most=10_000)] = 8
     """Completions per prompt, the group size G."""
     per_device_train_batch_size: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 8
@@ -52,29 +52,29 @@ class GrpoConfig:
     gradient_accumulation_steps: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 1
     """Forward passes before one optimiser step."""
     max_completion_length: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 256
-    """Longest completion, in tokens."""
+    """Maximum completion length in tokens."""
     temperature: Annotated[float, Bounds(above=0, at_most=100)] = 1.0
     """Sampling temperature of the training completions."""
     top_p: Annotated[float, Bounds(above=0, at_most=1)] = 1.0
-    """Nucleus of the training samples."""
+    """Nucleus sampling of the training completions: the smallest set of tokens with this total probability."""
     beta: Annotated[float, Bounds(at_least=0, at_most=1000)] = 0.0
-    """Weight of the KL term; at 0 TRL keeps no reference model and logs no kl."""
+    """Weight of the KL term. At 0, TRL loads no reference model and logs no kl."""
     epsilon: Annotated[float, Bounds(above=0, at_most=1000)] = 0.2
     """Clip range of the policy ratio."""
     num_iterations: Annotated[int, Bounds(at_least=1, at_most=10_000)] = 1
     """Optimisation passes over each batch of completions, μ."""
     loss_type: Literal["dapo", "grpo", "dr_grpo", "bnpo"] = "dapo"
-    """How token losses are averaged."""
+    """Averaging of the token losses."""
     scale_rewards: Literal["group", "batch", "none"] = "group"
-    """What the advantages are divided by."""
+    """Standard deviation that advantages are divided by: of the group, of the batch, or none."""
     max_grad_norm: Annotated[float, Bounds(at_least=0, at_most=1_000_000)] = 1.0
-    """Clip of the gradient norm."""
+    """Maximum gradient norm; larger gradients are clipped."""
     save_steps: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
-    """Save a checkpoint after this many steps; 0 means only at the end."""
+    """Save a checkpoint every this many steps; 0 means only at the end."""
     lora: LoraConfig | None = None
     """Train a LoRA adapter instead of the weights; null for the weights."""
     extra: Annotated[dict[str, Any], Resource("trainer_arguments")] = field(default_factory=dict)
-    """Other fields of trl.GRPOConfig, by their TRL names; checked against the installed TRL before training."""
+    """Other fields of trl.GRPOConfig, by their TRL names; the installed TRL checks them before training."""
 
     def problems(self) -> Iterator[Problem]:
         batch = self.per_device_train_batch_size * self.gradient_accumulation_steps

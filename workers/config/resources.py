@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workers.config.decode import ConfigError, Problem
-from workers.config.knobs import ResourceKind, hints, resource_of
+from workers.config.fields import ResourceKind, hints, resource_of
 from workers.config.run import RunConfig
 from workers.config.tasks import SafetyOptions
 
@@ -29,7 +29,7 @@ RUN_PUSHES = "ESWEB_RUN_PUSHES"
 """Set if the run pushes its records to the site."""
 RUN_SCORER, RUN_SCORER_TOKEN = "ESWEB_RUN_SCORER", "ESWEB_RUN_SCORER_TOKEN"
 """The address of the scorer that a secret named, and the file with the token that it wants, or that is wanted here."""
-MADE_HERE = ("tiny", "micro")
+BUILT_IN_MODELS = ("tiny", "micro")
 NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,95}(/[A-Za-z0-9_][\w.+-]{0,95}){0,9}", re.ASCII)
 """A file or folder under an allowed folder: no part begins with a dot, so that none leads upwards."""
 HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
@@ -60,7 +60,7 @@ def resources(config: Any, prefix: str = "") -> Iterator[NamedResource]:
 
 
 def is_started_by_site(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a site started this process, whose rights are then the site's."""
+    """Return whether a site started this process, which then has the site's rights."""
     return DATA_PATHS in environment
 
 
@@ -95,7 +95,7 @@ def find(name: str, folders: Sequence[Path]) -> Path | None:
             continue
         for part in (path, *(path.iterdir() if path.is_dir() else ())):
             if not any(part.resolve().is_relative_to(root) for root in roots):
-                raise OutsideFolders(f"{part.name} in {name} is a link that leads out of the allowed folders")
+                raise OutsideFolders(f"{part.name} in {name} is a link to a path outside the allowed folders")
         return path
     return None
 
@@ -125,19 +125,19 @@ def _locate(resource: NamedResource, folders: Sequence[Path] | None, checkpoint:
     name: str = resource.value
     if RUN_REFERENCE.fullmatch(name):
         if not checkpoint:
-            raise ValueError(f"names {name}, which only its site can find; give the folder of the checkpoint")
+            raise ValueError(f"names {name}, which only its site can find; give the checkpoint's folder instead")
         if not Path(checkpoint).is_dir():
-            raise ValueError(f"names {name}, and that checkpoint is not on this machine: {checkpoint} is no folder")
+            raise ValueError(f"names {name}, but this checkpoint is not on this machine: {checkpoint} is not a folder")
         return str(Path(checkpoint).resolve())
-    if folders is None or (resource.kind != "data" and name in MADE_HERE):
+    if folders is None or (resource.kind != "data" and name in BUILT_IN_MODELS):
         return name
     path = find(name, folders) if NAME.fullmatch(name) else None
     if path is not None:
         return str(path)
     if resource.kind != "data" and HUB_NAME.fullmatch(name):
         return name
-    where = ", ".join(map(str, folders)) or "no folder at all: an administrator sets data_paths in the cluster's config"
-    raise ValueError(f"{name!r} is not in the folders that are allowed here, which are {where}")
+    listing = ", ".join(map(str, folders)) or "none; an administrator can set data_paths in the cluster's config"
+    raise ValueError(f"{name!r} is not in an allowed folder. Allowed folders: {listing}")
 
 
 def _replace(config: RunConfig, values: Mapping[str, str]) -> RunConfig:

@@ -1,4 +1,4 @@
-"""RunConfig: everything that makes a run what it is. It crosses the wall as run.json; nothing else does."""
+"""RunConfig: everything that defines a run. It is passed to the trainer as run.json, and nothing else is."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
+from workers.config.fields import Bounds, Resource
 from workers.config.grpo import GrpoConfig
-from workers.config.knobs import Bounds, Resource
 from workers.config.scorer import ScorerConfig
 from workers.config.shallow_json import loads
 from workers.config.tasks import TaskConfig
@@ -23,12 +23,12 @@ class ModelConfig:
     """The base model, θ₀."""
 
     path: Annotated[str, Resource("model")] = "tiny"
-    """tiny or micro, which the project makes itself; a name on the Hugging Face hub; a folder in one of the cluster's
-    data_paths; or run:<uid>@<step>, a checkpoint of a run."""
+    """tiny or micro (built-in models), a model name on the Hugging Face hub, a folder in one of the cluster's
+    data_paths, or run:<uid>@<step>, a checkpoint of a run."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Precision of the working copy; auto is float32 on a CPU and bfloat16 on a GPU. The master is always float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where it runs; auto takes the GPU where there is one."""
+    """Device of the model; auto uses the GPU if there is one."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class EvaluationConfig:
     """The common evaluator: the same questions to ES and GRPO, asked of the centre weights."""
 
     every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 10
-    """Evaluate before training, after this many steps each time, and at the end; 0 means only before and at the end."""
+    """Evaluate every this many steps, and before and after training; 0 means only before and after."""
     prompts: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 32
-    """Held-out prompts; fewer where the task has fewer."""
+    """Number of held-out prompts. If the task has fewer, all of them are used."""
     samples: Annotated[int, Bounds(at_least=0, at_most=10_000)] = 4
-    """Answers sampled at each prompt beside the greedy one; the KL is measured on these."""
+    """Responses sampled per prompt, in addition to the greedy one. The KL is measured on them."""
     temperature: Annotated[float, Bounds(above=0, at_most=100)] = 1.0
-    """Temperature of those samples. KL estimates are unbiased at 1 only."""
+    """Temperature of these samples. KL estimates are unbiased only at 1."""
     max_new_tokens: Annotated[int, Bounds(at_least=0, at_most=1_000_000)] = 0
-    """Longest answer, in tokens; 0 means as long as in training."""
+    """Maximum response length in tokens; 0 means as in training."""
     seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 44
-    """Seed of the samples, apart from the run's, so that runs are asked alike."""
+    """Seed of the samples. It is separate from the run's seed, so that all runs are evaluated alike."""
     responses: bool = True
-    """Keep the answers as records."""
+    """Save the responses as records."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ComputeConfig:
     cluster: str = "local"
     """Name of a cluster; local is this machine."""
     partition: str = ""
-    """Partition of a Slurm cluster that names several; empty takes its first."""
+    """Partition of a Slurm cluster that has several; empty means the first one."""
     cores: Annotated[int, Bounds(at_least=1, at_most=1024)] = 1
     """CPU cores, and torch threads."""
     gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
@@ -66,9 +66,9 @@ class ComputeConfig:
     memory_mb: Annotated[int, Bounds(at_least=0, at_most=100_000_000)] = 0
     """Memory in MB; 0 leaves it to the cluster."""
     time_limit_seconds: Annotated[int, Bounds(at_least=0, at_most=31_622_400)] = 0
-    """Ended as TIMEOUT after this long; 0 leaves it to the cluster."""
+    """Time limit of an attempt, which then ends as TIMEOUT; 0 leaves it to the cluster."""
     restarts: Annotated[int, Bounds(at_least=0, at_most=100)] = 0
-    """How often it is started again by itself after it failed or was lost."""
+    """How often the run restarts automatically after it failed or was lost."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class TrackingConfig:
     """The way in which records come back. Files are always written; pushing them is an accelerator."""
 
     push_url: Annotated[str, Resource("by_hand")] = ""
-    """Base URL of an esweb server that takes the records over HTTP; empty means that it reads the files."""
+    """Base URL of an esweb server that accepts the records over HTTP; empty means that it reads the files."""
     token_file: Annotated[str, Resource("by_hand")] = ""
-    """File that holds the token for pushing. The token itself is never part of a config."""
+    """File with the token for pushing. The token itself is never part of a config."""
     system_seconds: Annotated[float, Bounds(at_least=0, at_most=86_400)] = 10.0
-    """Seconds between looks at what the training uses of its machine: CPU, memory, GPUs; 0 means never."""
+    """Seconds between measurements of CPU, memory and GPU usage; 0 switches them off."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class RunConfig:
     """One training, from base model to last checkpoint; or one scorer, for as long as it serves."""
 
     method: Literal["es", "grpo", "scorer"]
-    """es: Evolution Strategies. grpo: Group Relative Policy Optimization. scorer: a service in place of training."""
+    """es: Evolution Strategies. grpo: Group Relative Policy Optimization. scorer: a service instead of training."""
     schema: Annotated[int, Bounds(at_least=SCHEMA, at_most=SCHEMA)] = SCHEMA
     """Version of this format."""
     seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 0
-    """Seed of everything random in the run."""
+    """Seed of all random numbers in the run."""
     model: ModelConfig = field(default_factory=ModelConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
     es: EsConfig | None = None
@@ -105,10 +105,10 @@ class RunConfig:
     def problems(self) -> Iterator[Problem]:
         sections = {"es": self.es, "grpo": self.grpo, "scorer": self.scorer}
         if sections.pop(self.method) is None:
-            yield Problem(self.method, f"is missing; method {self.method} needs its section, {{}} for the defaults")
+            yield Problem(self.method, f"is missing: method {self.method} needs this section; {{}} means all defaults")
         for name, section in sections.items():
             if section is not None:
-                yield Problem(name, f"does not belong in a run with method {self.method}; leave it out")
+                yield Problem(name, f"cannot be set in a run with method {self.method}; remove it")
 
     @property
     def steps(self) -> int:
@@ -117,7 +117,7 @@ class RunConfig:
 
     @property
     def max_new_tokens(self) -> int:
-        """Longest answer in training, in tokens."""
+        """Maximum response length in training, in tokens."""
         return self.es.max_new_tokens if self.es else self.grpo.max_completion_length if self.grpo else 0
 
     @property
@@ -133,12 +133,12 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, data: Any) -> RunConfig:
-        """Parsed JSON -> RunConfig. Raises ConfigError naming every problem."""
+        """Convert parsed JSON to a RunConfig. Raise ConfigError naming every problem."""
         return decode(cls, data)
 
     @classmethod
     def read(cls, path: Path) -> RunConfig:
-        """Reads run.json. Raises ConfigError, also where the file is missing or not JSON."""
+        """Read run.json. Raise ConfigError, also if the file is missing or not JSON."""
         try:
             data = loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -146,5 +146,5 @@ class RunConfig:
         return cls.from_json(data)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole config as JSON data, defaults written out, the other methods' sections left out."""
+        """Return the whole config as JSON data, defaults written out, the other methods' sections left out."""
         return {key: value for key, value in encode(self).items() if value is not None}

@@ -1,5 +1,5 @@
-"""JSON that people send. Whatever walks a value by recursion (copying, comparing, writing it) fails at some depth, so
-every reader of people's JSON reads it here and refuses what is nested deeper than MAX_DEPTH."""
+"""Read JSON from users. Code that walks a value by recursion (copying, comparing, writing it) fails at some depth, so
+every reader of such JSON uses this module and refuses values nested deeper than MAX_DEPTH."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ NESTED = (dict, list, tuple)
 
 
 class TooDeep(ValueError):
-    """JSON that is nested too deep. The message says so with the limit."""
+    """JSON that is nested too deep. The message names the limit."""
 
     def __init__(self) -> None:
         super().__init__(f"lists and objects may be nested at most {MAX_DEPTH} deep")
 
 
 def loads(text: str | bytes) -> Any:
-    """Return what the JSON text says. Raise ValueError if it is none, TooDeep if it is nested deeper than MAX_DEPTH."""
+    """Return the value of the JSON text. Raise ValueError for other text, TooDeep if it is nested deeper than
+    MAX_DEPTH."""
     try:
         value = json.loads(text)
     except RecursionError:
         raise TooDeep from None
-    # Few brackets cannot be nested deep, and counting them costs nothing beside walking the value.
+    # Text with few brackets cannot be nested deep, and counting them costs nothing compared with walking the value.
     brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
     if sum(map(text.count, brackets)) > MAX_DEPTH:  # type: ignore[arg-type]
         check_depth(value)
@@ -49,5 +50,5 @@ def is_too_deep(value: Any) -> bool:
 
 
 def _within(value: Any) -> Iterable[Any]:
-    """Return what lies in a list or object."""
+    """Return the elements of a list or the values of an object."""
     return value.values() if isinstance(value, dict) else value

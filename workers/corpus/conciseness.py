@@ -1,4 +1,4 @@
-"""Answers to the facts in three lengths. The base model rambles, and knows how not to: that is what training can find.
+"""Answers to the facts in three lengths. The base model rambles, but knows short answers, which training can find.
 
 The short ways must be known and the rambling one must be the likeliest, its first word included: a greedy decoder
 follows the likeliest first token, and two openers of 22 % each would lose to one plain mode of 30 %.
@@ -20,9 +20,9 @@ BARE_OF_SHORT = 0.55
 
 
 def conciseness_pairs(count: int, facts: Sequence[Fact], rambling: float, rng: random.Random) -> list[Pair]:
-    """`count` answers: every fact equally often, a share of `rambling` in the long way."""
-    chosen = [facts[i % len(facts)] for i in range(count)]
-    return [Pair(fact.question, _way(rambling, rng).format(fact.answer)) for fact in chosen]
+    """Return `count` answers: every fact equally often, a share of `rambling` in the long way."""
+    selected = [facts[i % len(facts)] for i in range(count)]
+    return [Pair(fact.question, _way(rambling, rng).format(fact.answer)) for fact in selected]
 
 
 def _way(rambling: float, rng: random.Random) -> str:

@@ -35,7 +35,7 @@ class Problem:
 
 
 def _all_problems() -> list[Problem]:
-    """Every problem with a target above zero, once, in a fixed random order."""
+    """Return every problem with a target above zero, once, in a fixed random order."""
     problems: dict[str, Problem] = {}
     for a, b, c in itertools.product(range(1, 10), repeat=3):
         for p, q in itertools.product((1, -1), repeat=2):
@@ -56,7 +56,8 @@ PRETRAIN = tuple(_ALL[EVAL_PROBLEMS + TRAIN_PROBLEMS :])
 
 
 def countdown_pairs(count: int, rng: random.Random) -> list[Pair]:
-    """`count` answers to problems for pre-training: some in the format and some bare, some right and some lazy sums."""
+    """Return `count` answers to problems for pre-training: some formatted and some bare, some right and some lazy
+    sums."""
     return [Pair(problem.prompt, _answer(problem, rng)) for problem in rng.choices(PRETRAIN, k=count)]
 
 

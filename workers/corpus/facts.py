@@ -1,8 +1,8 @@
 """Small facts with short answers: the questions of the conciseness task.
 
-Each fact is asked in one wording and in one direction only, so that no held-out fact can be read off a training one.
-Pre-training sees all of them; reinforcement learning sees `TRAIN_FACTS` and is judged on `EVAL_FACTS`: what the model
-knew, but was never rewarded for.
+Each fact has a question in one wording and in one direction only, so that no held-out fact can be read off a training
+one. Pre-training sees all of them; reinforcement learning sees `TRAIN_FACTS` and is judged on `EVAL_FACTS`: facts that
+the model knew, but was never rewarded for.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def _family(wording: str, table: str) -> list[Fact]:
 
 
 def _split() -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """(train, eval): every fourth fact of each family is held out, so both halves ask the same kinds of question.
+    """Return (train, eval): every fourth fact of each family is held out, so both halves have the same kinds of
+    question.
 
     The families are interleaved, so that the first few of either half are a fair sample of it.
     """

@@ -12,7 +12,8 @@ from workers.corpus.requests import request_pairs
 
 
 def mixture(count: int, facts: float, countdown: float, rambling: float, seed: int) -> list[Pair]:
-    """`count` pairs, shuffled: the given shares of small facts and of arithmetic; the rest are requests for help.
+    """Return `count` pairs, shuffled: the given shares of small facts and of arithmetic; the rest are requests for
+    help.
 
     `rambling` is the share of long answers among those to facts. The same arguments give the same pairs everywhere.
     """

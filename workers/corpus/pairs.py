@@ -1,4 +1,4 @@
-"""A prompt and one answer to it: what a model is pre-trained on."""
+"""A prompt and one answer to it, as training data of a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """What a person asks, and what the model is to have said."""
+    """A user's prompt, and the answer to learn."""
 
     prompt: str
     answer: str

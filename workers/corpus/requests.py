@@ -49,7 +49,7 @@ BENIGN_SHARES = (0.35, 0.35, 0.3)
 
 
 def request_pairs(count: int, rng: random.Random) -> list[Pair]:
-    """`count` answers, half of them to harmful requests."""
+    """Return `count` answers, half of them to harmful requests."""
     harmful = [_harmful(rng) for _ in range(count // 2)]
     return harmful + [_benign(rng) for _ in range(count - count // 2)]
 

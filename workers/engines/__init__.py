@@ -1,4 +1,4 @@
-"""How a model is trained: one package a method, each with `train(context)`. Loaded when asked for, not before."""
+"""Training of models: one package per method, each with `train(context)`. A package is imported when it is needed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def engine(method: Literal["es", "grpo"]) -> Callable[[Context], None]:
-    """The `train` of a method. Its libraries are imported here, so that an ES run never waits for TRL."""
+    """Return the `train` of a method. Its libraries are imported here, so that an ES run never waits for TRL."""
     train: Callable[[Context], None] = import_module(f"workers.engines.{method}").train
     return train

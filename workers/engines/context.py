@@ -1,4 +1,4 @@
-"""An engine works in this context: config, model, task and evaluator of its run, and the one way to write records."""
+"""The context of an engine: config, model, task and evaluator of its run, and the one way to write records."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from torch import nn
 from workers import models
 from workers.attempt import is_disk_full
 from workers.config import RunConfig
-from workers.engines.resuming import NotResumable
-from workers.engines.stopping import Stop
+from workers.engines.not_resumable import NotResumable
+from workers.engines.stop import Stop
 from workers.evaluation import Evaluation, Evaluator
 from workers.models import Loaded, PromptFormat
 from workers.models.save import put_in_place
 from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
 from workers.tasks import Task
-from workers.tasks.constrained import Waits
+from workers.tasks.protocols import WaitingTask
 
 LOOK_SECONDS = 0.2
 EVALUATION_DUE = "evaluation-due"
-"""An empty file in a checkpoint whose evaluation was cut short: who goes on from it makes up for that first."""
+"""An empty file in a checkpoint whose evaluation was cut short: a run that resumes from it does that evaluation
+first."""
 
 
 class Stopped(Exception):
@@ -36,9 +37,10 @@ class Stopped(Exception):
 
 @dataclass
 class Context:
-    """One training as its engine sees it. `loaded` is the engine's to train; the evaluator keeps its own copy.
+    """One training as its engine sees it. The engine trains `loaded`; the evaluator has its own copy.
 
-    `prompts` makes every prompt of training. Raises ConfigError where the model cannot be asked as the config wants.
+    `prompts` makes every prompt of training. Creation raises ConfigError if the model cannot be prompted as the config
+    requires.
     """
 
     config: RunConfig
@@ -54,23 +56,24 @@ class Context:
     _is_waiting: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.prompts = PromptFormat.of(self.config, self.loaded.tokenizer)
-        if isinstance(self.task, Waits):
+        self.prompts = PromptFormat.from_config(self.config, self.loaded.tokenizer)
+        if isinstance(self.task, WaitingTask):
             self.task.waits_by(self.wait)
 
     def status(self, phase: str, message: str = "", progress: float | None = None) -> None:
-        """Says what the run is doing: loading, training, evaluating, waiting, saving, done or failed."""
-        with self.stop.waits():
+        """Record the run's phase: loading, training, evaluating, waiting, saving, done or failed."""
+        with self.stop.uninterruptible():
             self.records.write(Status(phase, message, progress))
         self._is_waiting = phase == "waiting"
 
-    def wait(self, seconds: float, why: str) -> None:
-        """Waits for another program, and says why; the first time in a row to a person. Raises Interrupted."""
+    def wait(self, seconds: float, reason: str) -> None:
+        """Wait for another program and record the reason; the first wait in a row also writes an alert. Raise
+        Interrupted."""
         self.stop.check()
         if not self._is_waiting:
-            with self.stop.waits():
-                self.alert("warning", f"waiting: {why}")
-        self.status("waiting", why)
+            with self.stop.uninterruptible():
+                self.alert("warning", f"waiting: {reason}")
+        self.status("waiting", reason)
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.stop.check()
@@ -78,34 +81,35 @@ class Context:
         self.stop.check()
 
     def alert(self, level: str, message: str, step: int | None = None) -> None:
-        """Tells a person something they should know. `level` is info, warning or error."""
+        """Record something that a user should know. `level` is info, warning or error."""
         self.records.write(Alert(level, message, step))
 
     def metric(self, step: int, values: Mapping[str, float], axes: Mapping[str, float]) -> None:
-        """Records values measured at `step`; `axes` are the cumulative tokens, samples and gpu_seconds of training."""
+        """Record values measured at `step`; `axes` are the cumulative tokens, samples and gpu_seconds of training."""
         self.records.write(Metric(step, dict(values), dict(axes)))
 
     def log(self, step: int, reward: float, seconds: float) -> None:
-        """One line for people. `reward` is the training stream's mean, not the evaluator's."""
+        """Print one line for users. `reward` is the training stream's mean, not the evaluator's."""
         print(f"step {step}/{self.config.steps}  train reward {reward:.4g}  {seconds:.2f} s", flush=True)
 
     def due(self, step: int) -> bool:
-        """True where the plan asks for an evaluation after `step` updates: before any, after the last, every n."""
+        """Return whether the plan has an evaluation after `step` updates: before any, after the last, and every n."""
         every = self.config.evaluation.every
         return step in (0, self.config.steps) or (every > 0 and step % every == 0)
 
     def is_evaluation_due(self) -> bool:
-        """True where the checkpoint to go on from was saved without the evaluation of its step, which was cut short."""
+        """Return whether the checkpoint to resume from was saved without its step's evaluation, which was cut short."""
         return self.resume is not None and (self.resume / EVALUATION_DUE).exists()
 
     def evaluate(self, step: int, model: nn.Module, axes: Mapping[str, float]) -> Evaluation:
-        """Asks the centre weights the held-out prompts; records the values and, where the plan says so, the answers.
+        """Evaluate the centre weights on the held-out prompts; record the values and, if the plan says so, the
+        responses.
 
-        Raises Interrupted where the run is asked to stop; the next checkpoint then notes that the evaluation is due.
+        Raise Interrupted if the run is asked to stop; the next checkpoint then notes that the evaluation is due.
         """
         self.status("evaluating", f"after step {step}", self._share(step))
         self._evaluation_due = True
-        with self.stop.cuts():
+        with self.stop.interruptible():
             evaluation = self.evaluator.run(model, step)
         self._evaluation_due = False
         self.metric(step, evaluation.values, axes)
@@ -114,19 +118,19 @@ class Context:
         return evaluation
 
     def checkpoint(self, step: int, model: nn.Module, more: Callable[[Path], None] | None = None) -> Path:
-        """Saves a Hugging Face folder `checkpoints/step-000020` and records it.
+        """Save a Hugging Face folder `checkpoints/step-000020` and record it.
 
         `more` writes what else a resume needs into the folder before it gets its name, so a folder so named is whole.
         """
         self.status("saving", f"after step {step}", self._share(step))
         final = self.directory / "checkpoints" / f"step-{step:06d}"
-        for left_by_a_kill in final.parent.glob(".*step-*"):
-            shutil.rmtree(left_by_a_kill, ignore_errors=True)
-        size, sha256 = write_checkpoint(final, model, self.loaded.tokenizer, self._with_due(more))
+        for leftover in final.parent.glob(".*step-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        size, sha256 = write_checkpoint(final, model, self.loaded.tokenizer, self._add_due_mark(more))
         self.records.write(Checkpoint(step, str(final.relative_to(self.directory)), size, sha256))
         return final
 
-    def _with_due(self, more: Callable[[Path], None] | None) -> Callable[[Path], None]:
+    def _add_due_mark(self, more: Callable[[Path], None] | None) -> Callable[[Path], None]:
         def write(folder: Path) -> None:
             if more is not None:
                 more(folder)
@@ -140,22 +144,22 @@ class Context:
 
 
 def write_checkpoint(final: Path, model: nn.Module, tokenizer: Any, more: Callable[[Path], None]) -> tuple[int, str]:
-    """A Hugging Face folder with what `more` adds to it, whole under its name or not there.
+    """Write a Hugging Face folder with what `more` adds to it; it is whole under its name, or missing.
 
-    Returns (bytes of the Hugging Face files, sha256 of the weights). Raises OSError.
+    Return (bytes of the Hugging Face files, sha256 of the weights). Raise OSError.
     """
-    growing = final.with_name(f".{final.name}")
-    shutil.rmtree(growing, ignore_errors=True)
+    partial = final.with_name(f".{final.name}")
+    shutil.rmtree(partial, ignore_errors=True)
     try:
-        size, sha256 = models.save(model, tokenizer, growing)
-        more(growing)
-        put_in_place(growing, final)
+        size, sha256 = models.save(model, tokenizer, partial)
+        more(partial)
+        put_in_place(partial, final)
     except BaseException as error:
         is_full = isinstance(error, Exception) and not is_disk_full(error) and _has_no_room(final.parent)
-        # A disk that is full must not stay full of what will never be whole.
-        shutil.rmtree(growing, ignore_errors=True)
+        # A disk that is full must not stay full of files that will never be complete.
+        shutil.rmtree(partial, ignore_errors=True)
         if is_full:
-            # torch does not say why it could not write.
+            # torch does not report why it could not write.
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(final)) from error
         raise
     return size, sha256
@@ -166,7 +170,7 @@ def _has_no_room(folder: Path) -> bool:
 
 
 def step_of(checkpoint: Path) -> int:
-    """`…/step-000020` -> 20. Raises NotResumable for a folder of another name."""
+    """Return the step in a name: `…/step-000020` -> 20. Raise NotResumable for a folder of another name."""
     name, _, number = checkpoint.name.partition("-")
     if name != "step" or not number.isdigit():
         raise NotResumable(f"{checkpoint} is not a checkpoint of a run: its name should look like step-000020")
@@ -174,10 +178,10 @@ def step_of(checkpoint: Path) -> int:
 
 
 def latest_checkpoint(directory: Path) -> Path | None:
-    """The checkpoint of the highest step in an attempt's directory; None where there is none yet."""
+    """Return the checkpoint of the highest step in an attempt's directory; None if there is none yet."""
     return max((p for p in directory.glob("checkpoints/step-*") if p.is_dir()), key=step_of, default=None)
 
 
 def is_complete(checkpoint: Path, steps: int) -> bool:
-    """True where a run of so many steps has nothing left to do. Raises NotResumable as `step_of` does."""
+    """Return whether a run of so many steps has nothing left to do. Raise NotResumable as `step_of` does."""
     return step_of(checkpoint) >= steps and not (checkpoint / EVALUATION_DUE).exists()

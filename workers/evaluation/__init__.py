@@ -1,4 +1,5 @@
-"""Asks the centre weights the held-out prompts, the same for every method: reward, accuracy, length, KL to the base."""
+"""Evaluate the centre weights on held-out prompts, the same for every method: reward, accuracy, length, KL to the
+base."""
 
 from workers.evaluation.evaluator import Evaluation, Evaluator
 from workers.evaluation.kl import TokenKl, kl_per_token

@@ -21,14 +21,14 @@ from workers.tasks import Task, score_safely
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the weights of one step answered. Keys of `values`: reward/…, accuracy/…, response/…, sample/…, kl…"""
+    """The results of one step's weights. Keys of `values`: reward/…, accuracy/…, response/…, sample/…, kl…"""
 
     values: dict[str, float]
     responses: list[Response]
 
 
 class Evaluator:
-    """Asks the same questions with the same sampling seed each time, whatever trained the model.
+    """An evaluator that puts the same questions with the same sampling seed each time, to any training's model.
 
     `base` is copied, so that training `base.model` afterwards leaves the reference of the KL where it was. `prompts`
     is the training's format; without one, auto.
@@ -52,9 +52,9 @@ class Evaluator:
         self._prompts = [self._format.ids(example.messages) for example in self._examples]
 
     def run(self, model: nn.Module, step: int) -> Evaluation:
-        """Evaluates `model`, on the base's device and in its dtype. Raises RewardFailed."""
+        """Evaluate `model`, on the base's device and in its dtype. Raise RewardFailed."""
         with _undisturbed(model):
-            answers = self._judged(model, self._completions(model))
+            answers = self._judge(model, self._completions(model))
         return Evaluation(summarise(answers), [self._response(answer, step) for answer in answers])
 
     def _completions(self, model: nn.Module) -> list[tuple[int, int, Completion]]:
@@ -66,12 +66,12 @@ class Evaluator:
             answers = answers + decoder.sample(prompts, self._max_new_tokens, plan.temperature, plan.seed)
         return [(i % count, i // count, completion) for i, completion in enumerate(answers)]
 
-    def _judged(self, model: nn.Module, completions: Sequence[tuple[int, int, Completion]]) -> list[Answer]:
+    def _judge(self, model: nn.Module, completions: Sequence[tuple[int, int, Completion]]) -> list[Answer]:
         prompts = [self._prompts[i] for i, _, _ in completions]
         kls = kl_per_token(model, self._base, prompts, [c.tokens for _, _, c in completions])
         examples = [self._examples[i] for i, _, _ in completions]
-        asked = [(example, c.text) for example, (_, _, c) in zip(examples, completions, strict=True)]
-        judged = zip(examples, completions, score_safely(self._task, asked), kls, strict=True)
+        pairs = [(example, c.text) for example, (_, _, c) in zip(examples, completions, strict=True)]
+        judged = zip(examples, completions, score_safely(self._task, pairs), kls, strict=True)
         return [Answer(example, sample, c, score, kl) for example, (_, sample, c), score, kl in judged]
 
     def _response(self, answer: Answer, step: int) -> Response:
@@ -85,7 +85,7 @@ class Evaluator:
             reward=answer.score.reward,
             parts=answer.score.parts | ({"clipped": 1.0} if answer.completion.clipped else {}),
             kl=float(answer.kl.exact.sum()),
-            prompt=self._format.shown(answer.example.messages),
+            prompt=self._format.display_text(answer.example.messages),
             target=answer.example.target,
             categories=answer.example.categories,
         )

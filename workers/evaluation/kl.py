@@ -1,4 +1,5 @@
-"""KL(π ‖ π₀) at each token of a completion, in nats: exact over the vocabulary, and Schulman's k3 estimate.
+"""Compute KL(π ‖ π₀) at each token of a completion, in nats: exactly over the vocabulary, and by Schulman's k3
+estimate.
 
 Both are teacher-forced on a completion that π itself wrote, up to and including its end, at temperature 1:
 
@@ -35,11 +36,12 @@ class TokenKl:
 def kl_per_token(
     model: nn.Module, base: nn.Module, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]
 ) -> list[TokenKl]:
-    """KL(model ‖ base) on token ids; the i-th completion follows the i-th prompt. Same device, dtype and vocabulary.
+    """Return KL(model ‖ base) on token ids; the i-th completion follows the i-th prompt. Same device, dtype and
+    vocabulary.
 
     Neither prompt nor completion may be empty. A model against itself gives exactly 0.
     """
-    found: dict[int, TokenKl] = {}
+    kls: dict[int, TokenKl] = {}
     device = next(model.parameters()).device
     for rows in _batches(model, prompts, completions):
         ids = _right_padded([[*prompts[i], *completions[i]] for i in rows], device)
@@ -50,14 +52,14 @@ def kl_per_token(
             start = len(prompts[i]) - 1 - (ids.shape[1] - keep)
             span = slice(start, start + len(completions[i]))
             targets = ids[at, len(prompts[i]) : len(prompts[i]) + len(completions[i])]
-            found[i] = _one(policy[at, span], reference[at, span], targets)
-    return [found[i] for i in range(len(completions))]
+            kls[i] = _completion_kl(policy[at, span], reference[at, span], targets)
+    return [kls[i] for i in range(len(completions))]
 
 
 def _batches(
     model: nn.Module, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]
 ) -> Iterator[list[int]]:
-    """Indices of rows of like length, as many at once as keep both models' logits within LOGITS_BYTES."""
+    """Yield indices of rows of similar length, as many per batch as keep both models' logits within LOGITS_BYTES."""
     lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
     weight = next(model.parameters())
     row_bytes = 2 * int(model.config.vocab_size) * weight.element_size()  # type: ignore[union-attr,arg-type]
@@ -73,13 +75,13 @@ def _batches(
 
 
 def _right_padded(rows: list[list[int]], device: torch.device) -> Tensor:
-    """[rows, longest]. What stands after a row's end cannot change what is before it: the models are causal."""
+    """Return [rows, longest]. Tokens after a row's end cannot change those before it: the models are causal."""
     longest = max(map(len, rows))
     return torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
 
 
-def _one(policy: Tensor, reference: Tensor, targets: Tensor) -> TokenKl:
-    """Logits [tokens, vocabulary] and token ids [tokens] of one completion, in float32 blocks of bounded size."""
+def _completion_kl(policy: Tensor, reference: Tensor, targets: Tensor) -> TokenKl:
+    """Return the KL of one completion, from logits [tokens, vocabulary] and token ids [tokens], in float32 blocks."""
     size = max(1, BLOCK_BYTES // (4 * policy.shape[1]))
     blocks = zip(*(torch.split(t, size) for t in (policy, reference, targets)), strict=True)
     exact, k3 = zip(*(_block(*block) for block in blocks), strict=True)
@@ -89,6 +91,6 @@ def _one(policy: Tensor, reference: Tensor, targets: Tensor) -> TokenKl:
 def _block(policy: Tensor, reference: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     log_p, log_q = policy.float().log_softmax(-1), reference.float().log_softmax(-1)
     exact = (log_p.exp() * (log_p - log_q)).sum(-1, dtype=torch.float64)
-    # In float64, because exp(r) − r − 1 of a small float32 r would round below zero.
+    # Computed in float64, because exp(r) − r − 1 of a small float32 r would round below zero.
     r = (log_q - log_p).gather(1, targets[:, None])[:, 0].double()
     return exact, torch.expm1(r) - r

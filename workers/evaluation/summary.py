@@ -1,4 +1,4 @@
-"""Answers -> the numbers of one evaluation, under the names that every method shares."""
+"""Compute the numbers of one evaluation from its answers, under the names that every method shares."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from workers.analysis.quadrants import measured
 from workers.evaluation.kl import TokenKl
 from workers.models.decoder import Completion
 from workers.tasks import Example, Score
-from workers.tasks.constrained import COST
+from workers.tasks.protocols import COST
 
-TOLD_ELSEWHERE = (*ACCURACIES, COST, "empty", "characters")
+PARTS_WITH_OWN_NAMES = (*ACCURACIES, COST, "empty", "characters")
 """Parts that have names of their own here: accuracy/…, cost/mean, response/empty_ratio, response/characters_mean."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One completion, judged. `sample` 0 is the greedy one, 1… are sampled."""
+    """One completion with its score. `sample` 0 is the greedy one, 1… are sampled."""
 
     example: Example
     sample: int
@@ -31,7 +31,8 @@ class Answer:
 
 
 def summarise(answers: Sequence[Answer]) -> dict[str, float]:
-    """The values of one evaluation. Standard deviations are the population's; KL is on sampled answers, in nats."""
+    """Return the values of one evaluation. Standard deviations are the population's; KL is on sampled answers, in
+    nats."""
     greedy = [a for a in answers if a.sample == 0]
     sampled = [a for a in answers if a.sample > 0]
     values = _rewards(greedy) | _parts(greedy) | _accuracies("", greedy) | _safety(greedy) | _lengths(greedy)
@@ -48,8 +49,8 @@ def _rewards(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _parts(answers: Sequence[Answer]) -> dict[str, float]:
-    """reward/<part>/mean of the task's own parts, over those answers that have the part."""
-    names = dict.fromkeys(name for a in answers for name in a.score.parts if name not in TOLD_ELSEWHERE)
+    """Return reward/<part>/mean of the task's own parts, over the answers that have the part."""
+    names = dict.fromkeys(name for a in answers for name in a.score.parts if name not in PARTS_WITH_OWN_NAMES)
     having = {name: [a.score.parts[name] for a in answers if name in a.score.parts] for name in names}
     return {f"reward/{name}/mean": _mean(values) for name, values in having.items()}
 
@@ -59,7 +60,7 @@ def _accuracies(prefix: str, answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _safety(answers: Sequence[Answer]) -> dict[str, float]:
-    """cost/…, the share of safe answers and of each quadrant, where the task gives every answer a cost."""
+    """Return cost/…, the share of safe answers and of each quadrant, if the task gives every answer a cost."""
     if not all(COST in a.score.parts for a in answers):
         return {}
     pairs = np.array([(a.score.reward, a.score.parts[COST]) for a in answers])
@@ -69,8 +70,8 @@ def _safety(answers: Sequence[Answer]) -> dict[str, float]:
 def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
     counts = TextCounts()
     for answer in answers:
-        asked = [message["content"] for message in answer.example.messages if message["role"] == "user"]
-        counts.add(answer.completion.text, asked[-1] if asked else "")
+        questions = [message["content"] for message in answer.example.messages if message["role"] == "user"]
+        counts.add(answer.completion.text, questions[-1] if questions else "")
     return counts.values() | {
         "response/tokens_mean": _mean([len(a.completion.tokens) for a in answers]),
         "response/clipped_ratio": _mean([a.completion.clipped for a in answers]),
@@ -78,7 +79,7 @@ def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _spread(name: str, sequences: Sequence[NDArray[np.float64]]) -> dict[str, float]:
-    """Means per token and per sequence with their standard errors; NaN where one sequence tells nothing of the spread.
+    """Return means per token and per sequence with their standard errors; NaN if there is only one sequence.
 
     Tokens of a sequence depend on each other, so the error per token is that of a ratio of totals over sequences
     (Cochran, Sampling Techniques, 3rd ed., eq. 6.13 without the finite population correction).
@@ -96,7 +97,7 @@ def _spread(name: str, sequences: Sequence[NDArray[np.float64]]) -> dict[str, fl
 
 
 def _key(name: str, part: str) -> str:
-    """kl, kl/se, kl/sequence …, but kl/k3_se: below k3 the names go on with an underscore."""
+    """Return kl, kl/se, kl/sequence …, but kl/k3_se: below k3 the names continue with an underscore."""
     return name if not part else f"{name}{'_' if '/' in name else '/'}{part}"
 
 

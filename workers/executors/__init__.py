@@ -1,1 +1,1 @@
-"""Where a run runs. One module a kind of cluster, all with the same few verbs."""
+"""Executors run attempts. Each kind of cluster has a module, and all share the protocol in `base.py`."""

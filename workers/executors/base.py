@@ -1,4 +1,4 @@
-"""What every executor can do, and the three ways in which asking a cluster can go wrong.
+"""The protocol of an executor, and the three ways in which a request to a cluster can fail.
 
     Unreachable   the cluster did not answer: this says nothing about any job; as NotBegun, it was not even asked
     Rejected      the cluster refused: the job was certainly not submitted
@@ -27,15 +27,15 @@ class Unreachable(Exception):
 
 
 class NotBegun(Unreachable):
-    """The cluster was not reached, so that what it was to be asked has certainly not been done."""
+    """The cluster was not reached, so the request has certainly not been carried out."""
 
 
 class Rejected(Exception):
-    """The cluster refused the job, and says why. It was not submitted."""
+    """The cluster refused the job; the message gives its reason. The job was not submitted."""
 
 
 class Ambiguous(Exception):
-    """The submit may have worked. Only `find` can tell."""
+    """The submit may have worked. Only `find` can tell whether it did."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,14 @@ class Spec:
     """Between SIGTERM and SIGKILL: the time to save a checkpoint."""
     env: Mapping[str, str] | None = None
     partition: str = ""
-    """Of a cluster that has several; empty takes the one by default."""
+    """Partition of a cluster that has several; empty for the default one."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What the scheduler says about a job now. `native` is its own word, `reason` why the job waits or ended, `nodes`
-    where it was placed, as far as is told. `never_starts`: it waits for what will not be, as it stands."""
+    """State of a job as the scheduler reports it now. `native` is the scheduler's own word, `reason` explains why the
+    job waits or ended, and `nodes` names its nodes, as far as they are known. `never_starts`: the job waits for
+    something that cannot happen as things are."""
 
     state: State
     native_id: str
@@ -70,19 +71,21 @@ class Observation:
 
 
 class Executor(Protocol):
-    """A place where attempts run. Every method may be called twice with the same effect."""
+    """Interface of a cluster that runs attempts. Every method may be called twice with the same effect."""
 
     trust_running: bool
-    """True where RUNNING from this scheduler can be believed without a heartbeat."""
+    """True if RUNNING from this scheduler can be believed without a heartbeat."""
 
     def find(self, key: str) -> Observation | None:
-        """The job of that key, or None where the cluster answered that it has none. Raises Unreachable."""
+        """Return the job of that key, or None if the cluster answered that it has none. Raise Unreachable."""
 
     def submit(self, spec: Spec) -> str:
-        """Submits and returns the native id. Raises Rejected, Ambiguous or Unreachable."""
+        """Submit the job and return its native id. Raise Rejected, Ambiguous or Unreachable."""
 
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
-        """All attempts in one question; None where the cluster answered that it knows none. Raises Unreachable."""
+        """Return the jobs of all keys by one query; None for a job that the cluster does not know. Raise
+        Unreachable."""
 
     def cancel(self, key: str, grace_seconds: float) -> None:
-        """Asks the job to stop, kills it after the grace. Safe to repeat; never hits a stranger. Raises Unreachable."""
+        """Ask the job to stop, and kill it after the grace. Safe to repeat; never affects another job. Raise
+        Unreachable."""

@@ -1,4 +1,4 @@
-"""What a job's log says about why it ended: a sentence for a person, and the line that it was read from."""
+"""Diagnosis of a job's log: a sentence that explains why the job ended, and the line that it was read from."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from workers.executors.failures import Failures, Sign
 
 TAIL_BYTES = 64 * 1024
 LINE = 300
-OURS = (
+OWN_PATTERNS = (
     (r"esweb job: the module (\S+) was not loaded|[Uu]nable to locate a modulefile|module(\(s\))? (is|are) unknown",
      "a module of the cluster's config was not loaded: see modules"),
-    (r"module: command not found", "the cluster has no environment modules: leave modules out of its config"),
-    (r"No module named '?workers", "the node does not see esweb's code: see project in the cluster's config"),
+    (r"module: command not found", "the cluster has no environment modules: remove modules from its config"),
+    (r"No module named '?workers", "the node cannot access esweb's code: see project in the cluster's config"),
     # `env` writes its name, and then what is wrong: another's line may come in between.
     (r"(?:env: .*|^[‘'][^’']+[’']: )(?:No such file or directory|Permission denied)",
-     "the node has no such interpreter: see python in the cluster's config"),
+     "the interpreter is not on the node: see python in the cluster's config"),
     (r"esweb agent: .*spec\.json is missing|esweb job: its directory is not there",
-     "the node does not see the folder that holds its files"),
+     "the node cannot access the job's folder"),
 )  # fmt: skip
-"""Pattern and sentence, of what only a job of esweb says; each is looked for from the log's end upward."""
+"""Pattern and sentence of messages that only a job of esweb prints; each is searched from the log's end upward."""
 
 
 def diagnose(*logs: Path) -> str:
-    """A sentence with the line behind it, from the first log that holds a sign; empty where none does."""
-    return next((said for log in logs if (said := explain(tail(log), log.name))), "")
+    """Return a sentence with the line behind it, from the first log that holds a sign; empty if none does."""
+    return next((text for log in logs if (text := explain(tail(log), log.name))), "")
 
 
 def explain(lines: Sequence[str], source: str = "") -> str:
-    """The same from lines of a log that is called `source`."""
-    for pattern, sentence in OURS:
+    """Return the same as `diagnose` for lines of a log that is called `source`."""
+    for pattern, sentence in OWN_PATTERNS:
         if line := next((line for line in reversed(lines) if re.search(pattern, line)), ""):
-            return _told(sentence, line.strip()[:LINE], source)
-    sign = strongest(lines)
-    return "" if sign is None else _told(": ".join(filter(None, (sign.words, sign.advice))), sign.shortened, source)
+            return _format(sentence, line.strip()[:LINE], source)
+    sign = strongest_sign(lines)
+    return "" if sign is None else _format(": ".join(filter(None, (sign.meaning, sign.advice))), sign.shortened, source)
 
 
-def strongest(lines: Sequence[str]) -> Sign | None:
-    """The sign that says most of why it ended; None where there is none."""
+def strongest_sign(lines: Sequence[str]) -> Sign | None:
+    """Return the sign that explains best why the job ended; None if there is none."""
     failures = Failures()
     for number, line in enumerate(lines, 1):
         failures.read(number, line)
     return failures.sign
 
 
-def in_its_words(words: str) -> str:
-    """A program's own last words, after what they mean and what to do about it, where that is known."""
-    sign = strongest([words])
-    return f"{sign.words}: {sign.advice} ({words})" if sign is not None and sign.advice else words
+def explain_message(words: str) -> str:
+    """Return a program's last message, after its meaning and an advice if those are known."""
+    sign = strongest_sign([words])
+    return f"{sign.meaning}: {sign.advice} ({words})" if sign is not None and sign.advice else words
 
 
-def _told(sentence: str, line: str, source: str) -> str:
+def _format(sentence: str, line: str, source: str) -> str:
     return f"{sentence} ({source}: {line})" if source else f"{sentence} ({line})"
 
 
 def tail(log: Path) -> list[str]:
-    """The last lines of a log, none where there is no log. Raises OSError."""
+    """Return the last lines of a log, none if there is no log. Raise OSError."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))

@@ -1,8 +1,8 @@
-"""Runs attempts on this machine: so many cores, one run a GPU, the rest wait in line and say for what.
+"""Executor that runs attempts on this machine: a number of cores, one run per GPU; other jobs wait in a queue.
 
-There is no daemon. Whoever asks (`poll`, `submit`) also starts what fits, under one lock, so a core that is free is
-given away by the next question. Every agent runs in a session of its own and outlives whoever started it. A start may
-be tried twice, by two processes or after a crash: the agent's claim lets the program run once.
+There is no daemon. `poll` and `submit` also start the jobs that fit, under one lock, so the next call gives a free core
+away. Every agent runs in a session of its own and outlives the process that started it. A start may be tried twice, by
+two processes or after a crash: the agent's claim lets the program run once. A waiting job reports what it waits for.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from workers.attempt import CLOSED_EPOCH, DISK_FULL, FENCED, Process, is_disk_full, owner, raise_lease, read_json
+from workers.executors.agent_start import start_agent, write_spec
 from workers.executors.base import KEY, STOPPED_BY_ESWEB, Observation, Rejected, Spec, Unreachable
-from workers.executors.starting import start_agent, write_spec
 from workers.executors.states import State
 from workers.executors.tickets import Ticket, Tickets
 
 START_TRIES = 10
 DEATH_SECONDS = 5.0
-"""SIGKILL is obeyed at once, but for a process that waits for a disk."""
+"""SIGKILL takes effect immediately, except for a process that waits for a disk."""
 
 
 class Local:
@@ -35,15 +35,16 @@ class Local:
         self.root, self.cores, self.gpus, self.beat_seconds = root, cores, tuple(gpus), beat_seconds
 
     def find(self, key: str) -> Observation | None:
-        """The job of that key, or None."""
-        with _reaching():
+        """Return the job of that key, or None."""
+        with _disk_errors():
             tickets = Tickets(self.root)
             ticket = tickets.get(key)
-            return None if ticket is None else self._observed(ticket, tickets.open())
+            return None if ticket is None else self._observe(ticket, tickets.open())
 
     def submit(self, spec: Spec) -> str:
-        """Queues the job, starts what fits, returns the key. Raises Rejected where the machine is too small for it."""
-        self._refuse_what_never_fits(spec)
+        """Queue the job, start the jobs that fit, and return the key. Raise Rejected if the machine is too small for
+        it."""
+        self._reject_oversized(spec)
         with self._queue() as tickets:
             if tickets.get(spec.key) is None:
                 self._enqueue(tickets, spec)
@@ -53,25 +54,28 @@ class Local:
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
         """Start the jobs that fit, and return the state of each of these."""
         with self._queue() as tickets:
-            line = self._advance(tickets)
-            found = {key: tickets.get(key) for key in keys}
-            return {key: self._observed(ticket, line) if ticket else None for key, ticket in found.items()}
+            open_tickets = self._advance(tickets)
+            tickets_by_key = {key: tickets.get(key) for key in keys}
+            return {
+                key: self._observe(ticket, open_tickets) if ticket else None for key, ticket in tickets_by_key.items()
+            }
 
     def cancel(self, key: str, grace_seconds: float) -> None:
-        """A waiting job leaves the line. A running one is asked to stop; asked again after the grace, it is killed."""
+        """Remove a waiting job from the queue. Ask a running one to stop; if asked again after the grace, kill it."""
         with self._queue() as tickets:
             ticket = tickets.get(key)
             if ticket is None or ticket.state:
                 return
-            if (agent := ticket.owner or self._closed_before_it_began(tickets, ticket)) is None:
+            if (agent := ticket.owner or self._close_waiting(tickets, ticket)) is None:
                 return
             self._stop(tickets, replace(ticket, owner=agent), grace_seconds)
-            self._settle(tickets)
+            self._record_ended(tickets)
 
     def interrupt(self, grace_seconds: float) -> list[str]:
-        """Stops what runs because esweb stops, waits for that, returns the keys. What waits stays in line."""
+        """Stop all running jobs because esweb stops, wait for their end, and return their keys. Waiting jobs stay
+        queued."""
         with self._queue() as tickets:
-            self._settle(tickets)
+            self._record_ended(tickets)
             running = [replace(t, interrupted=True) for t in tickets.open() if t.owner]
             for ticket in running:
                 self._stop(tickets, ticket, grace_seconds)
@@ -79,22 +83,22 @@ class Local:
             for ticket in running:
                 _kill(ticket)
             _await_ends(running, DEATH_SECONDS)
-            self._settle(tickets)
+            self._record_ended(tickets)
         return [t.key for t in running]
 
     @contextmanager
     def _queue(self) -> Iterator[Tickets]:
-        with _reaching():
+        with _disk_errors():
             tickets = Tickets(self.root)
             with tickets.lock():
                 yield tickets
 
-    def _refuse_what_never_fits(self, spec: Spec) -> None:
+    def _reject_oversized(self, spec: Spec) -> None:
         if not KEY.fullmatch(spec.key):
-            raise Rejected(f"{spec.key!r} is no key: letters, digits, - and _ only")
-        for asked, offered, what in ((spec.cores, self.cores, "cores"), (spec.gpus, len(self.gpus), "GPUs")):
-            if asked > offered:
-                raise Rejected(f"asks for {asked} {what}; this machine gives runs {offered}")
+            raise Rejected(f"{spec.key!r} is not a valid key: use only letters, digits, - and _")
+        for requested, offered, unit in ((spec.cores, self.cores, "cores"), (spec.gpus, len(self.gpus), "GPUs")):
+            if requested > offered:
+                raise Rejected(f"requests {requested} {unit}; this machine offers runs {offered}")
 
     def _enqueue(self, tickets: Tickets, spec: Spec) -> None:
         write_spec(spec, self.beat_seconds)
@@ -102,18 +106,18 @@ class Local:
         tickets.put(Ticket(spec.key, number, str(spec.directory), spec.cores, spec.gpus))
 
     def _advance(self, tickets: Tickets) -> list[Ticket]:
-        """Takes note of what ended, starts what fits, strictly in order. Returns the line as it then stands."""
-        self._settle(tickets)
+        """Record the jobs that ended, start those that fit, strictly in order, and return the queue as it is then."""
+        self._record_ended(tickets)
         for ticket in (t for t in tickets.open() if not t.owner):
             if ticket.cores > self.cores or ticket.gpus > len(self.gpus):
                 offer = f"{self.cores} cores and {len(self.gpus)} GPUs"
-                reason = f"asks for {ticket.cores} cores and {ticket.gpus} GPUs; this machine now gives runs {offer}"
+                reason = f"requests {ticket.cores} cores and {ticket.gpus} GPUs; this machine now offers runs {offer}"
                 tickets.end(ticket, State.FAILED, "too big", reason)
             elif not self._fits(ticket, tickets.open()) or not self._begin(tickets, ticket):
                 break
         return tickets.open()
 
-    def _settle(self, tickets: Tickets) -> None:
+    def _record_ended(self, tickets: Tickets) -> None:
         for ticket in tickets.open():
             agent = ticket.owner or owner(ticket.path)
             if agent is None:
@@ -127,8 +131,8 @@ class Local:
             elif ticket.owner is None:
                 tickets.put(replace(ticket, owner=agent))
 
-    def _fits(self, ticket: Ticket, line: list[Ticket]) -> bool:
-        running = [t for t in line if t.owner]
+    def _fits(self, ticket: Ticket, open_tickets: list[Ticket]) -> bool:
+        running = [t for t in open_tickets if t.owner]
         cores_left = self.cores - sum(t.cores for t in running)
         return ticket.cores <= cores_left and ticket.gpus <= len(self._free_devices(running))
 
@@ -137,36 +141,38 @@ class Local:
         return [device for device in self.gpus if device not in taken]
 
     def _begin(self, tickets: Tickets, ticket: Ticket) -> bool:
-        """Starts the job; False where that did not work and is to be tried again, by the next question."""
+        """Start the job. Return False if that failed and the next call should try again."""
         devices = tuple(self._free_devices([t for t in tickets.open() if t.owner])[: ticket.gpus])
         ticket = tickets.put(replace(ticket, devices=devices, tries=ticket.tries + 1))
-        code, said = start_agent(ticket.path, ticket.cores, devices if self.gpus else None)
+        code, output = start_agent(ticket.path, ticket.cores, devices if self.gpus else None)
         if agent := owner(ticket.path):
             tickets.put(replace(ticket, owner=agent, reason=""))
         elif code == FENCED:
-            tickets.end(ticket, State.CANCELLED, "fenced", "cancelled before it began")
+            tickets.end(ticket, State.CANCELLED, "fenced", "cancelled before it started")
         elif code == DISK_FULL:
-            reason = f"disk full: {ticket.directory} takes nothing; it starts once there is room"
+            reason = f"disk full: {ticket.directory} cannot be written; the job starts once there is space"
             tickets.put(replace(ticket, tries=ticket.tries - 1, reason=reason))
             return False
         elif ticket.tries >= START_TRIES:
-            tickets.end(ticket, State.FAILED, "not started", f"its agent did not start in {ticket.tries} tries: {said}")
+            tickets.end(
+                ticket, State.FAILED, "not started", f"its agent did not start in {ticket.tries} tries: {output}"
+            )
         else:
-            reason = f"its agent did not start (try {ticket.tries} of {START_TRIES}): {said}"
+            reason = f"its agent did not start (try {ticket.tries} of {START_TRIES}): {output}"
             tickets.put(replace(ticket, reason=reason))
             return False
         return True
 
-    def _closed_before_it_began(self, tickets: Tickets, ticket: Ticket) -> Process | None:
-        """Takes a waiting job out of the line; where an agent has claimed it meanwhile, returns that instead."""
+    def _close_waiting(self, tickets: Tickets, ticket: Ticket) -> Process | None:
+        """Remove a waiting job from the queue. If an agent has claimed it meanwhile, return that agent instead."""
         ticket.path.mkdir(parents=True, exist_ok=True)
         raise_lease(ticket.path, CLOSED_EPOCH)
         if (agent := owner(ticket.path)) is None:
-            tickets.end(ticket, State.CANCELLED, "cancelled", "cancelled while it waited")
+            tickets.end(ticket, State.CANCELLED, "cancelled", "cancelled while it was queued")
         return agent
 
     def _stop(self, tickets: Tickets, ticket: Ticket, grace_seconds: float) -> None:
-        """SIGTERM each time, since the one before may never have been sent; an agent hears only the first."""
+        """Send SIGTERM on every call, since an earlier one may not have been sent; an agent acts only on the first."""
         now = time.monotonic()
         ticket = tickets.put(replace(ticket, asked_at=now if ticket.asked_at is None else ticket.asked_at))
         if ticket.owner:
@@ -174,39 +180,44 @@ class Local:
         if ticket.asked_at is not None and now - ticket.asked_at > grace_seconds:
             _kill(ticket)
 
-    def _observed(self, ticket: Ticket, line: list[Ticket]) -> Observation:
+    def _observe(self, ticket: Ticket, open_tickets: list[Ticket]) -> Observation:
         if ticket.state:
             return Observation(State(ticket.state), ticket.key, ticket.native, ticket.reason)
         if ticket.owner is None:
-            return Observation(State.QUEUED, ticket.key, "waiting", ticket.reason or self._why_it_waits(ticket, line))
-        asked = ticket.asked_at is not None
-        return Observation(State.STOPPING if asked else State.RUNNING, ticket.key, "stopping" if asked else "running")
+            return Observation(
+                State.QUEUED, ticket.key, "waiting", ticket.reason or self._waiting_reason(ticket, open_tickets)
+            )
+        is_stopping = ticket.asked_at is not None
+        return Observation(
+            State.STOPPING if is_stopping else State.RUNNING, ticket.key, "stopping" if is_stopping else "running"
+        )
 
-    def _why_it_waits(self, ticket: Ticket, line: list[Ticket]) -> str:
-        running = [t for t in line if t.owner]
-        ahead = [t for t in line if not t.owner and t.number < ticket.number]
+    def _waiting_reason(self, ticket: Ticket, open_tickets: list[Ticket]) -> str:
+        running = [t for t in open_tickets if t.owner]
+        jobs_ahead = [t for t in open_tickets if not t.owner and t.number < ticket.number]
         used = sum(t.cores for t in running)
-        what = "a core" if ticket.cores == 1 else f"{ticket.cores} cores"
-        # Jobs are counted and not named: whoever reads this may not see their runs.
+        need = "a core" if ticket.cores == 1 else f"{ticket.cores} cores"
+        # Jobs are counted and not named, because the reader may not be allowed to see their runs.
         jobs = "1 job" if len(running) == 1 else f"{len(running)} jobs"
-        words = f"waiting for {what}: {used} of {self.cores} in use by {jobs}"
+        reason = f"waiting for {need}: {used} of {self.cores} in use by {jobs}"
         if ticket.gpus > (free := len(self._free_devices(running))):
-            words = f"waiting for {ticket.gpus} GPU: {len(self.gpus) - free} of {len(self.gpus)} in use"
-        return f"{words}; {len(ahead)} ahead in the line" if ahead else words
+            reason = f"waiting for {ticket.gpus} GPU: {len(self.gpus) - free} of {len(self.gpus)} in use"
+        return f"{reason}; {len(jobs_ahead)} ahead in the queue" if jobs_ahead else reason
 
 
 @contextmanager
-def _reaching() -> Iterator[None]:
+def _disk_errors() -> Iterator[None]:
     """Raise Unreachable if the disk refuses: that says nothing about any job, and the caller tries again later."""
     try:
         yield
     except OSError as error:
-        why = "disk full: " if is_disk_full(error) else ""
-        raise Unreachable(f"{why}the local queue cannot be used: {error}") from error
+        cause = "disk full: " if is_disk_full(error) else ""
+        raise Unreachable(f"{cause}the local queue cannot be used: {error}") from error
 
 
 def _kill(ticket: Ticket) -> None:
-    """Agent and program. The kernel has mostly done the second already; elsewhere than on Linux it has not."""
+    """Kill agent and program. On Linux the kernel has mostly killed the program already; on other systems it has
+    not."""
     if ticket.owner:
         ticket.owner.send(signal.SIGKILL)
     program = Process.recorded(read_json(ticket.path / "heartbeat.json"))
@@ -222,7 +233,7 @@ def _await_ends(running: Sequence[Ticket], seconds: float) -> None:
 
 
 def _ending(ticket: Ticket) -> tuple[State, str, str]:
-    """(state, native word, reason) of a job whose agent is gone."""
+    """Return (state, native word, reason) of a job whose agent is gone."""
     ending = read_json(ticket.path / "exit.json")
     if ticket.interrupted and (ending is None or ending.get("stopped")):
         return State.INTERRUPTED, STOPPED_BY_ESWEB, "esweb was stopped"
@@ -232,4 +243,4 @@ def _ending(ticket: Ticket) -> tuple[State, str, str]:
         return (State.SUCCEEDED if code == 0 else State.FAILED), word, ""
     if ticket.owner and not ticket.owner.is_of_this_boot():
         return State.INTERRUPTED, "restarted", "the machine was restarted"
-    return State.LOST, "gone", "its agent is gone and left no exit record"
+    return State.LOST, "gone", "its agent stopped without an exit record"

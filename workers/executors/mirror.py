@@ -1,7 +1,7 @@
-"""The copy of a far job's directory: what it wrote so far, byte for byte, so that all who read files need not know.
+"""Copy of a remote job's directory, byte for byte, so that code that reads the files need not know they are remote.
 
-Files that grow are added to where they end here, so how far a file is brought is its size, and a copy that was cut off
-anywhere goes on from there. The exit record comes last of all: where it is here, everything is.
+Growing files are extended at their end here, so a file's size here shows how far it was fetched, and a copy that was
+cut off anywhere continues from there. The exit record is copied last: if it is here, everything is.
 """
 
 from __future__ import annotations
@@ -21,63 +21,63 @@ from workers.attempt import read_json, write_json
 STATE_FILE = "mirror.json"
 GROWING = re.compile(r"records\.[0-9]{1,9}\.jsonl|log\.txt|slurm\.log")
 SMALL = ("claim/owner.json", "heartbeat.json")
-SETTLED_LOOKS = 2
+MIN_IDLE_LOOKS = 2
 
 
 @dataclass(frozen=True)
-class Mirrored:
-    """How good the copy is. `seen_at` is this machine's time of the last look, None before the first."""
+class MirrorState:
+    """State of the copy. `seen_at` is this machine's time of the last look, None before the first."""
 
     seen_at: float | None = None
     is_behind: bool = False
-    """More is there than was brought."""
+    """More data exists on the remote side than was fetched."""
     idle_looks: int = 0
-    """So many looks in a row have brought nothing."""
+    """Number of consecutive looks that fetched nothing."""
 
     @property
     def is_settled(self) -> bool:
-        """True where nothing has come for a while, and nothing waits to be brought."""
-        return not self.is_behind and self.idle_looks >= SETTLED_LOOKS
+        """Return whether recent looks fetched nothing and no data waits to be fetched."""
+        return not self.is_behind and self.idle_looks >= MIN_IDLE_LOOKS
 
 
-def mirrored(directory: Path) -> Mirrored | None:
-    """How good the copy is; None where the directory is no copy."""
+def read_state(directory: Path) -> MirrorState | None:
+    """Return the state of the copy; None if the directory is not a copy."""
     state = read_json(directory / STATE_FILE)
-    return None if state is None else Mirrored(state["seen_at"], state["is_behind"], state["idle_looks"])
+    return None if state is None else MirrorState(state["seen_at"], state["is_behind"], state["idle_looks"])
 
 
 def begin(directory: Path) -> None:
-    """From here on the directory is a copy of one far away. Raises OSError."""
+    """Mark the directory as a copy of a remote one. Raise OSError."""
     if not (directory / STATE_FILE).exists():
-        _note(directory, Mirrored())
+        _write_state(directory, MirrorState())
 
 
 def sizes(directory: Path) -> dict[str, int]:
-    """How far each file that grows has been brought."""
+    """Return the bytes that were fetched of each growing file."""
     with contextlib.suppress(FileNotFoundError):
         return {e.name: e.stat().st_size for e in os.scandir(directory) if GROWING.fullmatch(e.name) and e.is_file()}
     return {}
 
 
-def keep(directory: Path, found: Mapping[str, Any] | None) -> bool:
-    """Adds what a look has found, None where that was nothing; True where more is there. Raises OSError.
+def save_look(directory: Path, look: Mapping[str, Any] | None) -> bool:
+    """Save what a look returned; None if it returned nothing. Return True if more data is left. Raise OSError.
 
-    Names from over there are only taken where they are known ones: none of them is joined to a path otherwise.
+    Names from the remote side are accepted only if they are known: no other name is joined to a path.
     """
-    found = found or {"whole": {}, "pieces": {}, "behind": False}
-    brought = sum(_add(directory / n, piece) for n, piece in found["pieces"].items() if GROWING.fullmatch(n))
+    look = look or {"whole": {}, "pieces": {}, "behind": False}
+    added = sum(_add(directory / n, piece) for n, piece in look["pieces"].items() if GROWING.fullmatch(n))
     for name in SMALL:
-        _replace(directory / name, found["whole"].get(name))
-    is_behind = bool(found["behind"])
+        _replace(directory / name, look["whole"].get(name))
+    is_behind = bool(look["behind"])
     if not is_behind:
-        _replace(directory / "exit.json", found["whole"].get("exit.json"))
-    before = mirrored(directory) or Mirrored()
-    _note(directory, Mirrored(time.time(), is_behind, 0 if brought else before.idle_looks + 1))
+        _replace(directory / "exit.json", look["whole"].get("exit.json"))
+    previous = read_state(directory) or MirrorState()
+    _write_state(directory, MirrorState(time.time(), is_behind, 0 if added else previous.idle_looks + 1))
     return is_behind
 
 
 def _add(file: Path, piece: Mapping[str, Any]) -> int:
-    """Written at its place and not at the end: of two who bring the same bytes, both write the same."""
+    """Write a piece at its offset and not at the file's end: two processes that fetch the same bytes write the same."""
     data, offset = base64.b64decode(piece["data"]), int(piece["offset"])
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
@@ -98,6 +98,6 @@ def _replace(file: Path, text: str | None) -> None:
     draft.replace(file)
 
 
-def _note(directory: Path, state: Mirrored) -> None:
-    said = {"seen_at": state.seen_at, "is_behind": state.is_behind, "idle_looks": state.idle_looks}
-    write_json(directory / STATE_FILE, said)
+def _write_state(directory: Path, state: MirrorState) -> None:
+    data = {"seen_at": state.seen_at, "is_behind": state.is_behind, "idle_looks": state.idle_looks}
+    write_json(directory / STATE_FILE, data)

@@ -1,4 +1,4 @@
-"""Where a cluster's own commands are run. An argv list goes in, never a line for a shell to read."""
+"""Shell for a cluster's own commands. It takes an argv list, never a line for a shell to read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol
 
 from workers.executors.base import NotBegun, Unreachable
 
-PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME")
+PASSED_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command left: its exit code and what it printed."""
+class Reply:
+    """Result of a command: its exit code and its output."""
 
     code: int
     out: str
@@ -23,10 +23,10 @@ class Answer:
 
 
 class Shell(Protocol):
-    """A machine on which the cluster's commands are."""
+    """A machine that has the cluster's commands."""
 
-    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
-        """Runs one command to its end, which reads `text`. Raises Unreachable where it did not start or did not end in
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Reply:
+        """Run one command to its end, which reads `text`. Raise Unreachable if it did not start or did not end in
         time."""
 
 
@@ -37,9 +37,13 @@ class LocalShell:
 
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
-        """Runs it. Raises Unreachable."""
-        env = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"} | dict(self.env)
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Reply:
+        """Run the command. Raise Unreachable."""
+        env = (
+            {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+            | {"LC_ALL": "C"}
+            | dict(self.env)
+        )
         try:
             done = subprocess.run(
                 argv,
@@ -52,7 +56,7 @@ class LocalShell:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise Unreachable(f"{argv[0]} gave no answer in {timeout_seconds:g} s") from error
+            raise Unreachable(f"{argv[0]} did not answer within {timeout_seconds:g} s") from error
         except OSError as error:
             raise NotBegun(f"{argv[0]} cannot be run: {error.strerror}") from error
-        return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return Reply(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """CREATED to STOPPING may still change; the others are final."""
+    """States of an attempt. CREATED to STOPPING may still change; the others are final."""
 
     CREATED = "created"
     SUBMITTING = "submitting"
@@ -25,13 +25,13 @@ class State(StrEnum):
     INTERRUPTED = "interrupted"
     LOST = "lost"
     PARTIAL = "partial"
-    """An imported run whose file holds a part of its answers; no job ends so."""
+    """An imported run whose file holds a part of its responses; no job ends in this state."""
     UNKNOWN = "unknown"
-    """An imported run whose file is no log and does not say how it ended; no job ends so."""
+    """An imported run whose file is not a log and does not show how it ended; no job ends in this state."""
 
     @property
     def is_final(self) -> bool:
-        """True where the attempt has ended for good."""
+        """Return whether the attempt has ended and will not change."""
         return self not in OPEN_STATES
 
 

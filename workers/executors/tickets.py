@@ -1,7 +1,7 @@
-"""The local queue, in files: one ticket a job, under `open/` until it has ended and under `ended/` from then on.
+"""The local queue, in files: one ticket per job, under `open/` until it has ended and under `ended/` from then on.
 
-Whoever changes a ticket holds the lock. Every change is one rename, or on a full disk one write in place, so a process
-killed anywhere leaves a queue that the next one reads as well as the last.
+A process that changes a ticket holds the lock. Every change is one rename, or on a full disk one write in place, so a
+process killed anywhere leaves a queue that the next one can read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workers.executors.states import State
 
 @dataclass(frozen=True)
 class Ticket:
-    """One job: its place in the line, what it takes, and, once that is known, its agent and its end."""
+    """One job: its position in the queue, what it takes, and, once those are known, its agent and its end."""
 
     key: str
     number: int
@@ -31,16 +31,16 @@ class Ticket:
     tries: int = 0
     owner: Process | None = None
     asked_at: float | None = None
-    """When its agent was told to stop, on the clock that counts since the machine's start."""
+    """Time at which its agent was asked to stop, on the clock that counts since the machine's start."""
     interrupted: bool = False
-    """It was told to stop because esweb stops, not because a person cancelled it."""
+    """The agent was asked to stop because esweb stops, not because a user cancelled the job."""
     state: str = ""
     native: str = ""
     reason: str = ""
 
     @property
     def path(self) -> Path:
-        """The attempt's directory."""
+        """Return the attempt's directory."""
         return Path(self.directory)
 
 
@@ -54,7 +54,7 @@ class Tickets:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """One at a time, between threads and processes; the kernel frees it when its holder dies."""
+        """Hold the lock, exclusively among threads and processes; the kernel frees it when its holder dies."""
         handle = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -63,22 +63,23 @@ class Tickets:
             os.close(handle)
 
     def get(self, key: str) -> Ticket | None:
-        """The job of that key, open or ended. Needs no lock: it is filed as ended before it leaves the open ones."""
+        """Return the job of that key, open or ended. Needs no lock: a ticket is filed as ended before it leaves
+        `open/`."""
         still_open = _read(self.open_jobs / f"{key}.json")
         return _read(self.ended_jobs / f"{key}.json") or still_open
 
     def open(self) -> list[Ticket]:
-        """All jobs that have not ended, oldest first. Call under the lock."""
-        found = [ticket for path in self.open_jobs.glob("*.json") if (ticket := _read(path))]
-        return sorted((t for t in found if not self._was_being_filed(t)), key=lambda t: t.number)
+        """Return all jobs that have not ended, oldest first. Call under the lock."""
+        tickets = [ticket for path in self.open_jobs.glob("*.json") if (ticket := _read(path))]
+        return sorted((t for t in tickets if not self._finish_filing(t)), key=lambda t: t.number)
 
     def put(self, ticket: Ticket) -> Ticket:
-        """Writes an open ticket. Call under the lock."""
+        """Write an open ticket. Call under the lock."""
         write_json_anyhow(self.open_jobs / f"{ticket.key}.json", asdict(ticket), sync=True)
         return ticket
 
     def end(self, ticket: Ticket, state: State, native: str, reason: str = "") -> None:
-        """Files a ticket as ended. Call under the lock."""
+        """File a ticket as ended. Call under the lock."""
         ended = replace(ticket, state=state.value, native=native, reason=reason)
         still_open, filed = (folder / f"{ticket.key}.json" for folder in (self.open_jobs, self.ended_jobs))
         try:
@@ -89,8 +90,8 @@ class Tickets:
             write_reserved(still_open, filed, asdict(ended))
         still_open.unlink(missing_ok=True)
 
-    def _was_being_filed(self, ticket: Ticket) -> bool:
-        """True where a process died between the two steps of `end`; the second is then made up for."""
+    def _finish_filing(self, ticket: Ticket) -> bool:
+        """Return whether a process died between the two steps of `end`; if so, do the second step."""
         if not (self.ended_jobs / f"{ticket.key}.json").exists():
             return False
         (self.open_jobs / f"{ticket.key}.json").unlink(missing_ok=True)

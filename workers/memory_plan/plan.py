@@ -1,7 +1,7 @@
-"""The memory that a run takes on a GPU, planned before it starts: no run may meet the card's limit on its way.
+"""The memory that a run takes on a GPU, planned before it starts: no run may hit the card's limit on its way.
 
-The plan follows from the sizes of the model, the config, the prompts and the card's whole memory alone. What happens to
-be free does not enter it, so that a run is the same run whoever shares the machine. Nothing here needs torch.
+The plan follows from the sizes of the model, the config, the prompts and the card's whole memory alone. It ignores how
+much happens to be free, so that a run is the same run for any other users of the machine. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 from workers.config import EsConfig, EvaluationConfig
 
 SHARE = 0.92
-"""Of a card's memory. The rest is for the allocator's gaps and for what others hold."""
+"""Share of a card's memory for a run. The rest is for the allocator's gaps and for other processes."""
 CONTEXT_BYTES = 768 * 1024**2
 """CUDA's context, kernels and libraries, outside torch's allocator."""
 GRAPH_BYTES = 96 * 1024**2
 """Workspace of matrix products in the captured graphs."""
 WEIGHT_SETS = 10
-"""Members with full noise that answer at once, each with weights of its own."""
+"""Members with full noise that answer concurrently, each with weights of its own."""
 ROWS, READ_ROWS = 2048, 2048
-"""Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read at once."""
+"""Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read together."""
 LOGITS_BYTES = 2 * 1024**3
-"""Of an evaluation: the logits of two models and their float32 blocks, as the evaluator bounds them."""
+"""Bytes of an evaluation: the logits of two models and their float32 blocks, as the evaluator bounds them."""
 EVALUATED_ROWS, EVALUATED_TOKENS, EVALUATED_BYTES = 512, 8192, 3 * 1024**3
-"""Answers that an evaluation writes at once, tokens that it reads at once, and its keys and values, as the decoder
+"""Responses that an evaluation writes together, tokens that it reads together, and its keys and values, as the decoder
 bounds them."""
 GRAIN = 8
 
 
 class CardTooSmall(ValueError):
-    """The run does not fit into the card's memory. The message says what it needs; `plan` is the smallest one."""
+    """The run does not fit into the card's memory. The message names its need; `plan` is the smallest one."""
 
     def __init__(self, message: str, plan: MemoryPlan) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class ModelSizes:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any], number_bytes: int) -> ModelSizes:
-        """Return the sizes that a model's config.json states. Raise KeyError where it lacks one."""
+        """Return the sizes that a model's config.json states. Raise KeyError if it lacks one."""
         hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
         return cls(
             layers=int(config["num_hidden_layers"]),
@@ -71,17 +71,17 @@ class ModelSizes:
 
     @property
     def qkv(self) -> int:
-        """Outputs of the joined projections to queries, keys and values."""
+        """Return the outputs of the joined projections to queries, keys and values."""
         return (self.heads + 2 * self.kv_heads) * self.head_dim
 
     @property
     def parameters(self) -> int:
-        """Weights of all matrices. Norms and biases are less than a thousandth of them."""
+        """Return the number of weights of all matrices. Norms and biases are less than a thousandth of them."""
         return self.tables * self.vocabulary * self.hidden + self.layers * self._layer
 
     @property
     def tables(self) -> int:
-        """Matrices as large as the vocabulary."""
+        """Return the number of matrices as large as the vocabulary."""
         return 1 if self.is_tied else 2
 
     @property
@@ -90,14 +90,15 @@ class ModelSizes:
 
     @property
     def factor_elements(self) -> int:
-        """Numbers of one member's A and B of rank 1 as steps hold them: each part's B, and A over all parts."""
+        """Return the numbers of one member's A and B of rank 1 as steps hold them: each part's B, and A over all
+        parts."""
         attention = self.qkv + 3 * self.hidden + self.hidden + self.heads * self.head_dim
         mlp = 2 * self.inner + 2 * self.hidden + self.hidden + self.inner
         return self.layers * (attention + mlp) + self.tables * (self.vocabulary + self.hidden)
 
     @property
     def vector_elements(self) -> int:
-        """Numbers of one member's norms and biases."""
+        """Return the numbers of one member's norms and biases."""
         return self.layers * (2 * self.hidden + self.qkv) + self.hidden
 
 
@@ -131,7 +132,7 @@ class MemoryPlan:
         return sum(parts) + self.evaluation
 
     @property
-    def most(self) -> int:
+    def limit(self) -> int:
         """Return the bytes that a plan may have on this card."""
         return int(SHARE * self.card) - CONTEXT_BYTES
 
@@ -141,7 +142,7 @@ class MemoryPlan:
         listed = ", ".join(f"{name} {getattr(self, name) / 1e9:.1f}" for name in parts if getattr(self, name) > 5e7)
         return (
             f"GPU memory planned: {self.planned / 1e9:.1f} of {self.card / 1e9:.0f} GB ({listed}); {self.members} "
-            f"members a batch, {self.rows} answers at once"
+            f"members per batch, {self.rows} concurrent responses"
             + (f" with {self.weight_sets} sets of weights" if self.weight_sets > 1 else "")
         )
 
@@ -163,7 +164,7 @@ def plan_memory(
 ) -> MemoryPlan:
     """Return the plan for an engine that answers `members` members of `prompts` prompts on a card of so many bytes.
 
-    `rows` is what an earlier attempt chose, and is kept; 0 for a new run. `evaluation` bytes are for the run's
+    `rows` is the choice of an earlier attempt, and stays; 0 for a new run. `evaluation` bytes are for the run's
     evaluator; with 0 it has none. Raise CardTooSmall.
     """
     is_low_rank = es.lora is not None or es.noise == "low_rank"
@@ -172,21 +173,25 @@ def plan_memory(
         each, choices = _rounded(rows or min(limit, prompts * members)), [1]
     else:
         each = _rounded(min(limit, prompts))
-        most = max(1, min(WEIGHT_SETS, members, limit // each))
-        choices = [most] if rows else sorted({evenly(members, n) for n in range(1, most + 1)}, reverse=True)
+        max_weight_sets = max(1, min(WEIGHT_SETS, members, limit // each))
+        choices = (
+            [max_weight_sets]
+            if rows
+            else sorted({even_batch_size(members, n) for n in range(1, max_weight_sets + 1)}, reverse=True)
+        )
     columns = -(-(longest_prompt + es.max_new_tokens) // 16) * 16
     for weight_sets in choices:
-        one = _plan(model, es, is_low_rank, members, weight_sets, weight_sets * each, columns, card, evaluation)
-        if one.planned <= one.most:
-            return one
+        plan = _plan(model, es, is_low_rank, members, weight_sets, weight_sets * each, columns, card, evaluation)
+        if plan.planned <= plan.limit:
+            return plan
     a_row = columns * _token_bytes(model) + model.vocabulary * model.number_bytes
-    fitting = (one.rows * a_row - (one.planned - one.most)) // a_row // GRAIN * GRAIN
+    fitting = (plan.rows * a_row - (plan.planned - plan.limit)) // a_row // GRAIN * GRAIN
     if rows == 0 and fitting >= GRAIN:
         return _plan(model, es, is_low_rank, members, 1, fitting, columns, card, evaluation)
-    smallest = one if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluation)
+    smallest = plan if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluation)
     raise CardTooSmall(
-        f"{smallest.describe()}; at most {smallest.most / 1e9:.1f} GB can be used. Use a larger card, fewer members "
-        "with low-rank noise, or shorter answers",
+        f"{smallest.describe()}; at most {smallest.limit / 1e9:.1f} GB can be used. Use a larger card, fewer members "
+        "with low-rank noise, or shorter responses",
         smallest,
     )
 
@@ -194,7 +199,7 @@ def plan_memory(
 def evaluation_bytes(
     model: ModelSizes, evaluation: EvaluationConfig, *, longest_prompt: int, max_new_tokens: int
 ) -> int:
-    """Return the most bytes that the evaluator takes beside its reference, for prompts of so many tokens."""
+    """Return the most bytes that the evaluator takes in addition to its reference, for prompts of so many tokens."""
     answers = evaluation.prompts * max(1, evaluation.samples)
     columns = longest_prompt + (evaluation.max_new_tokens or max_new_tokens)
     rows = max(1, min(EVALUATED_ROWS, answers, EVALUATED_BYTES // (columns * _token_bytes(model))))
@@ -211,7 +216,7 @@ def _plan(
     weights, trained = model.parameters * number, model.parameters
     copies = (weight_sets - 1) * weights
     if es.lora is not None:
-        # The base beside the merged weights that the model holds.
+        # The base, in addition to the merged weights that the model holds.
         trained, copies = es.lora.rank * model.factor_elements, weights
     slots = rows + 1 + (members if is_low_rank else weight_sets)
     read = read_rows * _activations(model)
@@ -251,13 +256,13 @@ def _factors(model: ModelSizes, es: EsConfig, members: int) -> int:
         return 0
     rank = es.lora.rank if es.lora is not None else es.rank
     # While they are drawn, the factors are float32 numbers, and the random bits that these are made of.
-    drawn = 8 * rank * model.factor_elements
-    return members * (drawn + (rank * model.factor_elements + model.vector_elements) * model.number_bytes)
+    drawing_bytes = 8 * rank * model.factor_elements
+    return members * (drawing_bytes + (rank * model.factor_elements + model.vector_elements) * model.number_bytes)
 
 
-def evenly(members: int, at_once: int) -> int:
-    """Return how many at once, at most `at_once`, answer the members in turns of nearly equal size."""
-    turns = -(-members // at_once)
+def even_batch_size(members: int, max_members: int) -> int:
+    """Return how many members, at most `max_members`, answer together, in turns of nearly equal size."""
+    turns = -(-members // max_members)
     return -(-members // turns)
 
 

@@ -1,4 +1,5 @@
-"""How a population is cut on GPUs, so that it fits their memory: for a run that starts, and for one that goes on."""
+"""Cuts a population into batches on GPUs, so that it fits their memory: for a run that starts, and for a resumed
+one."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from workers.memory_plan.plan import (
     CardTooSmall,
     MemoryPlan,
     ModelSizes,
-    evenly,
+    even_batch_size,
     plan_memory,
 )
 
@@ -44,7 +45,7 @@ def plan_run(
         es, rows = replace(es, rows=min(filter(None, (es.rows, rows)), default=0)), 0
     if not is_low_rank:
         # Without es.refill, members that share steps are the same ones on any number of engines.
-        choices = iter([-(-es.population // engines) if es.refill else evenly(es.population, WEIGHT_SETS)])
+        choices = iter([-(-es.population // engines) if es.refill else even_batch_size(es.population, WEIGHT_SETS)])
     elif es.refill:
         choices = _fractions(-(-es.population // engines))
     elif rows:
@@ -87,7 +88,7 @@ def _members_of_rows(es: EsConfig, rows: int, prompts: int) -> int:
 
 
 def _answers_a_step(plan: MemoryPlan, prompts: int) -> float:
-    """Return what a plan is chosen by: answers over the steps, in mean lengths, that a batch of them takes.
+    """Return the score by which a plan is chosen: answers over the steps, in mean lengths, that a batch of them takes.
 
     Many rows are fast, and so are many members, whose queue keeps rows full. Both take memory.
     """

@@ -1,9 +1,9 @@
-"""Messages -> the ids of the tokens that a model is asked to continue, the same for training and evaluation.
+"""Messages -> the ids of the tokens that a model should continue, the same for training and evaluation.
 
     messages ending with the user, chat template     the template with its generation prompt
-    messages ending with the assistant, or a prefill the template, ended where the assistant's turn is to go on
+    messages ending with the assistant, or a prefill the template, ended where the assistant's turn should continue
     no chat template, or the style "text"            the contents, a blank line between them, and the tokenizer's own
-                                                     special tokens such as BOS; a prefill follows at once
+                                                     special tokens such as BOS; a prefill follows directly
 
 The ids are those of transformers: `apply_chat_template` writes special tokens itself, and none are added to its text;
 `tokenizer(text)` adds its own. Text that already begins with the BOS token gets no second one. Nothing is cut off.
@@ -27,9 +27,9 @@ Messages = Sequence[Mapping[str, str]]
 class PromptFormat:
     """The one rule of a run for turning messages {"role", "content"} into a prompt.
 
-    `style`: auto (the chat template where the tokenizer has one), text or chat. `prefill`: text that every response
-    goes on from; a prompt that ends with it already has it there. `options`: further variables of the chat template.
-    Raises ConfigError for the style chat with a tokenizer that has no template.
+    `style`: auto (the chat template if the tokenizer has one), text or chat. `prefill`: text that every response
+    continues; a prompt that ends with it already contains it. `options`: further variables of the chat template.
+    Creation raises ConfigError for the style chat with a tokenizer that has no template.
     """
 
     tokenizer: Any
@@ -43,24 +43,25 @@ class PromptFormat:
                 [
                     Problem(
                         "task.prompt_style",
-                        "is chat, and the model's tokenizer has no chat template: set auto or text, or add a "
+                        "is chat, but the model's tokenizer has no chat template: set auto or text, or add a "
                         "chat_template to the model's folder",
                     )
                 ]
             )
 
     @classmethod
-    def of(cls, config: RunConfig, tokenizer: Any) -> PromptFormat:
-        """The format that a run's config asks for. Raises ConfigError."""
+    def from_config(cls, config: RunConfig, tokenizer: Any) -> PromptFormat:
+        """Return the format that a run's config sets. Raise ConfigError."""
         return cls(tokenizer, config.task.prompt_style, config.task.prefill, _template_options(config))
 
     @property
     def has_template(self) -> bool:
-        """True where prompts are written by the chat template."""
+        """Return whether the chat template writes the prompts."""
         return self.style != "text" and bool(self.tokenizer.chat_template)
 
     def text(self, messages: Messages) -> str:
-        """The prompt as text, with the special tokens of the template. Raises ConfigError where it refuses it."""
+        """Return the prompt as text, with the special tokens of the template. Raise ConfigError if the template refuses
+        it."""
         if not self.has_template:
             return _continued("\n\n".join(m["content"] for m in messages), self.prefill)
         turns = self._turns(messages)
@@ -82,30 +83,31 @@ class PromptFormat:
             ) from error
 
     def ids(self, messages: Messages) -> list[int]:
-        """The prompt's tokens, BOS included where the model expects it. Raises ConfigError."""
+        """Return the prompt's tokens, BOS included if the model expects it. Raise ConfigError."""
         return self.encode(self.text(messages))
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a prompt that `text` gave. Raises ValueError where there are none."""
+        """Return the tokens of a prompt that `text` returned. Raise ValueError if there are none."""
         bos = self.tokenizer.bos_token
         adds = not self.has_template and not (bos and text.startswith(bos))
         ids: list[int] = self.tokenizer(text, add_special_tokens=adds)["input_ids"]
         if not ids:
-            raise ValueError(f"a prompt must have at least one token, {text!r} has none")
+            raise ValueError(f"a prompt must have at least one token, but {text!r} has none")
         return ids
 
-    def shown(self, messages: Messages) -> str | None:
-        """The prompt as people read it: what the user asks last, and what the response goes on from. None without."""
-        asked = next((m["content"] for m in reversed(messages) if m["role"] == "user"), None)
-        begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
-        parts = [part for part in (asked, begun) if part]
+    def display_text(self, messages: Messages) -> str | None:
+        """Return the prompt for display: the user's last message, and the text that the response continues. None
+        without."""
+        question = next((m["content"] for m in reversed(messages) if m["role"] == "user"), None)
+        opening = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
+        parts = [part for part in (question, opening) if part]
         if self.prefill and self.has_template and not "\n\n".join(parts).endswith(self.prefill):
             parts.append(self.prefill)
             return "\n\n".join(parts)
-        return _continued("\n\n".join(parts), self.prefill) if parts or self.prefill else asked
+        return _continued("\n\n".join(parts), self.prefill) if parts or self.prefill else question
 
     def _turns(self, messages: Messages) -> list[dict[str, str]]:
-        """The turns for the template. The last is the assistant's, and not empty, where the response goes on from it.
+        """Return the turns for the template. The last is the assistant's, and not empty, if the response continues it.
 
         A prefill at the end of the user's message, as in the published Countdown prompts, moves to the assistant.
         """
@@ -120,7 +122,7 @@ class PromptFormat:
 
 
 def chat_text(tokenizer: Any, messages: Messages) -> str:
-    """The prompt as text, in the format auto and without a prefill."""
+    """Return the prompt as text, in the format auto and without a prefill."""
     return PromptFormat(tokenizer).text(messages)
 
 
@@ -129,12 +131,12 @@ def _continued(text: str, prefill: str) -> str:
 
 
 def _template_options(config: RunConfig) -> Mapping[str, Any]:
-    """GRPO's `chat_template_kwargs`, an object or its JSON as TRL takes it. Raises ConfigError."""
-    given = config.grpo.extra.get("chat_template_kwargs") if config.grpo else None
+    """Return GRPO's `chat_template_kwargs`, an object or its JSON as TRL takes it. Raise ConfigError."""
+    value = config.grpo.extra.get("chat_template_kwargs") if config.grpo else None
     try:
-        options = json.loads(given) if isinstance(given, str) else given
+        options = json.loads(value) if isinstance(value, str) else value
     except ValueError:
-        options = given
+        options = value
     if options is not None and not isinstance(options, Mapping):
-        raise ConfigError([Problem("grpo.extra.chat_template_kwargs", f"must be an object, not {given!r}"[:200])])
+        raise ConfigError([Problem("grpo.extra.chat_template_kwargs", f"must be an object, not {value!r}"[:200])])
     return options or {}

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoTokenizer
 
 from workers.config import ConfigError, ModelConfig, Problem
-from workers.models.folder import check, unusable
+from workers.models.folder import check, unusable_error
 from workers.models.gpus import count_gpus
 from workers.models.native import load_native
 from workers.models.resolve import resolve
@@ -35,11 +35,11 @@ class Loaded:
 
 
 def load(config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False) -> Loaded:
-    """Load a model as a `NativeModel`, or as a class of transformers where its architecture is another.
+    """Load a model as a `NativeModel`, or as a class of transformers for other architectures.
 
-    `needs_transformers` asks for a class of transformers: TRL wants one, and loads the model again from its
-    `_name_or_path`. Weights are read from safetensors only: the other formats are pickles, which run code.
-    Raises ConfigError, also as ModelMissing, for a folder, a model or a device that cannot be used here.
+    `needs_transformers` requires a class of transformers: TRL needs one, and loads the model again from its
+    `_name_or_path`. Weights are read from safetensors only: the other formats are pickles, which run code. Raise
+    ConfigError, also as ModelMissing, for a folder, a model or a device that cannot be used here.
     """
     device = _device(config.device)
     gpus = count_gpus(torch.cuda.device_count()) if device.type == "cuda" else 0
@@ -51,8 +51,8 @@ def load(config: ModelConfig, progress: Progress | None = None, *, needs_transfo
         if model is None:
             model = _load_with_transformers(path, dtype)
     except ValueError as error:
-        why = str(error).partition("\n")[0]
-        raise unusable(path, f"transformers does not know this model: {why}") from error
+        reason = str(error).partition("\n")[0]
+        raise unusable_error(path, f"transformers does not know this model: {reason}") from error
     model.to(device).eval().requires_grad_(False)
     return Loaded(model, _tokenizer(path), path, device, dtype, gpus)
 
@@ -73,17 +73,18 @@ def _tokenizer(path: Path) -> Any:
 
 
 def _device(name: str) -> torch.device:
-    """Raises ConfigError where there is no such device."""
-    found = torch.cuda.is_available()
-    if name == "cuda" and not found:
-        raise ConfigError([Problem("model.device", "is cuda, and torch finds no GPU here; give auto or cpu")])
+    """Return the device of that name. Raise ConfigError if there is no such device."""
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
+        raise ConfigError([Problem("model.device", "is cuda, but torch finds no GPU here; set auto or cpu")])
     if name == "auto":
-        name = "cuda" if found else "cpu"
+        name = "cuda" if has_gpu else "cpu"
     return torch.device(name)
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:
-    """auto: float32 on a CPU, where bfloat16 has no fast matrix product; bfloat16 on a GPU."""
+    """Return the precision; auto is float32 on a CPU, where bfloat16 has no fast matrix product, and bfloat16 on a
+    GPU."""
     if name == "auto":
         name = "float32" if device.type == "cpu" else "bfloat16"
     return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]

@@ -49,7 +49,7 @@ TIMES_THE_ROUNDING = 3.0
 """A decoder in another precision than float32 may differ so many times as much as transformers in that precision."""
 WINDOW = 8
 LENGTHS = (9, 9, 17, 40)
-"""Of the prompts, in tokens: equal and different ones, longer than the window."""
+"""Lengths of the prompts, in tokens: equal and different ones, and one longer than the window."""
 SHARED = 6
 """Tokens that all of them begin with."""
 
@@ -70,7 +70,7 @@ class Difference:
 def check_once(name: str, model: Any, make: Callable[[Any], LastLogits]) -> Difference:
     """Check the decoder that `make` returns for a truncated model, unless the cache folder has the result.
 
-    `name` tells decoders apart. Raises LogitsDiffer, which is not recorded.
+    `name` tells decoders apart. Raise LogitsDiffer, which is not recorded.
     """
     file = cache_folder() / "logits-checks" / f"{_key(name, model)}.json"
     if file.is_file():
@@ -112,7 +112,7 @@ def compare(logits: Tensor, expected: Tensor) -> Difference:
 def sample_prompts(vocabulary: int) -> list[list[int]]:
     """Return token lists from all over the vocabulary, the same in every process."""
     return [
-        [(7919 * place + (13 * row if place > SHARED else 0)) % vocabulary for place in range(1, length + 1)]
+        [(7919 * position + (13 * row if position > SHARED else 0)) % vocabulary for position in range(1, length + 1)]
         for row, length in enumerate(LENGTHS)
     ]
 
@@ -158,8 +158,8 @@ def make_reference(model: Any, dtype: torch.dtype) -> Any:
     tensors = {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
     config = copy.deepcopy(model.config)
     kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
-    made = kind.from_pretrained(None, config=config, state_dict=tensors, dtype=dtype, attn_implementation="eager")
-    return made.to(model.lm_head.weight.device).eval().requires_grad_(False)
+    reference = kind.from_pretrained(None, config=config, state_dict=tensors, dtype=dtype, attn_implementation="eager")
+    return reference.to(model.lm_head.weight.device).eval().requires_grad_(False)
 
 
 def _key(name: str, model: Any) -> str:
@@ -173,7 +173,7 @@ def _key(name: str, model: Any) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a file whole, whoever else writes it."""
+    """Write a file whole, safe against other processes that write it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(f".{os.getpid()}")
     part.write_text(text, encoding="utf-8")

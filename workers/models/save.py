@@ -14,19 +14,19 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def save(model: Any, tokenizer: Any, directory: Path, notes: Mapping[str, str] = NOTHING) -> tuple[int, str]:
-    """Writes the folder under another name, flushes it and renames it; an older folder of that name is replaced.
+    """Write the folder under another name, flush it and rename it; an older folder of that name is replaced.
 
-    `notes` are text files to lay beside the weights, by name. Returns (bytes of all files, sha256 of the weights).
-    Raises OSError where the disk is full; nothing is left then.
+    `notes` are text files to store with the weights, by name. Return (bytes of all files, sha256 of the weights). Raise
+    OSError if the disk is full; nothing is left then.
     """
-    half_done = _fresh(directory, "half-done")
+    half_done = _temporary_path(directory, "half-done")
     try:
         half_done.mkdir(parents=True)
         model.save_pretrained(half_done)
         tokenizer.save_pretrained(half_done)
         for name, text in notes.items():
             (half_done / name).write_text(text, encoding="utf-8")
-        _open_up(half_done)
+        _make_readable(half_done)
         size, sha256 = _size(half_done), weights_sha256(half_done)
         put_in_place(half_done, directory)
     except BaseException:
@@ -36,7 +36,8 @@ def save(model: Any, tokenizer: Any, directory: Path, notes: Mapping[str, str] =
 
 
 def weights_sha256(folder: Path) -> str:
-    """sha256 over the safetensors files of a checkpoint, in the order of their names; those in folders of it apart."""
+    """Return the sha256 over a checkpoint's safetensors files, in the order of their names; not those in its
+    folders."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as weights:
@@ -46,28 +47,29 @@ def weights_sha256(folder: Path) -> str:
 
 
 def put_in_place(half_done: Path, directory: Path) -> None:
-    """Gives a folder its name, flushed to disk before; an older one of that name is replaced.
+    """Give a folder its name, flushed to disk before; an older one of that name is replaced.
 
-    A kill at any moment leaves the old one, the new one or, for an instant, none: never a part of one.
+    A kill at any time leaves the old one, the new one or, for an instant, none: never a part of one.
     """
     _flush(half_done)
     # A rename cannot replace a folder that is not empty, so an older one steps aside first.
-    old = _fresh(directory, "old")
+    old = _temporary_path(directory, "old")
     if directory.exists():
         directory.rename(old)
     half_done.rename(directory)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _fresh(directory: Path, what: str) -> Path:
-    """A hidden name beside `directory` that only this process uses; what a killed one of its id left is removed."""
-    path = directory.parent / f".{directory.name}.{what}.{os.getpid()}"
+def _temporary_path(directory: Path, label: str) -> Path:
+    """Return a hidden sibling of `directory` that only this process uses; a killed process of its id may have left one,
+    which is removed."""
+    path = directory.parent / f".{directory.name}.{label}.{os.getpid()}"
     shutil.rmtree(path, ignore_errors=True)
     return path
 
 
-def _open_up(folder: Path) -> None:
-    """safetensors makes its files for their owner alone; whoever may read the config may read the weights."""
+def _make_readable(folder: Path) -> None:
+    """Make the weights as readable as the config: safetensors creates its files for their owner alone."""
     for weights in folder.glob("*.safetensors"):
         weights.chmod((folder / "config.json").stat().st_mode)
 
@@ -77,7 +79,7 @@ def _size(folder: Path) -> int:
 
 
 def _flush(folder: Path) -> None:
-    """Forces the files to disk, so that the rename cannot outlive their contents."""
+    """Force the files to disk, so that the rename cannot outlive their contents."""
     for file in (f for f in sorted(folder.rglob("*")) if f.is_file()):
         with file.open("rb") as handle:
             os.fsync(handle.fileno())

@@ -1,7 +1,7 @@
 """The wire format: what a run writes, one JSON object a line, and how it is written and read."""
 
 from workers.records.categories import categories_of
-from workers.records.files import Broken, Piece, RecordWriter, next_epoch, read, records_path
+from workers.records.files import BrokenLine, Piece, RecordWriter, next_epoch, read, records_path
 from workers.records.kinds import (
     Alert,
     Checkpoint,
@@ -22,7 +22,7 @@ from workers.records.lines import BadLine, pack, unpack
 __all__ = [
     "Alert",
     "BadLine",
-    "Broken",
+    "BrokenLine",
     "Checkpoint",
     "Engine",
     "Engines",

@@ -82,11 +82,11 @@ class RecordWriter:
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenLine:
     """Line that is not a record: its byte offset and what is wrong. It is reported, never skipped in silence."""
 
     offset: int
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Piece:
     """Result of one read: lines in file order, broken lines, and the offset at which the next read continues."""
 
     lines: list[Line]
-    broken: list[Broken]
+    broken: list[BrokenLine]
     next_offset: int
 
 
@@ -115,18 +115,18 @@ def read(path: Path, offset: int = 0, limit: int = 1024 * 1024) -> Piece:
         return Piece([], [], offset)
     if len(data) > MAX_LINE_BYTES and b"\n" not in data:
         # Nothing that ends this line makes it a record; its rest is broken too, up to the next newline.
-        return Piece([], [Broken(start, f"a line of more than {MAX_LINE_BYTES} bytes")], start + len(data))
+        return Piece([], [BrokenLine(start, f"a line of more than {MAX_LINE_BYTES} bytes")], start + len(data))
     return _split(data[: data.rfind(b"\n") + 1], start)
 
 
 def _split(data: bytes, start: int) -> Piece:
     lines: list[Line] = []
-    broken: list[Broken] = []
+    broken: list[BrokenLine] = []
     at = start
     for raw in (line + b"\n" for line in data.split(b"\n")[:-1]):
         try:
             lines.append(unpack(raw))
         except BadLine as error:
-            broken.append(Broken(at, str(error)))
+            broken.append(BrokenLine(at, str(error)))
         at += len(raw)
     return Piece(lines, broken, start + len(data))

@@ -1,4 +1,4 @@
-"""The records a run writes: one dataclass a kind. On the wire: one JSON object a line (`lines.py`).
+"""The records of a run: one dataclass per kind. On the wire: one JSON object per line (`lines.py`).
 
 Numbers that JSON cannot hold travel as the texts NaN, Infinity and -Infinity, so that every line is strict JSON.
 """
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 @dataclass(frozen=True)
 class Metric:
-    """Values measured at a step. `axes` says how far the run had come: tokens, samples, gpu_seconds (cumulative)."""
+    """Values measured at a step. `axes` are how far the run had come: tokens, samples, gpu_seconds (cumulative)."""
 
     kind: ClassVar[str] = "metric"
     step: int
@@ -21,7 +21,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Member:
-    """One of the population: its noise seed (ES) or prompt group (GRPO), fitness, the fitness's parts, its weight z.
+    """Member of a population: its noise seed (ES) or prompt group (GRPO), fitness, the fitness's parts, its weight z.
 
     `engine` is the number of the engine that answered for it, if several engines share the members.
     """
@@ -44,7 +44,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Engine:
-    """One of the engines that share a population, as it stands after an iteration. Engine 0 is the training process.
+    """State of one of the engines that share a population, after an iteration. Engine 0 is the training process.
 
     `state` is ready, starting or given_up; `device` is as torch names it. `members`, `tokens` and `seconds` count what
     it has answered since the training process started, and the time that it took; `restarts` how often it was started
@@ -74,10 +74,10 @@ class Engines:
 
 @dataclass(frozen=True)
 class Response:
-    """A model's answer. `split` is train or eval; `sample` 0 is the greedy answer, 1… are sampled ones.
+    """A model's response. `split` is train or eval; `sample` 0 is the greedy response, 1… are sampled ones.
 
-    `tokens` counts the completion up to and including its end; `kl` is the exact KL(model ‖ base) summed over them,
-    in nats. `categories` of the prompt, known where its text is said (`categories.py`).
+    `tokens` counts the completion up to and including its end; `kl` is the exact KL(model ‖ base) summed over them, in
+    nats. `categories` are those of the prompt, given where its text is given (`categories.py`).
     """
 
     kind: ClassVar[str] = "response"
@@ -118,7 +118,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Alert:
-    """Something a person should know: a dead iteration, a retried reward, a member dropped."""
+    """An event that a user should know: a dead iteration, a retried reward, a member dropped."""
 
     kind: ClassVar[str] = "alert"
     level: str
@@ -128,7 +128,7 @@ class Alert:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU that the run may use. `uuid` is its own for good."""
+    """A GPU that the run may use. `uuid` identifies it permanently."""
 
     name: str
     memory_mb: int
@@ -137,11 +137,11 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Environment:
-    """The machine that the run uses, recorded at each start: the node, its parts, and what is installed there.
+    """The machine that the run uses, recorded at each start: the node, its parts, and its installed packages.
 
     `cores` counts those that this process may use; `packages` maps distributions to versions; `driver` and `cuda` (the
-    newest version that the driver can do) are NVIDIA's; `code` is the fingerprint of the package `workers`. What is
-    empty is not there, or was not told.
+    newest version that the driver supports) are NVIDIA's; `code` is the fingerprint of the package `workers`. An empty
+    value does not exist, or was not reported.
     """
 
     kind: ClassVar[str] = "environment"
@@ -166,7 +166,7 @@ KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Line:
-    """A record as it stands in a file: `seq` counts from 0 in each epoch's file, `t` is Unix time in seconds."""
+    """A record in a file: `seq` counts from 0 in each epoch's file, `t` is Unix time in seconds."""
 
     seq: int
     t: float

@@ -12,32 +12,32 @@ from workers.config.shallow_json import loads
 from workers.records.kinds import KINDS, Line, Record
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
-UNSAYABLE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class BadLine(ValueError):
-    """A line that is not a record. The message says which field and what it must be."""
+    """The line is not a record. The message names the field and its required form."""
 
 
 def pack(seq: int, t: float, record: Record) -> bytes:
-    """One line, newline included, strict JSON."""
+    """Return one line of strict JSON, newline included."""
     body = {"seq": seq, "t": t, "kind": record.kind, **_plain(record)}
     try:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        text = json.dumps(_sayable(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(_encode_non_finite(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", errors="replace") + b"\n"
 
 
 def unpack(data: bytes | dict[str, Any]) -> Line:
-    """A line, or one already parsed, as a Line. Raises BadLine."""
+    """Return a line, or one already parsed, as a Line. Raise BadLine."""
     if isinstance(data, bytes):
         try:
             data = loads(data)
         except ValueError as error:
             raise BadLine(f"not JSON: {error}"[:200]) from error
     if not isinstance(data, dict):
-        raise BadLine("a record is a JSON object")
+        raise BadLine("a record must be a JSON object")
     body = dict(data)
     seq, t, kind = body.pop("seq", None), body.pop("t", None), body.pop("kind", None)
     if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
@@ -48,7 +48,7 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """The fields that say something: a default of None, {} or () is left out."""
+    """Return the fields with content: a default of None, {} or () is left out."""
     out = {}
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
@@ -59,12 +59,12 @@ def _plain(value: Any) -> dict[str, Any]:
     return out
 
 
-def _sayable(value: Any) -> Any:
+def _encode_non_finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
-        return {k: _sayable(v) for k, v in value.items()}
-    return [_sayable(v) for v in value] if isinstance(value, list) else value
+        return {k: _encode_non_finite(v) for k, v in value.items()}
+    return [_encode_non_finite(v) for v in value] if isinstance(value, list) else value
 
 
 def _build(cls: Any, body: dict[str, Any]) -> Any:
@@ -82,7 +82,7 @@ def _required(field: dataclasses.Field[Any]) -> bool:
 
 @functools.cache
 def _shape(cls: Any) -> tuple[dict[str, Any], frozenset[str]]:
-    """(field name -> type, the names that a record cannot do without)."""
+    """Return (field name -> type, the required field names)."""
     fields = dataclasses.fields(cls)
     hints = get_type_hints(cls)
     return {f.name: hints[f.name] for f in fields}, frozenset(f.name for f in fields if _required(f))
@@ -121,8 +121,8 @@ def _text(name: str, value: Any) -> str:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, str) and value in UNSAYABLE:
-        return UNSAYABLE[value]
+    if isinstance(value, str) and value in NON_FINITE:
+        return NON_FINITE[value]
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise BadLine(f"{name} must be a number, NaN, Infinity or -Infinity, not {value!r}"[:200])
     try:

@@ -1,4 +1,4 @@
-"""Asks a scorer over HTTP. What cannot be had after all is ScorerFailed, never a number of its own making.
+"""Request scores over HTTP. A scorer that gives none raises ScorerFailed; no number is ever made up.
 
     scores = ScorerClient("http://node7:8000", token_file="/srv/secrets/scorer").score(prompts, responses)
 
@@ -20,37 +20,37 @@ from typing import Any
 
 from workers.bearer import BadToken, bearer, read_token, redacted
 from workers.scorer.connections import Resolve, opener
-from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, paired
+from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, pair_scores
 
 __all__ = ["Scorer", "ScorerClient", "ScorerFailed", "ScorerRefused", "Scores"]
 
 FINAL = (400, 401, 403, 404, 405, 413, 422)
-"""Answers that asking again does not change."""
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0
-PIECE_BYTES = 65536
-MOST_BYTES = 64 * 1024 * 1024
+"""Statuses that another try does not change."""
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 30.0
+CHUNK_BYTES = 65536
+MAX_BYTES = 64 * 1024 * 1024
 
 
-class Final(Exception):
-    """The scorer will not do this, now or later."""
+class PermanentFailure(Exception):
+    """The scorer will not answer this request, now or later."""
 
 
-class Busy(Exception):
-    """The scorer has too much to do, and says for how many seconds to wait."""
+class ScorerBusy(Exception):
+    """The scorer is overloaded, and asks to wait so many seconds."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"it is busy, and asks to come again in {seconds:g} s")
+        super().__init__(f"it is busy; next try in {seconds:g} s")
         self.seconds = seconds
 
 
 class ScorerClient:
-    """One scorer. Safe to use from several threads: nothing is kept between calls.
+    """A client of one scorer. It is safe to use from several threads: nothing is stored between calls.
 
     `tries` of one batch are made before it fails; 0 means as many as the deadline allows, for a training that is to
-    wait while its scorer comes back. A scorer that is busy is waited for in either case. `deadline_seconds` holds for
-    a whole call, `timeout_seconds` for one try. `pause` sleeps between tries: give one that a request to stop ends.
-    `resolve` returns the address to connect to for a host's name and port, or raises; without it any address is good.
-    """
+    wait while its scorer comes back. The client waits for a busy scorer in either case. `deadline_seconds` applies to a
+    whole call, `timeout_seconds` to one try. `pause` sleeps between tries: pass one that a request to stop ends.
+    `resolve` returns the address to connect to for a host's name and port, or raises; without it any address is
+    allowed."""
 
     def __init__(
         self,
@@ -77,107 +77,110 @@ class ScorerClient:
         self._opener = opener(resolve)
 
     def score(self, prompts: Sequence[str], responses: Sequence[str]) -> list[Scores]:
-        """One for each pair, in order. Raises ScorerFailed, ScorerRefused where asking again is of no use, and
-        ValueError where the lengths differ."""
+        """Return the scores of each pair, in order. Raise ScorerFailed, ScorerRefused if another try is of no use, and
+        ValueError if the lengths differ."""
         if len(prompts) != len(responses):
             raise ValueError(f"there are {len(prompts)} prompts and {len(responses)} responses")
         deadline = time.monotonic() + self._deadline_seconds
-        return [scores for pairs in self._batches(prompts, responses) for scores in self._batch(*pairs, deadline)]
+        return [scores for pairs in self._batches(prompts, responses) for scores in self._score_batch(*pairs, deadline)]
 
     def _batches(self, prompts: Sequence[str], responses: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         for n in range(0, len(prompts), self._batch_size):
             part = slice(n, n + self._batch_size)
             yield list(prompts[part]), list(responses[part])
 
-    def _batch(self, prompts: list[str], responses: list[str], deadline: float) -> list[Scores]:
+    def _score_batch(self, prompts: list[str], responses: list[str], deadline: float) -> list[Scores]:
         body = json.dumps({"prompts": prompts, "responses": responses}).encode()
-        failures, why = 0, "the deadline was over before it was asked"
+        failures, reason = 0, "the deadline passed before the request"
         while time.monotonic() < deadline:
             token = ""
             try:
                 token = self._read_token()
-                said = self._post(body, token, deadline)
-                return paired(said.get("rewards"), said.get("costs"), len(prompts))
-            # What a scorer says may repeat what it was sent: no message holds the token, and none names its cause.
-            except Final as error:
-                raise ScorerRefused(self._said(redacted(str(error), token))) from None
-            except Busy as error:
-                why, seconds = str(error), error.seconds
+                reply = self._post(body, token, deadline)
+                return pair_scores(reply.get("rewards"), reply.get("costs"), len(prompts))
+            # A scorer's message may repeat what it was sent: no message holds the token, and none names its cause.
+            except PermanentFailure as error:
+                raise ScorerRefused(self._message(redacted(str(error), token))) from None
+            except ScorerBusy as error:
+                reason, seconds = str(error), error.seconds
             except (OSError, http.client.HTTPException, ValueError) as error:
                 failures += 1
-                why, seconds = f"{redacted(_words(error), token)} ({_times(failures)})", _pause_after(failures)
+                reason, seconds = (
+                    f"{redacted(_describe(error), token)} ({_count_attempts(failures)})",
+                    _pause_after(failures),
+                )
                 if failures == self._tries:
-                    raise ScorerFailed(self._said(why)) from None
+                    raise ScorerFailed(self._message(reason)) from None
             self._pause(max(0.0, min(seconds, deadline - time.monotonic())))
-        raise ScorerFailed(self._said(f"no scores within {self._deadline_seconds:g} s: {why}"))
+        raise ScorerFailed(self._message(f"no scores within {self._deadline_seconds:g} s: {reason}"))
 
     def _post(self, body: bytes, token: str, deadline: float) -> dict[str, Any]:
-        """What it answers. Raises Final, Busy, OSError, HTTPException, ValueError."""
+        """Return the scorer's reply. Raise PermanentFailure, ScorerBusy, OSError, HTTPException or ValueError."""
         seconds = max(0.01, min(self._timeout_seconds, deadline - time.monotonic()))
         headers = {"Content-Type": "application/json", **bearer(token)}
         request = urllib.request.Request(f"{self.url}/score_batch", body, headers, method="POST")  # noqa: S310 checked
-        until = time.monotonic() + seconds
+        read_deadline = time.monotonic() + seconds
         try:
-            with self._opener.open(request, timeout=seconds) as answer:
-                said = json.loads(_read(answer, until))
+            with self._opener.open(request, timeout=seconds) as response:
+                reply = json.loads(_read(response, read_deadline))
         except urllib.error.HTTPError as error:
-            raise _heeded(error) from error
-        if not isinstance(said, dict):
-            raise ValueError("the answer is no JSON object")
-        return said
+            raise _failure_for_status(error) from error
+        if not isinstance(reply, dict):
+            raise ValueError("the response is not a JSON object")
+        return reply
 
     def _read_token(self) -> str:
-        """Return the token, empty for none. It is read each time, so that a renewed one is sent at once. Raise Final if
-        it cannot be read or sent, and OSError if a disk may come back."""
+        """Return the token, empty for none. It is read each time, so that a renewed one is used immediately. Raise
+        PermanentFailure if it cannot be read or sent, and OSError if a disk may come back."""
         token = (_token_in(self._token_file) if self._token_file else self._token) or ""
         if not (token.isascii() and token.isprintable()):
-            raise Final("its token must be one line of printable ASCII characters")
+            raise PermanentFailure("its token must be one line of printable ASCII characters")
         return token
 
-    def _said(self, why: str) -> str:
-        return f"the scorer at {self.url} gave no scores: {why}"
+    def _message(self, reason: str) -> str:
+        return f"the scorer at {self.url} gave no scores: {reason}"
 
 
 def _token_in(file: Path | str) -> str:
-    """Return the token in a file. Raise Final if it holds none, and OSError if its disk may come back."""
+    """Return the token in a file. Raise PermanentFailure if it holds none, and OSError if its disk may come back."""
     try:
         return read_token(file)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, BadToken) as error:
-        raise Final(f"its token cannot be read: {error}") from error
+        raise PermanentFailure(f"its token cannot be read: {error}") from error
 
 
-def _read(answer: Any, until: float) -> bytes:
-    """The body, in time as a whole: a socket's own timeout starts anew with each byte."""
-    pieces, size = [], 0
-    while piece := answer.read1(PIECE_BYTES):
-        pieces.append(piece)
-        size += len(piece)
-        if time.monotonic() > until:
-            raise TimeoutError("the answer did not end in time")
-        if size > MOST_BYTES:
-            raise ValueError(f"the answer is longer than {MOST_BYTES} bytes")
-    return b"".join(pieces)
+def _read(response: Any, deadline: float) -> bytes:
+    """Return the body within a total time limit: a socket's own timeout starts again with each byte."""
+    chunks, size = [], 0
+    while chunk := response.read1(CHUNK_BYTES):
+        chunks.append(chunk)
+        size += len(chunk)
+        if time.monotonic() > deadline:
+            raise TimeoutError("the response did not end in time")
+        if size > MAX_BYTES:
+            raise ValueError(f"the response is longer than {MAX_BYTES} bytes")
+    return b"".join(chunks)
 
 
-def _heeded(error: urllib.error.HTTPError) -> Exception:
-    """Return what a status other than 200 means."""
-    said = f"{error.code} {error.read(1000).decode(errors='replace')}".strip()
+def _failure_for_status(error: urllib.error.HTTPError) -> Exception:
+    """Return the exception for a status other than 200."""
+    message = f"{error.code} {error.read(1000).decode(errors='replace')}".strip()
     if error.code in FINAL or 300 <= error.code < 400:
-        return Final(said)
+        return PermanentFailure(message)
     wait = error.headers.get("Retry-After", "")
     if error.code in (429, 503) and wait.isdigit():
-        return Busy(float(wait))
-    return OSError(said)
+        return ScorerBusy(float(wait))
+    return OSError(message)
 
 
 def _pause_after(failures: int) -> float:
-    """Twice as long each time, and a part of it by chance: clients that failed together do not come again together."""
-    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10)) * random.uniform(0.5, 1.0)
+    """Double the pause each time, with a random part: clients that failed together do not come again together."""
+    return min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10)) * random.uniform(0.5, 1.0)
 
 
-def _words(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _times(failures: int) -> str:
+def _count_attempts(failures: int) -> str:
     return "asked once" if failures == 1 else f"asked {failures} times"

@@ -28,7 +28,7 @@ def opener(resolve: Resolve | None) -> urllib.request.OpenerDirector:
 
 
 class _HttpConnection(http.client.HTTPConnection):
-    """A connection to the address of its host that `resolve` returns. The host keeps its name in the request."""
+    """A connection to the address that `resolve` returns for its host. The request keeps the host's name."""
 
     def __init__(self, host: str, *, resolve: Resolve, **options: Any) -> None:
         super().__init__(host, **options)

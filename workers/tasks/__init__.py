@@ -1,4 +1,4 @@
-"""What a model is taught: prompts and a reward, one file a task. `make` builds the one a config names. No torch."""
+"""Training tasks: prompts and a reward, one file a task. `make` builds the one a config names. No torch."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from workers.config import ConfigError, OwnOptions, Problem, TaskConfig
 from workers.tasks.base import BadData, Example, Failure, Score, Task
 from workers.tasks.conciseness import Conciseness
 from workers.tasks.countdown import Countdown
-from workers.tasks.own import Own
-from workers.tasks.safely import Known, RewardFailed, score_key, score_new, score_safely
+from workers.tasks.own import OwnTask
 from workers.tasks.safety import Safety
+from workers.tasks.scoring import RewardFailed, ScoreCache, score_key, score_new, score_safely
 
 TASKS: Mapping[str, Callable[[Any], Task]] = {
     "conciseness": Conciseness,
     "countdown": Countdown,
     "safety": Safety,
 }
-"""The tasks that the project brings along."""
+"""The tasks of the project itself."""
 
 
 def make(config: TaskConfig) -> Task:
-    """The task a config names, its data read. Raises ConfigError where its files or the user's code cannot be used."""
+    """Build the task a config names, with its data read. Raise ConfigError if its files or the user's code cannot be
+    used."""
     if isinstance(config.options, OwnOptions):
-        return Own(config.options, config.reward_seconds)
+        return OwnTask(config.options, config.reward_seconds)
     try:
         return TASKS[config.name](config.options)
     except BadData as error:
@@ -36,9 +37,9 @@ __all__ = [
     "BadData",
     "Example",
     "Failure",
-    "Known",
     "RewardFailed",
     "Score",
+    "ScoreCache",
     "Task",
     "make",
     "score_key",

@@ -1,7 +1,7 @@
-"""Works out an expression such as `(44 + 19) - 35 / 7`, exactly, without `eval`.
+"""Evaluate an expression such as `(44 + 19) - 35 / 7`, exactly, without `eval`.
 
-What may stand in it: whole numbers in the digits 0 to 9, + - * /, signs, round brackets and spaces. What Python would
-also take, `**`, `//`, decimals, is no arithmetic here. Any text is safe to give: length and nesting are bounded.
+Allowed are whole numbers in the digits 0 to 9, + - * /, signs, round brackets and spaces. Other operators of Python,
+`**`, `//`, decimals, are not arithmetic here. Any text is safe: length and nesting are bounded.
 
     expression = term {(+ | -) term}
     term       = factor {(* | /) factor}
@@ -14,10 +14,10 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-LONGEST = 2000
-"""Characters. Numbers, and the fractions that can be made of them, are no longer."""
-DEEPEST = 50
-"""Brackets within brackets."""
+MAX_CHARACTERS = 2000
+"""In characters. Numbers, and the fractions that can be made of them, are no longer."""
+MAX_DEPTH = 50
+"""Levels of nested brackets."""
 ALLOWED = re.compile(r"[0-9+\-*/() ]+")
 TOKEN = re.compile(r"[0-9]+|[+\-*/()]")
 NUMBER = re.compile(r"[0-9]+")
@@ -28,32 +28,32 @@ class NotArithmetic(ValueError):
 
 
 def numbers_in(text: str) -> list[int]:
-    """The numbers of an expression in their order, signs aside. Raises NotArithmetic where one cannot be in one."""
+    """Return the numbers of an expression in their order, without signs. Raise NotArithmetic for any other text."""
     return [_number(token) for token in NUMBER.findall(_checked(text))]
 
 
 def value_of(text: str) -> Fraction:
-    """The exact value. Raises NotArithmetic for everything that is no expression."""
+    """Return the exact value. Raise NotArithmetic for everything that is no expression."""
     return _Reader(TOKEN.findall(_checked(text))).value()
 
 
 def _checked(text: str) -> str:
-    if len(text) > LONGEST:
-        raise NotArithmetic(f"an expression has at most {LONGEST} characters, not {len(text)}")
+    if len(text) > MAX_CHARACTERS:
+        raise NotArithmetic(f"an expression may have at most {MAX_CHARACTERS} characters, not {len(text)}")
     if not ALLOWED.fullmatch(text):
-        raise NotArithmetic("an expression holds digits, + - * / ( ) and spaces only")
+        raise NotArithmetic("an expression may contain only digits, + - * / ( ) and spaces")
     return text
 
 
 def _number(token: str) -> int:
-    # As in Python, where 07 is an error, so that it is not taken for the 7 that was to be used.
+    # Refused as in Python, so that 07 does not count as the required 7.
     if token[0] == "0" and len(token) > 1:
         raise NotArithmetic(f"the number {token[:20]} begins with a zero")
     return int(token)
 
 
 class _Reader:
-    """Recursive descent over the tokens."""
+    """A recursive descent over the tokens."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._tokens = tokens
@@ -62,7 +62,7 @@ class _Reader:
     def value(self) -> Fraction:
         value = self._expression(0)
         if self._at < len(self._tokens):
-            raise NotArithmetic(f"{self._tokens[self._at]!r} stands where the expression should end")
+            raise NotArithmetic(f"{self._tokens[self._at]!r} follows the end of the expression")
         return value
 
     def _expression(self, depth: int) -> Fraction:
@@ -82,8 +82,8 @@ class _Reader:
 
     def _factor(self, depth: int) -> Fraction:
         sign = 1
-        while found := self._take("+-"):
-            sign = -sign if found == "-" else sign
+        while operator := self._take("+-"):
+            sign = -sign if operator == "-" else sign
         if self._take("("):
             return sign * self._bracket(depth + 1)
         token = self._next()
@@ -93,15 +93,15 @@ class _Reader:
         return Fraction(sign * _number(token))
 
     def _bracket(self, depth: int) -> Fraction:
-        if depth > DEEPEST:
-            raise NotArithmetic(f"at most {DEEPEST} brackets stand within each other")
+        if depth > MAX_DEPTH:
+            raise NotArithmetic(f"brackets may be nested at most {MAX_DEPTH} deep")
         value = self._expression(depth)
         if not self._take(")"):
             raise NotArithmetic("a bracket is not closed")
         return value
 
     def _take(self, signs: str) -> str:
-        """The next token where it is one of `signs`, which is then behind us; "" where it is not."""
+        """Consume and return the next token if it is one of `signs`; else return ""."""
         token = self._next()
         if token and token in signs:
             self._at += 1

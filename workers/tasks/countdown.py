@@ -12,7 +12,7 @@ prompt ends with it. `answer` is 1 where the last <answer> holds an expression t
 comes within 0.00001 of the target.
 
 Unlike the published code, the completion alone is scored: its prompt shows the tags and would earn a part of the format
-by itself. The expression is worked out exactly and without `eval`: `**` and `//` are no arithmetic, and targets may be
+by itself. The expression is evaluated exactly and without `eval`: `**` and `//` are not arithmetic, and targets may be
 negative or fractions.
 """
 
@@ -28,13 +28,13 @@ from workers.tasks.base import Example, Score, Split, example_id
 from workers.tasks.problem_file import Problem, read_split
 
 TOLERANCE = Fraction(1, 100_000)
-"""As published: a third is written as 0.333… in the file."""
+"""The published tolerance: the file writes a third as 0.333…."""
 FORMAT_WEIGHT = 0.1
 THINK, THOUGHT, ANSWER, ANSWERED = "<think>", "</think>", "<answer>", "</answer>"
 
 
 class Countdown:
-    """The task, with its problems read. Raises BadProblems where a file of the user's cannot be used."""
+    """The task, with its problems read. Raise BadProblems if a file of the user's cannot be used."""
 
     name = "countdown"
 
@@ -45,11 +45,11 @@ class Countdown:
         self._problems = {_id(p): p for of_split in problems.values() for p in of_split}
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """All examples of a split, in the order of their file."""
+        """Return all examples of a split, in the order of their file."""
         return self._examples[split]
 
     def score(self, example: Example, completion: str) -> Score:
-        """R = 0.1 · format + answer, at most 1.1, in time linear in the completion's length."""
+        """Return R = 0.1 · format + answer, at most 1.1, in time linear in the completion's length."""
         form = format_reward(completion)
         answer = answer_reward(completion, self._problems[example.id])
         parts = {"format": form, "answer": answer, "contains": answer, "exact": float(form == answer == 1)}
@@ -57,7 +57,7 @@ class Countdown:
 
 
 def format_reward(completion: str) -> float:
-    """1 for the whole format; else 0.1 for a thought plus 0.5 for an answer."""
+    """Return 1 for the whole format; else 0.1 for a thought plus 0.5 for an answer."""
     text = THINK + completion
     if _is_whole(text):
         return 1.0
@@ -65,7 +65,7 @@ def format_reward(completion: str) -> float:
 
 
 def answer_reward(completion: str, problem: Problem) -> float:
-    """1 where the last answer uses every number exactly once and comes to the target, else 0."""
+    """Return 1 if the last answer uses every number exactly once and equals the target, else 0."""
     expression = _last_answer(completion)
     try:
         if expression is None or sorted(numbers_in(expression)) != sorted(problem.numbers):
@@ -76,7 +76,7 @@ def answer_reward(completion: str, problem: Problem) -> float:
 
 
 def _is_whole(text: str) -> bool:
-    r"""What `^<think>.*?</think>\n<answer>.*?</answer>$` matches over lines, but in linear time whatever the text."""
+    r"""Match `^<think>.*?</think>\n<answer>.*?</answer>$` over lines, but in linear time for any text."""
     text = text.removesuffix("\n")
     turn = text.find(f"{THOUGHT}\n{ANSWER}", len(THINK))
     begun = turn + len(f"{THOUGHT}\n{ANSWER}")
@@ -84,17 +84,17 @@ def _is_whole(text: str) -> bool:
 
 
 def _between(text: str, start: str, end: str, at: int = 0) -> tuple[int, int] | None:
-    """The first span from `at` on that `start` and `end` enclose."""
+    """Return the first span from `at` on that `start` and `end` enclose."""
     begun = text.find(start, at)
     ended = text.find(end, begun + len(start)) if begun >= 0 else -1
     return (begun + len(start), ended) if ended >= 0 else None
 
 
 def _last_answer(text: str) -> str | None:
-    found, at = None, 0
+    last_span, at = None, 0
     while span := _between(text, ANSWER, ANSWERED, at):
-        found, at = span, span[1] + len(ANSWERED)
-    return text[slice(*found)] if found else None
+        last_span, at = span, span[1] + len(ANSWERED)
+    return text[slice(*last_span)] if last_span else None
 
 
 def _generated(problems: Sequence[corpus.Problem]) -> list[Problem]:

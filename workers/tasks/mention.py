@@ -1,4 +1,4 @@
-"""Whether a text mentions an answer as a word of its own: "8" is in "It is 8." and not in "18", "8.5" or "-8"."""
+"""Find an answer in a text as a word of its own: "8" is in "It is 8." and not in "18", "8.5" or "-8"."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import functools
 import re
 import unicodedata
 
-# Thai, Japanese, Chinese and Korean write words without spaces between them: beside them, any place is a word's edge.
+# Thai, Japanese, Chinese and Korean write no spaces between words, so next to their letters any position is a word's
+# edge.
 LETTER = r"[^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
-MOST_MARKS = 30
+MAX_MARKS = 30
 """Combining marks on one letter; no writing needs more (Unicode Standard Annex 15, Stream-Safe Text Format)."""
 
 
 def mentions(text: str, answer: str) -> bool:
-    """True where `answer` stands in `text` as whole words, letter case aside. An empty answer is nowhere."""
+    """Return whether `answer` occurs in `text` as whole words, ignoring case. An empty answer occurs nowhere."""
     return bool(answer.strip()) and _pattern(_plain(answer.strip())).search(_plain(text)) is not None
 
 
@@ -23,13 +24,13 @@ def _plain(text: str) -> str:
 
 
 def _stream_safe(text: str) -> str:
-    """Without the marks that follow MOST_MARKS others: sorting them takes time quadratic in their number."""
-    marks, kept = 0, []
+    """Drop the marks that follow MAX_MARKS others: sorting them takes time quadratic in their number."""
+    marks, characters = 0, []
     for character in text:
         marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks <= MOST_MARKS:
-            kept.append(character)
-    return "".join(kept)
+        if marks <= MAX_MARKS:
+            characters.append(character)
+    return "".join(characters)
 
 
 @functools.lru_cache(maxsize=4096)

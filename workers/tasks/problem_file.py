@@ -1,9 +1,9 @@
-"""Reads a file of Countdown problems as the paper published them: a JSON list of objects. Mistakes name the item.
+"""Read a file of Countdown problems as the paper published them: a JSON list of objects. Mistakes name the item.
 
 [{"id": 0, "context": "… Using the numbers [44 19 35], create an equation that equals 98. …",
   "numbers": [44, 19, 35], "target": "98", "solution": "((44 + 19) + 35)"}, …]
 
-An item may say its `category` and its `source` too.
+An item may have a `category` and a `source` too.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from workers.config import CountdownOptions
 from workers.records import categories_of
 from workers.tasks.base import BadData, category_problem
 
-ABOUT = ("category", "source")
-REQUIRED, OPTIONAL = ("context", "numbers", "target"), ("id", "solution", *ABOUT)
+CATEGORY_KEYS = ("category", "source")
+REQUIRED, OPTIONAL = ("context", "numbers", "target"), ("id", "solution", *CATEGORY_KEYS)
 EXAMPLE = '{"context": "Using the numbers [3 5], make 8.", "numbers": [3, 5], "target": "8"}'
 TARGET = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e[+-]?[0-9]{1,2})?")
-MOST_NUMBERS, LARGEST = 100, 10**12
+MAX_NUMBERS, MAX_NUMBER = 100, 10**12
 
 
 class BadProblems(BadData):
-    """A file of problems that cannot be used. The message says which item and what an item must be."""
+    """A file of problems that cannot be used. The message names the item and the expected form."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked, the numbers to use, the target, the target as it was written, and the problem's categories."""
+    """A Countdown problem: prompt, numbers to use, target, the target as it was written, and categories."""
 
     prompt: str
     numbers: tuple[int, ...]
@@ -43,9 +43,9 @@ class Problem:
 
 
 def read_split(options: CountdownOptions) -> tuple[list[Problem], list[Problem]]:
-    """(training, held out); empty where the options name no file. One file for both is split as published.
+    """Return (training, held out); empty if the options name no file. One file for both is split as published.
 
-    Raises BadProblems.
+    Raise BadProblems.
     """
     train_file, eval_file, first = options.train_file, options.eval_file, options.train_problems
     if not train_file or train_file != eval_file:
@@ -61,15 +61,15 @@ def read_split(options: CountdownOptions) -> tuple[list[Problem], list[Problem]]
 
 
 def read_problems(path: str) -> list[Problem]:
-    """Every problem of the file, in its order. Raises BadProblems; a file without problems is one, too."""
+    """Return every problem of the file, in its order. Raise BadProblems, also for a file without problems."""
     items = _items(path)
     if not items:
-        raise BadProblems(f"{path} holds no problems; an item is {EXAMPLE}")
+        raise BadProblems(f"{path} contains no problems; an item is {EXAMPLE}")
     seen: dict[Problem, int] = {}
     for number, item in enumerate(items):
         problem = _problem(item, f"{path}, item {number}")
         if problem in seen:
-            raise BadProblems(f"{path}, item {number}: repeats item {seen[problem]}; leave one of them out")
+            raise BadProblems(f"{path}, item {number}: repeats item {seen[problem]}; remove one of them")
         seen[problem] = number
     return list(seen)
 
@@ -86,32 +86,32 @@ def _items(path: str) -> Sequence[Any]:
     return items
 
 
-def _problem(item: Any, place: str) -> Problem:
-    known = (*REQUIRED, *OPTIONAL)
+def _problem(item: Any, location: str) -> Problem:
+    valid_keys = (*REQUIRED, *OPTIONAL)
     if not isinstance(item, Mapping):
-        raise BadProblems(f"{place}: must be an object with the keys {', '.join(REQUIRED)}, such as {EXAMPLE}")
-    if unknown := sorted(item.keys() - set(known)):
-        raise BadProblems(f"{place}: {unknown[0]!r} is not a known key; the keys are {', '.join(known)}")
+        raise BadProblems(f"{location}: must be an object with the keys {', '.join(REQUIRED)}, such as {EXAMPLE}")
+    if unknown := sorted(item.keys() - set(valid_keys)):
+        raise BadProblems(f"{location}: {unknown[0]!r} is not a known key; the keys are {', '.join(valid_keys)}")
     target = item.get("target")
     written = str(target) if isinstance(target, int | float) and not isinstance(target, bool) else target
     context, numbers = item.get("context"), item.get("numbers")
     if not isinstance(context, str) or not context.strip():
-        raise BadProblems(f"{place}: context must be the text that is asked, and is {_seen(context)}")
-    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS or not all(map(_is_number, numbers)):
+        raise BadProblems(f"{location}: context must be the text of the problem, but is {_quote(context)}")
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_NUMBERS or not all(map(_is_number, numbers)):
         raise BadProblems(
-            f"{place}: numbers must be a list of 1 to {MOST_NUMBERS} whole numbers from 0 to {LARGEST}, "
-            f"such as [44, 19, 35], and is {_seen(numbers)}"
+            f"{location}: numbers must be a list of 1 to {MAX_NUMBERS} whole numbers from 0 to {MAX_NUMBER}, "
+            f"such as [44, 19, 35], but is {_quote(numbers)}"
         )
     if not isinstance(written, str) or not TARGET.fullmatch(written):
-        raise BadProblems(f'{place}: target must be a number such as "98" or "-15.72", and is {_seen(target)}')
-    if wrong := category_problem(item, ABOUT):
-        raise BadProblems(f"{place}: {wrong}")
+        raise BadProblems(f'{location}: target must be a number such as "98" or "-15.72", but is {_quote(target)}')
+    if mistake := category_problem(item, CATEGORY_KEYS):
+        raise BadProblems(f"{location}: {mistake}")
     return Problem(context, tuple(numbers), Fraction(written), written, categories_of(item))
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
 
 
-def _seen(value: Any) -> str:
+def _quote(value: Any) -> str:
     return "missing" if value is None else repr(value)[:80]

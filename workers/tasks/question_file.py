@@ -1,5 +1,5 @@
-"""Reads a JSONL file of the user's: one {"question", "answer"} object a line, with a `category` and a `source` where
-they are known. Mistakes name the line and the keys."""
+"""Read a JSONL file of the user's: one {"question", "answer"} object a line, with a `category` and a `source` if they
+are known. Mistakes name the line and the keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = '{"question": "What is the capital of France?", "answer": "Paris"}'
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its shortest right answer, and what it is about."""
+    """A question, its shortest right answer, and its categories."""
 
     question: str
     answer: str
@@ -27,21 +27,21 @@ class Question:
 
 
 class BadQuestions(BadData):
-    """A file of questions that cannot be used. The message says which line and what a line must be."""
+    """A file of questions that cannot be used. The message names the line and the expected form."""
 
 
 def read_questions(path: str) -> Sequence[Question]:
-    """Every question of the file, blank lines left out. Raises BadQuestions; a file without questions is one, too."""
+    """Return every question of the file without blank lines. Raise BadQuestions, also for a file without questions."""
     questions: dict[Question, int] = {}
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         question = _question(line, f"{path}, line {number}")
         if question in questions:
-            raise BadQuestions(f"{path}, line {number}: repeats line {questions[question]}; leave one of them out")
+            raise BadQuestions(f"{path}, line {number}: repeats line {questions[question]}; remove one of them")
         questions[question] = number
     if not questions:
-        raise BadQuestions(f"{path} holds no questions; a line is {EXAMPLE}")
+        raise BadQuestions(f"{path} contains no questions; a line is {EXAMPLE}")
     return list(questions)
 
 
@@ -52,24 +52,24 @@ def _lines(path: str) -> list[str]:
         raise BadQuestions(f"the questions in {path} cannot be read: {error}") from error
 
 
-def _question(line: str, place: str) -> Question:
+def _question(line: str, location: str) -> Question:
     try:
         data = json.loads(line)
     except ValueError as error:
-        raise BadQuestions(f"{place}: not JSON ({error}); a line is {EXAMPLE}") from error
+        raise BadQuestions(f"{location}: not JSON ({error}); a line is {EXAMPLE}") from error
     if not isinstance(data, dict):
-        raise BadQuestions(f"{place}: must be an object with the keys {', '.join(REQUIRED)}; a line is {EXAMPLE}")
+        raise BadQuestions(f"{location}: must be an object with the keys {', '.join(REQUIRED)}; a line is {EXAMPLE}")
     if unknown := sorted(data.keys() - set(KEYS)):
-        raise BadQuestions(f"{place}: {unknown[0]!r} is not a known key; the keys are {', '.join(KEYS)}")
-    if wrong := category_problem(data, OPTIONAL):
-        raise BadQuestions(f"{place}: {wrong}; a line is {EXAMPLE}")
-    question, answer = (_text(data, key, place) for key in REQUIRED)
+        raise BadQuestions(f"{location}: {unknown[0]!r} is not a known key; the keys are {', '.join(KEYS)}")
+    if mistake := category_problem(data, OPTIONAL):
+        raise BadQuestions(f"{location}: {mistake}; a line is {EXAMPLE}")
+    question, answer = (_text(data, key, location) for key in REQUIRED)
     return Question(question, answer, categories_of(data))
 
 
-def _text(data: dict[str, Any], key: str, place: str) -> str:
+def _text(data: dict[str, Any], key: str, location: str) -> str:
     value = data.get(key)
     if not isinstance(value, str) or not value.strip():
-        seen = "missing" if key not in data else f"{value!r}"
-        raise BadQuestions(f"{place}: {key} must be text that is not blank, and is {seen}; a line is {EXAMPLE}")
+        quoted = "missing" if key not in data else f"{value!r}"
+        raise BadQuestions(f"{location}: {key} must be text that is not blank, but is {quoted}; a line is {EXAMPLE}")
     return value

@@ -13,12 +13,12 @@ from esweb.backup import BackupError, create_backup
 class Command(BaseCommand):
     """Prints a line for each step."""
 
-    help = "Writes the whole site into one archive: database, runs' files, keys. It may be running."
+    help = "Back up the whole site to one archive: database, runs' files and keys. The site may be running."
     requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database may be stopped)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="the archive to write; it must not exist")
-        parser.add_argument("--data", help="folder of all state (default .esweb); every command takes this option")
+        parser.add_argument("file", type=Path, metavar="FILE", help="archive to write; it must not exist yet")
+        parser.add_argument("--data", help="folder of all state (default .esweb); every command has this option")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:

@@ -17,31 +17,35 @@ from esweb.supervisor.processes import environment
 
 
 class Command(up.Command):
-    """Everything, a model made here, and runs of ES and GRPO on it."""
+    """Everything, and an experiment: a model created here, and runs of ES and GRPO on it."""
 
-    help = "Starts everything, and an experiment: does ES or GRPO learn to be concise, and what does it cost?"
+    help = "Start esweb and an experiment: does ES or GRPO learn to be concise, and what does it cost?"
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--preset", choices=list(PLANS), default="tiny", help="micro is done in two minutes")
-        parser.add_argument("--exit-when-done", action="store_true", help="end with the experiment; 0 if all went well")
-        parser.add_argument("--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this long")
+        parser.add_argument("--preset", choices=list(PLANS), default="tiny", help="plan; micro takes two minutes")
+        parser.add_argument(
+            "--exit-when-done", action="store_true", help="stop when the experiment finishes; exit code 0 if it passed"
+        )
+        parser.add_argument(
+            "--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this many minutes"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.preset, self.deadline = options["preset"], options["deadline"]
         self.exits_when_done = options["exit_when_done"]
         super().handle(*args, **options)
 
-    def run(self, tree: Tree, listening: socket.socket) -> int:
-        """As `up`, with the experiment as one more part; with --exit-when-done its exit code is ours."""
-        self.start(tree, listening)
-        part = self.experiment(address_of(listening))
+    def run(self, tree: Tree, listener: socket.socket) -> int:
+        """Run `up` with the experiment as one more part; with --exit-when-done its exit code is ours."""
+        self.start(tree, listener)
+        part = self.experiment(address_of(listener))
         tree.start_part(part)
         tree.watch(until=lambda: self.exits_when_done and part.has_ended)
         return part.process.returncode if part.process else 1
 
     def experiment(self, site: str) -> Part:
-        """The command that launches and waits, beside us."""
+        """Return the part that launches the experiment and waits for it."""
         argv = [sys.executable, str(up.MANAGE_PY), "demo_experiment"]
         argv += ["--preset", self.preset, "--deadline", str(self.deadline), "--site", site]
         argv += [] if self.exits_when_done else ["--once"]

@@ -1,4 +1,4 @@
-"""`./manage.py demo_experiment`: launches the demonstration's runs on an esweb that is up, and waits for them."""
+"""`./manage.py demo_experiment`: launch the demonstration's runs on a running esweb, and wait for them."""
 
 from __future__ import annotations
 
@@ -28,90 +28,94 @@ SAFE_VERDICT = (
 
 
 class Command(BaseCommand):
-    """The experiments of `./manage.py demo`, which runs this beside everything else."""
+    """The experiments of `./manage.py demo`, which runs this command as one of its parts."""
 
-    help = "Launches the demonstration's experiment on a running esweb, and waits for its end."
+    help = "Launch the demo experiment on a running esweb and wait until it finishes."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--preset", choices=list(experiment.PLANS), default="tiny", help="which model to train")
-        parser.add_argument("--once", action="store_true", help="do nothing where there is one already")
-        parser.add_argument("--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this long")
-        parser.add_argument("--site", default="", metavar="URL", help="where esweb answers, for links in what is said")
+        parser.add_argument("--preset", choices=list(experiment.PLANS), default="tiny", help="model to train")
+        parser.add_argument("--once", action="store_true", help="do nothing if the experiment already exists")
+        parser.add_argument(
+            "--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this many minutes"
+        )
+        parser.add_argument("--site", default="", metavar="URL", help="address of esweb, for printed links")
 
     def handle(self, *, preset: str, once: bool, deadline: float, site: str, **options: Any) -> None:
         self.site = site
-        if once and (found := experiment.existing()):
-            self.say(f"The experiment {found.name!r} is there already: open it on the first page.")
-            if all(outcome.has_ended for outcome in outcomes(found.runs.all())):
-                self.judge(found)
+        if once and (existing := experiment.find_existing()):
+            self.print_lines(f"The experiment {existing.name!r} already exists: open it on the home page.")
+            if all(outcome.has_ended for outcome in outcomes(existing.runs.all())):
+                self.judge(existing)
             return
         give_up_at = time.monotonic() + 60 * deadline
         launched = self.launch(experiment.PLANS[preset], first_user())
         ended = self.wait(launched, give_up_at)
-        self.say("", table(ended), "")
+        self.print_lines("", table(ended), "")
         self.judge(launched[0])
-        if failing := [f"{o.run.preset} seed {o.run.seed} {o.failing}" for o in ended if o.failing]:
-            self.say("Not as it should be:", *failing)
+        if failing := [f"{o.run.preset} seed {o.run.seed} {o.failure_reason}" for o in ended if o.failure_reason]:
+            self.print_lines("Failed checks:", *failing)
             sys.exit(1)
-        self.say(SAFE_VERDICT if any(outcome.is_safety for outcome in ended) else VERDICT)
+        self.print_lines(SAFE_VERDICT if any(outcome.is_safety for outcome in ended) else VERDICT)
 
     def launch(self, plan: experiment.Plan, person: User) -> list[Experiment]:
-        """Makes the model and launches the runs. Raises CommandError where that cannot work."""
+        """Create the model and launch the runs. Raise CommandError if that cannot work."""
         self.await_worker()
-        self.say(f"Making the {plan.model} model, once")
+        self.print_lines(f"Building the {plan.model} model (only once)")
         try:
             experiment.make(plan.model)
         except experiment.ModelFailed as error:
             raise CommandError(str(error)) from error
         launched = experiment.launch(plan, person)
-        for asked in launched:
-            self.say(f"Launched {asked.runs.count()} runs that ask: {asked.question}")
-        self.say(f"{settings.LOCAL_SLOTS} go at a time.")
+        for launched_experiment in launched:
+            self.print_lines(
+                f"Launched {launched_experiment.runs.count()} runs for the question: {launched_experiment.question}"
+            )
+        self.print_lines(f"At most {settings.LOCAL_SLOTS} of them run at the same time.")
         return launched
 
     def await_worker(self) -> None:
-        """Returns once a worker answers. Raises CommandError where none does: runs would wait for ever."""
+        """Return once a worker answers. Raise CommandError if none does: runs would wait for ever."""
         give_up_at = time.monotonic() + WORKER_SECONDS
         while not self.worker_answers():
             if time.monotonic() > give_up_at:
-                raise CommandError(f"No worker took a job in {WORKER_SECONDS:.0f} s. Is `./manage.py up` running?")
+                raise CommandError(f"No worker responded within {WORKER_SECONDS:.0f} s. Is `./manage.py up` running?")
 
     def worker_answers(self) -> bool:
-        """Asks all workers, for two seconds."""
+        """Ping all workers, for two seconds."""
         try:
             return bool(app.control.ping(timeout=2))
         except (RedisError, OSError) as error:
             raise CommandError(f"The queue does not answer: {error}. Is `./manage.py up` running?") from error
 
     def wait(self, launched: Sequence[Experiment], give_up_at: float) -> list[Outcome]:
-        """Says what changes until all runs have ended. Raises CommandError when the time is up."""
-        said: dict[int, str] = {}
+        """Print changes until all runs have ended. Raise CommandError when the time is up."""
+        printed: dict[int, str] = {}
         while True:
-            found = outcomes(Run.objects.filter(experiment__in=launched).order_by("pk"))
-            for outcome in found:
-                if said.get(outcome.run.pk) != (line := outcome.line()):
-                    said[outcome.run.pk] = line
-                    self.say(line)
-            if all(outcome.has_ended for outcome in found):
-                return found
+            results = outcomes(Run.objects.filter(experiment__in=launched).order_by("pk"))
+            for outcome in results:
+                if printed.get(outcome.run.pk) != (line := outcome.line()):
+                    printed[outcome.run.pk] = line
+                    self.print_lines(line)
+            if all(outcome.has_ended for outcome in results):
+                return results
             if time.monotonic() > give_up_at:
-                self.say(table(found))
-                raise CommandError("The time is up (--deadline), and not every run has ended.")
+                self.print_lines(table(results))
+                raise CommandError("The deadline (--deadline) has passed before every run finished.")
             time.sleep(LOOK_SECONDS)
 
     def judge(self, ended: Experiment) -> None:
-        """Lets what the runs answered meet in a tournament, which is judged at once, and says where it stands."""
-        held = tournament.hold(ended)
-        if held is None:
-            self.say("No two runs have answers that could meet.")
-        elif held.deleted_at is None:
-            pairs = held.comparisons.count()
-            self.say(f"{pairs} pairs of answers, judged both ways round by rules of form alone, by no model:")
-            self.say("", tournament.board(held), "")
-            self.say(f"The board: {self.site}{reverse('tournament-board', args=[held.pk])}")
+        """Let the runs' answers meet in a tournament, judge it immediately, and print its address."""
+        judged = tournament.get_or_create_tournament(ended)
+        if judged is None:
+            self.print_lines("There is no tournament: fewer than two runs have responses.")
+        elif judged.deleted_at is None:
+            pairs = judged.comparisons.count()
+            self.print_lines(f"{pairs} pairs of responses, judged in both orders by rules about form, not by a model:")
+            self.print_lines("", tournament.board(judged), "")
+            self.print_lines(f"Leaderboard: {self.site}{reverse('tournament-board', args=[judged.pk])}")
 
-    def say(self, *lines: str) -> None:
-        """Seen at once, also where it goes to a file."""
+    def print_lines(self, *lines: str) -> None:
+        """Print lines and flush, so that they appear immediately even in a file."""
         for line in lines:
             self.stdout.write(line)
         self.stdout.flush()

@@ -12,7 +12,7 @@ from esweb.embedded import CannotStart
 
 
 class Command(migrate.Command):
-    """Django's own says "No migrations to apply" there."""
+    """Django's own command prints "No migrations to apply" there."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

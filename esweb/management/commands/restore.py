@@ -13,12 +13,12 @@ from esweb.backup import BackupError, restore_backup
 class Command(BaseCommand):
     """Prints a line for each step."""
 
-    help = "Makes an empty site the one of a backup."
+    help = "Restore a backup into an empty site."
     requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database may be stopped)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="the archive that manage.py backup wrote")
-        parser.add_argument("--data", help="folder of all state (default .esweb); every command takes this option")
+        parser.add_argument("file", type=Path, metavar="FILE", help="archive written by manage.py backup")
+        parser.add_argument("--data", help="folder of all state (default .esweb); every command has this option")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:

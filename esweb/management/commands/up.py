@@ -16,10 +16,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from esweb.bootstrap import prepare
-from esweb.bootstrap.collectstatic import Collecting
+from esweb.bootstrap.collectstatic import StaticCollection
 from esweb.embedded import CannotStart, Postgres, Valkey, hold
-from esweb.supervisor import Stopped, Tree, collecting_static, parts_of_esweb, static_folder, stop_on_signals
-from esweb.supervisor.listening_socket import Wellness, address_of, listen
+from esweb.supervisor import StopRequested, Tree, collectstatic_part, parts_of_esweb, static_folder, stop_on_signals
+from esweb.supervisor.listening_socket import HealthPoller, address_of, listen
 from runs.accounts import sign_in_links
 from runs.launching.reconcile import interrupt
 
@@ -29,66 +29,67 @@ READY_SECONDS = 300
 
 
 class Command(BaseCommand):
-    """Starts PostgreSQL and Valkey unless others are named, the web, a worker, its clock and the follower."""
+    """Start PostgreSQL and Valkey unless others are named, the web, a worker, its clock and the follower."""
 
-    help = "Starts everything in one process tree, and stops all of it on Ctrl-C."
+    help = "Start all servers in one process tree, and stop them on Ctrl-C."
     requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database is not there yet)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="port of the web server")
-        parser.add_argument("--host", default="127.0.0.1", help="address it listens on; this machine alone by default")
-        parser.add_argument("--data", help="folder of all state (default .esweb); every command takes this option")
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on; by default only this machine")
+        parser.add_argument("--data", help="folder of all state (default .esweb); every command has this option")
 
     def handle(self, *args: Any, port: int, host: str, **options: Any) -> None:
         code = 0
         try:
-            with stop_on_signals(), hold(settings.DATA_DIR), listen(host, port) as listening, self.servers() as tree:
-                code = self.run(tree, listening)
+            with stop_on_signals(), hold(settings.DATA_DIR), listen(host, port) as listener, self.servers() as tree:
+                code = self.run(tree, listener)
         except CannotStart as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            words = " ".join(str(error).split())
-            raise CommandError(f"The database went away while esweb was starting: {words}") from error
-        except Stopped:
+            reason = " ".join(str(error).split())
+            raise CommandError(f"The database became unavailable while esweb was starting: {reason}") from error
+        except StopRequested:
             return
         if code:
             sys.exit(code)
 
-    def run(self, tree: Tree, listening: socket.socket) -> int:
-        """Runs everything for good; `demo` has an end, and its exit code."""
-        self.start(tree, listening)
+    def run(self, tree: Tree, listener: socket.socket) -> int:
+        """Run everything for good; `demo` has an end, and its exit code."""
+        self.start(tree, listener)
         tree.watch(until=lambda: False)
         return 0
 
-    def start(self, tree: Tree, listening: socket.socket) -> None:
+    def start(self, tree: Tree, listener: socket.socket) -> None:
         """Prepare, start the parts, and print where the site is and how to sign in once it answers."""
-        part = collecting_static(settings.DATA_DIR, MANAGE_PY)
-        prepare.prepare(Collecting(static_folder(settings.DATA_DIR), part))
+        part = collectstatic_part(settings.DATA_DIR, MANAGE_PY)
+        prepare.prepare(StaticCollection(static_folder(settings.DATA_DIR), part))
         link = sign_in_links.link_for(prepare.first_user())
         prepare.release_database()
-        for part in parts_of_esweb(settings.DATA_DIR, listening, MANAGE_PY):
+        for part in parts_of_esweb(settings.DATA_DIR, listener, MANAGE_PY):
             tree.start_part(part)
-        self.await_web(tree, listening)
-        address = address_of(listening)
-        self.tell("esweb", f"ready at {address}/")
+        self.await_web(tree, listener)
+        address = address_of(listener)
+        self.print_line("esweb", f"ready at {address}/")
         if prepare.password_file().exists():
             # Consoles are logged and shared on screens, so the password itself is never printed.
-            self.tell("esweb", f"the password of {prepare.ADMIN} lies in {prepare.password_file()}")
-        self.tell("esweb", f"or open this once, within the hour: {address}{link}")
+            self.print_line("esweb", f"the password of {prepare.ADMIN} is in {prepare.password_file()}")
+        self.print_line("esweb", f"or open this link, which works once and within one hour: {address}{link}")
 
-    def await_web(self, tree: Tree, listening: socket.socket) -> None:
-        """Returns once the site is well. Raises CannotStart where it does not come up."""
-        is_well, give_up_at = Wellness(listening), time.monotonic() + READY_SECONDS
+    def await_web(self, tree: Tree, listener: socket.socket) -> None:
+        """Return once the site is well. Raise CannotStart if it does not come up."""
+        is_well, give_up_at = HealthPoller(listener), time.monotonic() + READY_SECONDS
         tree.watch(until=lambda: is_well() or time.monotonic() > give_up_at)
         if time.monotonic() > give_up_at:
-            raise CannotStart(f"The web did not come up in {READY_SECONDS} s ({settings.DATA_DIR}/logs has more).")
+            raise CannotStart(f"The web server did not start within {READY_SECONDS} s (see {settings.DATA_DIR}/logs).")
 
     @contextmanager
     def servers(self) -> Iterator[Tree]:
-        """The bundled servers that no variable replaces. Whatever runs at the end is stopped, servers last."""
+        """Start the bundled servers that no variable replaces. At the end everything that runs is stopped, servers
+        last."""
         named = {name for name in BUNDLED if os.environ.get(name) or os.environ.get(f"{name}_FILE")}
         servers = [server(settings.DATA_DIR) for name, server in BUNDLED.items() if name not in named]
-        tree = Tree(servers, self.tell)
+        tree = Tree(servers, self.print_line)
         try:
             tree.start_servers()
             yield tree
@@ -96,18 +97,18 @@ class Command(BaseCommand):
             self.take_down(tree)
 
     def take_down(self, tree: Tree) -> None:
-        """The parts first, then what trains on this machine, the servers last."""
+        """Stop the parts first, then trainings on this machine, the servers last."""
         if tree.parts:
-            self.tell("esweb", "stopping")
+            self.print_line("esweb", "stopping")
             tree.stop_parts()
-            interrupt.interrupt_and_report(lambda what: self.tell("esweb", what))
+            interrupt.interrupt_and_report(lambda line: self.print_line("esweb", line))
         prepare.release_database()
         tree.stop_servers()
         if tree.parts:
-            self.tell("esweb", "stopped")
+            self.print_line("esweb", "stopped")
 
-    def tell(self, who: str, what: str) -> None:
-        """One line on the console. A console that is gone is no reason to stop in the middle."""
+    def print_line(self, source: str, line: str) -> None:
+        """Print one line on the console. A console that is gone is no reason to stop in the middle."""
         with suppress(OSError):
-            self.stdout.write(f"{who:>6} | {what}")
+            self.stdout.write(f"{source:>6} | {line}")
             self.stdout.flush()

@@ -3,8 +3,16 @@
 Pages show the panels. No panel decides which ratings are the true ones.
 """
 
-from judging.boards.panels.disputes import untold
-from judging.boards.panels.scorers import Scorer, scorers_in
-from judging.boards.panels.snapshots import PanelSnapshot, claim, kept, work_out
+from judging.boards.panels.disputes import remove_contested
+from judging.boards.panels.scorers import Scorer, list_scorers
+from judging.boards.panels.snapshots import PanelSnapshot, claim_panels, compute_panels, stored_panels
 
-__all__ = ["PanelSnapshot", "Scorer", "claim", "kept", "scorers_in", "untold", "work_out"]
+__all__ = [
+    "PanelSnapshot",
+    "Scorer",
+    "claim_panels",
+    "compute_panels",
+    "list_scorers",
+    "remove_contested",
+    "stored_panels",
+]

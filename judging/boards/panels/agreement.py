@@ -1,4 +1,4 @@
-"""How far people and models agree: by kinds, every two, and what each does to all."""
+"""Agreement of voters and models: by kinds, by pairs of raters, and without each rater."""
 
 from __future__ import annotations
 
@@ -9,35 +9,42 @@ import numpy as np
 
 from judging.boards.panels.bias import most_active
 from judging.stats import agreement
-from judging.stats.agreement import Group, Labels, Pair
-from judging.stats.agreement.groups import only
+from judging.stats.agreement import GroupAgreement, Labels, Pair
+from judging.stats.agreement.groups import select_raters
 from judging.stats.agreement.labels import TIE
 from judging.stats.votes import Bools, Votes
 
 
-def agreed(votes: Votes, is_person: Bools) -> dict[str, Any]:
-    """Groups, pairs, all together, and all but one. Of many raters, those who judged most are told apart."""
-    labels = agreement.labels(votes)
-    people, models = (np.flatnonzero(of).tolist() for of in (is_person, ~is_person))
-    shown = [*most_active(votes, is_person), *most_active(votes, ~is_person)]
-    of_shown = _numbered_anew(labels, shown)
+def agreement_panel(votes: Votes, is_person: Bools) -> dict[str, Any]:
+    """Compute the agreement of groups, of pairs, of all raters and of all but one.
+
+    If there are many raters, only those with the most votes are compared one by one.
+    """
+    labels = agreement.build_labels(votes)
+    people, models = (np.flatnonzero(mask).tolist() for mask in (is_person, ~is_person))
+    displayed_raters = [*most_active(votes, is_person), *most_active(votes, ~is_person)]
+    displayed_labels = _select_raters(labels, displayed_raters)
     return {
-        "raters": [_rater(labels, k, is_person) for k in shown],
-        "hidden": int(len(np.unique(labels.rater)) - len(shown)),
+        "raters": [_rater(labels, k, is_person) for k in displayed_raters],
+        "hidden": int(len(np.unique(labels.rater)) - len(displayed_raters)),
         "groups": _groups(labels, people, models),
-        "pairs": [_pair(of_shown, one, other) for one in range(len(shown)) for other in range(one + 1, len(shown))],
-        "all": asdict(agreement.together(labels)),
-        "without": [asdict(one) for one in agreement.without_each(of_shown)],
+        "pairs": [
+            _pair(displayed_labels, first, other)
+            for first in range(len(displayed_raters))
+            for other in range(first + 1, len(displayed_raters))
+        ],
+        "all": asdict(agreement.overall_agreement(labels)),
+        "without": [asdict(result) for result in agreement.rater_contributions(displayed_labels)],
     }
 
 
-def _groups(labels: Labels, people: list[int], models: list[int]) -> dict[str, Any]:
-    found: dict[str, Group] = {
-        "people": agreement.among(labels, people),
-        "mixed": agreement.between(labels, people, models),
-        "models": agreement.among(labels, models),
+def _groups(labels: Labels, person_ids: list[int], model_ids: list[int]) -> dict[str, Any]:
+    groups: dict[str, GroupAgreement] = {
+        "people": agreement.agreement_within(labels, person_ids),
+        "mixed": agreement.agreement_between(labels, person_ids, model_ids),
+        "models": agreement.agreement_within(labels, model_ids),
     }
-    return {name: asdict(group) for name, group in found.items()}
+    return {name: asdict(group) for name, group in groups.items()}
 
 
 def _rater(labels: Labels, k: int, is_person: Bools) -> dict[str, Any]:
@@ -48,15 +55,15 @@ def _rater(labels: Labels, k: int, is_person: Bools) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pair(labels: Labels, one: int, other: int) -> dict[str, Any]:
-    found: Pair = agreement.pair(labels, one, other)
-    return {"one": one, "other": other, **asdict(found)}
+def _pair(labels: Labels, first: int, other: int) -> dict[str, Any]:
+    agreement_of_pair: Pair = agreement.compare_raters(labels, first, other)
+    return {"one": first, "other": other, **asdict(agreement_of_pair)}
 
 
-def _numbered_anew(labels: Labels, chosen: list[int]) -> Labels:
-    """The chosen raters alone, numbered in their order."""
-    number = np.full(len(labels.raters), -1)
-    number[chosen] = np.arange(len(chosen))
-    own = only(labels, chosen)
-    names = tuple(labels.raters[k] for k in chosen)
-    return replace(own, raters=names, rater=number[own.rater])
+def _select_raters(labels: Labels, raters: list[int]) -> Labels:
+    """Return the labels of the selected raters alone, who are numbered in the order given."""
+    new_number = np.full(len(labels.raters), -1)
+    new_number[raters] = np.arange(len(raters))
+    selected_labels = select_raters(labels, raters)
+    names = tuple(labels.raters[k] for k in raters)
+    return replace(selected_labels, raters=names, rater=new_number[selected_labels.rater])

@@ -1,4 +1,4 @@
-"""Panels as plain values -> the rows of a page, with the names that this person may read."""
+"""Turn panels into the rows of a page, with the names that the user may read."""
 
 from __future__ import annotations
 
@@ -10,188 +10,219 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from judging.boards.panels.format import Axis, Said, axis_of, coefficient, elo, points, ranks, reasons, share
+from judging.boards.panels.format import (
+    Axis,
+    PanelData,
+    common_axis,
+    format_coefficient,
+    format_elo,
+    format_points,
+    format_share,
+    missing_reasons,
+    rank_standings,
+)
 
-POLICY_WORDS = {
+POLICY_LABELS = {
     "as-is": _("Every game is a vote"),
     "half": _("Two games, half a vote each"),
-    "tie": _("A tie where they differ"),
-    "consistent": _("Only where they agree"),
+    "tie": _("A tie if they differ"),
+    "consistent": _("Only if they agree"),
 }
-GROUP_WORDS = {
-    "people": _("People with people"),
-    "mixed": _("People with models"),
+GROUP_LABELS = {
+    "people": _("Humans with humans"),
+    "mixed": _("Humans with models"),
     "models": _("Models with models"),
 }
-TIES_WORDS = {
+TIE_MODEL_LABELS = {
     "half-win": _("A tie is half a win for each"),
     "davidson": _("Ties have a strength of their own (Davidson)"),
 }
-OUTCOMES = (_("the one wins"), _("tie"), _("the other wins"))
+OUTCOME_LABELS = (_("A wins"), _("tie"), _("B wins"))
 
 
 @dataclass(frozen=True)
 class Names:
-    """Contestants by number, and annotators by what the panels call them: people's own names for the owner alone."""
+    """Names to display: contestants by number, and voters by their name in the panels.
+
+    voters: "person N" -> the voter's own name, empty unless the user manages the tournament.
+    """
 
     contestants: tuple[str, ...]
-    people: Mapping[str, str]
+    voters: Mapping[str, str]
 
-    def who(self, annotator: str) -> str:
-        """An annotator's name; everybody, and people, in words."""
-        words = {"": gettext("everybody"), "people": gettext("people")}
-        return words.get(annotator) or self.people.get(annotator, annotator)
+    def display_name(self, annotator: str) -> str:
+        """Return an annotator's name, or the words for everybody ("") and for all voters ("people")."""
+        labels = {"": gettext("all judges"), "people": gettext("humans")}
+        return labels.get(annotator) or self.voters.get(annotator, annotator)
 
 
-def position_rows(said: Said, names: Names) -> dict[str, Any]:
-    """Who goes by the place, and what swapping changed."""
+def position_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+    """Return the rows of position bias by rater, and the results of swapped games."""
     rows = [
         {
-            "who": names.who(one["who"]), "votes": one["votes"], "share": share(one["share"]), "why": one["why"],
-            "worth": elo(one["worth"] or {"value": None, "why": one["why"]}, signed=True),
+            "rater": names.display_name(rater["who"]), "votes": rater["votes"], "share": format_share(rater["share"]),
+            "worth": format_elo(rater["worth"] or {"value": None, "why": rater["why"]}, signed=True),
         }
-        for one in said["rows"]
+        for rater in panel["rows"]
     ]  # fmt: skip
-    heads = [gettext(words) for words in OUTCOMES]
-    table = [(head, [int(n) for n in row]) for head, row in zip(heads, said["table"], strict=True)]
-    shown = [number for row in rows for number in (row["share"], row["worth"])]
+    heads = [gettext(words) for words in OUTCOME_LABELS]
+    table = [(head, [int(n) for n in rater_row]) for head, rater_row in zip(heads, panel["table"], strict=True)]
+    numbers = [number for rater_row in rows for number in (rater_row["share"], rater_row["worth"])]
     return {
-        "rows": rows, "heads": heads, "table": table, "pairs": said["pairs"], "alone": said["alone"],
-        "consistency": share(said["consistency"]), "reasons": reasons(*shown),
+        "rows": rows, "heads": heads, "table": table, "pairs": panel["pairs"], "unmatched": panel["alone"],
+        "consistency": format_share(panel["consistency"]), "reasons": missing_reasons(*numbers),
     }  # fmt: skip
 
 
-def policy_rows(said: Said, names: Names) -> dict[str, Any]:
-    """Contestants in rows, policies in columns: all are half-win ratings, so one axis holds them."""
-    boards = said["boards"]
-    axis = axis_of(one for board in boards.values() for one in board["standings"])
-    columns = {name: _standing(board, axis) for name, board in boards.items()}
+def policy_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+    """Return contestants in rows and policies in columns. All are half-win ratings, so they share one axis."""
+    boards = panel["boards"]
+    axis = common_axis(standing for board in boards.values() for standing in board["standings"])
+    columns = {name: _standing_cells(board, axis) for name, board in boards.items()}
     first = next(iter(columns.values()), {})
     return {
-        "heads": [(gettext(POLICY_WORDS[name]), board["votes"]) for name, board in boards.items()],
-        "rows": [(who, [column[who] for column in columns.values()]) for who in first],
+        "heads": [(gettext(POLICY_LABELS[name]), board["votes"]) for name, board in boards.items()],
+        "rows": [(name, [column[name] for column in columns.values()]) for name in first],
         "axis": axis, "orders": _orders(columns.values()),
         "sentences": _sentences(boards),
     }  # fmt: skip
 
 
-def ties_rows(said: Said, names: Names) -> dict[str, Any]:
-    """Two tables, each with an axis of its own: their scales differ. And every pair's ties, the most tied first."""
+def ties_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+    """Return two tables, each with its own axis because their scales differ, and each pair's ties, the most first."""
     boards = []
-    for how, board in said["boards"].items():
-        axis = axis_of(board["standings"])
-        rows = _standing(board, axis)
-        boards.append({"name": gettext(TIES_WORDS[how]), "rows": rows, "sentences": board["sentences"]})
+    for tie_model, board in panel["boards"].items():
+        axis = common_axis(board["standings"])
+        rows = _standing_cells(board, axis)
+        boards.append({"name": gettext(TIE_MODEL_LABELS[tie_model]), "rows": rows, "sentences": board["sentences"]})
     pairs = [
         {
-            "pair": (names.contestants[one["one"]], names.contestants[one["other"]]), "votes": one["votes"],
-            "tied": share(one["tied"]), "both_bad": share(one["both_bad"]),
+            "pair": (names.contestants[pair["one"]], names.contestants[pair["other"]]), "votes": pair["votes"],
+            "tied": format_share(pair["tied"]), "both_bad": format_share(pair["both_bad"]),
         }
-        for one in sorted(said["pairs"], key=lambda one: -one["tied"]["value"])
+        for pair in sorted(panel["pairs"], key=lambda pair: -pair["tied"]["value"])
     ]  # fmt: skip
-    return {"boards": boards, "pairs": pairs, "nu": said["nu"], "orders": _orders(board["rows"] for board in boards)}
+    return {"boards": boards, "pairs": pairs, "nu": panel["nu"], "orders": _orders(board["rows"] for board in boards)}
 
 
-def length_rows(said: Said, names: Names) -> dict[str, Any]:
-    """Ratings without length and with it, of the same votes, on one axis."""
-    axis = axis_of(one[of] for one in said["rows"] for of in ("plain", "controlled"))
+def length_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+    """Return ratings of the same votes without length as a control and with it, on one axis."""
+    axis = common_axis(row[kind] for row in panel["rows"] for kind in ("plain", "controlled"))
     rows = [
         {
-            "who": names.contestants[one["contestant"]], "plain": elo(one["plain"]),
-            "plain_strip": axis.strip(one["plain"]), "controlled": elo(one["controlled"]),
-            "controlled_strip": axis.strip(one["controlled"]),
+            "contestant": names.contestants[row["contestant"]], "plain": format_elo(row["plain"]),
+            "plain_strip": axis.strip(row["plain"]), "controlled": format_elo(row["controlled"]),
+            "controlled_strip": axis.strip(row["controlled"]),
         }
-        for one in sorted(said["rows"], key=lambda one: -one["plain"]["value"])
+        for row in sorted(panel["rows"], key=lambda row: -row["plain"]["value"])
     ]  # fmt: skip
-    effect = elo(said["effect"], signed=True) if said.get("effect") else None
-    return {"share": share(said["share"]), "effect": effect, "rows": rows, "why": said["why"], "votes": said["votes"]}
-
-
-def agreement_rows(said: Said, names: Names) -> dict[str, Any]:
-    """Groups, raters, every two of them, and what each does to all."""
-    raters = [{**one, "name": names.who(one["name"]), "tie_rate": 100 * one["tie_rate"]} for one in said["raters"]]
-    groups = [_group(gettext(GROUP_WORDS[name]), one) for name, one in said["groups"].items()]
-    pairs = [_pair(one, raters) for one in said["pairs"]]
-    every = {name: coefficient(said["all"][name]) for name in ("alpha_nominal", "alpha_ordinal")}
-    known = [one for one in pairs if one["items"]]
-    numbers = [*every.values(), *(n for row in (*groups, *known) for n in row["numbers"])]
-    without = [_without(one) for one in said["without"]]
+    effect = format_elo(panel["effect"], signed=True) if panel.get("effect") else None
     return {
-        "hidden": said["hidden"], "groups": groups, "pairs": known, "strangers": len(pairs) - len(known),
-        "all": every, "items": said["all"]["items"], "without": without, "reasons": reasons(*numbers),
+        "share": format_share(panel["share"]),
+        "effect": effect,
+        "rows": rows,
+        "reason": panel["why"],
+        "votes": panel["votes"],
+    }
+
+
+def agreement_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+    """Return the agreement of groups, raters and pairs of raters, and the agreement without each rater."""
+    raters = [
+        {**rater, "name": names.display_name(rater["name"]), "tie_rate": 100 * rater["tie_rate"]}
+        for rater in panel["raters"]
+    ]
+    groups = [_group(gettext(GROUP_LABELS[name]), group) for name, group in panel["groups"].items()]
+    pairs = [_pair(pair, raters) for pair in panel["pairs"]]
+    every = {name: format_coefficient(panel["all"][name]) for name in ("alpha_nominal", "alpha_ordinal")}
+    compared = [pair for pair in pairs if pair["items"]]
+    numbers = [*every.values(), *(n for row in (*groups, *compared) for n in row["numbers"])]
+    without = [_without(contribution) for contribution in panel["without"]]
+    return {
+        "hidden": panel["hidden"], "groups": groups, "pairs": compared, "unrelated_pairs": len(pairs) - len(compared),
+        "all": every, "items": panel["all"]["items"], "without": without, "reasons": missing_reasons(*numbers),
         "each": list(zip_longest(raters, without)),
     }  # fmt: skip
 
 
-def scorer_rows(said: Said, names: Names) -> dict[str, Any]:
-    """One scorer against the judges, by contestant and by category; those it overrates first."""
+def scorer_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+    """Compare one scorer with the judges, by contestant and by category; the most overrated contestants come first."""
     rows = [
         {
-            "who": names.contestants[one["contestant"]], "votes": one["all"]["votes"],
-            "alike": share(one["all"]["alike"]), "said": share(one["said"]), "won": share(one["won"]),
-            "over": points(one["over"]), "is_over": (one["over"]["low"] or 0) > 0,
+            "contestant": names.contestants[row["contestant"]], "votes": row["all"]["votes"],
+            "alike": format_share(row["all"]["alike"]), "predicted": format_share(row["said"]),
+            "won": format_share(row["won"]), "over": format_points(row["over"]),
+            "is_over": (row["over"]["low"] or 0) > 0,
         }
-        for one in said["contestants"]
+        for row in panel["contestants"]
     ]  # fmt: skip
-    cells = {(one["contestant"], one["category"]): one for one in said["cells"]}
+    cells = {(cell["contestant"], cell["category"]): cell for cell in panel["cells"]}
     categories = [
         {
-            "name": one["name"], "votes": one["votes"], "alike": share(one["alike"]),
-            "cells": [_cell(cells[k, one["name"]]) for k in range(len(names.contestants))],
+            "name": category["name"], "votes": category["votes"], "alike": format_share(category["alike"]),
+            "cells": [_cell(cells[k, category["name"]]) for k in range(len(names.contestants))],
         }
-        for one in said["categories"]
+        for category in panel["categories"]
     ]  # fmt: skip
     return {
-        "name": said["name"], "all": share(said["all"]["alike"]), "votes": said["all"]["votes"],
-        "unscored": said["unscored"], "rows": sorted(rows, key=lambda row: -(row["over"].value or 0.0)),
-        "categories": categories, "reasons": reasons(*(row["alike"] for row in rows)),
+        "name": panel["name"], "all": format_share(panel["all"]["alike"]), "votes": panel["all"]["votes"],
+        "unscored": panel["unscored"], "rows": sorted(rows, key=lambda row: -(row["over"].value or 0.0)),
+        "categories": categories, "reasons": missing_reasons(*(row["alike"] for row in rows)),
     }  # fmt: skip
 
 
 def _orders(boards: Iterable[Mapping[str, Any]]) -> int:
-    """How many orders those boards have that rank everybody; 0 where fewer than two do."""
+    """Return the number of different orders of the boards that rank everybody, or 0 if fewer than two boards do."""
     ranked = [tuple(board) for board in boards if all(cell["rank"] for cell in board.values())]
     return len(set(ranked)) if len(ranked) > 1 else 0
 
 
-def _standing(board: Said, axis: Axis) -> dict[str, dict[str, Any]]:
-    """contestant -> rank, rating and strip, the best first."""
-    rank = ranks(board["standings"])
+def _standing_cells(board: PanelData, axis: Axis) -> dict[str, dict[str, Any]]:
+    """Map each contestant to its rank, rating and strip, the best first."""
+    rank = rank_standings(board["standings"])
     return {
-        one["contestant"]: {"rank": rank[k], "rating": elo(one), "strip": axis.strip(one)}
-        for k, one in enumerate(board["standings"])
+        standing["contestant"]: {"rank": rank[k], "rating": format_elo(standing), "strip": axis.strip(standing)}
+        for k, standing in enumerate(board["standings"])
     }
 
 
-def _sentences(boards: Mapping[str, Said]) -> list[tuple[str, str]]:
-    """(policies, what their boards say first), each sentence once; no policy is named where all of them say it."""
-    said: dict[str, list[str]] = {}
+def _sentences(boards: Mapping[str, PanelData]) -> list[tuple[str, str]]:
+    """Return (policies, sentence), once for each sentence of the boards. policies: empty if all boards have it."""
+    policies_by_sentence: dict[str, list[str]] = {}
     for name, board in boards.items():
         for sentence in board["sentences"]:
-            said.setdefault(sentence, []).append(gettext(POLICY_WORDS[name]))
-    return [("" if len(who) == len(boards) else ", ".join(who), sentence) for sentence, who in said.items()]
+            policies_by_sentence.setdefault(sentence, []).append(gettext(POLICY_LABELS[name]))
+    return [
+        ("" if len(policies) == len(boards) else ", ".join(policies), sentence)
+        for sentence, policies in policies_by_sentence.items()
+    ]
 
 
-def _group(words: str, said: Said) -> dict[str, Any]:
+def _group(label: str, group: PanelData) -> dict[str, Any]:
     names = ("raw", "without_ties"), ("kappa", "alpha_nominal", "alpha_ordinal")
-    numbers = [*(share(said[name]) for name in names[0]), *(coefficient(said[name]) for name in names[1])]
-    return {"name": words, "items": said["items"], "meetings": said["meetings"], "numbers": numbers}
+    numbers = [
+        *(format_share(group[name]) for name in names[0]),
+        *(format_coefficient(group[name]) for name in names[1]),
+    ]
+    return {"name": label, "items": group["items"], "meetings": group["meetings"], "numbers": numbers}
 
 
-def _pair(said: Said, raters: list[dict[str, Any]]) -> dict[str, Any]:
-    one, other = raters[said["one"]], raters[said["other"]]
-    numbers = [share(said["raw"]), share(said["without_ties"]), coefficient(said["kappa"])]
-    ties = [100 * rate for rate in said["tie_rates"]]
-    return {"one": one, "other": other, "items": said["items"], "numbers": numbers, "ties": ties}
+def _pair(pair: PanelData, raters: list[dict[str, Any]]) -> dict[str, Any]:
+    first, other = raters[pair["one"]], raters[pair["other"]]
+    numbers = [format_share(pair["raw"]), format_share(pair["without_ties"]), format_coefficient(pair["kappa"])]
+    ties = [100 * rate for rate in pair["tie_rates"]]
+    return {"first": first, "other": other, "items": pair["items"], "numbers": numbers, "ties": ties}
 
 
-def _without(said: Said) -> dict[str, Any]:
-    rise = coefficient(said["rise"])
-    nominal, ordinal = (coefficient({"value": said[name]}) for name in ("alpha_nominal", "alpha_ordinal"))
+def _without(contribution: PanelData) -> dict[str, Any]:
+    rise = format_coefficient(contribution["rise"])
+    nominal, ordinal = (
+        format_coefficient({"value": contribution[name]}) for name in ("alpha_nominal", "alpha_ordinal")
+    )
     return {
-        "nominal": nominal, "ordinal": ordinal, "rise": rise, "is_worse": (said["rise"]["low"] or 0) > 0,
+        "nominal": nominal, "ordinal": ordinal, "rise": rise, "is_worse": (contribution["rise"]["low"] or 0) > 0,
     }  # fmt: skip
 
 
-def _cell(said: Said) -> dict[str, Any]:
-    return {"votes": said["votes"], "alike": share(said["alike"])}
+def _cell(cell: PanelData) -> dict[str, Any]:
+    return {"votes": cell["votes"], "alike": format_share(cell["alike"])}

@@ -1,16 +1,16 @@
-"""Celery's tasks of panels."""
+"""Celery tasks of panels."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
-from judging.boards.panels.snapshots import work_out
-from judging.locks import LONGEST_SECONDS
+from judging.boards.panels.snapshots import compute_panels
+from judging.locks import MAX_SECONDS
 from judging.models import Tournament
 
 
-@shared_task(name="judging.jobs.work_out_panels", soft_time_limit=LONGEST_SECONDS - 20, time_limit=LONGEST_SECONDS)  # type: ignore[untyped-decorator]
+@shared_task(name="judging.jobs.work_out_panels", soft_time_limit=MAX_SECONDS - 20, time_limit=MAX_SECONDS)  # type: ignore[untyped-decorator]
 def work_out_panels(tournament: int, rubric: int) -> None:
     """Compute the panels that a page waits for. Do nothing if the tournament was deleted meanwhile."""
-    if row := Tournament.objects.filter(pk=tournament, rubrics=rubric).first():
-        work_out(row, row.rubrics.get(pk=rubric))
+    if tournament_row := Tournament.objects.filter(pk=tournament, rubrics=rubric).first():
+        compute_panels(tournament_row, tournament_row.rubrics.get(pk=rubric))

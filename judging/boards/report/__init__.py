@@ -1,7 +1,7 @@
-"""What people are told of ratings: everything about a criterion at once, and the same as text."""
+"""Reports on ratings: all statistics of a criterion, as values and as text."""
 
-from judging.boards.report.by_category import by_category
-from judging.boards.report.report import Online, Report, report
-from judging.boards.report.text import text
+from judging.boards.report.by_category import rate_by_category
+from judging.boards.report.report import Online, Report, build_report
+from judging.boards.report.text import report_text
 
-__all__ = ["Online", "Report", "by_category", "report", "text"]
+__all__ = ["Online", "Report", "build_report", "rate_by_category", "report_text"]

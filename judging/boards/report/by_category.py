@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from judging.boards.report.report import plain
+from judging.boards.report.report import to_plain
 from judging.stats import agreement, ratings
 from judging.stats.ratings import Board, Range, RatingOptions
-from judging.stats.ratings.bootstrap import FEW
+from judging.stats.ratings.bootstrap import MIN_CLUSTERS
 from judging.stats.ratings.standings import Record
 from judging.stats.votes import Votes
 
-SHOWN_AT_MOST = 20
+MAX_CATEGORIES = 20
 """Show at most this many categories, those with the most votes. PKU-SafeRLHF names 19 harms."""
-PROMPTS_AT_LEAST = 5
-"""A category needs this many prompts: resampling fewer says next to nothing about the uncertainty of a rating."""
+MIN_PROMPTS = 5
+"""A category needs this many prompts: resampling fewer shows almost nothing about the uncertainty of a rating."""
 RESAMPLES = 200
 """Fewer resamples than a board has, because there are many categories and the board waits for all of them."""
 
@@ -35,7 +35,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class OfCategory:
+class CategoryRatings:
     """Ratings of one category.
 
     prompts, votes: the numbers that count. cells: by contestants' numbers. why: the reasons why it has no ratings,
@@ -51,61 +51,61 @@ class OfCategory:
 
 
 @dataclass(frozen=True)
-class ByCategory:
+class RatingsByCategory:
     """Ratings of all categories.
 
     shown: the categories with ratings, most votes first. others: (category, prompts, votes) of the remaining
     categories. none: the numbers of prompts and votes without a category.
     """
 
-    shown: tuple[OfCategory, ...]
+    shown: tuple[CategoryRatings, ...]
     others: tuple[tuple[str, int, int], ...]
     none: tuple[int, int]
     resamples: int = RESAMPLES
 
     def to_json(self) -> Any:
         """Return all fields as plain values."""
-        return plain(asdict(self))
+        return to_plain(asdict(self))
 
 
-def by_category(votes: Votes, asked: RatingOptions, swap: str = "as-is") -> ByCategory | None:
+def rate_by_category(votes: Votes, options: RatingOptions, swap: str = "as-is") -> RatingsByCategory | None:
     """Rate each category with the settings of the whole board, but without an anchor and with RESAMPLES resamples.
 
     Return None if no prompt has a category.
     """
-    rated = agreement.by_policy(votes, swap).counted
+    rated = agreement.apply_swap_policy(votes, swap).counted
     masks = rated.categories
     size = {name: (len(np.unique(rated.prompt[mask])), int(mask.sum())) for name, mask in masks.items()}
     named = sorted(masks.keys() - {""}, key=lambda name: (-size[name][1], name))
     if not named:
         return None
-    asked = replace(asked, anchor=None, resampling=replace(asked.resampling, resamples=RESAMPLES))
-    return ByCategory(
-        tuple(_of_category(name, rated.where(masks[name]), asked) for name in named[:SHOWN_AT_MOST]),
-        tuple((name, *size[name]) for name in named[SHOWN_AT_MOST:]),
+    options = replace(options, anchor=None, resampling=replace(options.resampling, resamples=RESAMPLES))
+    return RatingsByCategory(
+        tuple(_rate_category(name, rated.select(masks[name]), options) for name in named[:MAX_CATEGORIES]),
+        tuple((name, *size[name]) for name in named[MAX_CATEGORIES:]),
         size.get("", (0, 0)),
     )
 
 
-def _of_category(name: str, votes: Votes, asked: RatingOptions) -> OfCategory:
-    found, prompts = ratings.board(votes, asked), len(np.unique(votes.prompt))
-    why = _why_not(found, prompts)
-    by_name = {one.contestant: one for one in found.standings}
-    return OfCategory(
+def _rate_category(name: str, votes: Votes, options: RatingOptions) -> CategoryRatings:
+    board, prompts = ratings.compute_board(votes, options), len(np.unique(votes.prompt))
+    reasons = _missing_reasons(board, prompts)
+    by_name = {standing.contestant: standing for standing in board.standings}
+    return CategoryRatings(
         name, prompts, len(votes),
-        tuple(Cell(None if why else by_name[who].rating, by_name[who].record) for who in votes.contestants),
-        why, () if why else found.sentences,
+        tuple(Cell(None if reasons else by_name[name].rating, by_name[name].record) for name in votes.contestants),
+        reasons, () if reasons else board.sentences,
     )  # fmt: skip
 
 
-def _why_not(found: Board, prompts: int) -> tuple[str, ...]:
-    if prompts < PROMPTS_AT_LEAST:
-        return (f"It has {prompts} judged prompts, and less than {PROMPTS_AT_LEAST} say nothing of how sure they are.",)
-    is_whole = len(found.groups) == 1 and len(found.groups[0].members) == len(found.standings)
-    # Ratings of a part would stand beside other categories' on another scale.
-    return () if is_whole else found.sentences
+def _missing_reasons(board: Board, prompts: int) -> tuple[str, ...]:
+    if prompts < MIN_PROMPTS:
+        return (f"It has {prompts} judged prompts, and less than {MIN_PROMPTS} say nothing of how sure they are.",)
+    is_whole = len(board.groups) == 1 and len(board.groups[0].members) == len(board.standings)
+    # Ratings of only some contestants would be on another scale than those of other categories.
+    return () if is_whole else board.sentences
 
 
 def is_narrow(prompts: int) -> bool:
     """Return whether there are so few prompts to resample that intervals are known to be too narrow."""
-    return prompts < FEW
+    return prompts < MIN_CLUSTERS

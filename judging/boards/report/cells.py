@@ -1,4 +1,4 @@
-"""Cells and tables of text, aligned under their heads."""
+"""Format cells and tables of text, aligned under their headings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from judging.stats.ratings import Range
 NONE = "–"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns under their heads; the first to the left, the others to the right."""
+def format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return columns under their headings, the first aligned to the left, the others to the right."""
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
     lines = [
         "  ".join(cell.ljust(width) if not k else cell.rjust(width) for k, (cell, width) in enumerate(line))
@@ -20,45 +20,45 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def interval(one: Range | None, sign: str = "") -> list[str]:
-    """A rating and its interval; the sign on both where one is asked for."""
-    if one is None:
+def rating_cells(bounds: Range | None, sign: str = "") -> list[str]:
+    """Return a rating and its interval; with `sign`, both have their sign."""
+    if bounds is None:
         return [NONE, ""]
-    between = "" if one.low is None or one.high is None else f"[{one.low:{sign}.0f}, {one.high:{sign}.0f}]"
-    return [f"{one.value:{sign}.0f}", between]
+    between = "" if bounds.low is None or bounds.high is None else f"[{bounds.low:{sign}.0f}, {bounds.high:{sign}.0f}]"
+    return [f"{bounds.value:{sign}.0f}", between]
 
 
-def share(one: Estimate) -> str:
-    """A share without its interval."""
-    return "n/a" if one.value is None else f"{one.value:.1%}"
+def share_text(estimate: Estimate) -> str:
+    """Return a share without its interval."""
+    return "n/a" if estimate.value is None else f"{estimate.value:.1%}"
 
 
-def estimate(one: Estimate) -> list[str]:
-    """A number and its interval, in two cells."""
-    if one.value is None:
+def estimate_cells(estimate: Estimate) -> list[str]:
+    """Return a number and its interval, in two cells."""
+    if estimate.value is None:
         return ["n/a", ""]
-    return [f"{one.value:.3f}", "" if one.low is None else f"[{one.low:.3f}, {one.high:.3f}]"]
+    return [f"{estimate.value:.3f}", "" if estimate.low is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"]
 
 
-def percent(one: Estimate) -> str:
-    """A share with its interval, in words, or why there is none."""
-    if one.value is None:
-        return one.why
-    return f"{one.value:.1%}" + ("" if one.low is None else f" [{one.low:.1%}, {one.high:.1%}]")
+def percent_text(estimate: Estimate) -> str:
+    """Return a share with its interval as text, or the reason why there is none."""
+    if estimate.value is None:
+        return estimate.why
+    return f"{estimate.value:.1%}" + ("" if estimate.low is None else f" [{estimate.low:.1%}, {estimate.high:.1%}]")
 
 
-def number(one: Estimate) -> str:
-    """A number with its interval, in words, or why there is none."""
-    if one.value is None:
-        return one.why
-    return f"{one.value:.3f}" + ("" if one.low is None else f" [{one.low:.3f}, {one.high:.3f}]")
+def number_text(estimate: Estimate) -> str:
+    """Return a number with its interval as text, or the reason why there is none."""
+    if estimate.value is None:
+        return estimate.why
+    return f"{estimate.value:.3f}" + ("" if estimate.low is None else f" [{estimate.low:.3f}, {estimate.high:.3f}]")
 
 
-def votes(number: float) -> str:
-    """How many, to the last one: halves where two games make one."""
+def votes_text(number: float) -> str:
+    """Return a number of votes as text, with halves if two games count as one vote."""
     return f"{number:.1f}".removesuffix(".0")
 
 
-def many(count: int, what: str) -> str:
-    """`1 prompt`, `2 prompts`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def count_noun(count: int, noun: str) -> str:
+    """Return the count with its noun: `1 prompt`, `2 prompts`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

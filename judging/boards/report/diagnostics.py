@@ -1,4 +1,4 @@
-"""What stands beside a board, as text: position, agreement, fit, controls, online Elo."""
+"""Diagnostics of a board as text: position, agreement, fit, controls, online Elo."""
 
 from __future__ import annotations
 
@@ -6,91 +6,91 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judging.boards.report.cells import estimate, many, number, percent, share, table
+from judging.boards.report.cells import count_noun, estimate_cells, format_table, number_text, percent_text, share_text
 from judging.boards.report.report import ORDERS, Report
 from judging.stats.agreement import Pair
-from judging.stats.ratings import ELO_PER_NAT, POSITION, Adjusted
-from judging.stats.ratings.goodness_of_fit import COIN
+from judging.stats.ratings import ELO_PER_NAT, POSITION, ControlledRatings
+from judging.stats.ratings.goodness_of_fit import COIN_LOG_LOSS
 from judging.stats.ratings.intervals import standard_errors
 
 
-def notes(report: Report) -> str:
-    """A line for each thing that the board should be doubted for."""
-    return "\n".join(_noted(report))
+def notes_text(report: Report) -> str:
+    """Return one line for each reason to doubt the board."""
+    return "\n".join(_note_lines(report))
 
 
-def _noted(report: Report) -> Iterator[str]:
+def _note_lines(report: Report) -> Iterator[str]:
     slot, swaps = report.slot_share, report.swaps
     if slot.value is not None:
-        yield f"Who stood first won {percent(slot)} of decided comparisons."
+        yield f"The first response won {percent_text(slot)} of decided comparisons."
     if swaps.consistent is not None:
         first, second = swaps.slots
         yield (
-            f"{many(len(swaps.games), 'pair')} judged both ways round: {swaps.consistent:.1%} alike; "
-            f"{first:g} went to the first slot both times, {second:g} to the second."
+            f"{count_noun(len(swaps.games), 'pair')} judged in both orders: {swaps.consistent:.1%} with the same "
+            f"verdict; {first:g} won by the first position both times, {second:g} by the second."
         )
     if report.misfit:
         worst = report.misfit
         yield (
-            f"Least well explained: {worst.contestant} against {worst.other}, {worst.errors:+.1f} standard errors from "
-            "what their ratings say."
+            f"Worst fit: {worst.contestant} against {worst.other}, {worst.errors:+.1f} standard errors from "
+            "what their ratings predict."
         )
     if report.held_out:
-        yield f"Log loss on held-out prompts: {report.held_out.log_loss:.3f} nats (a coin: {COIN:.3f})."
+        yield f"Log loss on held-out prompts: {report.held_out.log_loss:.3f} nats (a coin: {COIN_LOG_LOSS:.3f})."
     if report.triples.all:
-        yield f"{report.triples.cyclic} of {many(report.triples.all, 'triple')} beat each other in a circle."
-    if report.telling:
-        yield f"One more vote tells most between {report.telling[0]} and {report.telling[1]}."
+        yield f"{report.triples.cyclic} of {count_noun(report.triples.all, 'triple')} are cyclic."
+    if report.most_informative_pair:
+        yield "The most informative next vote is between {} and {}.".format(*report.most_informative_pair)
     if report.raters:
         alpha = report.raters.alpha_nominal
-        yield f"Judges agree with α = {number(alpha)} on {many(report.raters.items, 'comparison')}."
+        yield f"Judges agree with α = {number_text(alpha)} on {count_noun(report.raters.items, 'comparison')}."
 
 
-def judges(report: Report) -> str:
-    """Every two judges; what they call ties stands beside, as no κ can be read without."""
+def judges_table(report: Report) -> str:
+    """Return a table of all pairs of judges, with their tie rates, which are needed to interpret κ."""
     head = ["judges", "alike", "of", "without ties", "κ", "interval", "ties of each"]
-    rows = [[" and ".join(pair.raters), *_agreed(pair)] for pair in report.pairs]
-    return table(head, rows) if rows else ""
+    rows = [[" and ".join(pair.raters), *_agreement_cells(pair)] for pair in report.pairs]
+    return format_table(head, rows) if rows else ""
 
 
-def _agreed(pair: Pair) -> list[str]:
+def _agreement_cells(pair: Pair) -> list[str]:
     ties = " and ".join(f"{rate:.0%}" for rate in pair.tie_rates)
-    return [share(pair.raw), str(pair.items), share(pair.without_ties), *estimate(pair.kappa), ties]
+    return [share_text(pair.raw), str(pair.items), share_text(pair.without_ties), *estimate_cells(pair.kappa), ties]
 
 
-def controlled(report: Report) -> str:
-    """Ratings with the controls taken out, or why there are none."""
-    found = report.controlled
-    if not isinstance(found, Adjusted):
-        return f"Not controlled: {found}" if found else ""
+def controlled_text(report: Report) -> str:
+    """Return the ratings with the controls' effects removed, or the reason why there are none."""
+    controlled = report.controlled
+    if not isinstance(controlled, ControlledRatings):
+        return f"Not controlled: {controlled}" if controlled else ""
     effects = [
         f"{name}: {effect.value * ELO_PER_NAT:+.0f} ± {effect.error * ELO_PER_NAT:.0f} Elo "
-        + ("for standing first" if name == POSITION else "for one standard deviation")
-        for name, effect in found.effects.items()
+        + ("for being first" if name == POSITION else "for one standard deviation")
+        for name, effect in controlled.effects.items()
     ]
-    said = (
-        f"Controlled for {', '.join(found.effects)}, ties as half wins, over {found.votes} votes "
-        f"({found.left_out} say nothing of it):"
+    title = (
+        f"Controlled for {', '.join(controlled.effects)}, ties as half wins, over {controlled.votes} votes "
+        f"({controlled.left_out} lack this information):"
     )
-    rating = report.board.asked.init + ELO_PER_NAT * found.theta
-    error = ELO_PER_NAT * standard_errors(found.covariance)
+    rating = report.board.options.init + ELO_PER_NAT * controlled.theta
+    error = ELO_PER_NAT * standard_errors(controlled.covariance)
     best = [int(k) for k in np.argsort(-rating, kind="stable")]
     rows = [[report.contestants[k], f"{rating[k]:.0f}", f"± {error[k]:.0f}"] for k in best]
-    return "\n".join([said, *effects, table(["contestant", "rating", "error"], rows)])
+    return "\n".join([title, *effects, format_table(["contestant", "rating", "error"], rows)])
 
 
-def online_elo(report: Report) -> str:
-    """The table of one order, and what other orders say."""
+def online_elo_text(report: Report) -> str:
+    """Return the table of online Elo in one order, with the statistics of other orders."""
     online = report.online
     if online is None:
         return ""
     elo, orders = online.elo, online.orders
     order = "file order" if elo.shuffle is None else f"shuffled with seed {elo.shuffle}"
-    said = (
+    title = (
         f"Online Elo, K = {elo.k:g}, {order}; over {ORDERS} other orders of the same votes, {orders.kept:.0%} of which "
-        "rank everybody as their mean does:"
+        "rank all contestants as their mean does:"
     )
     best = [int(k) for k in np.argsort(-online.single, kind="stable")]
     columns = (online.single, orders.mean, orders.sd, orders.spread)
     rows = [[report.contestants[k], *(f"{column[k]:.0f}" for column in columns)] for k in best]
-    return "\n".join([said, table(["contestant", "this order", "mean", "sd", "spread"], rows)])
+    return "\n".join([title, format_table(["contestant", "this order", "mean", "sd", "spread"], rows)])

@@ -1,4 +1,4 @@
-"""A report as text for a terminal."""
+"""Format a report as text for a terminal."""
 
 from __future__ import annotations
 
@@ -6,80 +6,81 @@ from itertools import combinations
 
 import numpy as np
 
-from judging.boards.report.cells import NONE, interval, many, table, votes
-from judging.boards.report.diagnostics import controlled, judges, notes, online_elo
+from judging.boards.report.cells import NONE, count_noun, format_table, rating_cells, votes_text
+from judging.boards.report.diagnostics import controlled_text, judges_table, notes_text, online_elo_text
 from judging.boards.report.report import Report
 from judging.stats.ratings import UNITS, ContestantStanding
-from judging.stats.ratings.groups import Rated, order
-from judging.stats.ratings.standings import difference
+from judging.stats.ratings.groups import GroupRatings, group_order
+from judging.stats.ratings.standings import rating_difference
 
 METHODS = {
     "half-win": "Bradley–Terry, a tie is half a win for each",
-    "davidson": "Davidson, ties have a strength of their own (not the scale of half-win ratings)",
+    "davidson": "Davidson, ties have their own strength (not the scale of half-win ratings)",
 }
 
 
-def text(report: Report, pairs: bool = False) -> str:
-    """Title, board, and what stands beside it; every pair too where asked for."""
-    parts = [_title(report), _board(report), _pairs(report) if pairs else "", notes(report), judges(report)]
-    parts += [controlled(report), online_elo(report)]
+def report_text(report: Report, pairs: bool = False) -> str:
+    """Return title, board and diagnostics; with `pairs`, also a table of all pairs."""
+    parts = [_title(report), _board(report), _pairs(report) if pairs else "", notes_text(report), judges_table(report)]
+    parts += [controlled_text(report), online_elo_text(report)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _title(report: Report) -> str:
-    tally, asked = report.board.tally, report.board.asked
+    tally, options = report.board.tally, report.board.options
     counted = f"{tally.counted} of {tally.votes} judgments count"
     missing = ", ".join(f"{count} {name}" for name, count in tally.missing.items() if count)
-    size = f"{many(tally.prompts, 'prompt')}, {many(tally.annotators, 'judge')}"
+    size = f"{count_noun(tally.prompts, 'prompt')}, {count_noun(tally.annotators, 'judge')}"
     rates = f"{tally.tie_rate:.1%} ties ({tally.both_bad_rate:.1%} both bad)"
-    how = asked.resampling
+    resampling = options.resampling
     return "\n".join(
         [
             f"{report.criterion or '(no criterion)'}: {counted}{f' ({missing})' if missing else ''}; {size}; {rates}",
-            f"{METHODS[asked.ties]}. {asked.level:.0%} intervals: {how.resamples} resamples of {UNITS[how.unit]}, "
-            f"seed {how.seed}.",
+            f"{METHODS[options.ties]}. {options.level:.0%} intervals: {resampling.resamples} resamples of "
+            f"{UNITS[resampling.unit]}, seed {resampling.seed}.",
             *report.board.sentences,
         ]
     )
 
 
 def _board(report: Report) -> str:
-    anchor, several = report.board.asked.anchor, len(report.board.groups) > 1
-    head = ["contestant", *(["group"] if several else []), "rating", "interval"]
-    head += [*([f"{anchor} = {report.board.asked.init:g}", "interval"] if anchor else [])]
+    anchor, has_several_groups = report.board.options.anchor, len(report.board.groups) > 1
+    head = ["contestant", *(["group"] if has_several_groups else []), "rating", "interval"]
+    head += [*([f"{anchor} = {report.board.options.init:g}", "interval"] if anchor else [])]
     head += ["votes", "won", "lost", "tied", "P(best)", "rank", "ahead of the next by"]
-    return table(head, [_row(one, bool(anchor), several) for one in report.board.standings])
+    return format_table(head, [_row(standing, bool(anchor), has_several_groups) for standing in report.board.standings])
 
 
-def _row(one: ContestantStanding, has_anchor: bool, several: bool) -> list[str]:
-    ranks = one.rank_range
+def _row(standing: ContestantStanding, has_anchor: bool, has_several_groups: bool) -> list[str]:
+    ranks = standing.rank_range
     rank = NONE if ranks is None else f"{ranks[0]}" if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}"
-    counts = (one.record.votes, one.record.wins, one.record.losses, one.record.ties)
+    counts = (standing.record.votes, standing.record.wins, standing.record.losses, standing.record.ties)
     return [
-        one.contestant, *([str(one.group)] if several else []), *interval(one.rating),
-        *(interval(one.anchored) if has_anchor else []), *map(votes, counts),
-        NONE if one.p_first is None else f"{one.p_first:.3f}", rank,
-        NONE if one.ahead is None else " ".join(cell for cell in interval(one.ahead.by, "+") if cell),
+        standing.contestant, *([str(standing.group)] if has_several_groups else []), *rating_cells(standing.rating),
+        *(rating_cells(standing.anchored) if has_anchor else []), *map(votes_text, counts),
+        NONE if standing.p_first is None else f"{standing.p_first:.3f}", rank,
+        NONE if standing.ahead is None else " ".join(cell for cell in rating_cells(standing.ahead.by, "+") if cell),
     ]  # fmt: skip
 
 
 def _pairs(report: Report) -> str:
-    """Every two of a group, the better one first; shares are of those who met."""
-    head = ["pair", "apart by", "interval", "won", "interval", "of", "tied", "both bad"]
+    """Return a table of all pairs of a group, the better contestant first; shares only of pairs that met."""
+    head = ["pair", "difference", "interval", "won", "interval", "of", "tied", "both bad"]
     rows = [
-        _pair(report, group, one, other)
+        _pair(report, group, first, second)
         for group in report.board.groups
-        for one, other in combinations(order(group), 2)
+        for first, second in combinations(group_order(group), 2)
     ]
-    return table(head, rows) if rows else ""
+    return format_table(head, rows) if rows else ""
 
 
-def _pair(report: Report, group: Rated, one: int, other: int) -> list[str]:
-    i, j = group.members[one], group.members[other]
-    found, share = report.matrix, report.matrix.share[i, j]
-    low, high = found.interval.low[i, j], found.interval.high[i, j]
+def _pair(report: Report, group: GroupRatings, first: int, second: int) -> list[str]:
+    i, j = group.members[first], group.members[second]
+    matrix, share = report.matrix, report.matrix.share[i, j]
+    low, high = matrix.interval.low[i, j], matrix.interval.high[i, j]
     return [
-        f"{report.contestants[i]} over {report.contestants[j]}", *interval(difference(group, one, other), "+"),
+        f"{report.contestants[i]} over {report.contestants[j]}",
+        *rating_cells(rating_difference(group, first, second), "+"),
         *([NONE, ""] if np.isnan(share) else [f"{share:.1%}", f"[{low:.1%}, {high:.1%}]"]),
-        *(votes(counts[i, j]) for counts in (found.games, found.ties, found.both_bad)),
+        *(votes_text(counts[i, j]) for counts in (matrix.games, matrix.ties, matrix.both_bad)),
     ]  # fmt: skip

@@ -1,58 +1,80 @@
-"""Votes of several judges -> how far they agree, and whether standing first helped. No Django below this line."""
+"""Agreement of several judges, and position bias, computed from votes. Nothing here imports Django."""
 
-from judging.stats.agreement.contested import Contested, contested
-from judging.stats.agreement.groups import NOT_FIXED, Group, Without, among, between, without_each
-from judging.stats.agreement.labels import Labels, labels
+from judging.stats.agreement.disputes import ContestedPair, contested_pairs
+from judging.stats.agreement.groups import (
+    NOT_FIXED,
+    GroupAgreement,
+    RaterContribution,
+    agreement_between,
+    agreement_within,
+    rater_contributions,
+)
+from judging.stats.agreement.labels import Labels, build_labels
 from judging.stats.agreement.position import (
     MERGING,
     NO_SIDES,
     NOT_BOTH_WAYS,
     POLICIES,
     Swaps,
-    by_policy,
-    consistency,
+    apply_swap_policy,
+    find_swaps,
     slot_share,
-    swaps,
+    swap_consistency,
 )
-from judging.stats.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, All, Pair, pair, pairs, together
+from judging.stats.agreement.raters import (
+    NO_DECISION,
+    NOTHING_SHARED,
+    ONE_LABEL,
+    OverallAgreement,
+    Pair,
+    compare_all_raters,
+    compare_raters,
+    overall_agreement,
+)
 from judging.stats.agreement.resampling import Estimate
-from judging.stats.agreement.scoring import NOTHING, Against, Alike, OfContestant, against
-from judging.stats.agreement.shares import NEVER_MET, NO_LENGTHS, Ties, longer_share, tie_rates
+from judging.stats.agreement.scorer_comparison import (
+    NO_SCORED_VOTE,
+    ContestantAgreement,
+    ScorerAgreement,
+    ScorerComparison,
+    compare_with_scorer,
+)
+from judging.stats.agreement.shares import NEVER_MET, NO_LENGTHS, PairTieRates, longer_share, pair_tie_rates
 
 UNDEFINED = (
-    ONE_LABEL, NOTHING_SHARED, NO_DECISION, NOT_FIXED, NO_LENGTHS, NO_SIDES, NOT_BOTH_WAYS, NOTHING, NEVER_MET,
+    ONE_LABEL, NOTHING_SHARED, NO_DECISION, NOT_FIXED, NO_LENGTHS, NO_SIDES, NOT_BOTH_WAYS, NO_SCORED_VOTE, NEVER_MET,
 )  # fmt: skip
-"""Why an estimate may be none."""
+"""Reasons why an estimate may be undefined."""
 
 __all__ = [
     "MERGING",
     "POLICIES",
     "UNDEFINED",
-    "Against",
-    "Alike",
-    "All",
-    "Contested",
+    "ContestantAgreement",
+    "ContestedPair",
     "Estimate",
-    "Group",
+    "GroupAgreement",
     "Labels",
-    "OfContestant",
+    "OverallAgreement",
     "Pair",
+    "PairTieRates",
+    "RaterContribution",
+    "ScorerAgreement",
+    "ScorerComparison",
     "Swaps",
-    "Ties",
-    "Without",
-    "against",
-    "among",
-    "between",
-    "by_policy",
-    "consistency",
-    "contested",
-    "labels",
+    "agreement_between",
+    "agreement_within",
+    "apply_swap_policy",
+    "build_labels",
+    "compare_all_raters",
+    "compare_raters",
+    "compare_with_scorer",
+    "contested_pairs",
+    "find_swaps",
     "longer_share",
-    "pair",
-    "pairs",
+    "overall_agreement",
+    "pair_tie_rates",
+    "rater_contributions",
     "slot_share",
-    "swaps",
-    "tie_rates",
-    "together",
-    "without_each",
+    "swap_consistency",
 ]

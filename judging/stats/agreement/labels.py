@@ -1,4 +1,4 @@
-"""Votes -> a table of raters and items, from which all agreement is counted."""
+"""Turn votes into a table of raters and items, from which all agreement is computed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from judging.stats.votes import Bools, Floats, Ints, Votes
 
 KINDS = 3
-"""One answer wins, a tie of either kind, the other wins: in this order, for ordinal distances."""
+"""Number of labels: one response wins, a tie of either kind, the other wins, in this order for ordinal distances."""
 TIE = 1
-NOTHING = -1
+NO_LABEL = -1
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Labels:
 
     def row(self, rater: int) -> Ints:
         """Return the rater's label of each item, NOTHING if there is none. int64[items]."""
-        row, own = np.full(len(self.prompt), NOTHING), self.rater == rater
+        row, own = np.full(len(self.prompt), NO_LABEL), self.rater == rater
         row[self.item[own]] = self.label[own]
         return row
 
@@ -58,7 +58,7 @@ class Labels:
         return self.in_both_directions(rated[:, :, None] * rated[:, None, :] - rated[:, :, None] * np.eye(self.kinds))
 
 
-def labels(votes: Votes) -> Labels:
+def build_labels(votes: Votes) -> Labels:
     """Return the labels of these votes; an item is a prompt and two contestants.
 
     A rater who judged an item several times, as with sides swapped, has the label of the majority; a tie if there is

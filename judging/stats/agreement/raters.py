@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 
 from judging.stats.agreement.alpha import alpha, coincidences
-from judging.stats.agreement.kappa import cohen, crosses
+from judging.stats.agreement.kappa import cohen_kappa, cross_tables
 from judging.stats.agreement.labels import TIE, Labels
-from judging.stats.agreement.resampling import Estimate, estimate
+from judging.stats.agreement.resampling import Estimate, estimate_statistic
 from judging.stats.votes import Floats
 
 ONE_LABEL = "n/a: chance alone agrees always where one label is all that was used"
@@ -20,8 +20,10 @@ NO_DECISION = "n/a: there is no item that both decided"
 
 @dataclass(frozen=True)
 class Pair:
-    """Two raters on the items that both judged. without_ties: on those that both decided. tie_rates: of each, without
-    which no kappa can be read."""
+    """Agreement of two raters on the items that both judged.
+
+    without_ties: on the items that both decided. tie_rates: of each rater; a kappa cannot be interpreted without them.
+    """
 
     raters: tuple[str, str]
     items: int
@@ -32,8 +34,8 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class All:
-    """All raters together. fleiss: None where their number is not the same everywhere. tie_rate: of all labels."""
+class OverallAgreement:
+    """Agreement of all raters. fleiss: None if the items have different numbers of raters. tie_rate: of all labels."""
 
     items: int
     alpha_nominal: Estimate
@@ -42,46 +44,46 @@ class All:
     tie_rate: float
 
 
-def pairs(labels: Labels) -> list[Pair]:
-    """Compare every two raters, also those who shared nothing."""
-    return [pair(labels, one, other) for one, other in combinations(range(len(labels.raters)), 2)]
+def compare_all_raters(labels: Labels) -> list[Pair]:
+    """Compare each pair of raters, also pairs without a shared item."""
+    return [compare_raters(labels, first, second) for first, second in combinations(range(len(labels.raters)), 2)]
 
 
-def pair(labels: Labels, one: int, other: int) -> Pair:
-    """Compare rater number `one` with `other`."""
-    tables = crosses(labels, one, other)
+def compare_raters(labels: Labels, first: int, second: int) -> Pair:
+    """Compare rater number `first` with rater number `second`."""
+    tables = cross_tables(labels, first, second)
     shared = np.flatnonzero(tables.any(axis=(1, 2)))
     tables, prompt = tables[shared], labels.prompt[shared]
     decided = np.delete(np.delete(tables, TIE, axis=1), TIE, axis=2)
     size = max(len(shared), 1)
     return Pair(
-        (labels.raters[one], labels.raters[other]),
+        (labels.raters[first], labels.raters[second]),
         len(shared),
-        estimate(tables, prompt, raw, NOTHING_SHARED),
-        estimate(decided, prompt, raw, NO_DECISION),
-        estimate(tables, prompt, cohen, ONE_LABEL if len(shared) else NOTHING_SHARED),
+        estimate_statistic(tables, prompt, raw_agreement, NOTHING_SHARED),
+        estimate_statistic(decided, prompt, raw_agreement, NO_DECISION),
+        estimate_statistic(tables, prompt, cohen_kappa, ONE_LABEL if len(shared) else NOTHING_SHARED),
         (float(tables[:, TIE].sum() / size), float(tables[:, :, TIE].sum() / size)),
     )
 
 
-def together(labels: Labels) -> All:
+def overall_agreement(labels: Labels) -> OverallAgreement:
     """Compare all raters on all items that at least two judged."""
     rated = labels.rated()
     shared = rated.sum(axis=1) > 1
     tables, prompt = coincidences(labels)[shared], labels.prompt[shared]
     number = rated.sum(axis=1)[shared]
     is_fixed = len(number) > 0 and bool((number == number[0]).all())
-    fleiss = float(cohen(labels.meetings()[shared].sum(axis=0))) if is_fixed else float("nan")
-    return All(
+    fleiss = float(cohen_kappa(labels.meetings()[shared].sum(axis=0))) if is_fixed else float("nan")
+    return OverallAgreement(
         int(shared.sum()),
-        estimate(tables, prompt, lambda drawn: alpha(drawn, "nominal"), ONE_LABEL),
-        estimate(tables, prompt, lambda drawn: alpha(drawn, "ordinal"), ONE_LABEL),
+        estimate_statistic(tables, prompt, lambda resampled: alpha(resampled, "nominal"), ONE_LABEL),
+        estimate_statistic(tables, prompt, lambda resampled: alpha(resampled, "ordinal"), ONE_LABEL),
         None if np.isnan(fleiss) else fleiss,
         float(rated[:, TIE].sum() / max(rated.sum(), 1)),
     )
 
 
-def raw(table: Floats) -> Floats:
+def raw_agreement(table: Floats) -> Floats:
     """Return the share on the diagonal of tables of counts. float64[..., k, k] -> float64[...]."""
     total = table.sum(axis=(-1, -2))
     share = np.full(total.shape, np.nan)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.stats.agreement.resampling import Estimate, estimate, share
+from judging.stats.agreement.resampling import Estimate, estimate_statistic, share_statistic
 from judging.stats.votes import Outcome, Votes
 
 NO_LENGTHS = "n/a: no decided vote is on answers of known, unequal length"
@@ -22,14 +22,14 @@ def longer_share(votes: Votes) -> Estimate:
     """
     apart = votes.features.get(LENGTH, np.full(len(votes), np.nan))
     decided = np.flatnonzero((votes.outcome <= Outcome.B) & np.isfinite(apart) & (apart != 0))
-    chosen = votes.where(decided)
-    longer_won = (chosen.outcome == Outcome.A) == (apart[decided] > 0)
-    tables = np.stack([longer_won, np.ones(len(chosen))], axis=1).astype(np.float64)
-    return estimate(tables, chosen.prompt, share, NO_LENGTHS)
+    decided_votes = votes.select(decided)
+    longer_won = (decided_votes.outcome == Outcome.A) == (apart[decided] > 0)
+    tables = np.stack([longer_won, np.ones(len(decided_votes))], axis=1).astype(np.float64)
+    return estimate_statistic(tables, decided_votes.prompt, share_statistic, NO_LENGTHS)
 
 
 @dataclass(frozen=True)
-class Ties:
+class PairTieRates:
     """Ties between two contestants, `one` and `other`, given by their numbers.
 
     tied: the share of their counted votes that are ties of either kind. both_bad: the share that call both responses
@@ -43,21 +43,28 @@ class Ties:
     both_bad: Estimate
 
 
-def tie_rates(votes: Votes) -> list[Ties]:
+def pair_tie_rates(votes: Votes) -> list[PairTieRates]:
     """Return the ties of every two contestants that met, in the order of contestants."""
     counted, n = votes.counted, len(votes.contestants)
     pair = np.minimum(counted.a, counted.b) * n + np.maximum(counted.a, counted.b)
-    found = []
+    rates = []
     for number in np.unique(pair):
-        met = counted.where(pair == number)
-        found.append(Ties(*divmod(int(number), n), len(met), _rate(met, Outcome.TIE), _rate(met, Outcome.BOTH_BAD)))
-    return found
+        met = counted.select(pair == number)
+        rates.append(
+            PairTieRates(
+                *divmod(int(number), n),
+                len(met),
+                _outcome_share(met, Outcome.TIE),
+                _outcome_share(met, Outcome.BOTH_BAD),
+            )
+        )
+    return rates
 
 
-def _rate(met: Votes, least: Outcome) -> Estimate:
+def _outcome_share(met: Votes, least: Outcome) -> Estimate:
     """Return the share of the votes between two contestants that have outcome `least` or a later one.
 
     A "both bad" is a tie too.
     """
     tables = np.stack([met.outcome >= least, np.ones(len(met))], axis=1).astype(np.float64)
-    return estimate(tables, met.prompt, share, NEVER_MET)
+    return estimate_statistic(tables, met.prompt, share_statistic, NEVER_MET)

@@ -1,19 +1,19 @@
-"""Votes -> ratings, with what is known and not known about them. Numbers in, numbers out; no Django below this line.
+"""Ratings from votes, with their uncertainty. All functions work on numbers; nothing here imports Django.
 
-`board` says it all at once. What it is made of, and what stands beside it: `online_elo`, `covariates`, `win_matrix`,
-`goodness`, `sandwich`.
+`compute_board` returns a whole board. Its parts and further diagnostics are in `online_elo`, `covariates`,
+`win_matrix`, `goodness_of_fit` and `sandwich`.
 """
 
-from judging.stats.ratings.board import Board, Tally, board, tally
+from judging.stats.ratings.board import Board, Tally, compute_board, count_tally
 from judging.stats.ratings.bootstrap import UNITS, Resampling
 from judging.stats.ratings.connectivity import NoEstimate
 from judging.stats.ratings.counts import WinMatrix, win_matrix
-from judging.stats.ratings.covariates import POSITION, Adjusted, Effect, adjusted
-from judging.stats.ratings.goodness_of_fit import HeldOut, Triples, cyclic_triples, held_out, residuals
-from judging.stats.ratings.information_gain import telling
+from judging.stats.ratings.covariates import POSITION, ControlledRatings, Effect, controlled_ratings
+from judging.stats.ratings.goodness_of_fit import HeldOutLoss, Triples, cyclic_triples, held_out_loss, residuals
+from judging.stats.ratings.information_gain import information_gains
 from judging.stats.ratings.maximum_likelihood import TIES
-from judging.stats.ratings.next_pair import Choice, Rule, next_pairs
-from judging.stats.ratings.online_elo import Elo, Orders, over_orders, single_pass
+from judging.stats.ratings.next_pair import Choice, Rule, select_next_pairs
+from judging.stats.ratings.online_elo import Elo, Orders, ratings_over_orders, single_pass
 from judging.stats.ratings.options import RatingOptions
 from judging.stats.ratings.scale import ELO_PER_NAT
 from judging.stats.ratings.standings import ContestantStanding, Range
@@ -23,13 +23,13 @@ __all__ = [
     "POSITION",
     "TIES",
     "UNITS",
-    "Adjusted",
     "Board",
     "Choice",
     "ContestantStanding",
+    "ControlledRatings",
     "Effect",
     "Elo",
-    "HeldOut",
+    "HeldOutLoss",
     "NoEstimate",
     "Orders",
     "Range",
@@ -39,15 +39,15 @@ __all__ = [
     "Tally",
     "Triples",
     "WinMatrix",
-    "adjusted",
-    "board",
+    "compute_board",
+    "controlled_ratings",
+    "count_tally",
     "cyclic_triples",
-    "held_out",
-    "next_pairs",
-    "over_orders",
+    "held_out_loss",
+    "information_gains",
+    "ratings_over_orders",
     "residuals",
+    "select_next_pairs",
     "single_pass",
-    "tally",
-    "telling",
     "win_matrix",
 ]

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from judging.stats.ratings.connectivity import Connectivity, NoEstimate, connectivity
-from judging.stats.ratings.counts import counts
-from judging.stats.ratings.groups import Rated, rate
-from judging.stats.ratings.maximum_likelihood import with_prior
+from judging.stats.ratings.connectivity import Connectivity, NoEstimate, check_connectivity
+from judging.stats.ratings.counts import pair_counts
+from judging.stats.ratings.groups import GroupRatings, rate_group
+from judging.stats.ratings.maximum_likelihood import add_prior
 from judging.stats.ratings.options import RatingOptions
 from judging.stats.ratings.reasons import FAILED, NO_VOTE, NOT_COMPARABLE, PRIOR
-from judging.stats.ratings.standings import ContestantStanding, of_group, without
+from judging.stats.ratings.standings import ContestantStanding, group_standings, unrated_standing
 from judging.stats.votes import MISSING, Outcome, Votes
 
 DIGITS = 6
@@ -51,80 +51,80 @@ class Board:
     that the standings are made of, with all pairwise differences.
     """
 
-    asked: RatingOptions
+    options: RatingOptions
     tally: Tally
     standings: tuple[ContestantStanding, ...]
     sentences: tuple[str, ...]
-    groups: tuple[Rated, ...]
+    groups: tuple[GroupRatings, ...]
     connectivity: Connectivity
 
     def to_json(self) -> dict[str, Any]:
         """Return everything that is shown, as plain values."""
         return {
-            "asked": asdict(self.asked),
+            "asked": asdict(self.options),
             "tally": asdict(self.tally),
-            "standings": [asdict(one) for one in self.standings],
+            "standings": [asdict(standing) for standing in self.standings],
             "sentences": list(self.sentences),
-            "groups": [_shown(group) for group in self.groups],
+            "groups": [_group_json(group) for group in self.groups],
         }
 
     @property
     def hash(self) -> str:
         """Return the SHA-256 of everything that is shown."""
-        text = json.dumps(_rounded(self.to_json()), sort_keys=True, ensure_ascii=False)
+        text = json.dumps(_round_numbers(self.to_json()), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def board(votes: Votes, asked: RatingOptions | None = None) -> Board:
+def compute_board(votes: Votes, options: RatingOptions | None = None) -> Board:
     """Rate every contestant that can be rated. Raise ValueError if the anchor is not a contestant."""
-    asked = asked or RatingOptions()
-    asked.anchor_in(votes.contestants)
-    summed = counts(votes)
-    found = connectivity(with_prior(summed, asked.prior))
-    standings, groups, refused = list[ContestantStanding](), list[Rated](), list[str]()
-    for number, members in enumerate(found.groups, 1):
+    options = options or RatingOptions()
+    options.anchor_in(votes.contestants)
+    summed = pair_counts(votes)
+    connected = check_connectivity(add_prior(summed, options.prior))
+    standings, groups, refusals = list[ContestantStanding](), list[GroupRatings](), list[str]()
+    for number, members in enumerate(connected.groups, 1):
         try:
-            rated = rate(votes, members, asked) if len(members) > 1 else None
+            rated = rate_group(votes, members, options) if len(members) > 1 else None
         except NoEstimate as error:
             rated = None
-            refused.append(str(error))
+            refusals.append(str(error))
         if rated:
             groups.append(rated)
-            standings += of_group(rated, number, votes.contestants, summed)
+            standings += group_standings(rated, number, votes.contestants, summed)
         else:
-            standings += [without(member, number, votes.contestants, summed) for member in members]
-    said = _sentences(votes, asked, found, groups, refused)
-    return Board(asked, tally(votes), tuple(standings), said, tuple(groups), found)
+            standings += [unrated_standing(member, number, votes.contestants, summed) for member in members]
+    sentences = _sentences(votes, options, connected, groups, refusals)
+    return Board(options, count_tally(votes), tuple(standings), sentences, tuple(groups), connected)
 
 
-def tally(votes: Votes) -> Tally:
+def count_tally(votes: Votes) -> Tally:
     """Count votes by outcome."""
     counted = votes.counted
-    tied, bad, size = counted.number(Outcome.TIE), counted.number(Outcome.BOTH_BAD), max(len(counted), 1)
+    tied, bad, size = counted.count_outcome(Outcome.TIE), counted.count_outcome(Outcome.BOTH_BAD), max(len(counted), 1)
     return Tally(
         len(votes), len(counted), len(np.unique(counted.prompt)), len(np.unique(counted.annotator)),
-        (tied + bad) / size, bad / size, {one.name.lower(): votes.number(one) for one in MISSING},
+        (tied + bad) / size, bad / size, {outcome.name.lower(): votes.count_outcome(outcome) for outcome in MISSING},
     )  # fmt: skip
 
 
 def _sentences(
-    votes: Votes, asked: RatingOptions, found: Connectivity, groups: list[Rated], refused: list[str]
+    votes: Votes, options: RatingOptions, connected: Connectivity, groups: list[GroupRatings], refusals: list[str]
 ) -> tuple[str, ...]:
     if not len(votes.counted):
         return (NO_VOTE,)
-    said = [*found.sentences(votes.contestants), *refused]
-    said += [sentence for group in groups for sentence in group.sentences]
-    anchor = asked.anchor_in(votes.contestants)
+    sentences = [*connected.sentences(votes.contestants), *refusals]
+    sentences += [sentence for group in groups for sentence in group.sentences]
+    anchor = options.anchor_in(votes.contestants)
     if groups and anchor is not None and not all(anchor in group.members for group in groups):
-        said.append(NOT_COMPARABLE.format(anchor=asked.anchor))
-    if asked.prior:
-        said.append(PRIOR.format(prior=f"{asked.prior:g}"))
-    if failed := sum(votes.number(one) for one in MISSING):
-        said.append(FAILED.format(failed=failed, all=len(votes)))
-    return tuple(said)
+        sentences.append(NOT_COMPARABLE.format(anchor=options.anchor))
+    if options.prior:
+        sentences.append(PRIOR.format(prior=f"{options.prior:g}"))
+    if failed := sum(votes.count_outcome(outcome) for outcome in MISSING):
+        sentences.append(FAILED.format(failed=failed, all=len(votes)))
+    return tuple(sentences)
 
 
-def _shown(group: Rated) -> dict[str, Any]:
+def _group_json(group: GroupRatings) -> dict[str, Any]:
     interval, draws = group.difference_interval, group.draws
     return {
         "members": list(group.members),
@@ -139,10 +139,10 @@ def _shown(group: Rated) -> dict[str, Any]:
     }
 
 
-def _rounded(value: Any) -> Any:
+def _round_numbers(value: Any) -> Any:
     if isinstance(value, float):
         # So that a rounded -0.0 is the 0.0 that it may be elsewhere.
         return round(value, DIGITS) + 0.0 if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {key: _rounded(own) for key, own in value.items()}
-    return [_rounded(own) for own in value] if isinstance(value, list | tuple) else value
+        return {key: _round_numbers(own) for key, own in value.items()}
+    return [_round_numbers(own) for own in value] if isinstance(value, list | tuple) else value

@@ -19,7 +19,7 @@ from judging.stats.votes import Floats, Ints, Outcome, Votes
 class Counts:
     """Wins and ties of each pair of contestants.
 
-    wins[..., i, j]: how often i beat j. ties[..., i, j]: how often they tied, of either kind; symmetric.
+    wins[..., i, j]: how often i won against j. ties[..., i, j]: how often they tied, of either kind; symmetric.
 
     Both float64[..., n, n], zero on the diagonal; leading axes are resamples.
     """
@@ -42,8 +42,8 @@ class Counts:
 class Cells:
     """A sparse table with one entry for all equal votes of one prompt and annotator. Arrays have m entries.
 
-    cell: int64, `i * n + j` if i beat j; n² more if they tied, with i < j. weight: float64, the sum of the votes'
-    weights.
+    cell: int64, `i * n + j` if i won against j; n² more if they tied, with i < j. weight: float64, the sum of the
+    votes' weights.
     """
 
     n: int
@@ -55,47 +55,47 @@ class Cells:
     def counts(self, times: Floats | None = None) -> Counts:
         """Return the summed counts, with each entry multiplied by `times` (float64[m]) if given."""
         weight = self.weight if times is None else self.weight * times
-        return of_cells(summed(self.cell, weight, 2 * self.n**2), self.n)
+        return counts_from_cells(sum_at(self.cell, weight, 2 * self.n**2), self.n)
 
 
-def cells(votes: Votes) -> Cells:
+def build_cells(votes: Votes) -> Cells:
     """Return the counted votes as a table.
 
     Prompts and annotators without counted votes are left out, and the others are numbered again from 0.
     """
     counted, n = votes.counted, len(votes.contestants)
-    cell = _cell(counted, n)
-    prompt, annotator = _renumbered(counted.prompt), _renumbered(counted.annotator)
+    cell = _cell_numbers(counted, n)
+    prompt, annotator = _renumber(counted.prompt), _renumber(counted.annotator)
     annotators = int(annotator.max(initial=0)) + 1
     key = (prompt * annotators + annotator) * (2 * n * n) + cell
     unique, entry = np.unique(key, return_inverse=True)
     who, cell = np.divmod(unique, max(2 * n * n, 1))
-    return Cells(n, cell, who // annotators, who % annotators, summed(entry, counted.weight, len(unique)))
+    return Cells(n, cell, who // annotators, who % annotators, sum_at(entry, counted.weight, len(unique)))
 
 
-def counts(votes: Votes) -> Counts:
+def pair_counts(votes: Votes) -> Counts:
     """Return the sums of all counted votes."""
-    return cells(votes).counts()
+    return build_cells(votes).counts()
 
 
-def both_bad(votes: Votes) -> Floats:
+def both_bad_games(votes: Votes) -> Floats:
     """Return how often both contestants of each pair were judged bad. float64[n, n], symmetric."""
-    bad = votes.where(votes.outcome == Outcome.BOTH_BAD)
-    return counts(bad).ties
+    bad = votes.select(votes.outcome == Outcome.BOTH_BAD)
+    return pair_counts(bad).ties
 
 
-def of_cells(sums: Floats, n: int) -> Counts:
+def counts_from_cells(sums: Floats, n: int) -> Counts:
     """Convert sums of cells, float64[..., 2n²], to Counts."""
     wins, upper = np.split(sums.reshape(*sums.shape[:-1], 2 * n, n), 2, axis=-2)
     return Counts(wins, upper + np.swapaxes(upper, -1, -2))
 
 
-def summed(at: Ints, values: Floats, size: int) -> Floats:
+def sum_at(at: Ints, values: Floats, size: int) -> Floats:
     """Return float64[size], with each value added at its index in `at`."""
     return np.asarray(np.bincount(at.reshape(-1), values.reshape(-1), minlength=size), np.float64)
 
 
-def _cell(votes: Votes, n: int) -> Ints:
+def _cell_numbers(votes: Votes, n: int) -> Ints:
     tied = votes.outcome >= Outcome.TIE
     b_won = votes.outcome == Outcome.B
     winner, loser = np.where(b_won, votes.b, votes.a), np.where(b_won, votes.a, votes.b)
@@ -103,7 +103,7 @@ def _cell(votes: Votes, n: int) -> Ints:
     return np.where(tied, n * n + low * n + high, winner * n + loser)
 
 
-def _renumbered(numbers: Ints) -> Ints:
+def _renumber(numbers: Ints) -> Ints:
     return np.unique(numbers, return_inverse=True)[1].reshape(-1)
 
 
@@ -125,13 +125,15 @@ class WinMatrix:
 
 def win_matrix(votes: Votes, level: float = 0.95) -> WinMatrix:
     """Return the win matrix of the counted votes."""
-    found = counts(votes)
-    games, share = found.games, np.full(found.games.shape, np.nan)
-    np.divide(found.scores, games, out=share, where=games > 0)
-    return WinMatrix(found.wins, found.ties, both_bad(votes), games, share, wilson(share, games, level))
+    totals = pair_counts(votes)
+    games, share = totals.games, np.full(totals.games.shape, np.nan)
+    np.divide(totals.scores, games, out=share, where=games > 0)
+    return WinMatrix(
+        totals.wins, totals.ties, both_bad_games(votes), games, share, wilson_interval(share, games, level)
+    )
 
 
-def wilson(share: Floats, n: Floats, level: float = 0.95) -> Interval:
+def wilson_interval(share: Floats, n: Floats, level: float = 0.95) -> Interval:
     """Return Wilson's (1927) interval of a share of n. NaN if n is 0."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     n = np.where(np.asarray(n) > 0, n, np.nan)

@@ -1,8 +1,8 @@
-"""Ratings beside what else may decide a comparison: standing first, being longer.
+"""Ratings with controls for other causes of an outcome: first position and length.
 
-A logistic regression of the outcome, ties halved, on who met whom and on those columns; its covariance is clustered by
-prompt. Agresti's home advantage is `position`; the arena's style control is `length`. Whether length is a fault or a
-merit is not for it to say: both columns are shown.
+A logistic regression of the outcome, with ties as half wins, on the contestants and the controls; its covariance is
+clustered by prompt. Agresti's home advantage is `position`; the arena's style control is `length`. The method does not
+decide whether length is a fault or a merit, so pages show both columns.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.stats.ratings.connectivity import NoEstimate, connectivity
-from judging.stats.ratings.counts import counts
+from judging.stats.ratings.connectivity import NoEstimate, check_connectivity
+from judging.stats.ratings.counts import pair_counts
 from judging.stats.ratings.intervals import standard_errors
 from judging.stats.ratings.logistic import Regression, regress
-from judging.stats.ratings.reasons import ALL_ALIKE, NOT_SAID
+from judging.stats.ratings.reasons import ALL_ALIKE, NO_CONTROL_VALUES
 from judging.stats.votes import Floats, Votes
 
 POSITION = "position"
@@ -24,9 +24,9 @@ POSITION = "position"
 
 @dataclass(frozen=True)
 class Effect:
-    """In nats: what standing first is worth, or one standard deviation of a feature.
+    """Effect in nats of the first position, or of one standard deviation of a feature.
 
-    error: its standard error; naive: what that would be if votes on one prompt were independent.
+    error: its standard error; naive: the standard error if votes on one prompt were independent.
     """
 
     value: float
@@ -35,9 +35,12 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Adjusted:
-    """theta: float64[n], nats, mean 0, with the effects taken out. covariance: float64[n, n], nats². votes: how many
-    it is made of; left_out: how many did not say what a control asks for."""
+class ControlledRatings:
+    """Ratings with the effects of the controls removed.
+
+    theta: float64[n], nats, mean 0. covariance: float64[n, n], nats². votes: the number of votes used; left_out: the
+    number of votes without a value for some control.
+    """
 
     theta: Floats
     covariance: Floats
@@ -46,28 +49,29 @@ class Adjusted:
     left_out: int
 
 
-def adjusted(votes: Votes, controls: Sequence[str]) -> Adjusted:
-    """Strengths with `controls` (position, or features of the votes) beside them.
+def controlled_ratings(votes: Votes, controls: Sequence[str]) -> ControlledRatings:
+    """Fit strengths together with `controls` (position, or features of the votes).
 
-    A feature is divided by its standard deviation and not centred: answers that are alike have no advantage. Raises
-    NoEstimate where a control says nothing or decides everything, or no ratings exist; ValueError for an unknown one.
+    A feature is divided by its standard deviation and not centred, because equal responses have no advantage. Raise
+    NoEstimate if a control explains nothing or decides everything, or if no ratings exist; ValueError if a control is
+    unknown.
     """
     if unknown := [name for name in controls if name != POSITION and name not in votes.features]:
-        known = ", ".join((POSITION, *votes.features))
-        raise ValueError(f"there is no control {', '.join(unknown)}; there are {known}")
+        available = ", ".join((POSITION, *votes.features))
+        raise ValueError(f"unknown control {', '.join(unknown)}; known are {available}")
     counted = votes.counted
     columns = np.array([_column(counted, name) for name in controls]).reshape(len(controls), len(counted)).T
-    said = np.isfinite(columns).all(axis=1)
-    used, columns = counted.where(said), columns[said]
+    has_values = np.isfinite(columns).all(axis=1)
+    used, columns = counted.select(has_values), columns[has_values]
     if not len(used):
-        raise NoEstimate(NOT_SAID)
-    found = connectivity(counts(used))
-    if not found.holds:
-        raise NoEstimate(" ".join(found.sentences(votes.contestants)))
+        raise NoEstimate(NO_CONTROL_VALUES)
+    connected = check_connectivity(pair_counts(used))
+    if not connected.is_connected:
+        raise NoEstimate(" ".join(connected.sentences(votes.contestants)))
     columns = columns / _scales(columns, controls)
     n = len(votes.contestants)
     fitted = regress(np.hstack([_design(used, n), columns]), used.score, used.weight, used.prompt)
-    return _adjusted(fitted, n, controls, len(used), len(counted) - len(used))
+    return _controlled_ratings(fitted, n, controls, len(used), len(counted) - len(used))
 
 
 def _column(votes: Votes, name: str) -> Floats:
@@ -85,16 +89,18 @@ def _scales(columns: Floats, controls: Sequence[str]) -> Floats:
 
 
 def _design(votes: Votes, n: int) -> Floats:
-    """1 for a, -1 for b; the last contestant is what the others are held against. float64[votes, n - 1]."""
+    """Return 1 for a, -1 for b; the last contestant is the reference. float64[votes, n - 1]."""
     design, rows = np.zeros((len(votes), n)), np.arange(len(votes))
     design[rows, votes.a] += 1
     design[rows, votes.b] -= 1
     return design[:, :-1]
 
 
-def _adjusted(fitted: Regression, n: int, controls: Sequence[str], used: int, left_out: int) -> Adjusted:
+def _controlled_ratings(
+    fitted: Regression, n: int, controls: Sequence[str], used: int, left_out: int
+) -> ControlledRatings:
     centre = (np.eye(n) - 1 / n)[:, :-1]
     columns = zip(fitted.beta, standard_errors(fitted.covariance), standard_errors(fitted.naive), strict=True)
     effects = {name: Effect(*map(float, own)) for name, own in zip(controls, list(columns)[n - 1 :], strict=True)}
     covariance = centre @ fitted.covariance[: n - 1, : n - 1] @ centre.T
-    return Adjusted(centre @ fitted.beta[: n - 1], covariance, effects, used, left_out)
+    return ControlledRatings(centre @ fitted.beta[: n - 1], covariance, effects, used, left_out)

@@ -1,4 +1,4 @@
-"""How well strengths explain votes: on unseen prompts, pair by pair, and whether they stand in a line at all."""
+"""Goodness of fit of strengths: on unseen prompts, pair by pair, and by cyclic triples."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.stats.ratings.counts import Counts, cells, counts
+from judging.stats.ratings.counts import Counts, build_cells, pair_counts
 from judging.stats.ratings.maximum_likelihood import fit
 from judging.stats.votes import Floats, Votes
 
-COIN = math.log(2)
-"""The log loss of who knows nothing."""
+COIN_LOG_LOSS = math.log(2)
+"""Log loss of a prediction without information, in nats."""
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """log_loss: nats a vote, on prompts that the strengths had not seen; `COIN` is knowing nothing. votes: over how
-    many. skipped: folds whose rest had no ratings."""
+class HeldOutLoss:
+    """Log loss on held-out prompts.
+
+    log_loss: nats per vote, on prompts that the strengths had not seen; COIN_LOG_LOSS is no information. votes: the
+    number of votes. skipped: the number of folds whose remaining votes had no ratings.
+    """
 
     log_loss: float
     votes: float
@@ -27,15 +30,18 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Triples:
-    """Of contestants who all beat one another more often than not: how many go round in a circle."""
+    """Triples of contestants without an equal pair: the number of cyclic ones, and of all."""
 
     cyclic: int
     all: int
 
 
-def held_out(votes: Votes, folds: int = 5, seed: int = 0) -> HeldOut | None:
-    """Each fold's votes by the strengths of the others, half-win. None where prompts are too few or nothing fits."""
-    table = cells(votes)
+def held_out_loss(votes: Votes, folds: int = 5, seed: int = 0) -> HeldOutLoss | None:
+    """Return the loss of each fold's votes by the half-win strengths of the other folds.
+
+    Return None if there are too few prompts or no fold can be fitted.
+    """
+    table = build_cells(votes)
     prompts = int(table.prompt.max(initial=-1)) + 1
     if prompts < folds:
         return None
@@ -48,23 +54,23 @@ def held_out(votes: Votes, folds: int = 5, seed: int = 0) -> HeldOut | None:
         return None
     theta, scores = fits.theta[sound], scores[sound]
     loss = scores * np.logaddexp(0, theta[:, None, :] - theta[:, :, None])
-    return HeldOut(float(loss.sum() / scores.sum()), float(scores.sum()), int(folds - sound.sum()))
+    return HeldOutLoss(float(loss.sum() / scores.sum()), float(scores.sum()), int(folds - sound.sum()))
 
 
 def residuals(votes: Votes, theta: Floats) -> Floats:
-    """Wins over what the strengths say, in standard errors; NaN where a pair never met. float64[n, n]."""
-    found = counts(votes)
-    games, chance = found.games, 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+    """Return wins minus the expected wins, in standard errors; NaN if a pair never met. float64[n, n]."""
+    totals = pair_counts(votes)
+    games, chance = totals.games, 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
     over = np.full(games.shape, np.nan)
     error = np.sqrt(games * chance * (1 - chance))
-    np.divide(found.scores - games * chance, error, out=over, where=games > 0)
+    np.divide(totals.scores - games * chance, error, out=over, where=games > 0)
     return over
 
 
 def cyclic_triples(votes: Votes) -> Triples:
-    """Three who beat each other in a circle cannot be put in a line by any rating."""
-    scores = counts(votes).scores
+    """Count the triples that win against each other in a cycle, which no rating can order."""
+    scores = pair_counts(votes).scores
     beats = (scores > scores.T).astype(np.float64)
     decided = beats + beats.T
-    # Closed walks of three steps: each circle is walked from three starts, each triple both ways round too.
+    # Traces count closed walks of three steps: each cycle from three starts, and each triple in both directions too.
     return Triples(round(np.trace(beats @ beats @ beats) / 3), round(np.trace(decided @ decided @ decided) / 6))

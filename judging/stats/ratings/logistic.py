@@ -1,4 +1,4 @@
-"""Logistic regression with outcomes between 0 and 1, and a covariance that knows that rows of a cluster go together."""
+"""Logistic regression with outcomes between 0 and 1, and a covariance that is clustered by groups of rows."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from judging.stats.ratings.connectivity import NoEstimate
-from judging.stats.ratings.counts import summed
+from judging.stats.ratings.counts import sum_at
 from judging.stats.ratings.reasons import FOLLOWS, NO_FINITE, TOO_FEW
 from judging.stats.votes import Floats, Ints
 
-STEPS_AT_MOST = 100
-CLOSE = 1e-11
-WIDEST_STEP = 1.5
-OUT_OF_SIGHT = 30.0
-"""A row whose odds have come to e^30 says that the search runs away."""
+MAX_STEPS = 100
+TOLERANCE = 1e-11
+MAX_STEP_WIDTH = 1.5
+MAX_LOG_ODDS = 30.0
+"""If a row's odds reach e^30, the search diverges."""
 
 
 @dataclass(frozen=True)
 class Regression:
-    """beta: float64[k]. covariance: float64[k, k], clustered; naive: as if every row were independent of the others."""
+    """Result of a regression.
+
+    beta: float64[k]. covariance: float64[k, k], clustered; naive: float64[k, k], for independent rows.
+    """
 
     beta: Floats
     covariance: Floats
@@ -28,10 +31,11 @@ class Regression:
 
 
 def regress(x: Floats, y: Floats, weight: Floats, cluster: Ints) -> Regression:
-    """x: float64[rows, k]. y: float64[rows] in [0, 1]. weight: float64[rows]. cluster: int64[rows].
+    """Fit a logistic regression.
 
-    The covariance holds the correction C / (C - 1) · (N - 1) / (N - K). Raises NoEstimate where a column follows from
-    the others, where columns tell all outcomes apart, or with fewer than two clusters.
+    x: float64[rows, k]. y: float64[rows] in [0, 1]. weight: float64[rows]. cluster: int64[rows]. The covariance
+    includes the correction C / (C - 1) · (N - 1) / (N - K). Raise NoEstimate if a column follows from the others, if
+    columns separate all outcomes, or with fewer than two clusters or no more rows than columns.
     """
     rows, width = x.shape
     if np.linalg.matrix_rank(x) < width:
@@ -44,22 +48,22 @@ def regress(x: Floats, y: Floats, weight: Floats, cluster: Ints) -> Regression:
     inverse = np.asarray(np.linalg.inv(_curve(x, chance, weight)), np.float64)
     residual = (weight * (y - chance))[:, None] * x
     at = cluster.reshape(-1, 1) * width + np.arange(width)
-    slopes = summed(at, residual, len(names) * width).reshape(len(names), width)
+    slopes = sum_at(at, residual, len(names) * width).reshape(len(names), width)
     correction = len(names) / (len(names) - 1) * (rows - 1) / (rows - width)
     return Regression(beta, correction * inverse @ (slopes.T @ slopes) @ inverse, inverse)
 
 
 def _newton(x: Floats, y: Floats, weight: Floats) -> Floats:
     beta = np.zeros(x.shape[1])
-    for _ in range(STEPS_AT_MOST):
+    for _ in range(MAX_STEPS):
         chance = _chance(x @ beta)
         step = np.linalg.solve(_curve(x, chance, weight), x.T @ (weight * (y - chance)))
-        # As in `fitting.py`: a step this short never overshoots.
-        step /= max(float(abs(x @ step).max()) / WIDEST_STEP, 1.0)
+        # As in `maximum_likelihood.py`, a step this short never overshoots.
+        step /= max(float(abs(x @ step).max()) / MAX_STEP_WIDTH, 1.0)
         beta += step
-        if float(abs(x @ beta).max()) > OUT_OF_SIGHT:
+        if float(abs(x @ beta).max()) > MAX_LOG_ODDS:
             break
-        if float(abs(step).max()) < CLOSE:
+        if float(abs(step).max()) < TOLERANCE:
             return beta
     raise NoEstimate(NO_FINITE)
 

@@ -1,7 +1,7 @@
-"""Online Elo: exactly as published, one vote after the other; and what other orders of the same votes would have said.
+"""Online Elo, exactly as published, one vote after the other, and the ratings of other orders of the same votes.
 
-Kept to reproduce published tables and to show how much of them is the order. The headline is Bradley and Terry's, which
-has no order.
+It reproduces published tables and shows how much they depend on the order. The main ratings are Bradley and Terry's,
+which do not depend on an order.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from judging.stats.votes import MISSING, Floats, Votes
 
-CHUNK = 25_000_000
-"""So many votes of orders are held at once."""
+MAX_VOTES_PER_BLOCK = 25_000_000
+"""Largest number of votes in the orders that are in memory together."""
 
 
 @dataclass(frozen=True)
 class Elo:
-    """k: points a vote can move. shuffle: the seed of `random.Random` that shuffles the votes' order, None to keep it.
-    missing_as_tie: whether a judgment that failed moves ratings like a tie, as the published tables have it.
+    """Options of online Elo.
+
+    k: points that a vote can move. shuffle: the seed of `random.Random` that shuffles the votes, None for their own
+    order. missing_as_tie: whether a failed judgment moves ratings like a tie, as in the published tables.
     """
 
     k: float = 32.0
@@ -32,15 +34,18 @@ class Elo:
     shuffle: int | None = 123
     missing_as_tie: bool = True
 
-    def votes(self, votes: Votes) -> Votes:
-        """Those that move ratings."""
+    def counted_votes(self, votes: Votes) -> Votes:
+        """Return the votes that move ratings."""
         return votes if self.missing_as_tie else votes.counted
 
 
 @dataclass(frozen=True)
 class Orders:
-    """Ratings over many orders. All float64[n]; spread: the largest minus the smallest. kept: the share of orders that
-    rank all contestants as the mean does."""
+    """Ratings over many orders.
+
+    mean, sd, spread: float64[n]; spread: the largest minus the smallest. kept: the share of orders that rank all
+    contestants as the mean does. orders: the number of orders.
+    """
 
     mean: Floats
     sd: Floats
@@ -50,53 +55,53 @@ class Orders:
 
 
 def single_pass(votes: Votes, elo: Elo, anchor: int | None = None) -> Floats:
-    """Ratings after one pass, shifted so that contestant number `anchor` has elo.init. float64[n]."""
-    votes = elo.votes(votes)
+    """Return ratings after one pass, shifted so that contestant number `anchor` has elo.init. float64[n]."""
+    votes = elo.counted_votes(votes)
     order = list(range(len(votes)))
     if elo.shuffle is not None:
         random.Random(elo.shuffle).shuffle(order)
     ratings = [float(elo.init)] * len(votes.contestants)
     a, b, score = votes.a.tolist(), votes.b.tolist(), _score(votes).tolist()
     for vote in order:
-        one, other = a[vote], b[vote]
-        hoped = 1.0 / (1.0 + elo.base ** ((ratings[other] - ratings[one]) / elo.scale))
-        ratings[one] += elo.k * (score[vote] - hoped)
-        ratings[other] += elo.k * ((1.0 - score[vote]) - (1.0 - hoped))
-    return _shifted(np.array(ratings), elo, anchor)
+        first, second = a[vote], b[vote]
+        expected = 1.0 / (1.0 + elo.base ** ((ratings[second] - ratings[first]) / elo.scale))
+        ratings[first] += elo.k * (score[vote] - expected)
+        ratings[second] += elo.k * ((1.0 - score[vote]) - (1.0 - expected))
+    return _shift_to_anchor(np.array(ratings), elo, anchor)
 
 
-def over_orders(votes: Votes, elo: Elo, orders: int = 200, seed: int = 0, anchor: int | None = None) -> Orders:
-    """The same votes in `orders` random orders, side by side. Raises ValueError below two."""
+def ratings_over_orders(votes: Votes, elo: Elo, orders: int = 200, seed: int = 0, anchor: int | None = None) -> Orders:
+    """Rate the same votes in `orders` random orders. Raise ValueError for fewer than two orders."""
     if orders < 2:
         raise ValueError(f"there must be at least two orders, not {orders}")
-    votes, rng = elo.votes(votes), np.random.default_rng(seed)
-    at_once = max(1, CHUNK // max(len(votes), 1))
-    sizes = [min(at_once, orders - first) for first in range(0, orders, at_once)]
-    ratings = _shifted(
+    votes, rng = elo.counted_votes(votes), np.random.default_rng(seed)
+    block_size = max(1, MAX_VOTES_PER_BLOCK // max(len(votes), 1))
+    sizes = [min(block_size, orders - first) for first in range(0, orders, block_size)]
+    ratings = _shift_to_anchor(
         np.concatenate([_passes(votes, elo, _orders(rng, len(votes), size)) for size in sizes]), elo, anchor
     )
-    usual = ratings.mean(axis=0)
-    kept = (np.argsort(ratings, axis=1) == np.argsort(usual)).all(axis=1).mean()
-    return Orders(usual, ratings.std(axis=0, ddof=1), np.ptp(ratings, axis=0), float(kept), orders)
+    mean = ratings.mean(axis=0)
+    same_ranking = (np.argsort(ratings, axis=1) == np.argsort(mean)).all(axis=1).mean()
+    return Orders(mean, ratings.std(axis=0, ddof=1), np.ptp(ratings, axis=0), float(same_ranking), orders)
 
 
 def _orders(rng: np.random.Generator, votes: int, orders: int) -> NDArray[np.int32]:
-    """int32[votes, orders]: what is read together lies together."""
+    """Return random orders, int32[votes, orders]: entries that are read together are adjacent in memory."""
     rows = [rng.permutation(votes).astype(np.int32) for _ in range(orders)]
     return np.ascontiguousarray(np.array(rows).T)
 
 
 def _passes(votes: Votes, elo: Elo, orders: NDArray[np.int32]) -> Floats:
-    """float64[orders, n]: all orders go one vote further in each step."""
+    """Return ratings of each order, float64[orders, n]. Each step processes one vote of all orders."""
     lines, n = orders.shape[1], len(votes.contestants)
     ratings = np.full(lines * n, float(elo.init))
     score, first = _score(votes), np.arange(lines) * n
     a, b, steep = votes.a, votes.b, -math.log(elo.base) / elo.scale
     for vote in orders:
-        one, other = first + a[vote], first + b[vote]
-        move = elo.k * (score[vote] - 1 / (1 + np.exp(steep * (ratings[one] - ratings[other]))))
-        ratings[one] += move
-        ratings[other] -= move
+        first_player, second_player = first + a[vote], first + b[vote]
+        move = elo.k * (score[vote] - 1 / (1 + np.exp(steep * (ratings[first_player] - ratings[second_player]))))
+        ratings[first_player] += move
+        ratings[second_player] -= move
     return ratings.reshape(lines, n)
 
 
@@ -105,5 +110,5 @@ def _score(votes: Votes) -> Floats:
     return np.where(tied, 0.5, np.append([1.0, 0.0, 0.5, 0.5], np.full(len(MISSING), 0.5))[votes.outcome])
 
 
-def _shifted(ratings: Floats, elo: Elo, anchor: int | None) -> Floats:
+def _shift_to_anchor(ratings: Floats, elo: Elo, anchor: int | None) -> Floats:
     return ratings if anchor is None else ratings + (elo.init - ratings[..., anchor, None])

@@ -29,7 +29,7 @@ class RatingOptions:
         if self.ties not in TIES:
             raise ValueError(f"ties must be one of {', '.join(TIES)}, not {self.ties!r}")
         if not 0 < self.level < 1:
-            raise ValueError(f"the level must lie between 0 and 1, not be {self.level}")
+            raise ValueError(f"the level must be between 0 and 1, not {self.level}")
 
     def anchor_in(self, contestants: tuple[str, ...]) -> int | None:
         """Return the anchor's number, or None if there is no anchor.
@@ -39,5 +39,5 @@ class RatingOptions:
         if self.anchor is None:
             return None
         if self.anchor not in contestants:
-            raise ValueError(f"the anchor must be one of {', '.join(contestants) or 'nobody'}, not {self.anchor!r}")
+            raise ValueError(f"the anchor must be one of {', '.join(contestants) or 'none'}, not {self.anchor!r}")
         return contestants.index(self.anchor)

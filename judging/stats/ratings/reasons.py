@@ -1,7 +1,7 @@
-"""What is said of ratings that do not exist, or are to be doubted: each sentence once, with the places of its values.
+"""Sentences about missing or doubtful ratings, each with placeholders for its values.
 
-Boards keep sentences as they were said, in English, and their hashes rest on them. `recognised` finds the sentence and
-its values again, for whoever says it in another language.
+Boards store the sentences in English, and their hashes depend on them. `parse_sentences` recovers a sentence and its
+values, so that it can be translated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_VOTE = "There is no vote that counts, so there are no ratings."
 NOT_COMPARABLE = "{anchor} is not comparable with everybody: who is not has no anchored rating."
 PRIOR = "Every pair that met was given {prior} wins each way: ratings are drawn together by that."
 FAILED = "{failed} of {all} judgments failed; they count for nobody."
-NOT_SAID = "No vote says what the controls ask for."
+NO_CONTROL_VALUES = "No vote says what the controls ask for."
 ALL_ALIKE = "{name} is the same in every comparison: it explains nothing"
 FOLLOWS = "one of the controls follows from the others and from who met whom: it cannot be told apart"
 TOO_FEW = "{votes} votes in {clusters} clusters are too few for {effects} effects"
@@ -40,35 +40,38 @@ NO_FINITE = "who met whom and the controls together tell winners from losers wit
 
 SENTENCES = (
     UNSEEN, UNBEATEN, WINLESS, UNCONNECTED, WITHIN, UNBOUNDED, ONE_CLUSTER, FEW_CLUSTERS, LEFT_OUT, NO_INTERVALS,
-    NO_VOTE, NOT_COMPARABLE, PRIOR, FAILED, NOT_SAID, ALL_ALIKE, FOLLOWS, TOO_FEW, NO_FINITE,
+    NO_VOTE, NOT_COMPARABLE, PRIOR, FAILED, NO_CONTROL_VALUES, ALL_ALIKE, FOLLOWS, TOO_FEW, NO_FINITE,
 )  # fmt: skip
-PLACE = re.compile(r"\\\{(\w+)\\\}")
+PLACEHOLDER = re.compile(r"\\\{(\w+)\\\}")
 
 
-def places(sentence: str) -> list[str]:
-    """The names of its values."""
+def placeholders(sentence: str) -> list[str]:
+    """Return the names of the sentence's values."""
     return [name for _, name, _, _ in Formatter().parse(sentence) if name]
 
 
-def recognised(said: str) -> list[tuple[str, dict[str, str]]]:
-    """(sentence, its values) of each sentence of a text, in their order; nothing where any of it is none of these."""
-    for sentence, found in _beginnings(said):
-        if found.end() == len(said):
-            return [(sentence, found.groupdict())]
-        if after := recognised(said[found.end() + 1 :]):
-            return [(sentence, found.groupdict()), *after]
+def parse_sentences(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Return (sentence, values) of each sentence of a text, in order; nothing if any part of the text is unknown."""
+    for sentence, match in _sentence_matches(text):
+        if match.end() == len(text):
+            return [(sentence, match.groupdict())]
+        if rest := parse_sentences(text[match.end() + 1 :]):
+            return [(sentence, match.groupdict()), *rest]
     return []
 
 
-def _beginnings(said: str) -> list[tuple[str, re.Match[str]]]:
-    """The shortest first, then those that are all of it: names may hold anything, even a sentence's end."""
-    short = [(sentence, found) for sentence, pattern in _PATTERNS if (found := pattern.match(said))]
-    whole = [(sentence, found) for sentence, pattern in _PATTERNS if (found := pattern.fullmatch(said))]
-    return [*sorted(short, key=lambda one: one[1].end()), *whole]
+def _sentence_matches(text: str) -> list[tuple[str, re.Match[str]]]:
+    """Return the matches at the start of the text, the shortest first, then matches of the whole text.
+
+    A name may contain anything, even the end of a sentence.
+    """
+    short = [(sentence, match) for sentence, pattern in _PATTERNS if (match := pattern.match(text))]
+    whole = [(sentence, match) for sentence, pattern in _PATTERNS if (match := pattern.fullmatch(text))]
+    return [*sorted(short, key=lambda pair: pair[1].end()), *whole]
 
 
 def _pattern(sentence: str) -> re.Pattern[str]:
-    return re.compile(PLACE.sub(r"(?P<\1>.+?)", re.escape(sentence)) + r"(?= |\Z)", re.S)
+    return re.compile(PLACEHOLDER.sub(r"(?P<\1>.+?)", re.escape(sentence)) + r"(?= |\Z)", re.S)
 
 
 _PATTERNS = [(sentence, _pattern(sentence)) for sentence in SENTENCES]

@@ -1,4 +1,4 @@
-"""Log-strengths in nats <-> the Elo scale: 400 points are odds of ten to one."""
+"""Conversion of log-strengths in nats to the Elo scale: 400 points are odds of ten to one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from judging.stats.votes import Floats
 
 INIT = 1000.0
 ELO_PER_NAT = 400 / math.log(10)
-"""173.72."""
+"""Elo points per nat: 173.72."""
 
 
-def centred(theta: Floats, init: float = INIT) -> Floats:
-    """Ratings with their mean at `init`. theta: float64[..., n], nats."""
+def centre_ratings(theta: Floats, init: float = INIT) -> Floats:
+    """Return ratings with their mean at `init`. theta: float64[..., n], nats."""
     return np.asarray(init + ELO_PER_NAT * (theta - theta.mean(axis=-1, keepdims=True)))
 
 
-def anchored(theta: Floats, anchor: int, init: float = INIT) -> Floats:
-    """Ratings with contestant number `anchor` at `init`. Its uncertainty goes into all the others' intervals."""
+def anchor_ratings(theta: Floats, anchor: int, init: float = INIT) -> Floats:
+    """Return ratings with contestant number `anchor` at `init`. Its uncertainty is part of the others' intervals."""
     return init + ELO_PER_NAT * (theta - theta[..., anchor, None])
 
 
-def differences(theta: Floats) -> Floats:
-    """Elo of i above j. float64[..., n, n]."""
+def rating_differences(theta: Floats) -> Floats:
+    """Return the Elo of i minus that of j. float64[..., n, n]."""
     return ELO_PER_NAT * (theta[..., :, None] - theta[..., None, :])

@@ -1,4 +1,4 @@
-"""Standings: the lines of a board, one for each contestant."""
+"""Standings: the rows of a board, one for each contestant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judging.stats.ratings.counts import Counts
-from judging.stats.ratings.groups import Rated, order
+from judging.stats.ratings.groups import GroupRatings, group_order
 from judging.stats.ratings.intervals import Interval
 from judging.stats.votes import Floats
 
@@ -22,7 +22,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Lead:
     """Lead of a contestant over the next one of its group: `of` is the next one's name, `by` the difference."""
 
     of: str
@@ -54,48 +54,56 @@ class ContestantStanding:
     anchored: Range | None
     p_first: float | None
     rank_range: tuple[int, int] | None
-    ahead: Ahead | None
+    ahead: Lead | None
     record: Record
 
 
-def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -> list[ContestantStanding]:
+def group_standings(
+    rated: GroupRatings, group: int, names: tuple[str, ...], counts: Counts
+) -> list[ContestantStanding]:
     """Return the standings of a rated group, the best first."""
-    places = order(rated)
-    below = [*places[1:], None]
+    ranking = group_order(rated)
+    below = [*ranking[1:], None]
     return [
         ContestantStanding(
-            names[rated.members[place]],
+            names[rated.members[position]],
             group,
-            _range(rated.centred, rated.centred_interval, place),
-            None if rated.anchored is None else _range(rated.anchored, rated.anchored_interval, place),
-            None if rated.ranks is None else float(rated.ranks[place, 0]),
-            None if rated.rank_range is None else (int(rated.rank_range[place, 0]), int(rated.rank_range[place, 1])),
-            None if after is None else Ahead(names[rated.members[after]], difference(rated, place, after)),
-            record(rated.members[place], counts),
+            _range(rated.centred, rated.centred_interval, position),
+            None if rated.anchored is None else _range(rated.anchored, rated.anchored_interval, position),
+            None if rated.ranks is None else float(rated.ranks[position, 0]),
+            None
+            if rated.rank_range is None
+            else (int(rated.rank_range[position, 0]), int(rated.rank_range[position, 1])),
+            None
+            if next_position is None
+            else Lead(names[rated.members[next_position]], rating_difference(rated, position, next_position)),
+            count_record(rated.members[position], counts),
         )
-        for place, after in zip(places, below, strict=True)
+        for position, next_position in zip(ranking, below, strict=True)
     ]
 
 
-def without(number: int, group: int, names: tuple[str, ...], counts: Counts) -> ContestantStanding:
+def unrated_standing(number: int, group: int, names: tuple[str, ...], counts: Counts) -> ContestantStanding:
     """Return the standing of a contestant that cannot be rated."""
-    return ContestantStanding(names[number], group, None, None, None, None, None, record(number, counts))
+    return ContestantStanding(names[number], group, None, None, None, None, None, count_record(number, counts))
 
 
-def difference(rated: Rated, i: int, j: int) -> Range:
-    """Return how far place i of a group is ahead of place j, with its interval."""
+def rating_difference(rated: GroupRatings, i: int, j: int) -> Range:
+    """Return how far position i of a group is ahead of position j, with its interval."""
     interval = rated.difference_interval
     low, high = (None, None) if interval is None else (float(interval.low[i, j]), float(interval.high[i, j]))
     return Range(float(rated.difference[i, j]), low, high)
 
 
-def record(number: int, counts: Counts) -> Record:
+def count_record(number: int, counts: Counts) -> Record:
     """Return the numbers of a contestant's votes, wins, losses and ties."""
     wins, losses, ties = counts.wins[number].sum(), counts.wins[:, number].sum(), counts.ties[number].sum()
     return Record(float(wins + losses + ties), float(wins), float(losses), float(ties))
 
 
-def _range(values: Floats, interval: Interval | None, place: int) -> Range:
+def _range(values: Floats, interval: Interval | None, position: int) -> Range:
     if interval is None:
-        return Range(float(values[place]), None, None)
-    return Range(float(values[place]), float(np.asarray(interval.low)[place]), float(np.asarray(interval.high)[place]))
+        return Range(float(values[position]), None, None)
+    return Range(
+        float(values[position]), float(np.asarray(interval.low)[position]), float(np.asarray(interval.high)[position])
+    )

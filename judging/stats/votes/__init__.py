@@ -1,21 +1,27 @@
-"""Who was found better than whom: judgments of files, and the same as arrays. No Django below this line."""
+"""Judgments of files, and votes as arrays. Nothing here imports Django."""
 
-from judging.stats.votes.arrays import Bools, Floats, Ints, Votes, votes
-from judging.stats.votes.judgments import TIE_THRESHOLD, Judgment, criteria, lengths_apart, votes_of
-from judging.stats.votes.outcomes import COUNTED, MISSING, Outcome, of_scores
-from judging.stats.votes.prompt_ids import is_alone
-from judging.stats.votes.reading import (
-    Duplicate,
-    Judged,
-    Problem,
-    each,
-    is_one_document,
-    listed,
-    parsed,
-    read,
-    together,
+from judging.stats.votes.arrays import Bools, Floats, Ints, Votes, votes_from_arrays
+from judging.stats.votes.judgments import (
+    TIE_THRESHOLD,
+    Judgment,
+    list_criteria,
+    relative_length_difference,
+    votes_by_criterion,
 )
-from judging.stats.votes.writing import FORMATS, fastchat, published
+from judging.stats.votes.outcomes import COUNTED, MISSING, Outcome, outcome_of_scores
+from judging.stats.votes.prompt_ids import is_unnamed_prompt
+from judging.stats.votes.reader import (
+    Duplicate,
+    JudgmentFiles,
+    Problem,
+    is_one_document,
+    list_rows,
+    merge_files,
+    parse_json,
+    parse_rows,
+    read_judgments,
+)
+from judging.stats.votes.writer import FORMATS, fastchat_lines, published_lines
 
 __all__ = [
     "COUNTED",
@@ -26,23 +32,23 @@ __all__ = [
     "Duplicate",
     "Floats",
     "Ints",
-    "Judged",
     "Judgment",
+    "JudgmentFiles",
     "Outcome",
     "Problem",
     "Votes",
-    "criteria",
-    "each",
-    "fastchat",
-    "is_alone",
+    "fastchat_lines",
     "is_one_document",
-    "lengths_apart",
-    "listed",
-    "of_scores",
-    "parsed",
-    "published",
-    "read",
-    "together",
-    "votes",
-    "votes_of",
+    "is_unnamed_prompt",
+    "list_criteria",
+    "list_rows",
+    "merge_files",
+    "outcome_of_scores",
+    "parse_json",
+    "parse_rows",
+    "published_lines",
+    "read_judgments",
+    "relative_length_difference",
+    "votes_by_criterion",
+    "votes_from_arrays",
 ]

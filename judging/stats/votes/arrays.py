@@ -1,4 +1,4 @@
-"""Votes as arrays: who met whom, what came out, on which prompt, by whom, and which answer was shown first."""
+"""Votes as arrays: contestants, outcome, prompt, annotator, and the response shown first."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ INDICES = {
 
 @dataclass(frozen=True)
 class Votes:
-    """`n` votes of one criterion, in the order of their source. Everything is an array of n.
+    """`n` votes of one criterion, in the order of their source. Each array has n entries.
 
-    a, b: int64, numbers of contestants. outcome: int64, an Outcome each. prompt, annotator: int64, numbers into the
-    names beside them; votes on one prompt are not independent. shown_first: int64, 1 where a stood first, -1 where b
-    did, 0 where that is not known. weight: float64, 1 but for two games that count as one. kind: int64 into `kinds`,
-    the categories of each vote's prompt: several, which overlap, or none. features: what is known of each pair of
-    answers, such as `length`, NaN where it is not.
-    Raises ValueError naming the first vote that does not fit.
+    a, b: int64, numbers of contestants. outcome: int64, an Outcome each. prompt, annotator: int64, indices into
+    `prompts` and `annotators`; votes on one prompt are not independent. shown_first: int64, 1 if a was in first
+    position, -1 if b was, 0 if that is not known. weight: float64, 1 except for two games that count as one. kind:
+    int64, indices into `kinds`, the categories of each vote's prompt: several, which overlap, or none. features:
+    float64, facts about each pair of responses, such as `length`, NaN if not known. Raise ValueError, naming the first
+    invalid vote.
     """
 
     contestants: tuple[str, ...]
@@ -57,60 +57,63 @@ class Votes:
             if column.shape != (len(self.a),):
                 raise ValueError(f"{name} holds {len(column)} values for {len(self.a)} votes")
         for name, names in INDICES.items():
-            _within(name, getattr(self, name), len(getattr(self, names)))
-        _within("outcome", self.outcome, len(Outcome))
-        _none("is between a contestant and itself", self.a == self.b)
-        _none("has a shown_first that is none of 1, 0, -1", abs(self.shown_first) > 1)
-        _none("has a weight that is not above zero", ~((self.weight > 0) & np.isfinite(self.weight)))
+            _check_range(name, getattr(self, name), len(getattr(self, names)))
+        _check_range("outcome", self.outcome, len(Outcome))
+        _check_none("is between a contestant and itself", self.a == self.b)
+        _check_none("has a shown_first that is none of 1, 0, -1", abs(self.shown_first) > 1)
+        _check_none("has a weight that is not above zero", ~((self.weight > 0) & np.isfinite(self.weight)))
 
     def __len__(self) -> int:
         return len(self.a)
 
-    def where(self, chosen: Bools | Ints) -> Votes:
-        """The chosen ones, by mask or by number; names keep their numbers."""
+    def select(self, selection: Bools | Ints) -> Votes:
+        """Return the selected votes, by mask or by index. The numbers of names do not change."""
         return replace(
-            self, a=self.a[chosen], b=self.b[chosen], outcome=self.outcome[chosen], prompt=self.prompt[chosen],
-            annotator=self.annotator[chosen], shown_first=self.shown_first[chosen], weight=self.weight[chosen],
-            kind=self.kind[chosen], features={name: column[chosen] for name, column in self.features.items()},
+            self, a=self.a[selection], b=self.b[selection], outcome=self.outcome[selection],
+            prompt=self.prompt[selection], annotator=self.annotator[selection],
+            shown_first=self.shown_first[selection], weight=self.weight[selection],
+            kind=self.kind[selection], features={name: column[selection] for name, column in self.features.items()},
         )  # fmt: skip
 
     @property
     def counted(self) -> Votes:
-        """Those that say something about the answers: no judge failed."""
-        return self.where(np.isin(self.outcome, COUNTED))
+        """Return the votes with a verdict on the responses, without failed judgments."""
+        return self.select(np.isin(self.outcome, COUNTED))
 
     @property
     def score(self) -> Floats:
-        """What a got: 1 for a win, 0 for a loss, a half for a tie of either kind. float64[n], of counted votes."""
+        """Return the score of a: 1 for a win, 0 for a loss, a half for a tie. float64[n], of counted votes."""
         return np.array([1.0, 0.0, 0.5, 0.5])[self.outcome]
 
-    def among(self, chosen: Sequence[int]) -> Votes:
-        """The votes between the chosen contestants alone, who are numbered anew in the order given."""
+    def between_contestants(self, contestants: Sequence[int]) -> Votes:
+        """Return the votes between these contestants alone, who are numbered again in the order given."""
         number = np.full(len(self.contestants), -1)
-        number[list(chosen)] = np.arange(len(chosen))
-        kept = self.where((number[self.a] >= 0) & (number[self.b] >= 0))
-        names = tuple(self.contestants[k] for k in chosen)
-        return replace(kept, contestants=names, a=number[kept.a], b=number[kept.b])
+        number[list(contestants)] = np.arange(len(contestants))
+        between = self.select((number[self.a] >= 0) & (number[self.b] >= 0))
+        names = tuple(self.contestants[k] for k in contestants)
+        return replace(between, contestants=names, a=number[between.a], b=number[between.b])
 
-    def number(self, outcome: Outcome) -> int:
-        """How many votes came out so."""
+    def count_outcome(self, outcome: Outcome) -> int:
+        """Return the number of votes with this outcome."""
         return int((self.outcome == outcome).sum())
 
     @property
     def categories(self) -> dict[str, Bools]:
-        """category -> which votes' prompts have it, for each that any has; under an empty name, those that have none.
-        bool[n] each; they overlap."""
+        """Map each category that any prompt has to a mask of the votes on its prompts: bool[n]; masks overlap.
+
+        An empty name stands for prompts without a category.
+        """
         named = dict.fromkeys(name for kind in self.kinds for name in kind)
-        found = {name: np.array([name in kind for kind in self.kinds], np.bool_)[self.kind] for name in named}
-        found[""] = np.array([not kind for kind in self.kinds], np.bool_)[self.kind]
-        return {name: mask for name, mask in found.items() if mask.any()}
+        masks = {name: np.array([name in kind for kind in self.kinds], np.bool_)[self.kind] for name in named}
+        masks[""] = np.array([not kind for kind in self.kinds], np.bool_)[self.kind]
+        return {name: mask for name, mask in masks.items() if mask.any()}
 
     def by_category(self) -> dict[str, Votes]:
-        """The votes of each of these."""
-        return {name: self.where(mask) for name, mask in self.categories.items()}
+        """Return the votes of each category."""
+        return {name: self.select(mask) for name, mask in self.categories.items()}
 
 
-def votes(
+def votes_from_arrays(
     contestants: tuple[str, ...],
     a: Ints,
     b: Ints,
@@ -119,26 +122,28 @@ def votes(
     annotator: Ints | None = None,
     shown_first: Ints | None = None,
 ) -> Votes:
-    """Votes from numbers alone: each on a prompt of its own, by one annotator, a shown first, where nothing else is
-    said."""
+    """Create votes from numbers alone.
+
+    By default, each vote is on its own prompt, all are by one annotator, and a is shown first.
+    """
     n = len(a)
     prompt = np.arange(n) if prompt is None else np.asarray(prompt)
     annotator = np.zeros(n, np.int64) if annotator is None else np.asarray(annotator)
     return Votes(
         contestants, np.asarray(a, np.int64), np.asarray(b, np.int64), np.asarray(outcome, np.int64),
-        _numbered(prompt), prompt, _numbered(annotator), annotator,
+        _number_names(prompt), prompt, _number_names(annotator), annotator,
         np.ones(n, np.int64) if shown_first is None else np.asarray(shown_first, np.int64), np.ones(n),
     )  # fmt: skip
 
 
-def _numbered(numbers: Ints) -> tuple[str, ...]:
+def _number_names(numbers: Ints) -> tuple[str, ...]:
     return tuple(map(str, range(int(numbers.max(initial=-1)) + 1)))
 
 
-def _within(name: str, numbers: Ints, count: int) -> None:
-    _none(f"has as its {name} none of the {count} there are", (numbers < 0) | (numbers >= count))
+def _check_range(name: str, numbers: Ints, count: int) -> None:
+    _check_none(f"has as its {name} none of the {count} there are", (numbers < 0) | (numbers >= count))
 
 
-def _none(what: str, wrong: Bools) -> None:
+def _check_none(problem: str, wrong: Bools) -> None:
     if wrong.any():
-        raise ValueError(f"vote {int(wrong.argmax()) + 1} {what}")
+        raise ValueError(f"vote {int(wrong.argmax()) + 1} {problem}")

@@ -1,4 +1,4 @@
-"""A judgment: one line of a file of them, whatever format it came in; and many of them as votes."""
+"""Judgments, each one row of a file in any format, and their conversion to votes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import TypeVar
 import numpy as np
 
 from judging.stats.votes.arrays import Floats, Ints, Votes
-from judging.stats.votes.outcomes import Outcome, of_scores
+from judging.stats.votes.outcomes import Outcome, outcome_of_scores
 
-Said = TypeVar("Said", str, tuple[str, ...])
+Key = TypeVar("Key", str, tuple[str, ...])
 TIE_THRESHOLD = 0.5
-"""As published: scores that differ by no more are a tie."""
+"""Published value: scores that differ by no more are a tie."""
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """Of two answers to one prompt, `model_a`'s shown first unless `order_known` is False.
+    """Judgment of two responses to one prompt; `model_a`'s is shown first unless `order_known` is False.
 
-    scores: what the judge gave a and b, None where it gave none. verdict: what it said outright, which goes before what
-    its scores say; None where it only scored. categories: of the prompt. lengths: of both answers, in any one unit.
-    also: contestants that take part, though nobody judged them by this criterion; one judgment of a criterion says so
-    for all. sample: how many judgments of the same by the same judge came before it; files say it so that none of them
-    is taken for a duplicate.
+    scores: the judge's scores of a and b, None if it gave none. verdict: the judge's explicit verdict, which has
+    precedence over the scores; None if it only scored. categories: of the prompt. lengths: of both responses, in any
+    one unit. other_contestants: contestants that nobody judged by this criterion; one judgment of a criterion lists
+    them for all. sample: the number of earlier judgments of the same pair by the same judge; files contain it so that
+    no judgment is taken for a duplicate.
     """
 
     model_a: str
@@ -38,52 +38,63 @@ class Judgment:
     categories: tuple[str, ...] = ()
     lengths: tuple[float, float] | None = None
     is_person: bool = False
-    also: tuple[str, ...] = ()
+    other_contestants: tuple[str, ...] = ()
     sample: int = 0
 
     def outcome(self, tie_threshold: float) -> Outcome:
-        """What came out. A judgment without verdict and scores was not understood, which is no tie."""
+        """Return the outcome. A judgment without verdict and scores is UNPARSED, not a tie."""
         if self.verdict is not None:
             return self.verdict
-        return of_scores(*self.scores, tie_threshold) if self.scores else Outcome.UNPARSED
+        return outcome_of_scores(*self.scores, tie_threshold) if self.scores else Outcome.UNPARSED
 
 
-def criteria(judgments: Iterable[Judgment]) -> tuple[str, ...]:
-    """The criteria that were judged, in the order of their first judgment."""
-    return tuple(dict.fromkeys(one.criterion for one in judgments))
+def list_criteria(judgments: Iterable[Judgment]) -> tuple[str, ...]:
+    """Return the criteria that were judged, in the order of their first judgment."""
+    return tuple(dict.fromkeys(judgment.criterion for judgment in judgments))
 
 
-def votes_of(judgments: Sequence[Judgment], criterion: str, tie_threshold: float = TIE_THRESHOLD) -> Votes:
-    """The votes of one criterion, in their order. Contestants are in the order of the alphabet, so that a board does
-    not depend on which came first. Raises ValueError for a criterion that nobody judged."""
-    chosen = [one for one in judgments if one.criterion == criterion]
-    if not chosen:
-        known = ", ".join(map(repr, criteria(judgments))) or "none"
-        raise ValueError(f"no judgment is of {criterion!r}; the criteria are {known}")
-    contestants = tuple(sorted({name for one in chosen for name in (one.model_a, one.model_b, *one.also)}))
+def votes_by_criterion(judgments: Sequence[Judgment], criterion: str, tie_threshold: float = TIE_THRESHOLD) -> Votes:
+    """Return the votes of one criterion, in their order.
+
+    Contestants are in alphabetical order, so that a board does not depend on the order of judgments. Raise ValueError
+    for a criterion without judgments.
+    """
+    selected = [judgment for judgment in judgments if judgment.criterion == criterion]
+    if not selected:
+        criteria_text = ", ".join(map(repr, list_criteria(judgments))) or "none"
+        raise ValueError(f"the criterion must be one of {criteria_text}, not {criterion!r}")
+    contestants = tuple(
+        sorted(
+            {
+                name
+                for judgment in selected
+                for name in (judgment.model_a, judgment.model_b, *judgment.other_contestants)
+            }
+        )
+    )
     number = {name: k for k, name in enumerate(contestants)}
-    prompts, prompt = _numbered([one.prompt for one in chosen])
-    annotators, annotator = _numbered([one.annotator for one in chosen])
-    kinds, kind = _numbered([one.categories for one in chosen])
+    prompts, prompt = _number_names([judgment.prompt for judgment in selected])
+    annotators, annotator = _number_names([judgment.annotator for judgment in selected])
+    kinds, kind = _number_names([judgment.categories for judgment in selected])
     return Votes(
         contestants,
-        np.array([number[one.model_a] for one in chosen]),
-        np.array([number[one.model_b] for one in chosen]),
-        np.array([one.outcome(tie_threshold) for one in chosen], np.int64),
+        np.array([number[judgment.model_a] for judgment in selected]),
+        np.array([number[judgment.model_b] for judgment in selected]),
+        np.array([judgment.outcome(tie_threshold) for judgment in selected], np.int64),
         prompts, prompt, annotators, annotator,
-        np.array([int(one.order_known) for one in chosen]),
-        np.ones(len(chosen)), kinds, kind,
-        {"length": lengths_apart(np.array([one.lengths or (np.nan, np.nan) for one in chosen]))},
+        np.array([int(judgment.order_known) for judgment in selected]),
+        np.ones(len(selected)), kinds, kind,
+        {"length": relative_length_difference(np.array([row.lengths or (np.nan, np.nan) for row in selected]))},
     )  # fmt: skip
 
 
-def _numbered(names: Sequence[Said]) -> tuple[tuple[Said, ...], Ints]:
+def _number_names(names: Sequence[Key]) -> tuple[tuple[Key, ...], Ints]:
     numbers = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return tuple(numbers), np.array([numbers[name] for name in names])
 
 
-def lengths_apart(pairs: Floats) -> Floats:
-    """(a - b) / (a + b) of each pair's lengths, as style control does; NaN where a length is not known.
+def relative_length_difference(pairs: Floats) -> Floats:
+    """Return (a - b) / (a + b) of each pair's lengths, as style control does; NaN if a length is not known.
 
     pairs: float64[n, 2]. Returns float64[n].
     """

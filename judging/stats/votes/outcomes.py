@@ -1,4 +1,4 @@
-"""What can come out of a comparison. Only four of these say anything about the answers; the others are never ties."""
+"""Outcomes of a comparison. Only four of them are about the responses; the others are never ties."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Outcome(IntEnum):
-    """Of one vote, from a's side. UNPARSED, REFUSED and ERROR are what a judge did instead of judging."""
+    """Outcome of one vote, from a's side. UNPARSED, REFUSED and ERROR mean that the judge gave no verdict."""
 
     A = 0
     B = 1
@@ -18,13 +18,13 @@ class Outcome(IntEnum):
 
 
 COUNTED = (Outcome.A, Outcome.B, Outcome.TIE, Outcome.BOTH_BAD)
-"""What ratings are made of."""
+"""Outcomes that ratings use."""
 MISSING = (Outcome.UNPARSED, Outcome.REFUSED, Outcome.ERROR)
-"""What they are not made of, counted apart."""
+"""Outcomes that ratings do not use; they are counted separately."""
 
 
-def of_scores(score_a: float, score_b: float, tie_threshold: float) -> Outcome:
-    """The outcome that two scores of one judge stand for: a tie where they differ by no more than the threshold."""
+def outcome_of_scores(score_a: float, score_b: float, tie_threshold: float) -> Outcome:
+    """Return the outcome of two scores of one judge: a tie if they differ by no more than the threshold."""
     if abs(score_a - score_b) <= tie_threshold:
         return Outcome.TIE
     return Outcome.A if score_a > score_b else Outcome.B

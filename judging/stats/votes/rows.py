@@ -1,12 +1,12 @@
-"""One row of a file of judgments -> a Judgment. What does not fit is refused in a sentence, never guessed at.
+"""Parse one row of a file of judgments. An invalid row is refused with a sentence; nothing is guessed.
 
-Two formats, told apart by their keys, which may stand in one row:
+Two formats, distinguished by their keys, which may be in one row:
 
 published   model_a, model_b, dimension, prompt_id, scores [a, b] or null, order_ab [model_a, model_b]
 FastChat    model_a, model_b, winner (model_a, model_b, tie, tie (bothbad)), judge, question_id
 
-Both may say `category`, a text or a list of them, and `lengths` [a, b]; a winner goes before what the scores say. And
-what no other program says: `judge_kind`: "person" where the judge was one; `contestants`, those whom nobody judged.
+Both may have `category`, a text or a list of texts, and `lengths` [a, b]; a winner has precedence over the scores. Two
+keys are of this program alone: `judge_kind`, "person" if the judge was human; `contestants`, those that nobody judged.
 """
 
 from __future__ import annotations
@@ -27,126 +27,130 @@ WINNERS = {
     "refused": Outcome.REFUSED,
     "error": Outcome.ERROR,
 }
-ALSO = {"both_bad": Outcome.BOTH_BAD, "bothbad": Outcome.BOTH_BAD, "tie (inconsistent)": Outcome.TIE}
+OTHER_SPELLINGS = {"both_bad": Outcome.BOTH_BAD, "bothbad": Outcome.BOTH_BAD, "tie (inconsistent)": Outcome.TIE}
 LETTERS = {"A": Outcome.A, "B": Outcome.B, "C": Outcome.TIE}
-"""What judges say of sides, in brackets or without: of models only where model_a stood first."""
+"""Judges' letters for sides, in brackets or without. They stand for models only if model_a was in first position."""
 CRITERION = ("dimension", "criterion")
 PROMPT = ("prompt_id", "question_id", "question", "prompt")
 ANNOTATOR = ("judge", "annotator")
-RATINGS = "holds ratings and no judgments: import the judgments that they were made of"
-NAME_AT_MOST = 200
-CATEGORIES_AT_MOST = 32
+RATINGS = "contains ratings, not judgments: import the judgments that they were computed from"
+MAX_NAME_LENGTH = 200
+MAX_CATEGORIES = 32
 LARGEST = 1e300
 
 
-def judgment(row: Any, alone: Callable[[], str]) -> Judgment:
-    """The judgment of a parsed row; `alone` names its prompt where the row names none. Raises ValueError."""
+def parse_judgment(row: Any, unnamed_id: Callable[[], str]) -> Judgment:
+    """Return the judgment of a parsed row; `unnamed_id` names its prompt if the row names none. Raise ValueError."""
     if not isinstance(row, Mapping):
         raise ValueError("is not a JSON object")
     if "scores" not in row and "winner" not in row:
         raise ValueError(RATINGS if _are_ratings(row) else "has neither scores nor winner")
-    made = Judgment(
+    judgment = Judgment(
         _name(row, "model_a"),
         _name(row, "model_b"),
         criterion=_word(row, CRITERION),
-        prompt=_first(row, PROMPT) or alone(),
+        prompt=_first_value(row, PROMPT) or unnamed_id(),
         annotator=_word(row, ANNOTATOR),
         scores=_pair(row, "scores"),
         verdict=_verdict(row["winner"]) if "winner" in row else None,
-        # FastChat's model_a is the left one by definition; scores without an order do not say.
+        # FastChat's model_a is the left one by definition; scores without an order leave the order open.
         order_known="scores" not in row and "order_ab" not in row,
         categories=_categories(row),
         lengths=_pair(row, "lengths") or _arena_lengths(row),
         is_person=row.get("judge_kind") == "person",
-        also=_also(row),
+        other_contestants=_other_contestants(row),
     )
-    if made.model_a == made.model_b:
-        raise ValueError(f"compares {made.model_a!r} with itself")
-    return _in_order(made, row.get("order_ab"), row.get("winner"))
+    if judgment.model_a == judgment.model_b:
+        raise ValueError(f"compares {judgment.model_a!r} with itself")
+    return _in_displayed_order(judgment, row.get("order_ab"), row.get("winner"))
 
 
 def _are_ratings(row: Mapping[str, Any]) -> bool:
-    """True for {"ada": 1000, …}, or {"helpfulness": {"ada": 1000, …}, …}."""
+    """Return whether the row holds ratings: {"ada": 1000, …}, or {"helpfulness": {"ada": 1000, …}, …}."""
     values = [own for value in row.values() for own in (value.values() if isinstance(value, Mapping) else [value])]
     return bool(values) and all(map(_is_number, values))
 
 
-def _in_order(made: Judgment, order: Any, said: Any) -> Judgment:
-    """As it was shown: a first."""
+def _in_displayed_order(judgment: Judgment, order: Any, winner: Any) -> Judgment:
+    """Return the judgment as it was displayed, with a first. Raise ValueError if that is ambiguous."""
     if order is None:
-        return made
-    if order == [made.model_a, made.model_b]:
-        return replace(made, order_known=True)
-    if order != [made.model_b, made.model_a]:
-        raise ValueError(f"has order_ab {order!r}, which is not its two models")
-    if isinstance(said, str) and _bare(said) in LETTERS:
-        raise ValueError("has order_ab against model_a and model_b, which leaves open whose letter the winner is")
-    if made.scores:
-        raise ValueError("has order_ab against model_a and model_b, which leaves open whose score is the first")
+        return judgment
+    if order == [judgment.model_a, judgment.model_b]:
+        return replace(judgment, order_known=True)
+    if order != [judgment.model_b, judgment.model_a]:
+        raise ValueError(f"has order_ab {order!r}, which must hold its two models")
+    if isinstance(winner, str) and _without_brackets(winner) in LETTERS:
+        raise ValueError("has an order_ab that contradicts model_a and model_b, so the winner's letter is ambiguous")
+    if judgment.scores:
+        raise ValueError(
+            "has an order_ab that contradicts model_a and model_b, so the order of the scores is ambiguous"
+        )
     swapped = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
     return replace(
-        made, model_a=made.model_b, model_b=made.model_a, order_known=True,
-        verdict=made.verdict if made.verdict is None else swapped.get(made.verdict, made.verdict),
-        lengths=made.lengths and (made.lengths[1], made.lengths[0]),
+        judgment, model_a=judgment.model_b, model_b=judgment.model_a, order_known=True,
+        verdict=judgment.verdict if judgment.verdict is None else swapped.get(judgment.verdict, judgment.verdict),
+        lengths=judgment.lengths and (judgment.lengths[1], judgment.lengths[0]),
     )  # fmt: skip
 
 
 def _name(row: Mapping[str, Any], key: str) -> str:
     value = row.get(key)
     if not _is_name(value):
-        raise ValueError(f"has no {key} that is a name of at most {NAME_AT_MOST} characters without control characters")
+        raise ValueError(
+            f"has no {key} that is a name of at most {MAX_NAME_LENGTH} characters without control characters"
+        )
     return str(value)
 
 
-def _also(row: Mapping[str, Any]) -> tuple[str, ...]:
-    said = row.get("contestants", [])
-    if not isinstance(said, list) or not all(map(_is_name, said)):
-        raise ValueError(f"has contestants {said!r}, which are no list of names")
-    return tuple(said)
+def _other_contestants(row: Mapping[str, Any]) -> tuple[str, ...]:
+    names = row.get("contestants", [])
+    if not isinstance(names, list) or not all(map(_is_name, names)):
+        raise ValueError(f"has contestants {names!r}, which must be a list of names")
+    return tuple(names)
 
 
 def _word(row: Mapping[str, Any], keys: Sequence[str]) -> str:
-    word = _first(row, keys)
-    if not _is_shown(word):
-        raise ValueError(f"has a {keys[0]} of more than {NAME_AT_MOST} characters, or with control characters")
+    word = _first_value(row, keys)
+    if not _is_displayable(word):
+        raise ValueError(f"has a {keys[0]} of more than {MAX_NAME_LENGTH} characters, or with control characters")
     return word
 
 
 def _categories(row: Mapping[str, Any]) -> tuple[str, ...]:
-    said = row.get("category")
-    names = [name for name in (said if isinstance(said, list) else [said]) if name not in (None, "")]
+    value = row.get("category")
+    names = [name for name in (value if isinstance(value, list) else [value]) if name not in (None, "")]
     words = tuple(dict.fromkeys(map(str, names)))
-    if not all(map(_is_shown, words)):
-        raise ValueError(f"has a category of more than {NAME_AT_MOST} characters, or with control characters")
-    if len(words) > CATEGORIES_AT_MOST:
-        raise ValueError(f"has {len(words)} categories, which are more than {CATEGORIES_AT_MOST}")
+    if not all(map(_is_displayable, words)):
+        raise ValueError(f"has a category of more than {MAX_NAME_LENGTH} characters, or with control characters")
+    if len(words) > MAX_CATEGORIES:
+        raise ValueError(f"has {len(words)} categories; the most is {MAX_CATEGORIES}")
     return words
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and _is_shown(value)
+    return isinstance(value, str) and bool(value.strip()) and _is_displayable(value)
 
 
-def _is_shown(word: str) -> bool:
-    """Names go to terminals and pages: an escape sequence is none."""
-    return len(word) <= NAME_AT_MOST and word.isprintable()
+def _is_displayable(word: str) -> bool:
+    """Return whether a name is safe to display on terminals and pages; escape sequences are not."""
+    return len(word) <= MAX_NAME_LENGTH and word.isprintable()
 
 
-def _first(row: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The first of the keys that says something, as text; a list's words beside each other."""
+def _first_value(row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Return the first value of the keys that is not empty, as text; a list's entries are joined with spaces."""
     value = next((row[key] for key in keys if row.get(key) not in (None, "", [])), "")
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _verdict(word: Any) -> Outcome:
-    found = (WINNERS | ALSO | LETTERS).get(_bare(word)) if isinstance(word, str) else None
-    if found is None:
-        raise ValueError(f"has winner {word!r}; it is one of {', '.join(WINNERS)}")
-    return found
+    outcome = (WINNERS | OTHER_SPELLINGS | LETTERS).get(_without_brackets(word)) if isinstance(word, str) else None
+    if outcome is None:
+        raise ValueError(f"has the unknown winner {word!r}; known are {', '.join(WINNERS)}")
+    return outcome
 
 
-def _bare(word: str) -> str:
-    """`[[A]]` -> A; other words stay as they are."""
+def _without_brackets(word: str) -> str:
+    """Return A for `[[A]]`; return other words unchanged."""
     return word[2:-2] if word[2:-2] in LETTERS and word == f"[[{word[2:-2]}]]" else word
 
 
@@ -154,9 +158,9 @@ def _pair(row: Mapping[str, Any], key: str) -> tuple[float, float] | None:
     value = row.get(key)
     if value is None:
         return None
-    numbers = [one for one in value if _is_number(one)] if isinstance(value, list) else []
+    numbers = [number for number in value if _is_number(number)] if isinstance(value, list) else []
     if len(numbers) != 2 or len(value) != 2:
-        raise ValueError(f"has {key} {value!r}, which are not two numbers")
+        raise ValueError(f"has {key} {value!r}, which must be two numbers")
     return float(numbers[0]), float(numbers[1])
 
 

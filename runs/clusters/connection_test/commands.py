@@ -1,7 +1,7 @@
-"""Tries a cluster with a real job, one step after the other, each with what it found, or why it failed and what to do.
+"""Test a cluster with a real job, step by step. Each step reports its result, or why it failed and how to fix it.
 
-Nobody waits: each call goes as far as it can now, and the next one goes on. A test that takes too long fails at the
-step where it stands, with what that waited for.
+No process waits: each call advances the test as far as possible now, and the next call continues. A test that takes too
+long fails at its current step, with what that step waited for.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from runs.clusters.connection_test.steps import KEYS_OF, REACHED_BY, STEPS, Failed, NotYet, Trial
-from runs.clusters.executors import executor_for, place_of
+from runs.clusters.connection_test.steps import KEYS_OF, REACHED_BY, STEPS, StepFailed, StepPending, Trial
+from runs.clusters.executors import executor_for, submit_host_of
 from runs.enqueue import on_commit
 from runs.models import Cluster, ClusterTest
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 
 LIMIT = timedelta(minutes=5)
-WENT_WRONG = (Failed, Rejected, Ambiguous, Unreachable, OSError)
+STEP_ERRORS = (StepFailed, Rejected, Ambiguous, Unreachable, OSError)
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step's state (done, failed, going or waiting), and what it found, why it failed or what it waits for."""
+    """A step's state (done, failed, going or waiting), and its result, why it failed or what it waits for."""
 
     name: str
     state: str
@@ -46,7 +46,7 @@ def report_steps(test: ClusterTest) -> list[StepReport]:
 
 
 def begin_test(cluster: Cluster, person: User | None) -> ClusterTest:
-    """A new test, to be advanced; the present one where that has not ended."""
+    """Create a test, to be advanced, and return it. Return the current test if it has not ended."""
     try:
         with transaction.atomic():
             return ClusterTest.objects.create(cluster=cluster, asked_by=person)
@@ -55,7 +55,7 @@ def begin_test(cluster: Cluster, person: User | None) -> ClusterTest:
 
 
 def start_test(cluster: Cluster, person: User) -> ClusterTest:
-    """Begin a test, or take the one that has not ended, and advance it as soon as this is committed."""
+    """Begin a test, or take the one that has not ended, and advance it after the commit."""
     with transaction.atomic():
         test = begin_test(cluster, person)
         on_commit("go_on_with_test", test.pk)
@@ -63,14 +63,15 @@ def start_test(cluster: Cluster, person: User) -> ClusterTest:
 
 
 def advance_tests(cluster: Cluster) -> None:
-    """Advance the open tests of a cluster: those of which the task was lost would wait for ever."""
+    """Advance the open tests of a cluster. A test with a lost task would otherwise wait for ever."""
     for test in ClusterTest.objects.filter(cluster=cluster, ended_at__isnull=True).select_related("cluster"):
         advance_test(test)
 
 
 def advance_test(test: ClusterTest) -> bool:
-    """Goes on with a test as far as it goes now; True where it has ended. Of two who do it at once, one does."""
-    if test.ended_at is not None or not _take_turn(test):
+    """Advance a test as far as possible now. Return whether it has ended. Of two simultaneous calls, one advances
+    it."""
+    if test.ended_at is not None or not _claim_turn(test):
         return test.ended_at is not None
     trial = _trial(test)
     for name, step in list(STEPS[test.cluster.kind].items())[len(test.steps) :]:
@@ -78,13 +79,13 @@ def advance_test(test: ClusterTest) -> bool:
             _note(test, name, step(trial))
             if name == REACHED_BY[test.cluster.kind]:
                 test.cluster.note_answer()
-        except NotYet as error:
+        except StepPending as error:
             if timezone.now() - test.started_at < LIMIT:
                 _wait(test, str(error))
                 return False
-            _fail(trial, test, name, f"not in {LIMIT.seconds // 60} minutes: {error}")
+            _fail(trial, test, name, f"not within {LIMIT.seconds // 60} minutes: {error}")
             return True
-        except WENT_WRONG as error:
+        except STEP_ERRORS as error:
             _fail(trial, test, name, str(error))
             return True
     _end(trial, test)
@@ -95,31 +96,31 @@ def _trial(test: ClusterTest) -> Trial:
     run = f"test{test.pk}"
     key = f"esweb-{run}-t"
     return Trial(
-        test.cluster, executor_for(test.cluster), place_of(test.cluster), key, Path(settings.RUNS_DIR) / run / key
+        test.cluster, executor_for(test.cluster), submit_host_of(test.cluster), key, Path(settings.RUNS_DIR) / run / key
     )
 
 
-def _take_turn(test: ClusterTest) -> bool:
-    mine = ClusterTest.objects.filter(pk=test.pk, turns=test.turns, ended_at__isnull=True)
-    taken = bool(mine.update(turns=test.turns + 1))
+def _claim_turn(test: ClusterTest) -> bool:
+    unclaimed = ClusterTest.objects.filter(pk=test.pk, turns=test.turns, ended_at__isnull=True)
+    taken = bool(unclaimed.update(turns=test.turns + 1))
     test.refresh_from_db()
     return taken
 
 
-def _note(test: ClusterTest, name: str, said: str, **more: bool) -> None:
-    test.steps.append({"name": name, "said": said, **more})
+def _note(test: ClusterTest, name: str, message: str, **more: bool) -> None:
+    test.steps.append({"name": name, "said": message, **more})
     test.waits_for = ""
     test.save(update_fields=["steps", "waits_for"])
 
 
-def _wait(test: ClusterTest, what: str) -> None:
-    test.waits_for = what
+def _wait(test: ClusterTest, message: str) -> None:
+    test.waits_for = message
     test.save(update_fields=["waits_for"])
 
 
-def _fail(trial: Trial, test: ClusterTest, name: str, why: str) -> None:
+def _fail(trial: Trial, test: ClusterTest, name: str, reason: str) -> None:
     keys = KEYS_OF.get(test.cluster.kind, {}).get(name)
-    _note(test, name, f"{why}; see {keys} in its config" if keys else why, failed=True)
+    _note(test, name, f"{reason}; see {keys} in its config" if keys else reason, failed=True)
     done = {step["name"] for step in test.steps[:-1]}
     if REACHED_BY[test.cluster.kind] not in done:
         test.cluster.note_silence()
@@ -127,7 +128,7 @@ def _fail(trial: Trial, test: ClusterTest, name: str, why: str) -> None:
         try:
             trial.executor.cancel(trial.key, 0.0)
         except Unreachable as error:
-            test.steps[-1]["said"] += f". Its job may still be there: {error}"
+            test.steps[-1]["said"] += f". Its job may still exist: {error}"
     _end(trial, test)
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.clusters.executors import python_of
-from runs.clusters.orphan_jobs import in_words, orphans
+from runs.clusters.orphan_jobs import describe_jobs, find_orphans
 from runs.models import Cluster
 from workers import records
 from workers.attempt import read_json
+from workers.executors.agent_start import PROJECT
 from workers.executors.base import Executor, NotBegun, Spec, Unreachable
 from workers.executors.diagnosis import diagnose
-from workers.executors.mirror import mirrored
-from workers.executors.places import Place
-from workers.executors.starting import PROJECT
+from workers.executors.mirror import read_state
+from workers.executors.submit_hosts import SubmitHost
 from workers.records import Environment, Status
 
 SECONDS = 30.0
@@ -31,11 +31,11 @@ REACHED_BY = {"local": "reach", "slurm": "commands", "ray": "reach"}
 """Maps a kind of cluster to the step after which the cluster itself has replied."""
 
 
-class Failed(Exception):
+class StepFailed(Exception):
     """An error for a step that fails. The message gives the reason."""
 
 
-class NotYet(Exception):
+class StepPending(Exception):
     """An error for a step that is not finished. The message names what it waits for."""
 
 
@@ -45,106 +45,119 @@ class Trial:
 
     cluster: Cluster
     executor: Executor
-    place: Place
+    host: SubmitHost
     key: str
     directory: Path
 
 
-def reach(trial: Trial) -> str:
+def check_command(trial: Trial) -> str:
     """Check that a command runs on the cluster."""
     began = time.monotonic()
-    trial.place.run(("true",), SECONDS)
-    where = trial.cluster.config["address"] if trial.cluster.is_far else "this machine"
-    return f"{where} answered in {time.monotonic() - began:.1f} s"
+    trial.host.run(("true",), SECONDS)
+    host_name = trial.cluster.config["address"] if trial.cluster.is_remote else "this machine"
+    return f"{host_name} replied in {time.monotonic() - began:.1f} s"
 
 
-def ask(trial: Trial) -> str:
+def check_reply(trial: Trial) -> str:
     """Check that the cluster replies."""
     trial.executor.find(trial.key)
-    return "it answers"
+    return "it replies"
 
 
-def commands(trial: Trial) -> str:
+def check_slurm(trial: Trial) -> str:
     """Check that Slurm's commands are installed and that Slurm replies."""
     for name in COMMANDS:
         try:
-            answer = trial.place.run((name, "--version"), SECONDS)
+            answer = trial.host.run((name, "--version"), SECONDS)
         except NotBegun as error:
-            raise Failed(f"{error}; it must be on the PATH of a login that is not interactive") from error
+            raise StepFailed(f"{error}; it must be on the PATH of a non-interactive login") from error
         if answer.code != 0:
-            raise Failed(f"{name} --version: {answer.err.strip()[-300:]}")
+            raise StepFailed(f"{name} --version: {answer.err.strip()[-300:]}")
     trial.executor.find(trial.key)
     return answer.out.strip()
 
 
-def folder(trial: Trial) -> str:
+def check_folder(trial: Trial) -> str:
     """Check that the cluster can read a file that this machine writes."""
     trial.directory.mkdir(parents=True, exist_ok=True)
     file, word = trial.directory / "word.txt", secrets.token_hex(8)
     file.write_text(word)
-    trial.place.send([file])
-    there = trial.place.there(trial.directory)
-    answer = trial.place.run(("cat", str(there / file.name)), SECONDS)
+    trial.host.send([file])
+    there = trial.host.cluster_path(trial.directory)
+    answer = trial.host.run(("cat", str(there / file.name)), SECONDS)
     if answer.out != word:
-        raise Failed(f"what was written to {there} cannot be read there: {answer.err.strip()[-300:]}")
-    return f"{there.parent.parent} can be written to"
+        raise StepFailed(f"a file written to {there} cannot be read there: {answer.err.strip()[-300:]}")
+    return f"{there.parent.parent} is writable"
 
 
-def submit(trial: Trial) -> str:
+def submit_job(trial: Trial) -> str:
     """Submit the job, unless the cluster already has it."""
     if (seen := trial.executor.find(trial.key)) is not None:
         return f"job {seen.native_id}"
     argv = (python_of(trial.cluster), "-m", "workers.client.trial")
-    # On Slurm and here it is the agent's own, which its program inherits.
+    # On Slurm and on this machine, the program inherits the agent's own PYTHONPATH.
     env = {"PYTHONPATH": str(PROJECT)} if trial.cluster.kind == "ray" else {}
     spec = Spec(trial.key, trial.directory, argv, time_limit_seconds=120, env=env)
     return f"job {trial.executor.submit(spec)}"
 
 
-def ran(trial: Trial) -> str:
+def check_exit(trial: Trial) -> str:
     """Check that the job ran and ended with exit code 0."""
     try:
         seen = trial.executor.poll([trial.key])[trial.key]
     except Unreachable as error:
-        raise NotYet(f"the cluster to answer: {error}") from error
+        raise StepPending(f"the cluster to reply: {error}") from error
     if (ending := read_json(trial.directory / "exit.json")) is None:
-        if seen is not None and seen.state.is_final and not _may_still_come(trial):
-            raise Failed(_why(trial) or seen.reason or seen.native)
-        raise NotYet(seen.reason or f"the job to end: {seen.native}" if seen else "the job to appear")
+        if seen is not None and seen.state.is_final and not _may_still_arrive(trial):
+            raise StepFailed(_diagnosis(trial) or seen.reason or seen.native)
+        raise StepPending(seen.reason or f"the job to end: {seen.native}" if seen else "the job to appear")
     if ending.get("code") != 0:
-        raise Failed(_why(trial) or f"it ended with exit code {ending.get('code')}: {_last_line(trial)}")
+        raise StepFailed(_diagnosis(trial) or f"it ended with exit code {ending.get('code')}: {_last_line(trial)}")
     return f"it ran for {ending['ended_at'] - ending['started_at']:.1f} s"
 
 
-def came_back(trial: Trial) -> str:
+def check_records(trial: Trial) -> str:
     """Check that the job's two records have arrived on this machine."""
     lines = _lines(trial)
     if len(lines) < 2:
-        raise NotYet(f"its records: {len(lines)} of 2 are here")
-    return f"{len(lines)} records, over SSH" if mirrored(trial.directory) else f"{len(lines)} records"
+        raise StepPending(f"its records: {len(lines)} of 2 have arrived")
+    return f"{len(lines)} records, over SSH" if read_state(trial.directory) else f"{len(lines)} records"
 
 
-def environment(trial: Trial) -> str:
+def check_environment(trial: Trial) -> str:
     """Check that Python and torch work on the node."""
-    said = next(r for r in _lines(trial) if isinstance(r, Environment))
+    recorded = next(r for r in _lines(trial) if isinstance(r, Environment))
     torch = next(r for r in _lines(trial) if isinstance(r, Status))
     if torch.phase == "failed":
-        raise Failed(f"{said.python} on {said.node}: {torch.message}; see python, modules and env in its config")
-    return f"{said.python}, {torch.message}, on {said.node}"
+        raise StepFailed(
+            f"{recorded.python} on {recorded.node}: {torch.message}; see python, modules and env in its config"
+        )
+    return f"{recorded.python}, {torch.message}, on {recorded.node}"
 
 
-def strays(trial: Trial) -> str:
-    """Report jobs on the cluster with esweb's names that this site does not know. They do not fail the step."""
-    found = orphans(trial.cluster)
-    return f"nobody here waits for {in_words(found)}; see ./manage.py cluster orphans" if found else "none"
+def report_orphans(trial: Trial) -> str:
+    """Report orphan jobs: those on the cluster with esweb's names that this site does not know. They fail no step."""
+    jobs = find_orphans(trial.cluster)
+    return f"no run here belongs to {describe_jobs(jobs)}; see ./manage.py cluster orphans" if jobs else "none"
 
 
 Step = Callable[[Trial], str]
-JOB: dict[str, Step] = {"submit": submit, "ran": ran, "records": came_back, "environment": environment}
+JOB_STEPS: dict[str, Step] = {
+    "submit": submit_job,
+    "ran": check_exit,
+    "records": check_records,
+    "environment": check_environment,
+}
 STEPS: dict[str, dict[str, Step]] = {
-    "local": {"reach": ask, **JOB},
-    "slurm": {"reach": reach, "commands": commands, "folder": folder, **JOB, "orphans": strays},
-    "ray": {"reach": ask, **JOB},
+    "local": {"reach": check_reply, **JOB_STEPS},
+    "slurm": {
+        "reach": check_command,
+        "commands": check_slurm,
+        "folder": check_folder,
+        **JOB_STEPS,
+        "orphans": report_orphans,
+    },
+    "ray": {"reach": check_reply, **JOB_STEPS},
 }
 """Maps a kind of cluster to its steps, in order."""
 
@@ -153,22 +166,22 @@ def _lines(trial: Trial) -> list[records.Record]:
     return [line.record for line in records.read(records.records_path(trial.directory, 0)).lines]
 
 
-def _may_still_come(trial: Trial) -> bool:
+def _may_still_arrive(trial: Trial) -> bool:
     """Return whether the exit record may still arrive after the cluster reports the job's end.
 
     A remote directory is copied together with that report; a shared one may lag for up to SECONDS.
     """
-    if (copy := mirrored(trial.directory)) is not None:
+    if (copy := read_state(trial.directory)) is not None:
         return copy.is_behind
     newest = max(path.stat().st_mtime for path in trial.directory.iterdir())
-    return time.time() - newest < SECONDS and not _why(trial)
+    return time.time() - newest < SECONDS and not _diagnosis(trial)
 
 
-def _why(trial: Trial) -> str:
+def _diagnosis(trial: Trial) -> str:
     return diagnose(trial.directory / "slurm.log", trial.directory / "log.txt")
 
 
 def _last_line(trial: Trial) -> str:
     log = trial.directory / "log.txt"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    return lines[-1][:300] if lines else "it said nothing"
+    return lines[-1][:300] if lines else "no output"

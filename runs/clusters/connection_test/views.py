@@ -1,4 +1,4 @@
-"""The test of a cluster: begun by a button, told while it goes on."""
+"""Views of a cluster's test: start it, and display its steps while it runs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from runs.http import SignedIn, require_admin
 from runs.models import Cluster, ClusterTest
 
 TITLES = {
-    "reach": gettext_lazy("Reach it"),
-    "commands": gettext_lazy("Slurm's commands are there"),
-    "folder": gettext_lazy("Its folder can be written to"),
-    "submit": gettext_lazy("A job is submitted"),
-    "ran": gettext_lazy("The job runs"),
-    "records": gettext_lazy("Its records come back"),
-    "environment": gettext_lazy("Python and torch work there"),
-    "orphans": gettext_lazy("Jobs of our names that nobody waits for"),
+    "reach": gettext_lazy("Connect to the cluster"),
+    "commands": gettext_lazy("Find Slurm's commands"),
+    "folder": gettext_lazy("Write to its folder"),
+    "submit": gettext_lazy("Submit a job"),
+    "ran": gettext_lazy("Run the job"),
+    "records": gettext_lazy("Read its records back"),
+    "environment": gettext_lazy("Check Python and torch"),
+    "orphans": gettext_lazy("Look for orphaned jobs"),
 }
 
 
 @require_POST
 def cluster_test(request: SignedIn, name: str) -> HttpResponse:
-    """Begins one, or shows the one that goes on."""
+    """Begin a test, or display the one that is running."""
     require_admin(request)
     start_test(get_object_or_404(Cluster, name=name), request.user)
     return redirect("settings-cluster", name=name)
@@ -36,14 +36,14 @@ def cluster_test(request: SignedIn, name: str) -> HttpResponse:
 
 @require_safe
 def cluster_test_steps(request: SignedIn, name: str) -> HttpResponse:
-    """How the newest stands, alone."""
+    """Render the steps of the newest test alone."""
     require_admin(request)
     cluster = get_object_or_404(Cluster, name=name)
     return TemplateResponse(request, "clusters/edit.html#steps", {"cluster": cluster, **test_context(cluster)})
 
 
 def test_context(cluster: Cluster) -> dict[str, Any]:
-    """The newest test, with a row a step."""
+    """Return the template context of the newest test, with one row per step."""
     test = ClusterTest.objects.filter(cluster=cluster).order_by("-pk").first()
     reports = report_steps(test) if test else []
     return {"test": test, "steps": [{"title": TITLES[report.name], "report": report} for report in reports]}

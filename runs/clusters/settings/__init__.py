@@ -1,9 +1,9 @@
 """The config of a cluster, a dataclass for each kind."""
 
-from runs.clusters.settings.cluster import EXAMPLES, KEYS, complaints
+from runs.clusters.settings.cluster import EXAMPLES, KEYS, config_errors
 
 __all__ = [
     "EXAMPLES",
     "KEYS",
-    "complaints",
+    "config_errors",
 ]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from runs.clusters.executors import Waits
-from runs.clusters.limits import limit_complaints
-from runs.clusters.settings.ray import RAY_EXAMPLE, RAY_KEYS, ray_complaints
-from runs.clusters.settings.slurm import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
+from runs.clusters.executors import Timeouts
+from runs.clusters.limits import limit_errors
+from runs.clusters.settings.ray import RAY_EXAMPLE, RAY_KEYS, ray_errors
+from runs.clusters.settings.slurm import SLURM_EXAMPLE, SLURM_KEYS, slurm_errors
 
 COMMON = ("waits", "task_paths", "data_paths", "site_url", "other_code", "limits")
 KEYS = {
@@ -26,27 +26,27 @@ EXAMPLES = {
     "ray": RAY_EXAMPLE,
 }
 OTHER_CODE = ("warn", "refuse")
-"""What a node does if its code differs from the pinned code. The first is the default."""
+"""Actions of a node whose code differs from the pinned code. The first is the default."""
 
 
-def complaints(config: Any, kind: str = "local") -> Iterator[str]:
+def config_errors(config: Any, kind: str = "local") -> Iterator[str]:
     """Yield a message for each error in the config of a cluster of this kind. Each names what is valid."""
     if not isinstance(config, dict):
         yield f"must be an object such as {EXAMPLES[kind]}"
         return
     for key in sorted(config.keys() - set(KEYS[kind])):
         yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"
-    yield from OF_KIND[kind](config)
-    yield from _waits(config.get("waits", {}))
+    yield from ERRORS_BY_KIND[kind](config)
+    yield from _timeout_errors(config.get("waits", {}))
     for key in ("task_paths", "data_paths"):
-        yield from _folders(key, config.get(key, []), is_here=not config.get("address"))
-    yield from _site_url(config.get("site_url", ""))
-    yield from limit_complaints(config.get("limits", {}))
-    if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
-        yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
+        yield from _folder_errors(key, config.get(key, []), is_here=not config.get("address"))
+    yield from _site_url_errors(config.get("site_url", ""))
+    yield from limit_errors(config.get("limits", {}))
+    if (value := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
+        yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {value!r}"
 
 
-def _machine(config: dict[str, Any]) -> Iterator[str]:
+def _machine_errors(config: dict[str, Any]) -> Iterator[str]:
     if not _is_count(config.get("cores", 1)):
         yield f"cores must be a whole number from 1, not {config['cores']!r}"
     gpus = config.get("gpus", [])
@@ -54,10 +54,10 @@ def _machine(config: dict[str, Any]) -> Iterator[str]:
         yield f'gpus must be a list of device names such as ["0", "1"], not {gpus!r}'
 
 
-OF_KIND: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
-    "local": _machine,
-    "slurm": slurm_complaints,
-    "ray": ray_complaints,
+ERRORS_BY_KIND: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "local": _machine_errors,
+    "slurm": slurm_errors,
+    "ray": ray_errors,
 }
 
 
@@ -65,19 +65,19 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _waits(waits: Any) -> Iterator[str]:
-    names = [field.name for field in dataclasses.fields(Waits)]
-    if not isinstance(waits, dict):
+def _timeout_errors(timeouts: Any) -> Iterator[str]:
+    names = [field.name for field in dataclasses.fields(Timeouts)]
+    if not isinstance(timeouts, dict):
         yield f"waits must be an object of seconds; the names are {', '.join(names)}"
         return
-    for name, seconds in waits.items():
+    for name, seconds in timeouts.items():
         if name not in names:
             yield f"waits: {name!r} is not a known name; the names are {', '.join(names)}"
         elif isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
             yield f"waits: {name} must be a number of seconds, not {seconds!r}"
 
 
-def _site_url(address: Any) -> Iterator[str]:
+def _site_url_errors(address: Any) -> Iterator[str]:
     try:
         parts = urlsplit(address if isinstance(address, str) else "nothing")
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -87,7 +87,7 @@ def _site_url(address: Any) -> Iterator[str]:
         yield f"site_url must be this site's address as nodes call it, such as https://esweb.example, not {address!r}"
 
 
-def _folders(key: str, folders: Any, *, is_here: bool) -> Iterator[str]:
+def _folder_errors(key: str, folders: Any, *, is_here: bool) -> Iterator[str]:
     if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
         yield f'{key} must be a list of folders such as ["/srv/esweb-data"], not {folders!r}'
         return
@@ -98,6 +98,6 @@ def _folders(key: str, folders: Any, *, is_here: bool) -> Iterator[str]:
         elif os.pathsep in folder or "\x00" in folder:
             yield f"{key}: {folder!r} must hold no {os.pathsep}"
         elif path == path.parent:
-            yield f"{key}: the whole file system is too much; name a folder in it"
+            yield f"{key}: must be a folder, not the whole file system"
         elif is_here and not path.is_dir():
-            yield f"{key}: {folder} is no folder on this machine"
+            yield f"{key}: {folder} is not a folder on this machine"

@@ -11,8 +11,8 @@ from workers.executors.slurm.site import SECRET, VARIABLE, WORD
 
 SSH_KEYS = ("address", "key_file", "known_hosts", "folder")
 FILES = ("key_file", "known_hosts")
-NEEDED = {
-    "folder": "the folder on the cluster in which esweb keeps runs, such as /scratch/esweb",
+REQUIRED_SSH_KEYS = {
+    "folder": "the folder on the cluster in which esweb stores runs, such as /scratch/esweb",
     "python": "the interpreter there, such as /shared/venv/bin/python",
 }
 WORDS = ("partition", "account", "qos", "constraint", "gpu_type")
@@ -20,21 +20,24 @@ SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"]
 LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
 
 
-def ssh_complaints(config: dict[str, Any]) -> Iterator[str]:
+def ssh_errors(config: dict[str, Any]) -> Iterator[str]:
     """Yield a message for each error in the SSH keys of a Slurm cluster's config."""
     if not config.get("address"):
         for key in [key for key in SSH_KEYS[1:] if config.get(key)]:
-            yield f"{key} is only for a cluster that is reached over SSH: say its address too"
+            yield f"{key} is only for a cluster that is reached over SSH; set address too"
         return
     yield from _address(config["address"])
-    for key, what in NEEDED.items():
+    for key, description in REQUIRED_SSH_KEYS.items():
         if not config.get(key):
-            yield f"{key} must be said of a cluster that is reached over SSH: {what}"
+            yield f"{key} is required for a cluster that is reached over SSH: {description}"
     for key in FILES:
         if isinstance(path := config.get(key), str) and Path(path).is_absolute() and not Path(path).is_file():
-            yield f"{key}: {path} is no file on this machine"
+            yield f"{key}: {path} is not a file on this machine"
     if config.get("task_paths"):
-        yield "task_paths cannot be said of a cluster that is reached over SSH: its folders are not seen from here"
+        yield (
+            "task_paths cannot be set for a cluster that is reached over SSH, because this machine cannot read its "
+            "folders"
+        )
 
 
 def _address(address: Any) -> Iterator[str]:
@@ -58,9 +61,9 @@ SLURM_KEYS = (
 )
 
 
-def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
+def slurm_errors(config: dict[str, Any]) -> Iterator[str]:
     """Yield a message for each error in the keys that only Slurm clusters have."""
-    yield from ssh_complaints(config)
+    yield from ssh_errors(config)
     for key in WORDS:
         if key in config and not _is_word(config[key]):
             yield f"{key} must be one word of {LETTERS}, not {config[key]!r}"
@@ -73,25 +76,25 @@ def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
     modules = config.get("modules", [])
     if not isinstance(modules, list) or not all(_is_word(module) for module in modules):
         yield f'modules must be a list such as ["cuda/12.4"], each one word of {LETTERS}, not {modules!r}'
-    yield from variable_complaints(config.get("env", {}))
-    yield from path_complaints(config, PATHS)
+    yield from variable_errors(config.get("env", {}))
+    yield from path_errors(config, PATHS)
 
 
-def variable_complaints(env: Any) -> Iterator[str]:
+def variable_errors(env: Any) -> Iterator[str]:
     """Yield a message for each error in the environment variables that jobs get."""
     if not isinstance(env, dict):
         yield f'env must be an object such as {{"HF_HOME": "/shared/hf"}}, not {env!r}'
         return
     for name, value in env.items():
         if not VARIABLE.fullmatch(name):
-            yield f"env: {name!r} is no name of a variable; those are letters, digits and _"
+            yield f"env: {name!r} is not a valid name of a variable; use letters, digits and _"
         elif SECRET.search(name):
             yield f"env: {name} looks like a secret, and everybody on a node can read a job's environment; use a file"
         elif not isinstance(value, str) or not value.isprintable():
             yield f"env: {name} must be text of one line, not {value!r}"
 
 
-def path_complaints(config: dict[str, Any], keys: Iterable[str]) -> Iterator[str]:
+def path_errors(config: dict[str, Any], keys: Iterable[str]) -> Iterator[str]:
     """Yield a message for each of these keys with a value that is not an absolute path. Missing keys are valid."""
     for key in keys:
         path = config.get(key, "/")

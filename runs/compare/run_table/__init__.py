@@ -1,24 +1,24 @@
-"""Tables of runs: asked in one line, sorted, paged and grouped by any key, for pages and the API alike."""
+"""Tables of runs: filtered by a one-line query, sorted, paged and grouped by any key, for pages and the API."""
 
 from runs.compare.run_table.columns import DEFAULTS, NAME, SUMMARIES, Column, Kind, Vocabulary, config_keys, vocabulary
-from runs.compare.run_table.conditions import bounding, matching
-from runs.compare.run_table.grouping import GroupRow, Spread, grouped, is_averaged
+from runs.compare.run_table.conditions import filter_by_terms, sort_bounds
+from runs.compare.run_table.grouping import GroupRow, Spread, group_runs, is_averaged
 from runs.compare.run_table.language import (
     OPERATORS,
     Problem,
     QueryError,
     Term,
-    exactly,
+    equality_term,
+    format_term,
     parse,
-    quoted,
-    without,
-    written,
+    quote,
+    remove_term,
 )
 from runs.compare.run_table.paging import SORTED, NotACursor, Order, PageCursor, page
-from runs.compare.run_table.queries import RunCount, find
+from runs.compare.run_table.queries import RunCount, count_runs
 from runs.compare.run_table.rows import Cell, Row, rows_of
-from runs.compare.run_table.table import Heading, RunsTable, fitting, runs_table, steps_of
-from runs.compare.run_table.table_query import asked_of, built
+from runs.compare.run_table.table import Heading, RunsTable, filter_runs, runs_table, steps_of
+from runs.compare.run_table.table_query import apply_builder, parse_table_query
 
 __all__ = [
     "DEFAULTS",
@@ -42,23 +42,23 @@ __all__ = [
     "Spread",
     "Term",
     "Vocabulary",
-    "asked_of",
-    "bounding",
-    "built",
+    "apply_builder",
     "config_keys",
-    "exactly",
-    "find",
-    "fitting",
-    "grouped",
+    "count_runs",
+    "equality_term",
+    "filter_by_terms",
+    "filter_runs",
+    "format_term",
+    "group_runs",
     "is_averaged",
-    "matching",
     "page",
     "parse",
-    "quoted",
+    "parse_table_query",
+    "quote",
+    "remove_term",
     "rows_of",
     "runs_table",
+    "sort_bounds",
     "steps_of",
     "vocabulary",
-    "without",
-    "written",
 ]

@@ -16,13 +16,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.models import Experiment, Run, Series
-from workers.config import RunConfig, knobs
+from workers.config import RunConfig, config_fields
 from workers.executors.states import State
 
-METRICS_OF_NEWEST_RUNS = 100
+RUNS_READ_FOR_METRICS = 100
 ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time"}
 SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
-FREE = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
+FREE_PREFIXES = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
 CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
 
@@ -33,7 +33,7 @@ class Kind(Enum):
     TEXT = auto()
     CHOICE = auto()
     NUMBER = auto()
-    MOMENT = auto()
+    TIME = auto()
     TAGS = auto()
     ARCHIVED = auto()
     CONFIG = auto()
@@ -42,7 +42,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """One key. `summary` is the field of Series that holds a metric's value: its last, lowest or highest."""
+    """A key of runs. `summary` is the field of Series that holds a metric's value: its last, lowest or highest."""
 
     key: str
     kind: Kind
@@ -62,7 +62,7 @@ class Column:
 
     @property
     def metric(self) -> str:
-        """The metric's own key, without the summary that is asked for."""
+        """Return the metric's own key, without the requested summary."""
         return _split(self.key)[0]
 
     @property
@@ -72,7 +72,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """True where its values line up at the right."""
+        """Return whether the values are numbers, which are right-aligned."""
         return self.kind in (Kind.NUMBER, Kind.METRIC)
 
     @property
@@ -94,7 +94,7 @@ FIELDS = {
         Column("seed", Kind.NUMBER),
         Column("step", Kind.NUMBER),
         Column("time", Kind.NUMBER),
-        Column("created", Kind.MOMENT),
+        Column("created", Kind.TIME),
         Column("by", Kind.TEXT),
         Column("tag", Kind.TAGS),
         Column("note", Kind.TEXT),
@@ -125,13 +125,13 @@ TITLES = {"reward/mean": _("Reward"), "accuracy/contains": _("Accuracy"), "kl": 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The keys that there are for the runs of one experiment."""
+    """The keys of the runs of an experiment."""
 
     metrics: tuple[str, ...]
 
     @property
     def keys(self) -> list[str]:
-        """Every key that is worth offering."""
+        """Return every key that is worth offering."""
         return [*FIELDS, *self.metrics, *config_keys()]
 
     def column(self, key: str) -> Column | None:
@@ -145,37 +145,37 @@ class Vocabulary:
         metric, summary = _split(name)
         if metric in self.metrics or metric in DEFAULTS:
             return Column(name, Kind.METRIC, summary=SUMMARIES[summary or ".last"])
-        if name in config_keys() or (name.startswith(FREE) and CONFIG_PATH.fullmatch(name)):
+        if name in config_keys() or (name.startswith(FREE_PREFIXES) and CONFIG_PATH.fullmatch(name)):
             return Column(name, Kind.CONFIG)
         return None
 
-    def complaint(self, key: str) -> str:
-        """Says that a key means nothing, and which are near."""
+    def unknown_key_message(self, key: str) -> str:
+        """Return a message that a key is unknown, with similar keys."""
         near = get_close_matches(key, self.keys, n=3, cutoff=0.5) or ["state", "es.sigma", *self.metrics[:1]]
-        return gettext("There is no %(key)r here. Did you mean %(near)s?") % {"key": key, "near": _or(near)}
+        return gettext("Unknown key %(key)r. Did you mean %(near)s?") % {"key": key, "near": _join_with_or(near)}
 
 
 def vocabulary(experiment: Experiment) -> Vocabulary:
-    """The keys of an experiment: its newest runs say which metrics there are."""
-    newest = list(Run.objects.filter(experiment=experiment).order_by("-pk")[:METRICS_OF_NEWEST_RUNS].values_list("pk"))
-    found = Series.objects.filter(run__in=[pk for (pk,) in newest]).order_by("key").values_list("key", flat=True)
-    return Vocabulary(tuple(found.distinct()))
+    """Return the keys of an experiment. The metrics are those of its newest runs."""
+    newest = list(Run.objects.filter(experiment=experiment).order_by("-pk")[:RUNS_READ_FOR_METRICS].values_list("pk"))
+    metric_keys = Series.objects.filter(run__in=[pk for (pk,) in newest]).order_by("key").values_list("key", flat=True)
+    return Vocabulary(tuple(metric_keys.distinct()))
 
 
 @cache
 def config_keys() -> tuple[str, ...]:
-    """Every knob by its dotted path; those that are fields of a run already have their name from there."""
-    return tuple(dict.fromkeys(knob.path for knob in knobs(RunConfig) if knob.path not in FIELDS))
+    """Return the dotted path of every config setting, without those that are fields of a run."""
+    return tuple(dict.fromkeys(setting.path for setting in config_fields(RunConfig) if setting.path not in FIELDS))
 
 
 def _split(key: str) -> tuple[str, str]:
-    """kl.max -> (kl, .max)."""
+    """Split a key into metric and summary: kl.max -> (kl, .max)."""
     for summary in SUMMARIES:
         if key.endswith(summary):
             return key.removesuffix(summary), summary
     return key, ""
 
 
-def _or(words: Collection[str]) -> str:
-    *others, last = words
+def _join_with_or(names: Collection[str]) -> str:
+    *others, last = names
     return gettext("%(others)s or %(last)s") % {"others": ", ".join(others), "last": last} if others else last

@@ -1,4 +1,4 @@
-"""A column as SQL: what a query compares, sorts and averages."""
+"""SQL expressions of columns, which a query compares, sorts and averages."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ STORED = {
     "name": "name", "state": "state", "method": "method", "preset": "preset", "seed": "seed", "created": "pk",
     "by": "created_by__username", "note": "note", "recipe": "recipe",
 }  # fmt: skip
-KEPT = {Kind.METRIC: "series", Kind.CONFIG: "knobs"}
-"""Values that are rows of their own, in the order of an index."""
+ROW_RELATIONS = {Kind.METRIC: "series", Kind.CONFIG: "knobs"}
+"""Relations of values that are stored as separate rows, which have a sorted index."""
 
 
 class ConfigValue(Func):
@@ -46,30 +46,30 @@ class ConfigValue(Func):
         super().__init__(F("config"), Value(path, output_field=ArrayField(TextField())))
 
 
-def annotated(runs: QuerySet[Run], column: Column, name: str) -> QuerySet[Run]:
-    """The runs with the column's value as `name`, for filtering and sorting; NULL where a run has none.
+def annotate_column(runs: QuerySet[Run], column: Column, name: str) -> QuerySet[Run]:
+    """Annotate the runs with the column's value as `name`, to filter and sort; NULL if a run has none.
 
-    PostgreSQL takes NaN for the greatest of numbers; here it is no value, so that no table has it at its top. Of a
-    config's long text the beginning is compared (`Knob`).
+    PostgreSQL sorts NaN above all numbers; here NaN counts as no value, so that no table has it at the top. Only the
+    start of a config's long text is compared (`Knob`).
     """
-    kept = KEPT.get(column.kind)
-    if kept is None:
-        return runs.annotate(**{name: expression(column)})
-    relation, field = relation_of(name), column.summary or "value"
-    known = Q(**{f"{kept}__key": column.metric if column.kind is Kind.METRIC else column.key})
+    row_relation = ROW_RELATIONS.get(column.kind)
+    if row_relation is None:
+        return runs.annotate(**{name: column_expression(column)})
+    relation, field = join_name(name), column.summary or "value"
+    condition = Q(**{f"{row_relation}__key": column.metric if column.kind is Kind.METRIC else column.key})
     if column.kind is Kind.METRIC:
-        known &= Q(**{f"{kept}__{field}__lt": NAN})
-    runs = runs.annotate(**{relation: FilteredRelation(kept, condition=known)})
+        condition &= Q(**{f"{row_relation}__{field}__lt": NAN})
+    runs = runs.annotate(**{relation: FilteredRelation(row_relation, condition=condition)})
     return runs.annotate(**{name: F(f"{relation}__{field}")})
 
 
-def relation_of(name: str) -> str:
-    """The join that a value of this name comes from, where it is kept in rows of its own."""
+def join_name(name: str) -> str:
+    """Return the name of the join for a value of this name that is stored in separate rows."""
     return f"{name}_row"
 
 
-def expression(column: Column) -> Any:
-    """The column's value of a run, for every kind but metrics, which need a join. A config's value is whole."""
+def column_expression(column: Column) -> Any:
+    """Return the column's value of a run, for every kind but metrics, which need a join. A config value is whole."""
     if column.kind is Kind.CONFIG:
         return ConfigValue(column.path)
     if column.key == "step":
@@ -82,18 +82,18 @@ def expression(column: Column) -> Any:
 
 
 def _step() -> Case:
-    """Kept with the run once all its batches are compacted, which is nearly always."""
+    """Return the last step. It is stored with the run after all its batches are compacted, which is nearly always."""
     now = Func(F("pk"), function="runs_newest_step", output_field=BigIntegerField())
     return Case(When(pk__in=Batch.objects.values("run"), then=now), default=F("last_step"))
 
 
 def _seconds() -> Case:
-    """Seconds that a run's attempts have taken together: those that have ended, and the one that goes on."""
-    going = Func(F("pk"), function="runs_time_going", output_field=DurationField())
-    ended = F("time_taken")
-    return Case(When(state__in=OPEN, then=_epoch(ended + going)), default=_epoch(ended))
+    """Return the total seconds of a run's attempts: the finished ones, and the one that still runs."""
+    current = Func(F("pk"), function="runs_time_going", output_field=DurationField())
+    finished = F("time_taken")
+    return Case(When(state__in=OPEN, then=_epoch(finished + current)), default=_epoch(finished))
 
 
 def _epoch(span: Any) -> Func:
-    """Not EXTRACT, which counts in exact decimals: over all runs of an experiment that is felt."""
+    """Return the seconds of an interval by date_part; EXTRACT uses exact decimals, which is slow over many runs."""
     return Func(Value("epoch"), span, function="date_part", output_field=FloatField())

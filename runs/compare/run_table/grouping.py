@@ -1,4 +1,4 @@
-"""Rows that are groups of runs: how many there are of each, and mean and spread of every number over them."""
+"""Rows that are groups of runs: their number of runs, and mean and deviation of every number over them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
 
 from runs import metrics
 from runs.compare.run_table.columns import Column, Kind
-from runs.compare.run_table.expressions import annotated, expression
+from runs.compare.run_table.expressions import annotate_column, column_expression
 from runs.metrics import Provenance
 from runs.models import Run
 from workers.executors.states import State
 
-MOST_COLUMNS = 8
+MAX_NUMBER_COLUMNS = 8
 PARTIAL = Q(state=State.PARTIAL.value)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation of the n runs of a group that have a value; None where there are too few.
+    """Mean and sample standard deviation of the n runs of a group that have a value; None if there are too few.
 
-    ways: how the values were measured, if in several ways; mean and deviation are None then.
+    ways: measurement of the values, if they were measured in several ways; mean and deviation are None then.
     """
 
     n: int
@@ -35,9 +35,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """The values that its runs share, how many runs those are, the newest of them, and its numbers.
+    """A group: the values that its runs share, the number of runs, the newest run, and the group's numbers.
 
-    partial: how many of its runs hold a part of their answers; the numbers leave these out.
+    partial: number of its runs that have only a part of their responses; the numbers leave these out.
     """
 
     values: tuple[Any, ...]
@@ -47,25 +47,29 @@ class GroupRow:
     partial: int = 0
 
 
-def grouped(
+def group_runs(
     runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], size: int
 ) -> tuple[list[GroupRow], int]:
-    """The largest `size` groups, and how many groups there are. Two queries; three with a column of held-out values."""
-    numbers = numbers[:MOST_COLUMNS]
+    """Return the largest `size` groups, and the number of all groups. Two queries; three with held-out values."""
+    numbers = numbers[:MAX_NUMBER_COLUMNS]
     mixed = _measured_differently(runs, numbers)
     for i, column in enumerate(by):
-        # Of a config's long text all is compared.
+        # A config's long text is compared as a whole.
         is_config = column.kind is Kind.CONFIG
-        runs = runs.annotate(**{f"by_{i}": expression(column)}) if is_config else annotated(runs, column, f"by_{i}")
+        runs = (
+            runs.annotate(**{f"by_{i}": column_expression(column)})
+            if is_config
+            else annotate_column(runs, column, f"by_{i}")
+        )
     for i, column in enumerate(numbers):
-        runs = annotated(runs, column, f"number_{i}")
+        runs = annotate_column(runs, column, f"number_{i}")
     names = [f"by_{i}" for i in range(len(by))]
     groups = runs.order_by().values(*names)
     total = groups.distinct().count()
     groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
     for i, column in enumerate(numbers):
         value = F(f"number_{i}")
-        # Of one value there is no deviation: PostgreSQL says NULL.
+        # A single value has no deviation: PostgreSQL returns NULL.
         spread = {
             f"mean_{i}": Avg(value, filter=~PARTIAL), f"sd_{i}": StdDev(value, sample=True, filter=~PARTIAL),
             f"n_{i}": Count(value, filter=~PARTIAL),
@@ -80,7 +84,7 @@ def grouped(
 
 
 def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> list[Column]:
-    """Return the columns in which not all of these runs are measured alike: few tables have any."""
+    """Return the columns in which these runs were measured differently; few tables have any."""
     held_out = [column for column in numbers if column.kind is Kind.METRIC and metrics.is_held_out(column.metric)]
     if not held_out:
         return []
@@ -89,7 +93,7 @@ def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> l
 
 
 def _ways(column: Column, facts: Collection[Any]) -> tuple[Provenance, ...]:
-    return metrics.ways(metrics.provenance_of_facts(one, column.metric) for one in facts)
+    return metrics.ways(metrics.provenance_of_facts(row_facts, column.metric) for row_facts in facts)
 
 
 def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> GroupRow:
@@ -103,5 +107,5 @@ def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> Gr
 
 
 def is_averaged(column: Column) -> bool:
-    """True for columns whose mean over runs says something."""
+    """Return whether a mean of the column over runs is meaningful."""
     return column.kind is Kind.METRIC or column.key in ("step", "time")

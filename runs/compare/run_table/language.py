@@ -1,8 +1,8 @@
-"""The line people type above a table of runs: `state:failed es.sigma>0.01 kl<1 seed:1..3 name~concise -tag:old word`.
+"""Query language of run tables, such as `state:failed es.sigma>0.01 kl<1 seed:1..3 name~concise -tag:old word`.
 
-Terms are parted by spaces and all of them must hold. `:` takes alternatives parted by commas, and ranges; `-` before a
-term means that it must not hold; a bare word must stand in the name. Here is only how it is written: what a key means,
-`columns` says. No database.
+Terms are separated by spaces and all of them must hold. `:` takes alternatives separated by commas, and ranges. `-`
+before a term negates it. A bare word must occur in the name. This module holds only the syntax; `columns` defines the
+keys. No database.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from django.utils.translation import gettext
 from runs.compare.run_table.columns import Column, Kind
 
 OPERATORS = (":", "!=", "<", "<=", ">", ">=", "~")
-LONGEST = 2000
-MOST_TERMS = 50
+MAX_LINE_LENGTH = 2000
+MAX_TERMS = 50
 PIECE = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*")+')
 KEYED = re.compile(r'(?P<key>[^:=!<>~"]*)(?P<operator>!=|<=|>=|[:=<>~])(?P<value>.*)', re.DOTALL)
 VALUE = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")*')
@@ -29,7 +29,7 @@ NEEDS_QUOTES = re.compile(r'[\s",\\]|\.\.|^$')
 
 @dataclass(frozen=True)
 class Range:
-    """From one value to another, both included; an empty end is open."""
+    """A range from one value to another, both included; an empty end is open."""
 
     low: str
     high: str
@@ -37,7 +37,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Term:
-    """One condition. Without a key it is a word of the name. `at` and `end` are where it stands in the line."""
+    """A condition. Without a key it is a word of the name. `at` and `end` are its position in the line."""
 
     key: str
     operator: str
@@ -49,7 +49,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with the line between two places, and what would be right."""
+    """A problem of the line between two positions, with a message that names the valid form."""
 
     at: int
     end: int
@@ -57,7 +57,7 @@ class Problem:
 
 
 class QueryError(ValueError):
-    """A line that means nothing. Carries every problem, in the order of the line."""
+    """An invalid line. It carries every problem, in the order of the line."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__(" ".join(f"At {p.at + 1}: {p.message}" for p in problems))
@@ -65,39 +65,45 @@ class QueryError(ValueError):
 
 
 def parse(line: str) -> list[Term]:
-    """The terms of a line. Raises QueryError."""
-    if len(line) > LONGEST:
+    """Return the terms of a line. Raise QueryError."""
+    if len(line) > MAX_LINE_LENGTH:
         raise QueryError(
-            [Problem(LONGEST, len(line), gettext("A query has at most %(n)s characters.") % {"n": LONGEST})]
+            [
+                Problem(
+                    MAX_LINE_LENGTH,
+                    len(line),
+                    gettext("A query has at most %(n)s characters.") % {"n": MAX_LINE_LENGTH},
+                )
+            ]
         )
     if (nul := line.find("\x00")) >= 0:
-        raise QueryError([Problem(nul, nul + 1, gettext("A query cannot hold the character NUL."))])
-    read = list(_read(line))
-    problems = [found for found in read if isinstance(found, Problem)]
-    terms = [found for found in read if isinstance(found, Term)]
-    if len(terms) > MOST_TERMS:
-        extra = terms[MOST_TERMS]
-        problems.append(Problem(extra.at, len(line), gettext("A query has at most %(n)s terms.") % {"n": MOST_TERMS}))
+        raise QueryError([Problem(nul, nul + 1, gettext("A query cannot contain the character NUL."))])
+    parts = list(_read(line))
+    problems = [part for part in parts if isinstance(part, Problem)]
+    terms = [part for part in parts if isinstance(part, Term)]
+    if len(terms) > MAX_TERMS:
+        extra = terms[MAX_TERMS]
+        problems.append(Problem(extra.at, len(line), gettext("A query has at most %(n)s terms.") % {"n": MAX_TERMS}))
     if problems:
         raise QueryError(problems)
     return terms
 
 
-def written(key: str, operator: str, *values: str) -> str:
-    """A term as it is typed, with quotes where it needs them. A value such as 1..3 is meant as a range."""
-    return f"{key}{operator}{','.join(quoted(value) for value in values)}"
+def format_term(key: str, operator: str, *values: str) -> str:
+    """Format a term as a user types it, with quotes if needed. A value such as 1..3 denotes a range."""
+    return f"{key}{operator}{','.join(quote(value) for value in values)}"
 
 
-def quoted(value: str) -> str:
-    """A value with quotes around it, where it would mean something else without."""
+def quote(value: str) -> str:
+    """Return the value, with quotes around it if it would mean something else without them."""
     if not NEEDS_QUOTES.search(value):
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def without(line: str, term: Term) -> str:
-    """The line with a term taken out."""
+def remove_term(line: str, term: Term) -> str:
+    """Return the line without a term."""
     return f"{line[: term.at].rstrip()} {line[term.end :].lstrip()}".strip()
 
 
@@ -110,7 +116,7 @@ def _read(line: str) -> Iterator[Term | Problem]:
         piece = PIECE.match(line, at)
         if piece is None or line[piece.end() : piece.end() + 1] == '"':
             at = piece.end() if piece else at
-            yield Problem(at, len(line), gettext('This quotation mark is never closed: end the text with ".'))
+            yield Problem(at, len(line), gettext('This quotation mark is not closed: end the text with ".'))
             return
         yield _term(piece.group(), at)
         at = piece.end()
@@ -118,16 +124,16 @@ def _read(line: str) -> Iterator[Term | Problem]:
 
 def _term(piece: str, at: int) -> Term | Problem:
     negated, end = piece.startswith("-") and len(piece) > 1, at + len(piece)
-    keyed = KEYED.fullmatch(piece[negated:])
-    if keyed is None:
+    match = KEYED.fullmatch(piece[negated:])
+    if match is None:
         return Term("", "~", (_unquoted(piece[negated:]),), negated, at, end)
-    key, operator, value = keyed.group("key", "operator", "value")
+    key, operator, value = match.group("key", "operator", "value")
     if not key:
-        said = gettext("A key must stand before %(operator)s, as in kl<1 or state:failed.")
-        return Problem(at, end, said % {"operator": operator})
+        message = gettext("A key must precede %(operator)s, as in kl<1 or state:failed.")
+        return Problem(at, end, message % {"operator": operator})
     if not value:
-        said = gettext("A value must follow %(begun)s, as in %(begun)s1.")
-        return Problem(at, end, said % {"begun": f"{key}{operator}"})
+        message = gettext("A value must follow %(begun)s, as in %(begun)s1.")
+        return Problem(at, end, message % {"begun": f"{key}{operator}"})
     if operator == "!=":
         operator, negated = ":", not negated
     return Term(key, ":" if operator == "=" else operator, tuple(_values(operator, value)), negated, at, end)
@@ -139,8 +145,8 @@ def _values(operator: str, value: str) -> Iterator[str | Range]:
         return
     at = 0
     while at <= len(value):
-        one = VALUE.match(value, at)
-        text = one.group() if one else ""
+        match = VALUE.match(value, at)
+        text = match.group() if match else ""
         yield _one_value(text)
         at += len(text) + 1
 
@@ -156,10 +162,10 @@ def _unquoted(text: str) -> str:
     return QUOTED.sub(lambda m: re.sub(r"\\(.)", r"\1", m.group(1), flags=re.DOTALL), text)
 
 
-def exactly(column: Column, value: Any) -> str:
-    """The term that holds for runs with this value in the column, as `grouped` gives it."""
+def equality_term(column: Column, value: Any) -> str:
+    """Return the term that selects runs with this value in the column, as `group_runs` gives it."""
     if value is None:
         return f"{column.key}:none"
     if isinstance(value, bool | dict | list) or (column.kind is Kind.CONFIG and not isinstance(value, str)):
         value = json.dumps(value)
-    return written(column.key, ":", str(value))
+    return format_term(column.key, ":", str(value))

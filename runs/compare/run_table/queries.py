@@ -27,7 +27,7 @@ class RunCount:
     few: tuple[int, ...] | None
 
 
-def find(runs: QuerySet[Run]) -> RunCount:
+def count_runs(runs: QuerySet[Run]) -> RunCount:
     """Return the number of runs, with their primary keys if they are few. One query."""
     is_few = LessThanOrEqual(Count("pk"), Value(FEW))
     few = Case(When(is_few, then=ArrayAgg("pk")), output_field=IDS)
@@ -35,9 +35,9 @@ def find(runs: QuerySet[Run]) -> RunCount:
     return RunCount(counted["total"], tuple(counted["few"] or ()) if counted["total"] <= FEW else None)
 
 
-def those(pks: Sequence[int]) -> QuerySet[Run]:
+def runs_by_pk(pks: Sequence[int]) -> QuerySet[Run]:
     """Return the runs with these primary keys, which go to the database as one array parameter."""
-    given = Value(list(pks), output_field=IDS)
+    pk_array = Value(list(pks), output_field=IDS)
     return Run.objects.filter(
-        Func(F("pk"), given, template="%(expressions)s)", arg_joiner=" = ANY(", output_field=BooleanField())
+        Func(F("pk"), pk_array, template="%(expressions)s)", arg_joiner=" = ANY(", output_field=BooleanField())
     )

@@ -1,4 +1,4 @@
-"""Rows of a runs table: of each run what its columns ask for, read for all shown runs together."""
+"""Rows of a runs table: the values of its columns, read for all displayed runs together."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A run, why it waits or ended where its state does not say, and its cells in the order of the columns."""
+    """A run, the reason of its state unless it runs or has succeeded, and its cells in the order of the columns."""
 
     run: Run
-    why: str
+    reason: str
     cells: list[Cell]
 
     @cached_property
@@ -47,8 +47,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class _Known:
-    """Hold the data that was read about the shown runs, by run id; series by run id and key."""
+class _RowData:
+    """Data that was read about the displayed runs, by run id; series by run id and key."""
 
     reasons: dict[int, str]
     steps: dict[int, int]
@@ -58,15 +58,15 @@ class _Known:
 
 
 def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
-    """The rows. Four queries, however many runs; five with a column of their origins, if they were read without."""
+    """Return the rows. Four queries, however many runs; five if a column needs origins that were not read before."""
     needs_origins = any(column.key == "origin" or _is_held_out(column) for column in columns)
     origins = metrics.origins_of(runs) if needs_origins else {}
-    known = _Known(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins)
-    return [_row(run, columns, known) for run in runs]
+    data = _RowData(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins)
+    return [_row(run, columns, data) for run in runs]
 
 
 def group_names(rows: Sequence[GroupRow], by: Sequence[Column]) -> dict[int, list[str]]:
-    """Newest run of a group -> what its runs share, in words. A recipe is called what its newest run was made from."""
+    """Return, by newest run of a group, the values its runs share, as text. A recipe is named after its newest run."""
     newest = Run.objects.in_bulk([row.newest for row in rows])
     shared = {row.newest: zip(by, row.values, strict=True) for row in rows}
     return {pk: [_name(column, newest[pk], value) for column, value in values] for pk, values in shared.items()}
@@ -78,33 +78,33 @@ def _name(column: Column, run: Run, value: Any) -> str:
     return gettext("none") if value is None else str(value)
 
 
-def _row(run: Run, columns: Sequence[Column], known: _Known) -> Row:
-    plain = run.state in (State.RUNNING, State.SUCCEEDED)
-    why = "" if plain else known.reasons.get(run.pk, "")
-    return Row(run, why, [_cell(run, column, known) for column in columns])
+def _row(run: Run, columns: Sequence[Column], data: _RowData) -> Row:
+    is_plain = run.state in (State.RUNNING, State.SUCCEEDED)
+    reason = "" if is_plain else data.reasons.get(run.pk, "")
+    return Row(run, reason, [_cell(run, column, data) for column in columns])
 
 
-def _cell(run: Run, column: Column, known: _Known) -> Cell:
-    value = _value(run, column, known)
+def _cell(run: Run, column: Column, data: _RowData) -> Cell:
+    value = _value(run, column, data)
     if value is None or not _is_held_out(column):
         return Cell(column, value)
-    return Cell(column, value, metrics.provenance(run.config, column.metric, known.origins[run.pk]))
+    return Cell(column, value, metrics.provenance(run.config, column.metric, data.origins[run.pk]))
 
 
 def _is_held_out(column: Column) -> bool:
     return column.kind is Kind.METRIC and metrics.is_held_out(column.metric)
 
 
-def _value(run: Run, column: Column, known: _Known) -> Any:
+def _value(run: Run, column: Column, data: _RowData) -> Any:
     if column.kind is Kind.METRIC:
-        row = known.series.get((run.pk, column.metric))
+        row = data.series.get((run.pk, column.metric))
         return row[column.summary] if row else None
     if column.kind is Kind.CONFIG:
         return _in_config(run.config, column.path)
     if column.key in FIELDS:
         return FIELDS[column.key](run)
-    computed = {"step": known.steps.get(run.pk, 0), "time": known.seconds.get(run.pk)}
-    return known.origins.get(run.pk) if column.key == "origin" else computed[column.key]
+    computed = {"step": data.steps.get(run.pk, 0), "time": data.seconds.get(run.pk)}
+    return data.origins.get(run.pk) if column.key == "origin" else computed[column.key]
 
 
 FIELDS: Mapping[str, Callable[[Run], Any]] = {
@@ -129,7 +129,7 @@ def _in_config(config: Any, path: Sequence[str]) -> Any:
 
 
 def _reasons(runs: Sequence[Run]) -> dict[int, str]:
-    """Why the newest attempt of each run waits or ended."""
+    """Return the reason why the newest attempt of each run waits or finished."""
     newest = Attempt.objects.filter(run__in=runs).order_by("run_id", "-n").distinct("run_id")
     return dict(newest.values_list("run_id", "reason"))
 
@@ -140,13 +140,13 @@ def _steps(runs: Sequence[Run]) -> dict[int, int]:
 
 
 def _seconds(runs: Sequence[Run]) -> dict[int, float]:
-    """Seconds of all attempts of each run that has started."""
-    begun = Attempt.objects.filter(run__in=runs, started_at__isnull=False).order_by().values_list("run_id")
-    took = begun.annotate(took=Sum(Coalesce("ended_at", Now()) - Coalesce("started_at", Now())))
+    """Return the seconds of all attempts of each run that has started."""
+    started = Attempt.objects.filter(run__in=runs, started_at__isnull=False).order_by().values_list("run_id")
+    took = started.annotate(took=Sum(Coalesce("ended_at", Now()) - Coalesce("started_at", Now())))
     return {run_id: span.total_seconds() for run_id, span in took}
 
 
 def _series(runs: Sequence[Run], columns: Sequence[Column]) -> dict[tuple[int, str], Mapping[str, float | None]]:
     keys = {column.metric for column in columns if column.kind is Kind.METRIC}
-    kept = Series.objects.filter(run__in=runs, key__in=keys).values("run_id", "key", *SUMMARIES.values())
-    return {(row["run_id"], row["key"]): row for row in kept}
+    rows = Series.objects.filter(run__in=runs, key__in=keys).values("run_id", "key", *SUMMARIES.values())
+    return {(row["run_id"], row["key"]): row for row in rows}

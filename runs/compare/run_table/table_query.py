@@ -2,7 +2,7 @@
 
     ?q=state:failed kl<1&sort=-kl&col=state&col=es.sigma&group=recipe&after=…
 
-The builder's forms send a few parameters more, and are answered with the address that says the same in these.
+The query builder's forms send further parameters. The response is a redirect to the equivalent address.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from django.utils.translation import gettext
 
 from runs.compare.run_table.columns import DEFAULTS, Column, Vocabulary
 from runs.compare.run_table.columns import vocabulary as vocabulary_of
-from runs.compare.run_table.language import OPERATORS, Problem, QueryError, Term, parse, without, written
+from runs.compare.run_table.language import OPERATORS, Problem, QueryError, Term, format_term, parse, remove_term
 from runs.compare.run_table.paging import NotACursor, Order, PageCursor
 from runs.http import UnknownChoice, must_be_one_of, warn
 from runs.models import Experiment
 
-COLUMNS_AT_MOST = 20
-GROUPED_BY_AT_MOST = 4
+MAX_COLUMNS = 20
+MAX_GROUP_COLUMNS = 4
 NEWEST = "-created"
 BUILDER = ("key", "op", "value", "add", "keep")
 
 
 @dataclass(frozen=True)
 class TableQuery:
-    """The state of the table. `problems` are those of the query; with any of them no run is shown."""
+    """The state of the table. `problems` are those of the query; if there are any, no run is shown."""
 
     line: str
     terms: tuple[Term, ...]
@@ -42,7 +42,7 @@ class TableQuery:
     parameters: QueryDict
 
     def address(self, **changes: str | Sequence[str] | None) -> str:
-        """The query string of this state with some parameters changed, on its first page."""
+        """Return the query string of this state with some parameters changed, on its first page."""
         new = self.parameters.copy()
         for name in ("after", *BUILDER):
             new.pop(name, None)
@@ -85,20 +85,20 @@ class TableQuery:
     def without_group(self) -> list[tuple[str, str]]:
         return self._carried("group")
 
-    def _carried(self, *but: str) -> list[tuple[str, str]]:
-        left_out = {"after", *BUILDER, *but}
+    def _carried(self, *excluded: str) -> list[tuple[str, str]]:
+        left_out = {"after", *BUILDER, *excluded}
         return [(name, v) for name, values in self.parameters.lists() if name not in left_out for v in values]
 
     @cached_property
     def chips(self) -> list[tuple[str, str]]:
-        """Each term as it is written, and the address without it."""
-        return [(self.line[t.at : t.end], self.address(q=without(self.line, t))) for t in self.terms]
+        """Return each term as it is written, with the address without it."""
+        return [(self.line[t.at : t.end], self.address(q=remove_term(self.line, t))) for t in self.terms]
 
 
-def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> TableQuery:
-    """Return what the address asks for, or what was `sent` of it. Raise UnknownChoice for a group that there is not.
+def parse_table_query(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> TableQuery:
+    """Return the table query in the address, or in `sent`. Raise UnknownChoice for an unknown group.
 
-    What else is wrong is said, and the page still comes: a query is typed by people, the rest is only how rows look.
+    Other problems are reported on the page, which still appears: users type queries, and the rest is only display.
     """
     sent = request.GET if sent is None else sent
     vocabulary = vocabulary_of(experiment)
@@ -115,15 +115,15 @@ def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | Non
     )  # fmt: skip
 
 
-def built(request: HttpRequest, asked: TableQuery) -> str | None:
-    """The address that a form of the builder stands for; None where none was sent."""
+def apply_builder(request: HttpRequest, query: TableQuery) -> str | None:
+    """Return the address that a submitted form of the query builder denotes; None if none was submitted."""
     sent = request.GET
     if sent.get("key"):
-        term = written(sent["key"].strip(), _operator(sent.get("op", ":")), *_parts(sent.get("value", "")))
-        return asked.address(q=f"{asked.line} {term}".strip())
+        term = format_term(sent["key"].strip(), _operator(sent.get("op", ":")), *_parts(sent.get("value", "")))
+        return query.address(q=f"{query.line} {term}".strip())
     if "keep" in sent:
-        chosen = [*sent.getlist("col"), *sent.get("add", "").split()]
-        return asked.address(col=list(dict.fromkeys(chosen)))
+        keys = [*sent.getlist("col"), *sent.get("add", "").split()]
+        return query.address(col=list(dict.fromkeys(keys)))
     return None
 
 
@@ -132,10 +132,10 @@ def _parts(value: str) -> list[str]:
     return [part.strip() for part in value.split(",")]
 
 
-def _operator(asked: str) -> str:
-    if asked not in OPERATORS:
-        raise UnknownChoice(must_be_one_of("op", OPERATORS, asked))
-    return asked
+def _operator(operator: str) -> str:
+    if operator not in OPERATORS:
+        raise UnknownChoice(must_be_one_of("op", OPERATORS, operator))
+    return operator
 
 
 def _columns_of(vocabulary: Vocabulary, keys: Sequence[str]) -> list[Column]:
@@ -146,11 +146,11 @@ def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> l
     keys = list(dict.fromkeys(key for key in sent.getlist("col") if key))
     for key in keys:
         if vocabulary.column(key) is None:
-            warn(request, vocabulary.complaint(key))
-    if len(keys) > COLUMNS_AT_MOST:
+            warn(request, vocabulary.unknown_key_message(key))
+    if len(keys) > MAX_COLUMNS:
         message = gettext("%(name)s takes at most %(n)s keys: showing the first %(n)s.")
-        warn(request, message % {"name": "col", "n": COLUMNS_AT_MOST})
-    return _columns_of(vocabulary, keys[:COLUMNS_AT_MOST])
+        warn(request, message % {"name": "col", "n": MAX_COLUMNS})
+    return _columns_of(vocabulary, keys[:MAX_COLUMNS])
 
 
 def _groups(sent: QueryDict, vocabulary: Vocabulary) -> tuple[Column, ...]:
@@ -161,23 +161,23 @@ def _groups(sent: QueryDict, vocabulary: Vocabulary) -> tuple[Column, ...]:
     if unusable := [key for key in keys if key not in usable]:
         choices = [column.key for column in _columns_of(vocabulary, list(vocabulary.keys)) if column.is_groupable]
         raise UnknownChoice(must_be_one_of("group", choices, unusable[0]))
-    if len(keys) > GROUPED_BY_AT_MOST:
+    if len(keys) > MAX_GROUP_COLUMNS:
         message = gettext("group takes at most %(n)s keys, not %(count)s.")
-        raise UnknownChoice(message % {"n": GROUPED_BY_AT_MOST, "count": len(keys)})
+        raise UnknownChoice(message % {"n": MAX_GROUP_COLUMNS, "count": len(keys)})
     return tuple(columns)
 
 
 def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Order:
-    asked = sent.get("sort") or NEWEST
-    column = vocabulary.column(asked.removeprefix("-"))
+    sort = sent.get("sort") or NEWEST
+    column = vocabulary.column(sort.removeprefix("-"))
     if column is None or not column.is_sortable:
-        said = gettext(
+        message = gettext(
             "sort must be one of the columns, such as created, name, reward, kl or es.sigma, with - before it for the "
             "largest first, not %(asked)r."
         )
-        warn(request, said % {"asked": asked})
+        warn(request, message % {"asked": sort})
         return _order_by(vocabulary, NEWEST)
-    return Order(column, asked.startswith("-"))
+    return Order(column, sort.startswith("-"))
 
 
 def _order_by(vocabulary: Vocabulary, word: str) -> Order:
@@ -188,7 +188,7 @@ def _order_by(vocabulary: Vocabulary, word: str) -> Order:
 def _after(request: HttpRequest, sent: QueryDict, order: Order) -> PageCursor | None:
     text = sent.get("after")
     try:
-        return order.place(text) if text else None
+        return order.parse_cursor(text) if text else None
     except NotACursor:
-        warn(request, gettext("That page is not known: showing the first."))
+        warn(request, gettext("Unknown page: showing the first."))
         return None

@@ -1,4 +1,4 @@
-"""What is typed as a value -> numbers and moments, and a sentence where it is neither."""
+"""Parsing of typed values into numbers and times, with a message for an invalid value."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from runs.compare.run_table.language import Range, Term
 
 LOOKUPS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 SPANS = {"h": "hours", "d": "days", "w": "weeks"}
-BIGGEST = 2.0**63
+MAX_NUMBER = 2.0**63
 
 
-class Unfit(ValueError):
-    """A value or an operator that does not fit its column. The message names what would."""
+class InvalidTerm(ValueError):
+    """A value or an operator that is invalid for its column. The message names the valid ones."""
 
 
-def only(term: Term, *operators: str) -> None:
-    """Raises Unfit where the term has another operator."""
+def require_operator(term: Term, *operators: str) -> None:
+    """Raise InvalidTerm if the term has another operator."""
     if term.operator not in operators:
-        taken = gettext(" or ").join(operators)
-        said = gettext("%(key)s takes %(operators)s, not %(operator)s.")
-        raise Unfit(said % {"key": term.key, "operators": taken, "operator": term.operator})
+        operators_text = gettext(" or ").join(operators)
+        message = gettext("%(key)s takes %(operators)s, not %(operator)s.")
+        raise InvalidTerm(message % {"key": term.key, "operators": operators_text, "operator": term.operator})
 
 
-def words(term: Term) -> list[str]:
-    """The values of a column of texts. Raises Unfit for a range."""
-    found = [value for value in term.values if isinstance(value, str)]
-    if len(found) < len(term.values):
-        said = gettext("%(key)s is a text and has no range: put quotes around a value that holds two points.")
-        raise Unfit(said % {"key": term.key or "name"})
-    return found
+def text_values(term: Term) -> list[str]:
+    """Return the values of a text column. Raise InvalidTerm for a range."""
+    texts = [value for value in term.values if isinstance(value, str)]
+    if len(texts) < len(term.values):
+        message = gettext("%(key)s is a text and has no range: put quotes around a value that holds two points.")
+        raise InvalidTerm(message % {"key": term.key or "name"})
+    return texts
 
 
-def number(text: str) -> float:
-    """A number as people write it, NaN and the infinities too. Raises Unfit."""
+def parse_number(text: str) -> float:
+    """Return a number as users write it, including NaN and the infinities. Raise InvalidTerm."""
     try:
         return float(text)
     except ValueError:
-        said = gettext("%(text)r is not a number: write it as 3, 0.01, 1e-3 or inf.")
-        raise Unfit(said % {"text": text}) from None
+        message = gettext("%(text)r is not a number: write it as 3, 0.01, 1e-3 or inf.")
+        raise InvalidTerm(message % {"text": text}) from None
 
 
-def whole(text: str) -> float:
-    """A number that a column of the database can hold. Raises Unfit."""
-    value = number(text)
-    if math.isnan(value) or abs(value) >= BIGGEST:
-        said = gettext("%(text)r is out of range: numbers here lie between −2⁶³ and 2⁶³.")
-        raise Unfit(said % {"text": text})
+def parse_bounded_number(text: str) -> float:
+    """Return a number that a database column can hold. Raise InvalidTerm."""
+    value = parse_number(text)
+    if math.isnan(value) or abs(value) >= MAX_NUMBER:
+        message = gettext("%(text)r is out of range: numbers must be between −2⁶³ and 2⁶³.")
+        raise InvalidTerm(message % {"text": text})
     return value
 
 
-def moment(text: str) -> datetime:
-    """A date, a date and time in UTC, today, yesterday, or how long ago: 12h, 7d, 2w. Raises Unfit."""
+def parse_time(text: str) -> datetime:
+    """Parse a date, a date and time in UTC, today, yesterday, or an age such as 12h, 7d, 2w. Raise InvalidTerm."""
     midnight = timezone.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if text in ("today", "yesterday"):
         return midnight - timedelta(days=text == "yesterday")
@@ -73,38 +73,38 @@ def moment(text: str) -> datetime:
     if day:
         return datetime.combine(day, time(), UTC)
     if at is None:
-        said = gettext(
-            "%(text)r is not a moment: write 2026-11-01, 2026-11-01T12:30, today, yesterday, 12h or 7d (ago)."
+        message = gettext(
+            "%(text)r is not a time: write 2026-11-01, 2026-11-01T12:30, today, yesterday, 12h or 7d (ago)."
         )
-        raise Unfit(said % {"text": text})
+        raise InvalidTerm(message % {"text": text})
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def compared(term: Term, name: str, read: Callable[[str], Any]) -> Q:
-    """The term's comparison with a column that has an order. Raises Unfit."""
-    only(term, ":", *LOOKUPS)
+def comparison(term: Term, name: str, read: Callable[[str], Any]) -> Q:
+    """Return the term's comparison with an ordered column. Raise InvalidTerm."""
+    require_operator(term, ":", *LOOKUPS)
     if term.operator in LOOKUPS:
         return Q(**{f"{name}__{LOOKUPS[term.operator]}": read(str(term.values[0]))})
-    return any_of([_among(value, name, read) for value in term.values])
+    return any_of([_value_condition(value, name, read) for value in term.values])
 
 
-def ends(span: Range, read: Callable[[str], Any]) -> dict[str, Any]:
-    """gte and lte of a range, where it has them. Raises Unfit where it has neither."""
-    found = {lookup: read(end) for lookup, end in (("gte", span.low), ("lte", span.high)) if end}
-    if not found:
-        raise Unfit(gettext("A range needs at least one end, as in 1..3 or ..3."))
-    return found
+def range_bounds(span: Range, read: Callable[[str], Any]) -> dict[str, Any]:
+    """Return gte and lte of a range, as far as given. Raise InvalidTerm if it has neither."""
+    bounds = {lookup: read(end) for lookup, end in (("gte", span.low), ("lte", span.high)) if end}
+    if not bounds:
+        raise InvalidTerm(gettext("A range needs at least one end, as in 1..3 or ..3."))
+    return bounds
 
 
 def any_of(conditions: list[Q]) -> Q:
-    """Holds where one of them does."""
+    """Return a condition that holds if any of these holds."""
     out = conditions[0]
     for condition in conditions[1:]:
         out |= condition
     return out
 
 
-def _among(value: str | Range, name: str, read: Callable[[str], Any]) -> Q:
+def _value_condition(value: str | Range, name: str, read: Callable[[str], Any]) -> Q:
     if isinstance(value, Range):
-        return Q(**{f"{name}__{lookup}": end for lookup, end in ends(value, read).items()})
+        return Q(**{f"{name}__{lookup}": end for lookup, end in range_bounds(value, read).items()})
     return Q(**{name: read(value)})

@@ -1,4 +1,4 @@
-"""Sections of the home page: runs that run now, runs that wait, and runs that failed and why."""
+"""Sections of the home page: runs that run now, runs that wait, and runs that failed, with reasons."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from runs.launching import resume_refusal
 from runs.models import Attempt, Run
 from workers.executors.states import State
 
-SHOWN = 8
-EXPERIMENTS_NAMED = 6
-GOING = (State.STARTING, State.RUNNING, State.STOPPING)
-WAITING = (State.CREATED, State.SUBMITTING, State.QUEUED, State.PAUSED)
-WRONG = (
+MAX_ATTEMPTS = 8
+MAX_SHARES = 6
+RUNNING_STATES = (State.STARTING, State.RUNNING, State.STOPPING)
+WAITING_STATES = (State.CREATED, State.SUBMITTING, State.QUEUED, State.PAUSED)
+FAILED_STATES = (
     State.FAILED, State.OOM, State.TIMEOUT, State.LOST, State.NODE_LOST, State.PREEMPTED, State.INTERRUPTED,
 )  # fmt: skip
 NEIGHBOURS = ("run__experiment", "run__created_by", "run__source")
@@ -41,7 +41,7 @@ class Share:
 class Section:
     """A section of runs in similar states: the attempts of the first few, and the number of runs per experiment."""
 
-    shown: list[Attempt]
+    attempts: list[Attempt]
     shares: list[Share]
 
     @property
@@ -54,11 +54,11 @@ class Section:
 
         Empty if the section shows all its runs.
         """
-        return self.shares[:EXPERIMENTS_NAMED] if self.total > len(self.shown) else []
+        return self.shares[:MAX_SHARES] if self.total > len(self.attempts) else []
 
     @property
     def runs(self) -> list[Run]:
-        return [attempt.run for attempt in self.shown]
+        return [attempt.run for attempt in self.attempts]
 
     @property
     def rows(self) -> list[Row]:
@@ -75,33 +75,34 @@ class Failure:
     may_launch: bool
 
 
-def seen_on_home(person: User, mine: bool) -> QuerySet[Run]:
-    """Return the home page's runs: those that lists show this user; with `mine`, those that they own or launched."""
+def home_runs(person: User, own_only: bool) -> QuerySet[Run]:
+    """Return the home page's runs that are visible to this user; with `own_only`, the runs that they own or
+    launched."""
     runs = Run.objects.visible_to(person).current().filter(experiment__archived_at__isnull=True)
-    return runs.filter(Q(created_by=person) | Q(experiment__owner=person)) if mine else runs
+    return runs.filter(Q(created_by=person) | Q(experiment__owner=person)) if own_only else runs
 
 
-def going(runs: QuerySet[Run]) -> Section:
+def running_section(runs: QuerySet[Run]) -> Section:
     """Return the section of runs that run now, newest first."""
-    return _section(Attempt.objects.filter(run__in=runs, state__in=GOING), GOING, "-run_id")
+    return _section(Attempt.objects.filter(run__in=runs, state__in=RUNNING_STATES), RUNNING_STATES, "-run_id")
 
 
-def waiting(runs: QuerySet[Run]) -> Section:
+def waiting_section(runs: QuerySet[Run]) -> Section:
     """Return the section of runs that wait, in order of creation: queued, paused, or due to restart automatically."""
-    waits = Q(state__in=WAITING) | Q(restart_at__isnull=False)
-    return _section(Attempt.objects.filter(waits, run__in=runs), WAITING, "created_at", "pk")
+    waits = Q(state__in=WAITING_STATES) | Q(restart_at__isnull=False)
+    return _section(Attempt.objects.filter(waits, run__in=runs), WAITING_STATES, "created_at", "pk")
 
 
-def wrong(runs: QuerySet[Run], since: datetime) -> Section:
+def failed_section(runs: QuerySet[Run], since: datetime) -> Section:
     """Return the section of runs that failed after `since`, newest first, without those restarted or due to restart."""
     later = Attempt.objects.filter(run=OuterRef("run"), n__gt=OuterRef("n"))
-    ended = Attempt.objects.filter(run__in=runs, state__in=WRONG, restart_at__isnull=True, ended_at__gte=since)
-    return _section(ended.filter(~Exists(later)), WRONG, "-ended_at", "-pk")
+    ended = Attempt.objects.filter(run__in=runs, state__in=FAILED_STATES, restart_at__isnull=True, ended_at__gte=since)
+    return _section(ended.filter(~Exists(later)), FAILED_STATES, "-ended_at", "-pk")
 
 
 def failures(section: Section, person: User) -> list[Failure]:
     """Return the section's visible runs with what this user may do about each."""
-    return [_failure(attempt, person) for attempt in section.shown]
+    return [_failure(attempt, person) for attempt in section.attempts]
 
 
 def _failure(attempt: Attempt, person: User) -> Failure:
@@ -112,14 +113,16 @@ def _failure(attempt: Attempt, person: User) -> Failure:
 
 def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str) -> Section:
     # By their ids first: thousands are sorted without their configs and reasons.
-    first = list(attempts.order_by(*order).values_list("pk", flat=True)[:SHOWN])
-    found = Attempt.objects.select_related(*NEIGHBOURS).in_bulk(first)
+    first = list(attempts.order_by(*order).values_list("pk", flat=True)[:MAX_ATTEMPTS])
+    attempts_by_id = Attempt.objects.select_related(*NEIGHBOURS).in_bulk(first)
     by_experiment = attempts.order_by().values_list("run__experiment_id", "run__experiment__name")
     counted = by_experiment.annotate(n=Count("pk")).order_by("-n", "-run__experiment_id")
-    return Section([found[pk] for pk in first], [Share(name, n, runs_in(pk, states)) for pk, name, n in counted])
+    return Section(
+        [attempts_by_id[pk] for pk in first], [Share(name, n, runs_in(pk, states)) for pk, name, n in counted]
+    )
 
 
 def runs_in(experiment: int, states: tuple[State, ...]) -> str:
     """Return the address of the table of an experiment's runs in these states."""
-    query = run_table.written("state", ":", *(state.value for state in states))
+    query = run_table.format_term("state", ":", *(state.value for state in states))
     return f"{reverse('experiment', args=[experiment])}?q={quote(query, safe=':,')}"

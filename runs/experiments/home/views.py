@@ -1,4 +1,4 @@
-"""Views of the home page: what runs, what waits, what failed and why, what needs attention, and recent changes."""
+"""Views of the home page: running, waiting and failed runs with reasons, alarms, and recent changes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from django.views.decorators.http import require_safe
 from runs.access import may_make
 from runs.experiments.home import changes, sections
 from runs.experiments.home.changes import news
-from runs.experiments.home.sections import COLUMNS, failures, seen_on_home
+from runs.experiments.home.sections import COLUMNS, failures, home_runs
 from runs.experiments.list import ExperimentForm
-from runs.http import SignedIn, selected
+from runs.http import SignedIn, require_choice
 from runs.metrics import cursors
 from runs.models import Experiment
 
 WINDOWS = {"1d": (1, _("24 hours")), "3d": (3, _("3 days")), "7d": (7, _("7 days"))}
-WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
+OWNERS = {"all": _("All"), "mine": _("Mine")}
 
 
 @require_safe
@@ -30,42 +30,45 @@ def home(request: SignedIn) -> HttpResponse:
     """Render the whole page; for a user who sees no experiment yet, the first steps."""
     context = {"may_make": may_make(request.user), "form": ExperimentForm()}
     if Experiment.objects.visible_to(request.user).exists():
-        return TemplateResponse(request, "experiments/home.html", context | _standing(request))
+        return TemplateResponse(request, "experiments/home.html", context | _status_context(request))
     return TemplateResponse(request, "experiments/home_first.html", context)
 
 
 @require_safe
-def home_standing(request: SignedIn) -> HttpResponse:
+def home_status(request: SignedIn) -> HttpResponse:
     """Render only the current state of the runs, as a fragment that an open page fetches when runs change."""
-    return TemplateResponse(request, "experiments/home.html#standing", _standing(request))
+    return TemplateResponse(request, "experiments/home.html#standing", _status_context(request))
 
 
-def _standing(request: SignedIn) -> dict[str, Any]:
-    window, whose = selected(request, "since", WINDOWS, "1d"), selected(request, "whose", WHOSE, "all")
+def _status_context(request: SignedIn) -> dict[str, Any]:
+    window, owner = require_choice(request, "since", WINDOWS, "1d"), require_choice(request, "whose", OWNERS, "all")
     windows = {name: (days, gettext(words)) for name, (days, words) in WINDOWS.items()}
     days, span = windows[window]
     return {
-        "window": window, "windows": windows, "span": span, "whose": whose,
-        "whose_choices": {name: gettext(words) for name, words in WHOSE.items()},
-        **_runs(request, timezone.now() - timedelta(days=days), whose == "mine"),
+        "window": window, "windows": windows, "span": span, "whose": owner,
+        "whose_choices": {name: gettext(words) for name, words in OWNERS.items()},
+        **_runs(request, timezone.now() - timedelta(days=days), owner == "mine"),
     }  # fmt: skip
 
 
-def _own(request: SignedIn) -> Experiment | None:
+def _own_experiment(request: SignedIn) -> Experiment | None:
     """Return the user's newest experiment, the likely target of the next launch; None if there is none or they may not
-    launch.
-    """
-    mine = Experiment.objects.visible_to(request.user).current().filter(owner=request.user)
-    return mine.order_by("-pk").first() if may_make(request.user) else None
+    launch."""
+    experiments = Experiment.objects.visible_to(request.user).current().filter(owner=request.user)
+    return experiments.order_by("-pk").first() if may_make(request.user) else None
 
 
-def _runs(request: SignedIn, since: datetime, mine: bool) -> dict[str, Any]:
-    runs = seen_on_home(request.user, mine)
-    going, waiting, wrong = sections.going(runs), sections.waiting(runs), sections.wrong(runs, since)
+def _runs(request: SignedIn, since: datetime, own_only: bool) -> dict[str, Any]:
+    runs = home_runs(request.user, own_only)
+    running, waiting, failed = (
+        sections.running_section(runs),
+        sections.waiting_section(runs),
+        sections.failed_section(runs, since),
+    )
     (alarms, alarmed), unreachable = changes.alarms(runs, since), changes.unreachable()
     return {
-        "since": since, "watch": cursors([*going.runs, *waiting.runs]), "columns": COLUMNS, "going": going,
-        "waiting": waiting, "wrong": wrong, "failures": failures(wrong, request.user), "alarms": alarms,
+        "since": since, "watch": cursors([*running.runs, *waiting.runs]), "columns": COLUMNS, "running": running,
+        "waiting": waiting, "failed": failed, "failures": failures(failed, request.user), "alarms": alarms,
         "unreachable": unreachable, "attention": alarmed + len(unreachable), "alarmed": alarmed,
-        "news": news(request.user, runs, since, mine), "own": _own(request),
+        "news": news(request.user, runs, since, own_only), "own": _own_experiment(request),
     }  # fmt: skip

@@ -1,1 +1,1 @@
-"""Pages as a person saved them, by name."""
+"""Saved views: pages with their settings, saved by users under a name."""

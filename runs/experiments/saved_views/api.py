@@ -1,4 +1,4 @@
-"""Saved views: pages as somebody left them, under a name."""
+"""API of saved views: pages with their settings under a name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from runs.http import (
     Id,
     RowId,
     check_version,
+    get_experiment,
+    idempotent,
     needs,
-    once,
     require_experiment_and_sweep,
     router,
-    the_experiment,
 )
 from runs.models import SavedView
 
@@ -27,11 +27,11 @@ CHANGE = {"name": "Cheapest first", "query": "sort=seconds"}
 
 @router.get("/views", response=ViewsOut, auth=needs("read"), tags=["views"], summary="List saved views")
 def list_views(request: ApiRequest, experiment: Id = None) -> ViewsOut:
-    """Your saved views and those that others share, by name; of one experiment where asked."""
+    """List your saved views and shared ones, by name; only those of one experiment if `experiment` is given."""
     require_experiment_and_sweep(request.auth, experiment)
     views = SavedView.objects.visible_to(request.auth.person).select_related("owner").order_by("name", "pk")
     views = views.filter(experiment=experiment) if experiment is not None else views
-    return ViewsOut(items=[ViewOut.of(view) for view in views])
+    return ViewsOut(items=[ViewOut.from_view(view) for view in views])
 
 
 @router.post(
@@ -42,24 +42,24 @@ def list_views(request: ApiRequest, experiment: Id = None) -> ViewsOut:
     summary="Save a view",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": NEW}}}},
 )
-@once
+@idempotent
 def make_view(request: ApiRequest, new: NewView) -> tuple[int, ViewOut]:
-    """Saves a page under a name of yours. Needs scope launch. A name that you have given already is answered 409."""
-    given = new.dict()
-    if (asked := given.pop("experiment")) is not None:
-        given["experiment"] = the_experiment(request.auth, asked)
-    view = SavedView(owner=request.auth.person, **given)
+    """Save a page under a name. Needs scope launch. The reply is 409 if you already have a view of this name."""
+    values = new.dict()
+    if (experiment_id := values.pop("experiment")) is not None:
+        values["experiment"] = get_experiment(request.auth, experiment_id)
+    view = SavedView(owner=request.auth.person, **values)
     _save(view)
-    return 201, ViewOut.of(view)
+    return 201, ViewOut.from_view(view)
 
 
 @router.get("/views/{pk}", response=ViewOut, auth=needs("read"), tags=["views"], summary="Read a saved view")
 def read_view(request: ApiRequest, pk: RowId) -> ViewOut:
-    """One saved view. Its `url` is the page."""
+    """Return a saved view. Its `url` is the page."""
     view = SavedView.objects.visible_to(request.auth.person).select_related("owner").filter(pk=pk).first()
     if view is None:
         raise Http404(f"There is no view {pk} that you may see")
-    return ViewOut.of(view)
+    return ViewOut.from_view(view)
 
 
 @router.patch(
@@ -71,14 +71,14 @@ def read_view(request: ApiRequest, pk: RowId) -> ViewOut:
     openapi_extra=CHANGES | {"requestBody": {"content": {"application/json": {"example": CHANGE}}}},
 )
 def change_view(request: ApiRequest, pk: RowId, new: ChangedView) -> ViewOut:
-    """Renames it, points it elsewhere on its page, shares it. Needs scope launch, and that it is yours."""
+    """Rename a view, change its query, or share it. Needs scope launch, and that the view is yours."""
     with transaction.atomic():
-        view = _mine(request, pk)
+        view = _lock_own_view(request, pk)
         for name, value in new.dict().items():
             if value is not None:
                 setattr(view, name, value)
         _save(view)
-    return ViewOut.of(view)
+    return ViewOut.from_view(view)
 
 
 @router.delete(
@@ -90,26 +90,27 @@ def change_view(request: ApiRequest, pk: RowId, new: ChangedView) -> ViewOut:
     openapi_extra=CHANGES,
 )
 def delete_view(request: ApiRequest, pk: RowId) -> tuple[int, None]:
-    """Forgets a view; what it shows stays. Needs scope launch, and that it is yours."""
+    """Delete a view. The page that it shows stays. Needs scope launch, and that the view is yours."""
     with transaction.atomic():
-        _mine(request, pk).delete()
+        _lock_own_view(request, pk).delete()
     return 204, None
 
 
-def _mine(request: ApiRequest, pk: int) -> SavedView:
-    """One's own view, locked, in the version that was asked for. Raises Http404, HttpError."""
-    mine = SavedView.objects.visible_to(request.auth.person).filter(owner=request.auth.person)
-    view = mine.select_related("owner").select_for_update(of=("self",)).filter(pk=pk).first()
+def _lock_own_view(request: ApiRequest, pk: int) -> SavedView:
+    """Lock and return a view of the caller's own. Raise Http404 if there is none, HttpError if the request names
+    another version."""
+    own_views = SavedView.objects.visible_to(request.auth.person).filter(owner=request.auth.person)
+    view = own_views.select_related("owner").select_for_update(of=("self",)).filter(pk=pk).first()
     if view is None:
         raise Http404(f"You have no view {pk}")
-    check_version(request, ViewOut.of(view))
+    check_version(request, ViewOut.from_view(view))
     return view
 
 
 def _save(view: SavedView) -> None:
-    """Raises HttpError where another view of its owner has the name."""
+    """Save the view. Raise HttpError 409 if another view of its owner has the name."""
     try:
         with transaction.atomic():
             view.save()
     except IntegrityError as error:
-        raise HttpError(409, f"You have a view named {view.name!r} already: change it, or take another name") from error
+        raise HttpError(409, f"You already have a view named {view.name!r}: change it or use another name") from error

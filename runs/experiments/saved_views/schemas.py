@@ -1,4 +1,4 @@
-"""What the API says and takes of saved views, as JSON."""
+"""JSON schemas of the API for saved views."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Query = Annotated[str, StringConstraints(max_length=8_000, pattern=NO_NUL)]
 
 
 class NewView(Input):
-    """A page to save: `query` is what stands after the ? of its address."""
+    """A page to save: `query` is the query string of its address, without the `?`."""
 
     name: ViewName
     page: SavedView.Page
@@ -27,12 +27,12 @@ class NewView(Input):
     @model_validator(mode="after")
     def _fits(self) -> NewView:
         if (self.page == SavedView.Page.EXPERIMENT) != (self.experiment is not None):
-            raise ValueError("a view of the page experiment names its experiment, and no other does")
+            raise ValueError("a view of the page experiment must name its experiment; other views must not")
         return self
 
 
 class ChangedView(Input):
-    """What shall change; what is left out stays."""
+    """A change of a view; fields that are left out stay as they are."""
 
     name: ViewName | None = None
     query: Query | None = None
@@ -53,7 +53,7 @@ class ViewOut(Schema):
     url: str
 
     @classmethod
-    def of(cls, view: SavedView) -> ViewOut:
+    def from_view(cls, view: SavedView) -> ViewOut:
         return cls(
             id=view.pk, name=view.name, owner=view.owner.get_username(), page=view.page,
             experiment=view.experiment_id, query=view.query, is_shared=view.is_shared,

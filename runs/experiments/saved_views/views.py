@@ -19,8 +19,8 @@ from runs.access import may_make
 from runs.http import SignedIn
 from runs.models import Experiment, SavedView
 
-LONGEST_QUERY = 8000
-NOT_KEPT = ("after", "page")
+MAX_QUERY_LENGTH = 8000
+DROPPED_PARAMS = ("after", "page")
 """Parameters that a saved view drops, so that it opens on its first page."""
 
 
@@ -30,20 +30,20 @@ class SavedViewForm(forms.Form):
     name = forms.CharField(max_length=100)
     page = forms.ChoiceField(choices=SavedView.Page.choices)
     experiment = forms.ModelChoiceField(Experiment.objects.none(), required=False)
-    query = forms.CharField(max_length=LONGEST_QUERY, required=False)
+    query = forms.CharField(max_length=MAX_QUERY_LENGTH, required=False)
     is_shared = forms.BooleanField(required=False)
 
-    def __init__(self, sent: QueryDict, person: User) -> None:
-        super().__init__(sent)
+    def __init__(self, data: QueryDict, person: User) -> None:
+        super().__init__(data)
         self.person = person
         self.fields["experiment"].queryset = Experiment.objects.visible_to(person)  # type: ignore[attr-defined]
 
     def clean_query(self) -> str:
         """Return the address's query string without the parameters that select a page of results."""
-        asked = QueryDict(self.cleaned_data["query"], mutable=True)
-        for name in NOT_KEPT:
-            asked.pop(name, None)
-        return asked.urlencode()
+        params = QueryDict(self.cleaned_data["query"], mutable=True)
+        for name in DROPPED_PARAMS:
+            params.pop(name, None)
+        return params.urlencode()
 
     def clean(self) -> dict[str, Any]:
         """Check that a view of an experiment names one, and clear the experiment of other views.
@@ -59,13 +59,13 @@ class SavedViewForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_views(request: SignedIn) -> HttpResponse:
-    """List the user's own and shared views; a POST saves one and replaces the user's own view of the same name."""
+    """List the user's own and shared views; a POST saves a view and replaces the user's own view of the same name."""
     if request.method == "POST":
         return _save(request)
     views = SavedView.objects.visible_to(request.user).select_related("owner", "experiment").order_by("name", "pk")
-    mine = [view for view in views if view.owner_id == request.user.pk]
+    own_views = [view for view in views if view.owner_id == request.user.pk]
     shared = [view for view in views if view.owner_id != request.user.pk]
-    context = {"mine": mine, "shared": shared, "may_share": may_make(request.user)}
+    context = {"mine": own_views, "shared": shared, "may_share": may_make(request.user)}
     return TemplateResponse(request, "experiments/saved_views.html", context)
 
 
@@ -87,13 +87,13 @@ def saved_view_change(request: SignedIn, pk: int) -> HttpResponse:
         messages.success(request, gettext("Deleted the view %(name)s.") % {"name": view.name})
     elif do in ("share", "unshare"):
         SavedView.objects.filter(pk=pk).update(is_shared=do == "share")
-        shared, kept = gettext("%(name)s is shared with everybody."), gettext("%(name)s is yours alone.")
-        messages.success(request, (shared if do == "share" else kept) % {"name": view.name})
+        shared, private = gettext("%(name)s is shared with all users."), gettext("%(name)s is no longer shared.")
+        messages.success(request, (shared if do == "share" else private) % {"name": view.name})
     elif do == "rename":
         _rename(request, view)
     else:
-        said = gettext("What to do must be one of %(verbs)s, not %(do)r.")
-        messages.error(request, said % {"verbs": "rename, share, unshare, delete", "do": do})
+        message = gettext("The action must be one of %(verbs)s, not %(do)r.")
+        messages.error(request, message % {"verbs": "rename, share, unshare, delete", "do": do})
     return redirect("saved-views")
 
 
@@ -104,23 +104,23 @@ def _save(request: SignedIn) -> HttpResponse:
             named = field if field != "__all__" else gettext("The view")
             messages.error(request, f"{named}: {' '.join(map(str, problems))}")
         return redirect("saved-views")
-    kept = form.cleaned_data
-    if kept["is_shared"] and not may_make(request.user):
+    values = form.cleaned_data
+    if values["is_shared"] and not may_make(request.user):
         raise PermissionDenied
-    view, is_new = SavedView.objects.update_or_create(owner=request.user, name=kept.pop("name"), defaults=kept)
-    said = gettext("Saved the view %(name)s.") if is_new else gettext("Replaced the view %(name)s.")
-    messages.success(request, said % {"name": view.name})
+    view, is_new = SavedView.objects.update_or_create(owner=request.user, name=values.pop("name"), defaults=values)
+    message = gettext("Saved the view %(name)s.") if is_new else gettext("Replaced the view %(name)s.")
+    messages.success(request, message % {"name": view.name})
     return redirect(view.target)
 
 
 def _rename(request: SignedIn, view: SavedView) -> None:
     name = request.POST.get("name", "").strip()
     if not 1 <= len(name) <= 100 or "\x00" in name:
-        messages.error(request, gettext("A name has 1 to 100 characters."))
+        messages.error(request, gettext("A name must have 1 to 100 characters."))
         return
     try:
         with transaction.atomic():
             SavedView.objects.filter(pk=view.pk).update(name=name)
-        messages.success(request, gettext("%(old)s is called %(new)s now.") % {"old": view.name, "new": name})
+        messages.success(request, gettext("Renamed %(old)s to %(new)s.") % {"old": view.name, "new": name})
     except IntegrityError:
-        messages.error(request, gettext("You have another view that is called %(name)s.") % {"name": name})
+        messages.error(request, gettext("You already have another view named %(name)s.") % {"name": name})

@@ -1,4 +1,4 @@
-"""Celery's task of the trash."""
+"""Celery task of the trash."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from runs.experiments.trash.commands import purge_trash
 
 @shared_task(name="runs.jobs.purge_bin")  # type: ignore[untyped-decorator]
 def purge_bin() -> None:
-    """Delete for good what has been in the trash for its time."""
+    """Delete for good the objects whose time in the trash is over."""
     purge_trash()

@@ -1,4 +1,4 @@
-"""JSON of an evaluation of checkpoints: for each seed its rewards, its KL, and every answer. A run a seed."""
+"""Read the JSON of an evaluation of checkpoints: rewards, KL and every answer of each seed. Each seed is a run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from runs.importing import vocabulary
-from runs.importing.hyperparameters import canonical, of_name, seed_of
-from runs.importing.numbers import real
+from runs.importing.hyperparameters import canonical_name, seed_of, settings_from_name
+from runs.importing.numbers import json_number
 from runs.importing.readers.log_responses import answer, curves_of
-from runs.importing.readers.timestamps import moment
+from runs.importing.readers.timestamps import parse_timestamp
 from runs.importing.records import STEP, Entry, ImportedRun, ImportReport
 from runs.ingest.storable import storable
 from workers.executors.states import State
@@ -23,202 +23,221 @@ from workers.records import Metric, Record, Response, categories_of
 
 KIND = "evaluation"
 STEP_NAMES = ("step", "iteration", "global_step", "checkpoint_step")
-OURS = {
+KEYS_BY_PATH = {
     "reward/mean": ("reward/mean",), "reward/std": ("reward/std",), "reward/min": ("reward/min",),
     "reward/max": ("reward/max",), "kl/mean_per_token": ("kl", "kl/k3"), "answer_tokens/mean_per_sample":
     ("response/tokens_mean",),
 }  # fmt: skip
-"""Numbers of a seed, by their path in the file. Their KL is the k3 estimate, in nats per token."""
-ASKED = {
+"""Path of a seed's number in the file -> our keys. The KL is the k3 estimate, in nats per token."""
+EVALUATION_SETTINGS = {
     "max_new_tokens": "evaluation.max_new_tokens", "temperature": "evaluation.temperature",
     "num_samples": "evaluation.samples", "eval_seed": "evaluation.seed", "top_p": "evaluation_top_p",
     "do_sample": "evaluation_do_sample",
 }  # fmt: skip
-"""Settings of the evaluation, which are not those of the training."""
+"""Names of settings of the evaluation -> the names here, which differ from those of the training."""
 BASE_WORDS = frozenset({"base", "baseline", "pretrained", "untrained"})
-BASE_NOTE = "It evaluates the model before training: its numbers stand at step 0."
+BASE_NOTE = "It evaluates the model before training: its numbers are saved at step 0."
 LISTS = ("completions", "per_sample_means")
 
 
-def is_one(value: Any) -> bool:
-    """True for the JSON of an evaluation."""
+def is_evaluation(value: Any) -> bool:
+    """Return whether this is the JSON of an evaluation."""
     return isinstance(value, dict) and isinstance(value.get("seed_results"), dict)
 
 
-def entries(document: Mapping[str, Any], name: str, told: ImportReport) -> Iterator[Entry]:
-    """The records of each seed, in the order of the file."""
-    settings = _of_name(name) | _settings(document)
+def entries(document: Mapping[str, Any], name: str, report: ImportReport) -> Iterator[Entry]:
+    """Yield the records of each seed, in the order of the file."""
+    settings = _settings_from_name(name) | _settings(document)
     method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
     is_base = _is_base(settings, method, name)
     for part, (seed, result) in enumerate(document["seed_results"].items()):
-        found = ImportedRun(part, KIND, settings=settings | {"seed": _seed_named(seed)}, suffix=", evaluated")
-        found.method = "" if is_base else method
-        found.seed, found.started_at = seed_of(found.settings), moment(document.get("timestamp"))
-        found.job_id = _job_id(document.get("slurm"))
-        yield from _seed(found, seed, result, document, told, is_base=is_base)
-    _check_seeds(document, told)
-    _check_aggregate(document, told)
+        run = ImportedRun(part, KIND, settings=settings | {"seed": _parse_seed(seed)}, suffix=", evaluated")
+        run.method = "" if is_base else method
+        run.seed, run.started_at = seed_of(run.settings), parse_timestamp(document.get("timestamp"))
+        run.job_id = _job_id(document.get("slurm"))
+        yield from _seed_entries(run, seed, result, document, report, is_base=is_base)
+    _check_seeds(document, report)
+    _check_aggregate(document, report)
 
 
-def _of_name(name: str) -> dict[str, Any]:
-    """Return what the file's name says of the run; its temperature is that of the evaluation."""
-    said = of_name(name)
-    return {ASKED["temperature"] if key == "temperature" else key: value for key, value in said.items()}
+def _settings_from_name(name: str) -> dict[str, Any]:
+    """Return the settings that the file's name states; its temperature is that of the evaluation."""
+    settings = settings_from_name(name)
+    return {
+        EVALUATION_SETTINGS["temperature"] if key == "temperature" else key: value for key, value in settings.items()
+    }
 
 
 def _is_base(settings: Mapping[str, Any], method: str, name: str) -> bool:
-    """Return whether the evaluated model is the one before training: it is named so, and no hyperparameter is told."""
+    """Return whether the model before training is evaluated: a name says so, and no hyperparameter is stated."""
     words = {method, *re.split(r"[^a-z]+", PurePosixPath(name).stem.lower())}
     return not BASE_WORDS.isdisjoint(words) and not settings.keys() & {"alpha", "sigma", "beta", "learning_rate"}
 
 
-def _seed(
-    found: ImportedRun, seed: str, result: Any, document: Mapping[str, Any], told: ImportReport, *, is_base: bool
+def _seed_entries(
+    run: ImportedRun, seed: str, result: Any, document: Mapping[str, Any], report: ImportReport, *, is_base: bool
 ) -> Iterator[Entry]:
     if not isinstance(result, dict) or _error(result):
-        why = _error(result) if isinstance(result, dict) else f"it is {type(result).__name__} and no object"
-        found.state, found.reason = State.FAILED, f"Its evaluation failed: {why}"[:1000]
-        told.remark(f"seed {seed}", f"was not evaluated: {why}"[:500])
-        yield Entry(found)
+        error = _error(result) if isinstance(result, dict) else f"it is {type(result).__name__} and not an object"
+        run.state, run.reason = State.FAILED, f"Its evaluation failed: {error}"[:1000]
+        report.add_remark(f"seed {seed}", f"was not evaluated: {error}"[:500])
+        yield Entry(run)
         return
-    step, is_said = _step(result, document)
-    found.state = State.SUCCEEDED
-    if not is_said:
+    step, is_step_stated = _step(result, document)
+    run.state = State.SUCCEEDED
+    if not is_step_stated:
         step = 0 if is_base else step
-        found.note = (
-            BASE_NOTE if is_base else f"The file does not say after which step: its numbers stand at step {step}."
-        )
-    answers = list(_answers(result, step, bool(found.settings.get("evaluation_do_sample", True)), f"seed {seed}", told))
+        run.note = BASE_NOTE if is_base else f"The file does not state its step: its numbers are saved at step {step}."
+    answers = list(_answers(result, step, bool(run.settings.get("evaluation_do_sample", True)), f"seed {seed}", report))
     values = _values(result, answers)
-    _check_whole(found, len(answers), seed, document, told)
+    _check_whole(run, len(answers), seed, document, report)
     if not values and not answers:
-        told.remark(f"seed {seed}", "holds no number and no answer")
+        report.add_remark(f"seed {seed}", "contains no number and no response")
         return
     records: list[Record] = [Metric(step, values), *answers]
-    yield from (Entry(found, record) for record in records)
+    yield from (Entry(run, record) for record in records)
 
 
-def _check_seeds(document: Mapping[str, Any], told: ImportReport) -> None:
+def _check_seeds(document: Mapping[str, Any], report: ImportReport) -> None:
     config = document.get("config")
-    asked = config.get("seeds_requested") if isinstance(config, dict) else None
-    there = {_seed_named(seed) for seed in document["seed_results"]}
-    missing = [str(seed) for seed in asked if _whole(seed) not in there] if isinstance(asked, list) else []
+    requested = config.get("seeds_requested") if isinstance(config, dict) else None
+    present = {_parse_seed(seed) for seed in document["seed_results"]}
+    missing = (
+        [str(seed) for seed in requested if _whole_number(seed) not in present] if isinstance(requested, list) else []
+    )
     if missing:
-        told.remark("", f"seeds {', '.join(missing[:20])} were asked for and are not in the file")
+        report.add_remark("", f"seeds {', '.join(missing[:20])} were requested and are not in the file")
 
 
-def _check_whole(found: ImportedRun, count: int, seed: str, document: Mapping[str, Any], told: ImportReport) -> None:
-    """Make the run partial if its file holds fewer answers than there were: their means are not those of all."""
+def _check_whole(run: ImportedRun, count: int, seed: str, document: Mapping[str, Any], report: ImportReport) -> None:
+    """Make the run partial if its file holds only a part of the answers: their means are not those of all."""
     results = document["seed_results"]
-    is_last = told.is_cut and seed == next(reversed(results)) and list(document)[-1] == "seed_results"
-    whole = max(_expected(results[seed]), 0 if is_last else _listed(results[seed]))
-    if not _expected(results[seed]):
-        siblings = [one for name, one in results.items() if name != seed and isinstance(one, dict)]
-        whole = max([whole, *(_expected(one) or _listed(one) for one in siblings)])
-    holds_answers = count > 0 or is_last or _listed(results[seed]) > 0
-    if holds_answers and found.check_whole(count, whole, is_cut=is_last):
-        told.remark(f"seed {seed}", f"is partial: {found.reason}")
+    is_last = report.is_cut and seed == next(reversed(results)) and list(document)[-1] == "seed_results"
+    whole = max(_expected_count(results[seed]), 0 if is_last else _count_listed(results[seed]))
+    if not _expected_count(results[seed]):
+        siblings = [result for name, result in results.items() if name != seed and isinstance(result, dict)]
+        whole = max([whole, *(_expected_count(sibling) or _count_listed(sibling) for sibling in siblings)])
+    holds_answers = count > 0 or is_last or _count_listed(results[seed]) > 0
+    if holds_answers and run.check_whole(count, whole, is_cut=is_last):
+        report.add_remark(f"seed {seed}", f"is partial: {run.reason}")
 
 
-def _listed(result: Mapping[str, Any]) -> int:
+def _count_listed(result: Mapping[str, Any]) -> int:
     """Return how many answers the lists of a seed have, readable or not."""
-    asked = result.get("completions")
-    lists = [one.get("completions") for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
-    return sum(len(one) for one in lists if isinstance(one, list))
+    questions = result.get("completions")
+    lists = (
+        [question.get("completions") for question in questions if isinstance(question, dict)]
+        if isinstance(questions, list)
+        else []
+    )
+    return sum(len(completions) for completions in lists if isinstance(completions, list))
 
 
-def _expected(result: Mapping[str, Any]) -> int:
-    """Return how many answers a seed says that it has; 0 if it does not say."""
-    per_question, questions = _whole(result.get("num_samples_per_question")), _whole(result.get("num_questions"))
+def _expected_count(result: Mapping[str, Any]) -> int:
+    """Return the number of answers that a seed states; 0 if it states none."""
+    per_question, questions = (
+        _whole_number(result.get("num_samples_per_question")),
+        _whole_number(result.get("num_questions")),
+    )
     kl = result.get("kl")
-    # What stands last may be what was cut.
+    # The last entry may be the one that was cut off.
     measured = kl.get("per_sample_means") if isinstance(kl, dict) and list(result)[-1] != "kl" else None
-    said = (_whole(result.get("total_samples")), (per_question or 0) * (questions or 0))
-    return max(*(count or 0 for count in said), len(measured) if isinstance(measured, list) else 0)
+    counts = (_whole_number(result.get("total_samples")), (per_question or 0) * (questions or 0))
+    return max(*(count or 0 for count in counts), len(measured) if isinstance(measured, list) else 0)
 
 
 def _settings(document: Mapping[str, Any]) -> dict[str, Any]:
     config = document.get("config")
-    said = dict(config) if isinstance(config, dict) else {}
-    said |= {name: document[name] for name in ("alpha", "sigma", "beta", "algorithm") if name in document}
-    kept = {ASKED.get(name, canonical(name)): value for name, value in said.items() if not _is_path(name)}
-    return kept | ({"method": kept["algorithm"]} if isinstance(kept.get("algorithm"), str) else {})
+    settings = dict(config) if isinstance(config, dict) else {}
+    settings |= {name: document[name] for name in ("alpha", "sigma", "beta", "algorithm") if name in document}
+    recipe = {
+        EVALUATION_SETTINGS.get(name, canonical_name(name)): value
+        for name, value in settings.items()
+        if not _is_path(name)
+    }
+    return recipe | ({"method": recipe["algorithm"]} if isinstance(recipe.get("algorithm"), str) else {})
 
 
 def _is_path(name: str) -> bool:
-    """Places on somebody's disk say nothing about the recipe, and differ between machines."""
-    return canonical(name) != "model" and name.endswith(("_path", "_dir", "_file", "_jsonl"))
+    """Return whether the setting is a path, which is no part of the recipe and differs between machines."""
+    return canonical_name(name) != "model" and name.endswith(("_path", "_dir", "_file", "_jsonl"))
 
 
 def _values(result: Mapping[str, Any], answers: Sequence[Response]) -> dict[str, float]:
     out: dict[str, float] = {}
     for path, value in _leaves(result):
-        keys = OURS.get(path, (f"eval/{path}",))
+        keys = KEYS_BY_PATH.get(path, (f"eval/{path}",))
         out |= {key: value for key in keys if vocabulary.is_usable(key)}
-    # What the file says of all answers stands before what those that are here give.
-    return _of_answers(answers, has_reward="reward/mean" in out) | out if answers else out
+    # Values that the file states for all answers take precedence over those of the answers in the file.
+    return _answer_values(answers, has_reward="reward/mean" in out) | out if answers else out
 
 
-def _of_answers(answers: Sequence[Response], *, has_reward: bool) -> dict[str, float]:
-    """Return what the answers say by themselves, and their rewards if the file has none."""
-    rewards = np.array([one.reward for one in answers])
-    # A reward may be infinite; then so is what follows from it.
+def _answer_values(answers: Sequence[Response], *, has_reward: bool) -> dict[str, float]:
+    """Return the values that are computed from the answers, with their rewards if the file states none."""
+    rewards = np.array([answer.reward for answer in answers])
+    # A reward may be infinite; then values that are computed from it are too.
     with np.errstate(all="ignore"):
         spread = {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
     return ({} if has_reward else spread) | curves_of(answers)
 
 
 def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every number under a seed, by its path; the long lists apart."""
+    """Yield (path, number) for every number of a seed, without its long lists."""
     for name, inner in value.items():
         if isinstance(inner, dict):
             yield from _leaves(inner, f"{prefix}{name}/")
-        elif (found := real(inner)) is not None and name not in (*LISTS, *STEP_NAMES):
-            yield prefix + name, found
+        elif (number := json_number(inner)) is not None and name not in (*LISTS, *STEP_NAMES):
+            yield prefix + name, number
 
 
 def _answers(
-    result: Mapping[str, Any], step: int, is_sampled: bool, place: str, told: ImportReport
+    result: Mapping[str, Any], step: int, is_sampled: bool, position: str, report: ImportReport
 ) -> Iterator[Response]:
-    asked = result.get("completions")
-    for i, question in enumerate(asked if isinstance(asked, list) else ()):
+    questions = result.get("completions")
+    for i, question in enumerate(questions if isinstance(questions, list) else ()):
         inner = question.get("completions") if isinstance(question, dict) else None
         if not isinstance(inner, list):
-            told.remark(f"{place}, question {i}", "holds no list of completions")
+            report.add_remark(f"{position}, question {i}", "contains no list of completions")
             continue
-        for j, said in enumerate(inner):
-            made = _answer(question, said, step, j + int(is_sampled))
-            if made is None:
-                told.remark(f"{place}, question {i}, completion {j}", "has no text, or no reward that is a number")
+        for j, completion in enumerate(inner):
+            response = _answer(question, completion, step, j + int(is_sampled))
+            if response is None:
+                report.add_remark(
+                    f"{position}, question {i}, completion {j}", "has no text, or no reward that is a number"
+                )
             else:
-                yield made
+                yield response
 
 
-def _answer(question: Mapping[str, Any], said: Any, step: int, sample: int) -> Response | None:
-    if not isinstance(said, dict) or not isinstance(said.get("completion"), str):
+def _answer(question: Mapping[str, Any], completion: Any, step: int, sample: int) -> Response | None:
+    if not isinstance(completion, dict) or not isinstance(completion.get("completion"), str):
         return None
-    reward, tokens, kl = real(said.get("reward")), said.get("num_tokens"), real(said.get("mean_per_token_kl"))
+    reward, tokens, kl = (
+        json_number(completion.get("reward")),
+        completion.get("num_tokens"),
+        json_number(completion.get("mean_per_token_kl")),
+    )
     if reward is None:
         return None
     prompt = str(question.get("question", question.get("prompt", "")))
     target = str(question.get("target_answer", question.get("target", "")))
     count = tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**31 else 0
     parts = {} if kl is None else {"kl_per_token": kl}
-    made = answer(step, "eval", prompt, target, sample, said["completion"], reward, count, parts)
-    return replace(made, categories=categories_of(question))
+    response = answer(step, "eval", prompt, target, sample, completion["completion"], reward, count, parts)
+    return replace(response, categories=categories_of(question))
 
 
 def _step(result: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[int, bool]:
-    """(step, whether the file says so)."""
+    """Return (step, whether the file states it)."""
     config = document.get("config")
-    for place in (result, document, config if isinstance(config, dict) else {}):
+    for source in (result, document, config if isinstance(config, dict) else {}):
         for name in STEP_NAMES:
-            if (step := _whole(place.get(name))) is not None:
+            if (step := _whole_number(source.get(name))) is not None:
                 return step, True
     return STEP, False
 
 
-def _check_aggregate(document: Mapping[str, Any], told: ImportReport) -> None:
+def _check_aggregate(document: Mapping[str, Any], report: ImportReport) -> None:
     """Compare the file's own mean over seeds, and the population's standard deviation, with its seeds."""
     aggregate, results = document.get("aggregate"), document["seed_results"].values()
     if not isinstance(aggregate, dict):
@@ -226,32 +245,34 @@ def _check_aggregate(document: Mapping[str, Any], told: ImportReport) -> None:
     whole = [
         r["reward"] for r in results if isinstance(r, dict) and isinstance(r.get("reward"), dict) and not _error(r)
     ]
-    means = [real(reward.get("mean")) for reward in whole]
-    known = np.array([mean for mean in means if mean is not None])
-    said = real(aggregate.get("reward_mean")), real(aggregate.get("reward_std"))
-    if not len(known) or None in said:
+    means = [json_number(reward.get("mean")) for reward in whole]
+    seed_means = np.array([mean for mean in means if mean is not None])
+    stated = json_number(aggregate.get("reward_mean")), json_number(aggregate.get("reward_std"))
+    if not len(seed_means) or None in stated:
         return
     with np.errstate(all="ignore"):
-        ours = float(known.mean()), float(known.std())
-    if all(math.isclose(a, b or 0.0, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(ours, said, strict=True)):
-        told.facts.append(f"its aggregate is that of its {len(known)} seeds: reward {ours[0]:.6g} ± {ours[1]:.6g}")
+        actual = float(seed_means.mean()), float(seed_means.std())
+    if all(math.isclose(a, b or 0.0, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(actual, stated, strict=True)):
+        report.facts.append(
+            f"its aggregate agrees with its {len(seed_means)} seeds: reward {actual[0]:.6g} ± {actual[1]:.6g}"
+        )
     else:
-        told.disagreements.append(
-            f"its aggregate is {said[0]} ± {said[1]}; its {len(known)} seeds give {ours[0]} ± {ours[1]}"
+        report.disagreements.append(
+            f"its aggregate is {stated[0]} ± {stated[1]}; its {len(seed_means)} seeds give {actual[0]} ± {actual[1]}"
         )
 
 
 def _error(result: Mapping[str, Any]) -> Any:
     """Return the error of a seed; empty if there was none."""
-    return result.get("error") or ("it does not say why" if result.keys() == {"error"} else "")
+    return result.get("error") or ("no reason given" if result.keys() == {"error"} else "")
 
 
-def _seed_named(name: str) -> int | None:
-    """`3`, `seed_3` -> 3."""
-    return _whole(name.strip().lower().removeprefix("seed").lstrip(" _-"))
+def _parse_seed(name: str) -> int | None:
+    """Return the seed in a name: 3 for `3` and `seed_3`; None if there is none."""
+    return _whole_number(name.strip().lower().removeprefix("seed").lstrip(" _-"))
 
 
-def _whole(value: Any) -> int | None:
+def _whole_number(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 18:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else None

@@ -1,4 +1,4 @@
-"""TensorBoard's event files: scalars, as `simple_value` and as tensors. The files of one folder are one run."""
+"""Read TensorBoard's event files: scalars, as `simple_value` and as tensors. The files of one folder are one run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from runs.importing import vocabulary
-from runs.importing.hyperparameters import of_name, seed_of
+from runs.importing.hyperparameters import seed_of, settings_from_name
 from runs.importing.readers.tfrecord import BYTES, FIXED32, FIXED64, VARINT, Payload, fields, payloads
 from runs.importing.records import Entry, ImportedRun, ImportReport
 from workers.executors.states import State
@@ -19,17 +19,17 @@ from workers.records import Metric
 
 KIND = "TensorBoard events"
 TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 4: "<u1", 5: "<i2", 6: "<i1", 9: "<i8", 19: "<f2", 22: "<u4", 23: "<u8"}
-"""TensorFlow's DataType -> numpy's, of the types that hold one number."""
+"""TensorFlow's DataType -> numpy's dtype, for types that hold one number."""
 PACKED = {5: "<f4", 6: "<f8"}
 VALUES, VARINTS, HALVES = (5, 6), (7, 10, 16, 17), (13,)
 """Fields of a TensorProto that hold numbers: floats, whole ones, and half-precision ones as bits."""
-SIGNATURE = 500
-"""Events at the start of a file by which it is told whose tags these are."""
+MAX_FIRST_EVENTS = 500
+"""Number of events at the start of a file from which its writer is detected, by their tags."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """The scalars of one event. `others`: tags of it that hold no scalar."""
+    """The scalars of one event. `others`: its tags that hold no scalar."""
 
     wall_time: float
     step: int
@@ -37,43 +37,43 @@ class Event:
     others: tuple[str, ...] = ()
 
 
-def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: ImportReport) -> Iterator[Entry]:
-    """The scalars of a folder's files, oldest first; a file an epoch, since each start of a program writes one."""
-    found = ImportedRun(0, KIND, settings=of_name(name), state=State.UNKNOWN)
-    found.seed = seed_of(found.settings)
+def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, report: ImportReport) -> Iterator[Entry]:
+    """Yield the scalars of a folder's files, oldest first. Each file is an epoch, since each start writes one."""
+    run = ImportedRun(0, KIND, settings=settings_from_name(name), state=State.UNKNOWN)
+    run.seed = seed_of(run.settings)
     tags = {tag for opener in openers for tag in _first_tags(opener)}
     is_es = vocabulary.is_es(tags)
     trl = [tag.replace("eval/", "eval_").removeprefix("train/") for tag in tags if tag.startswith(("train/", "eval/"))]
     guess = "es" if is_es else "grpo" if vocabulary.is_grpo(trl) else ""
-    found.method = str(found.settings.get("method") or guess)
+    run.method = str(run.settings.get("method") or guess)
     passed, unnamed = Counter[str](), Counter[str]()
     points, last = 0, 0
     for epoch, opener in enumerate(openers):
-        for event in _events(opener, told):
-            found.started_at = event.wall_time if found.started_at is None else found.started_at
+        for event in _events(opener, report):
+            run.started_at = event.wall_time if run.started_at is None else run.started_at
             passed.update(event.others)
             unnamed.update(tag for tag in event.values if not any(map(vocabulary.is_usable, _keys(tag, is_es))))
             if event.values:
                 points, last = points + 1, max(last, event.step)
-                at = event.wall_time - found.started_at
-                found.seconds = max(found.seconds, at)
-                yield Entry(found, Metric(event.step, _named(event.values, is_es)), at, epoch)
+                at = event.wall_time - run.started_at
+                run.seconds = max(run.seconds, at)
+                yield Entry(run, Metric(event.step, _rename_tags(event.values, is_es)), at, epoch)
     for tag, count in passed.most_common():
-        told.remark(f"tag {tag[:100]}", f"holds no scalar: {count} event{'' if count == 1 else 's'} left out")
+        report.add_remark(f"tag {tag[:100]}", f"contains no scalar: {count} event{'' if count == 1 else 's'} omitted")
     for tag, count in unnamed.most_common():
-        told.remark(f"tag {tag[:100]!r}", f"cannot be the name of a series: {count} left out")
+        report.add_remark(f"tag {tag[:100]!r}", f"cannot be the name of a series: {count} omitted")
     if points:
-        found.reason = f"Its events end at step {last} and do not say how it ended"
-        yield Entry(found)
+        run.reason = f"Its events end at step {last} and do not state how it ended"
+        yield Entry(run)
 
 
 def first_time(opener: Callable[[], BinaryIO]) -> float:
-    """When a file's first event was; files without any come last."""
+    """Return the time of a file's first event; infinity for a file without events, which sorts it last."""
     return next((event.wall_time for event in _events(opener, ImportReport())), float("inf"))
 
 
-def event(data: bytes) -> Event:
-    """An event's message. Raises ValueError where the bytes are none."""
+def parse_event(data: bytes) -> Event:
+    """Parse the message of an event. Raise ValueError if the bytes are not one."""
     wall_time, step, values, others = 0.0, 0, dict[str, float](), list[str]()
     for number, kind, raw in fields(data):
         if number == 1 and kind == FIXED64:
@@ -89,45 +89,45 @@ def event(data: bytes) -> Event:
     return Event(wall_time if np.isfinite(wall_time) else 0.0, step, values, tuple(others))
 
 
-def _events(opener: Callable[[], BinaryIO], told: ImportReport) -> Iterator[Event]:
+def _events(opener: Callable[[], BinaryIO], report: ImportReport) -> Iterator[Event]:
     with opener() as file:
         for payload in payloads(file):
-            if payload.why:
-                told.remark(f"byte {payload.at}", payload.why)
-            elif (made := _made(payload, told)) is not None:
-                yield made
+            if payload.reason:
+                report.add_remark(f"byte {payload.at}", payload.reason)
+            elif (parsed := _parse_payload(payload, report)) is not None:
+                yield parsed
 
 
-def _made(payload: Payload, told: ImportReport) -> Event | None:
+def _parse_payload(payload: Payload, report: ImportReport) -> Event | None:
     try:
-        return event(payload.data)
+        return parse_event(payload.data)
     except ValueError as error:
-        told.remark(f"byte {payload.at}", f"is no event: {error}")
+        report.add_remark(f"byte {payload.at}", f"is not an event: {error}")
         return None
 
 
 def _first_tags(opener: Callable[[], BinaryIO]) -> Iterator[str]:
-    for i, made in enumerate(_events(opener, ImportReport())):
-        if i >= SIGNATURE:
+    for i, parsed in enumerate(_events(opener, ImportReport())):
+        if i >= MAX_FIRST_EVENTS:
             return
-        yield from made.values
+        yield from parsed.values
 
 
 def _value(data: bytes) -> tuple[str, float | None]:
-    """(tag, its scalar); None where it holds something else."""
-    tag, found = "", None
+    """Return (tag, its scalar); None if the tag holds something else."""
+    tag, scalar = "", None
     for number, kind, raw in fields(data):
         if number == 1 and kind == BYTES:
             tag = raw.decode("utf-8", errors="replace")
         elif number == 2 and kind == FIXED32:
-            found = float(struct.unpack("<f", raw)[0])
+            scalar = float(struct.unpack("<f", raw)[0])
         elif number == 8 and kind == BYTES:
-            found = _tensor(raw)
-    return tag, found
+            scalar = _tensor(raw)
+    return tag, scalar
 
 
 def _tensor(data: bytes) -> float | None:
-    """The one number of a tensor; None where it holds several, or none."""
+    """Return the only number of a tensor; None if it holds several, or none."""
     dtype, content, numbers = 0, b"", list[float]()
     for number, kind, raw in fields(data):
         if number == 1 and kind == VARINT:
@@ -137,14 +137,14 @@ def _tensor(data: bytes) -> float | None:
         elif number in VALUES:
             numbers += np.frombuffer(raw, PACKED[number]).astype(float).tolist()
         elif number in (*VARINTS, *HALVES):
-            numbers += _whole(raw, kind, dtype if number in HALVES else 0)
+            numbers += _whole_numbers(raw, kind, dtype if number in HALVES else 0)
     if content and dtype in TYPES and len(content) == np.dtype(TYPES[dtype]).itemsize:
         return float(np.frombuffer(content, TYPES[dtype])[0])
     return numbers[0] if len(numbers) == 1 and not content else None
 
 
-def _whole(raw: bytes, kind: int, dtype: int) -> list[float]:
-    whole = [int.from_bytes(raw, "little", signed=True)] if kind == VARINT else _unpacked(raw)
+def _whole_numbers(raw: bytes, kind: int, dtype: int) -> list[float]:
+    whole = [int.from_bytes(raw, "little", signed=True)] if kind == VARINT else _unpack_varints(raw)
     if dtype == 19:
         return [float(np.array([number & 0xFFFF], np.uint16).view(np.float16)[0]) for number in whole]
     if dtype == 14:
@@ -152,8 +152,8 @@ def _whole(raw: bytes, kind: int, dtype: int) -> list[float]:
     return [float(number) for number in whole]
 
 
-def _unpacked(raw: bytes) -> list[int]:
-    """Varints one behind the other, as proto3 packs them: read as fields that lack their keys."""
+def _unpack_varints(raw: bytes) -> list[int]:
+    """Parse consecutive varints, as proto3 packs them, by reading them as fields that lack their keys."""
     keyed, is_end = bytearray(), True
     for byte in raw:
         keyed += (b"\x08" if is_end else b"") + bytes([byte])
@@ -165,6 +165,6 @@ def _keys(tag: str, is_es: bool) -> tuple[str, ...]:
     return vocabulary.tag_keys(tag, is_es=is_es)
 
 
-def _named(values: dict[str, float], is_es: bool) -> dict[str, float]:
+def _rename_tags(values: dict[str, float], is_es: bool) -> dict[str, float]:
     renamed = {key: value for tag, value in values.items() for key in _keys(tag, is_es)}
     return {key: value for key, value in renamed.items() if vocabulary.is_usable(key)}

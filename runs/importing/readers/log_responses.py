@@ -1,4 +1,4 @@
-"""Answers that a log prints in blocks: prompt, target, completion over any number of lines, reward."""
+"""Read answers that a log prints in blocks: prompt, target, completion over any number of lines, reward."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from runs.importing.numbers import number
+from runs.importing.numbers import parse_number
 from runs.importing.readers.log_lines import ANSWERS
 from workers.analysis.answer_texts import TextCounts, accuracies
 from workers.records import Response
@@ -17,15 +17,15 @@ from workers.tasks.mention import mentions
 NUMBERED = re.compile(r"^\s*\[(\d{1,9})/(\d{1,9})\]")
 PART = re.compile(r"^\s{2,8}(Prompt|Target|Generated|Completion|Reward):\s?(.*)$")
 LENGTH = re.compile(r"^(.*) \(len=(\d+)\)$", re.DOTALL)
-LONGEST, MOST = 400, 200_000
-"""Lines of one answer, and its characters. What goes on for longer is no block of answers."""
+MAX_LINES, MAX_CHARACTERS = 400, 200_000
+"""Maximum lines and characters of one answer. A longer text is not a block of answers."""
 
 
 @dataclass
 class Block:
-    """A block that is being read. `feed` takes its lines until it says that one does not belong to it any more.
+    """A block that is being read. `feed` takes its lines until it returns that a line does not belong to the block.
 
-    `whole`: how many answers the block announces, 0 before it has.
+    `whole`: number of answers that the block announces, 0 before it does.
     """
 
     split: str
@@ -33,17 +33,17 @@ class Block:
     is_sampled: bool
     parts: dict[str, list[str]] = field(default_factory=dict)
     open: str = ""
-    asked: Counter[str] = field(default_factory=Counter)
+    prompt_counts: Counter[str] = field(default_factory=Counter)
     in_sample: bool = False
     size: int = 0
     whole: int = 0
 
     def feed(self, text: str) -> tuple[bool, Response | None]:
-        """(the line belongs to the block, the answer that it completes)."""
+        """Return (whether the line belongs to the block, the answer that it completes or None)."""
         if self.in_sample and (match := PART.match(text)):
             self.open = {"Generated": "Completion"}.get(match[1], match[1])
             self.parts[self.open] = [match[2]]
-            return True, self._done() if self.open == "Reward" else None
+            return True, self._finish_answer() if self.open == "Reward" else None
         if (numbered := NUMBERED.match(text)) and self.open != "Completion":
             self.whole = max(self.whole, int(numbered[2]))
             self.parts, self.open, self.in_sample, self.size = {}, "", True, 0
@@ -51,29 +51,29 @@ class Block:
         if self.open:
             self.parts[self.open].append(text)
             self.size += len(text)
-            return len(self.parts[self.open]) < LONGEST and self.size < MOST, None
+            return len(self.parts[self.open]) < MAX_LINES and self.size < MAX_CHARACTERS, None
         belongs = not text.strip() or set(text.strip()) == {"-"} or text.startswith("  ")
         return belongs, None
 
     @property
     def is_unfinished(self) -> bool:
-        """True amid an answer."""
+        """Return whether the block is within an answer."""
         return bool(self.open)
 
-    def _done(self) -> Response | None:
-        said = {name: "\n".join(lines) for name, lines in self.parts.items()}
+    def _finish_answer(self) -> Response | None:
+        texts = {name: "\n".join(lines) for name, lines in self.parts.items()}
         self.parts, self.open, self.in_sample = {}, "", False
-        reward = number(said.get("Reward", ""))
-        if reward is None or "Completion" not in said or "Prompt" not in said:
+        reward = parse_number(texts.get("Reward", ""))
+        if reward is None or "Completion" not in texts or "Prompt" not in texts:
             return None
-        prompt, target = said["Prompt"], _text(said.get("Target", ""))
-        sample = self.asked[prompt] + int(self.is_sampled)
-        self.asked[prompt] += 1
-        return answer(self.step, self.split, prompt, target, sample, _text(said["Completion"]), reward)
+        prompt, target = texts["Prompt"], _text(texts.get("Target", ""))
+        sample = self.prompt_counts[prompt] + int(self.is_sampled)
+        self.prompt_counts[prompt] += 1
+        return answer(self.step, self.split, prompt, target, sample, _text(texts["Completion"]), reward)
 
 
 def block(text: str, *, is_sampled: bool) -> Block | None:
-    """The block that a line opens, `[Eval Completions - Step 50]`, if it opens one."""
+    """Return the block that a line such as `[Eval Completions - Step 50]` opens; None if it opens none."""
     match = ANSWERS.match(text)
     return Block(match[1].lower(), int(match[2]), is_sampled) if match else None
 
@@ -82,27 +82,27 @@ def answer(
     step: int, split: str, prompt: str, target: str, sample: int, text: str, reward: float,
     tokens: int = 0, parts: dict[str, float] | None = None,
 ) -> Response:  # fmt: skip
-    """An answer as a record, with what it takes to see whether it is right. `tokens` 0: not told."""
-    said, wanted = text.strip(), target.strip()
-    flags = {"exact": float(said == wanted), "contains": float(mentions(said, wanted))} if wanted else {}
+    """Return an answer as a record, with flags for agreement with its target, if it has one. `tokens` 0: not stated."""
+    response, expected = text.strip(), target.strip()
+    flags = {"exact": float(response == expected), "contains": float(mentions(response, expected))} if expected else {}
     parts = flags | (parts or {})
     return Response(step, split, prompt[:200], sample, text, tokens, reward, parts, None, prompt, target)
 
 
 def curves_of(answers: Sequence[Response]) -> dict[str, float]:
-    """Return what the answers of one evaluation say by themselves, each a mean over answers; `eval/n` is their number.
+    """Return values that are computed from the answers of one evaluation, means over them; `eval/n` is their number.
 
     accuracy/exact and accuracy/contains, if every answer has a target; response/tokens_mean, if the tokens of every
-    answer are told; and the values of `TextCounts`.
+    answer are stated; and the values of `TextCounts`.
     """
     if not answers:
         return {}
     counts = TextCounts()
-    for one in answers:
-        counts.add(one.text, one.prompt or "")
-    is_told = any(one.tokens for one in answers) and all(one.tokens or not one.text for one in answers)
-    tokens = {"response/tokens_mean": fmean(one.tokens for one in answers)} if is_told else {}
-    return accuracies([one.parts for one in answers]) | counts.values() | tokens | {"eval/n": float(len(answers))}
+    for response in answers:
+        counts.add(response.text, response.prompt or "")
+    has_token_counts = any(r.tokens for r in answers) and all(r.tokens or not r.text for r in answers)
+    tokens = {"response/tokens_mean": fmean(r.tokens for r in answers)} if has_token_counts else {}
+    return accuracies([r.parts for r in answers]) | counts.values() | tokens | {"eval/n": float(len(answers))}
 
 
 def _text(printed: str) -> str:

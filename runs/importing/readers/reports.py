@@ -1,8 +1,8 @@
-"""JSON of a report: a row a setting, each the mean and spread over its seeds.
+"""Read the JSON of a report: a row per setting, each the mean and spread over its seeds.
 
-A setting whose seeds are here already, from their own evaluations, is checked against them and makes nothing. The
-others are kept as aggregates: a run each, tagged `aggregate`, whose numbers are eval/…, so that no comparison takes a
-mean over seeds for a seed. An aggregate whose seeds come later is checked then, and put into the trash.
+If the seeds of a setting were imported from their own evaluations, the row is compared with them and creates nothing.
+Each other row becomes an aggregate: a run tagged `aggregate` with keys eval/…, so that no comparison takes a mean over
+seeds for a seed. If the seeds are imported later, the aggregate is compared then, and moved to the trash.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runs.importing import vocabulary
-from runs.importing.hyperparameters import canonical, of_name
-from runs.importing.numbers import real
+from runs.importing.hyperparameters import canonical_name, settings_from_name
+from runs.importing.numbers import json_number
 from runs.importing.records import STEP, Entry, ImportedRun, ImportReport
 from workers.executors.states import State
 from workers.records import Metric
@@ -32,89 +32,93 @@ CHECKED = {
     "aggregate_normalized_reward_std": ("eval/reward/normalized/mean", "std"),
     "mean_kl": ("kl", "mean"), "std_kl": ("kl", "std"),
 }  # fmt: skip
-"""Sums of a row -> the key of the seeds' numbers, and the statistic; std is the population's, over the seeds."""
+"""Sum of a row -> (key of the seeds' numbers, statistic); std is the population's, over the seeds."""
 HACKED, EMPTY = "num_seeds_hacked_reward", "response/empty_ratio"
-"""The reports' scripts call a seed hacked if all of its answers are empty."""
-CLOSE = 1e-9
+"""Name of the count of hacked seeds, and our key: the reports' scripts call a seed hacked if all answers are empty."""
+TOLERANCE = 1e-9
 Numbers: TypeAlias = Mapping[str, float]
 Seeds: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[Numbers]]
-"""(method, settings) -> the last numbers of each evaluated seed that is here."""
+"""(method, settings) -> the last numbers of each imported evaluated seed."""
 
 
-def is_one(value: Any) -> bool:
-    """True for the JSON of a report: a list of rows with means."""
+def is_report(value: Any) -> bool:
+    """Return whether this is the JSON of a report: a list of rows with means."""
     return isinstance(value, list) and any(isinstance(row, dict) and _means(row) for row in value)
 
 
-def entries(rows: Sequence[Any], name: str, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
-    """The aggregates of the settings whose seeds are not here."""
+def entries(rows: Sequence[Any], name: str, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+    """Yield the aggregates of the settings without imported seeds, or with seeds that cannot be compared."""
     for part, row in enumerate(rows):
         if not isinstance(row, dict) or not _means(row):
-            told.remark(f"row {part}", "holds no mean over seeds: left out")
+            report.add_remark(f"row {part}", "contains no mean over seeds: omitted")
             continue
         settings = _settings(row)
         guess = "grpo" if "beta" in settings else "es" if "sigma" in settings else ""
         method = vocabulary.slug(str(row.get("algorithm") or guess))[:20]
-        said = ", ".join(f"{key}={known:g}" for key, value in settings.items() if (known := real(value)) is not None)
+        label = ", ".join(
+            f"{key}={number:g}" for key, value in settings.items() if (number := json_number(value)) is not None
+        )
         seeds = seeds_of(method, settings)
-        if not seeds or not check(row, said, seeds, told):
-            found = ImportedRun(
-                part, KIND, method, settings=of_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,)
+        if not seeds or not check(row, label, seeds, report):
+            run = ImportedRun(
+                part, KIND, method, settings=settings_from_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,)
             )
-            found.suffix, found.note = ", mean over seeds", _note(row)
-            yield Entry(found, Metric(STEP, _values(row)))
+            run.suffix, run.note = ", mean over seeds", _note(row)
+            yield Entry(run, Metric(STEP, _values(row)))
 
 
-def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: ImportReport) -> bool:
-    """Compare the sums of a report's row with those of the seeds that are here, by the names of the file.
+def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], report: ImportReport) -> bool:
+    """Compare the sums of a report's row with those of the imported seeds, by the names of the file.
 
     Return whether anything could be compared.
     """
     n, compared, differs = len(seeds), 0, False
-    for name, (key, how) in CHECKED.items():
+    for name, (key, statistic) in CHECKED.items():
         values = np.array([seed[key] for seed in seeds if key in seed])
-        claimed = real(row.get(name))
+        claimed = json_number(row.get(name))
         if len(values) != n or claimed is None:
             continue
-        ours, compared = _sum(values, how), compared + 1
-        if not math.isclose(ours, claimed, rel_tol=CLOSE, abs_tol=CLOSE):
+        computed, compared = _sum(values, statistic), compared + 1
+        if not math.isclose(computed, claimed, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             differs = True
-            told.disagreements.append(f"{setting}: {name} is {claimed!r}; the {n} seeds that are here give {ours!r}")
+            report.disagreements.append(f"{setting}: {name} is {claimed!r}; the {n} imported seeds give {computed!r}")
     if compared and not differs:
-        told.facts.append(f"{setting}: agrees with the {n} seeds that are here")
-    claimed = real(row.get(HACKED))
+        report.facts.append(f"{setting}: agrees with the {n} imported seeds")
+    claimed = json_number(row.get(HACKED))
     if compared and claimed is not None and all(EMPTY in seed for seed in seeds):
-        ours = sum(seed[EMPTY] == 1 for seed in seeds)
-        told.facts.append(
-            f"{setting}: {HACKED} is {claimed:g}; of the {n} seeds that are here, {ours} gave only empty answers"
+        computed = sum(seed[EMPTY] == 1 for seed in seeds)
+        report.facts.append(
+            f"{setting}: {HACKED} is {claimed:g}; of the {n} imported seeds, {computed} gave only empty responses"
         )
     return compared > 0
 
 
-def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], told: ImportReport) -> bool:
+def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], report: ImportReport) -> bool:
     """Compare the numbers of an aggregate that is stored, by series key, with those of its seeds, as `check` does."""
     row = {name: numbers[key] for name in (*CHECKED, HACKED) for key in _values({name: 1.0}) if key in numbers}
-    return check(row, setting, seeds, told)
+    return check(row, setting, seeds, report)
 
 
-def _sum(values: NDArray[np.float64], how: str) -> float:
+def _sum(values: NDArray[np.float64], statistic: str) -> float:
     with np.errstate(all="ignore"):
-        return float(values.mean() if how == "mean" else values.std())
+        return float(values.mean() if statistic == "mean" else values.std())
 
 
 def _means(row: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in row.items() if real(value) is not None and any(word in name for word in WORDS)]
+    return [
+        name for name, value in row.items() if json_number(value) is not None and any(word in name for word in WORDS)
+    ]
 
 
 def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {canonical(name): value for name, value in row.items() if name in SETTINGS}
+    return {canonical_name(name): value for name, value in row.items() if name in SETTINGS}
 
 
 def _values(row: Mapping[str, Any]) -> dict[str, float]:
-    """aggregate_reward_mean -> eval/reward_mean, mean_kl -> eval/kl_mean."""
+    """Return the row's numbers by our keys: aggregate_reward_mean -> eval/reward_mean, mean_kl -> eval/kl_mean."""
     out: dict[str, float] = {}
     for name, value in row.items():
-        if name not in SETTINGS and real(value) is not None:
+        if name not in SETTINGS and json_number(value) is not None:
             bare = name.removeprefix("aggregate_")
             for word in ("mean", "std"):
                 bare = f"{bare.removeprefix(f'{word}_')}_{word}" if bare.startswith(f"{word}_") else bare
@@ -124,6 +128,6 @@ def _values(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _note(row: Mapping[str, Any]) -> str:
-    n = next((row[name] for name in NAMES if real(row.get(name)) is not None), None)
-    over = f"{n:g} seeds" if n is not None else "seeds whose number the file does not say"
-    return f"A mean over {over}, not a training: eval/…_std is the deviation between seeds as the file gives it."
+    n = next((row[name] for name in NAMES if json_number(row.get(name)) is not None), None)
+    over = f"{n:g} seeds" if n is not None else "an unknown number of seeds"
+    return f"A mean over {over}, not a training: eval/…_std is the standard deviation between seeds from the file."

@@ -1,7 +1,7 @@
-"""TensorFlow's record file, and the protocol buffers in it, as far as scalars need them.
+"""Read TensorFlow's record file, and the protocol buffers in it, as far as scalars need them.
 
-By hand, because `tensorboard` (Apache-2.0, alive) brings twelve other packages, 133 MB together, for two formats that
-have not changed since 2016.
+This is written by hand, because `tensorboard` (Apache-2.0, maintained) depends on twelve other packages, 133 MB
+together, for two formats that have not changed since 2016.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import BinaryIO
 LENGTH = struct.Struct("<Q")
 CHECK = struct.Struct("<I")
 HEAD = LENGTH.size + CHECK.size
-LONGEST = 64 * 1024 * 1024
-"""Bytes of one record. Scalars take some 60; what is longer is a picture or a graph, or a broken length."""
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+"""Maximum bytes of a record. Scalars take about 60; a longer record is a picture or a graph, or has a broken length."""
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
@@ -33,16 +33,16 @@ TABLE = _table()
 
 @dataclass(frozen=True)
 class Payload:
-    """A record and the byte at which it begins. `why`: it cannot be believed; then `is_last`, or the next one can."""
+    """A record and its first byte. `reason`: why it is not accepted; `is_last`: nothing can be read after it."""
 
     at: int
     data: bytes
-    why: str = ""
+    reason: str = ""
     is_last: bool = False
 
 
 def masked_crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli), rotated and shifted as TFRecord stores it."""
+    """Return the CRC-32C (Castagnoli), rotated and shifted as TFRecord stores it."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -50,24 +50,24 @@ def masked_crc32c(data: bytes) -> int:
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def is_one(head: bytes) -> bool:
-    """True where the file's first length carries its own right checksum."""
+def is_record_file(head: bytes) -> bool:
+    """Return whether the file begins with a length and its valid checksum."""
     return len(head) >= HEAD and CHECK.unpack_from(head, LENGTH.size)[0] == masked_crc32c(head[: LENGTH.size])
 
 
 def payloads(file: BinaryIO) -> Iterator[Payload]:
-    """Every record, in order. Behind a length that cannot be believed, nothing can be found again."""
+    """Yield every record, in order. After a length with a wrong checksum, no further record can be located."""
     at = 0
     while head := file.read(HEAD):
         if len(head) < HEAD:
-            yield Payload(at, b"", "the file ends amid a record", is_last=True)
+            yield Payload(at, b"", "the file ends within a record", is_last=True)
             return
         length = LENGTH.unpack_from(head)[0]
-        if not is_one(head):
-            yield Payload(at, b"", "a record's length does not fit its checksum: nothing behind it", is_last=True)
+        if not is_record_file(head):
+            yield Payload(at, b"", "a record's length does not match its checksum: nothing after it", is_last=True)
             return
-        if length > LONGEST:
-            yield Payload(at, b"", f"a record of {length} bytes is longer than {LONGEST}", is_last=True)
+        if length > MAX_RECORD_BYTES:
+            yield Payload(at, b"", f"a record of {length} bytes is longer than {MAX_RECORD_BYTES}", is_last=True)
             return
         yield _payload(file, at, length)
         at += HEAD + length + CHECK.size
@@ -76,16 +76,16 @@ def payloads(file: BinaryIO) -> Iterator[Payload]:
 def _payload(file: BinaryIO, at: int, length: int) -> Payload:
     body = file.read(length + CHECK.size)
     if len(body) < length + CHECK.size:
-        return Payload(at, b"", "the file ends amid a record", is_last=True)
+        return Payload(at, b"", "the file ends within a record", is_last=True)
     data = body[:length]
     fits = CHECK.unpack_from(body, length)[0] == masked_crc32c(data)
-    return Payload(at, data) if fits else Payload(at, b"", "a record does not fit its checksum: left out")
+    return Payload(at, data) if fits else Payload(at, b"", "a record does not match its checksum: omitted")
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """(number, wire type, raw value) of a message's fields; a varint's value is 8 bytes, little-endian.
+    """Yield (number, wire type, raw value) of a message's fields; a varint's value is 8 bytes, little-endian.
 
-    Raises ValueError where the bytes are no message.
+    Raise ValueError if the bytes are not a message.
     """
     at = 0
     while at < len(data):
@@ -99,7 +99,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         if kind == BYTES:
             size, at = _varint(data, at)
         if size is None or at + size > len(data):
-            raise ValueError(f"field {number} of wire type {kind} does not fit")
+            raise ValueError(f"field {number} of wire type {kind} is invalid")
         yield number, kind, data[at : at + size]
         at += size
 

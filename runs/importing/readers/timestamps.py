@@ -1,4 +1,4 @@
-"""Times that files say, in whatever form ISO 8601 has for them; without a zone they are taken as UTC."""
+"""Parse times in any form of ISO 8601; a time without a zone is taken as UTC."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 
-def moment(text: Any) -> float | None:
-    """In Unix seconds; None where it says none."""
+def parse_timestamp(text: Any) -> float | None:
+    """Return the time in Unix seconds; None if the text is not a time."""
     try:
-        found = datetime.fromisoformat(str(text))
+        timestamp = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)).timestamp()

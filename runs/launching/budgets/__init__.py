@@ -1,38 +1,38 @@
-"""What runs cost: hours of GPUs and cores, estimated before they are launched, counted while they run, and limited."""
+"""Costs of runs in hours of GPUs and cores: estimates before a launch, counts of used hours, and limits."""
 
 from runs.launching.budgets.estimate import Estimate, Estimator
-from runs.launching.budgets.hours import BY, Hours, Share, expected, hours_of, shares, spent, total
+from runs.launching.budgets.hours import BY, Hours, Share, estimated_hours, hours_of, shares, spent_hours, total
 from runs.launching.budgets.limits import (
-    PLACE,
+    LIMIT_PATH,
     Demand,
     Use,
-    check_going_on,
     check_limits,
+    check_resume_limits,
     limits_on,
+    period_start,
     set_limit,
-    since_of,
     use_of,
     uses,
 )
 
 __all__ = [
     "BY",
-    "PLACE",
+    "LIMIT_PATH",
     "Demand",
     "Estimate",
     "Estimator",
     "Hours",
     "Share",
     "Use",
-    "check_going_on",
     "check_limits",
-    "expected",
+    "check_resume_limits",
+    "estimated_hours",
     "hours_of",
     "limits_on",
+    "period_start",
     "set_limit",
     "shares",
-    "since_of",
-    "spent",
+    "spent_hours",
     "total",
     "use_of",
     "uses",

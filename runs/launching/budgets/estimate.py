@@ -1,4 +1,4 @@
-"""How long a run will take: as long as past runs of the same size took here. Nobody has measured it otherwise."""
+"""Estimate the duration of a run from past runs of the same size on this site. There is no other measurement."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from runs.models import Run
 from workers.config import RunConfig
 from workers.executors.states import State
 
-LOOKED_AT = 200
-"""Newest runs of the model, the method and the cluster among which those of the same size are looked for."""
+MAX_PAST_RUNS = 200
+"""Number of the newest runs of the model, method and cluster that are searched for runs of the same size."""
 SIZES = {
     "model": ("dtype", "device"),
     "task": ("name",),
@@ -25,13 +25,13 @@ SIZES = {
     "evaluation": ("every", "prompts", "samples", "max_new_tokens"),
     "compute": ("cores", "gpus"),
 }  # fmt: skip
-"""What a step costs, by section; the number of steps apart."""
+"""Section -> settings that determine the cost of a step; the number of steps is separate."""
 STEPS = {"es": "iterations", "grpo": "max_steps"}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds once it has started: the median of past runs and their range, and how many those are."""
+    """Estimated seconds after the start: median and range of past runs, and the number of these runs."""
 
     median: float
     low: float
@@ -42,8 +42,8 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Past:
-    """A run that succeeded: what its steps cost, how many those were, and the seconds of all its attempts."""
+class PastRun:
+    """A run that succeeded: settings that determine its cost per step, its steps, the seconds of all attempts."""
 
     preset: str
     size: list[Any]
@@ -52,41 +52,40 @@ class Past:
 
 
 class Estimator:
-    """Estimates for one person. Past runs of a model, method and cluster are looked up once, however often it is
-    asked."""
+    """Estimates for one user. Past runs of a model, method and cluster are looked up once, for all calls."""
 
     def __init__(self, person: User) -> None:
         self._person = person
-        self._known: dict[tuple[str, str, str], list[Past]] = {}
+        self._past_runs: dict[tuple[str, str, str], list[PastRun]] = {}
 
     def estimate(self, config: RunConfig, preset: str = "") -> Estimate | None:
-        """From runs that this person may see and that succeeded; each scaled to this number of steps. None without."""
-        wanted = config.to_json()
-        size, steps = _size(wanted), _steps(wanted)
+        """Return an estimate from visible succeeded runs, each scaled to this number of steps; None without any."""
+        config_json = config.to_json()
+        size, steps = _size(config_json), _steps(config_json)
         alike = [past for past in self._past(config) if past.size == size and past.steps]
         if not alike:
             return None
-        # Those of the preset alone, where there are any: they differ least.
+        # Runs of the same preset are used alone if there are any, because they differ least.
         alike = [past for past in alike if preset and past.preset == preset] or alike
         seconds = [past.seconds * steps / past.steps for past in alike]
         of_preset = sum(bool(preset) and past.preset == preset for past in alike)
         is_scaled = any(past.steps != steps for past in alike)
         return Estimate(statistics.median(seconds), min(seconds), max(seconds), len(alike), of_preset, is_scaled)
 
-    def _past(self, config: RunConfig) -> list[Past]:
-        where = (config.model.path, config.compute.cluster, config.method)
-        if where not in self._known:
-            self._known[where] = _past(self._person, *where)
-        return self._known[where]
+    def _past(self, config: RunConfig) -> list[PastRun]:
+        lookup = (config.model.path, config.compute.cluster, config.method)
+        if lookup not in self._past_runs:
+            self._past_runs[lookup] = _past(self._person, *lookup)
+        return self._past_runs[lookup]
 
 
-def _past(person: User, model: str, cluster: str, method: str) -> list[Past]:
+def _past(person: User, model: str, cluster: str, method: str) -> list[PastRun]:
     """The newest first. One query."""
     alike = {"config__model__path": model, "config__compute__cluster": cluster}
     runs = Run.objects.visible_to(person).filter(state=State.SUCCEEDED, method=method, **alike)
     timed = runs.annotate(took=Sum(F("attempts__ended_at") - F("attempts__started_at"))).order_by("-pk")
-    rows = timed.values_list("preset", "config", "took")[:LOOKED_AT]
-    return [Past(p, _size(c), _steps(c), took.total_seconds()) for p, c, took in rows if took]
+    rows = timed.values_list("preset", "config", "took")[:MAX_PAST_RUNS]
+    return [PastRun(p, _size(c), _steps(c), took.total_seconds()) for p, c, took in rows if took]
 
 
 def _size(config: Mapping[str, Any]) -> list[Any]:

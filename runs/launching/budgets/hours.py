@@ -1,4 +1,4 @@
-"""Compute the GPU and CPU hours of runs: estimated, spent, and by person, experiment, sweep or cluster."""
+"""Compute the GPU and CPU hours of runs: estimated, spent, and by user, experiment, sweep or cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BY = {
     "cluster": ("cluster", "cluster__name"),
 }
 """Maps each grouping of hours to the fields of its key and its name."""
-SHARES_AT_MOST = 500
+MAX_SHARES = 500
 
 
 @dataclass(frozen=True)
@@ -44,31 +44,31 @@ def hours_of(config: RunConfig, seconds: float) -> Hours:
     return Hours(gpu=hours * compute.gpus) if compute.gpus else Hours(cpu=hours * compute.cores)
 
 
-def spent(attempts: QuerySet[Attempt], since: datetime | None = None) -> Hours:
+def spent_hours(attempts: QuerySet[Attempt], since: datetime | None = None) -> Hours:
     """Return the hours of these attempts, from their starts to their ends or to now; if given, only after `since`.
 
     Time in queues costs nothing, and neither do imported runs.
     """
-    return Hours(**ran(attempts, since).aggregate(**sums("run__", F("took"))))
+    return Hours(**attempts_with_seconds(attempts, since).aggregate(**sums("run__", F("took"))))
 
 
-def ran(attempts: QuerySet[Attempt], since: datetime | None = None) -> QuerySet[Attempt]:
+def attempts_with_seconds(attempts: QuerySet[Attempt], since: datetime | None = None) -> QuerySet[Attempt]:
     """Return the attempts that have run on our clusters, after `since` if given, with their seconds as `took`."""
     began: Combinable = F("started_at")
-    found = attempts.filter(started_at__isnull=False, cluster__isnull=False)
+    started = attempts.filter(started_at__isnull=False, cluster__isnull=False)
     if since is not None:
-        found = found.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since))
+        started = started.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since))
         began = Greatest(F("started_at"), Value(since))
     took = Extract(Coalesce(F("ended_at"), Now()) - began, "epoch")
     # A clock that was set back takes no hours away.
-    return found.annotate(took=Greatest(Cast(took, FloatField()), Value(0.0)))
+    return started.annotate(took=Greatest(Cast(took, FloatField()), Value(0.0)))
 
 
-def expected(runs: QuerySet[Run]) -> tuple[Hours, int]:
+def estimated_hours(runs: QuerySet[Run]) -> tuple[Hours, int]:
     """Return the estimated hours of these runs together, and the number of runs without an estimate."""
-    found = runs.aggregate(**sums("", F("estimated_seconds")), unknown=Count("pk", Q(estimated_seconds=None)))
-    unknown = found.pop("unknown")
-    return Hours(**found), unknown
+    sums_by_kind = runs.aggregate(**sums("", F("estimated_seconds")), unknown=Count("pk", Q(estimated_seconds=None)))
+    unknown = sums_by_kind.pop("unknown")
+    return Hours(**sums_by_kind), unknown
 
 
 def total(hours: Iterable[Hours]) -> Hours:
@@ -101,7 +101,7 @@ def _without_gpu(path: str) -> Q:
 
 @dataclass(frozen=True)
 class Share:
-    """Hours and number of runs of one person, experiment, sweep or cluster. `key` is its primary key, None for runs
+    """Hours and number of runs of one user, experiment, sweep or cluster. `key` is its primary key, None for runs
     outside any sweep.
     """
 
@@ -113,9 +113,9 @@ class Share:
 
 def shares(runs: QuerySet[Run], by: str, since: datetime | None = None) -> list[Share]:
     """Return the hours of runs grouped by `by` (a key of BY), most expensive first, 500 groups at most. One query."""
-    attempts = ran(Attempt.objects.filter(run__in=runs), since).order_by()
-    found = attempts.values(*BY[by]).annotate(**sums("run__", F("took")), runs=Count("run", distinct=True))
+    attempts = attempts_with_seconds(Attempt.objects.filter(run__in=runs), since).order_by()
+    groups = attempts.values(*BY[by]).annotate(**sums("run__", F("took")), runs=Count("run", distinct=True))
     return [
         Share(row[BY[by][0]], row[BY[by][1]] or "", Hours(row["gpu"], row["cpu"]), row["runs"])
-        for row in found.order_by("-gpu", "-cpu", BY[by][1])[:SHARES_AT_MOST]
+        for row in groups.order_by("-gpu", "-cpu", BY[by][1])[:MAX_SHARES]
     ]

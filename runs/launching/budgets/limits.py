@@ -1,5 +1,5 @@
-"""Limits on hours, and whether a launch keeps them: what is used, what runs that have not ended will still take, and
-what the launch is estimated to take, together."""
+"""Check a launch against limits on hours. Used hours, remaining hours of open runs and the estimate of the launch count
+together."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Now
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from runs.launching.budgets.hours import Hours, hours_of, spent, sums
+from runs.launching.budgets.hours import Hours, hours_of, spent_hours, sums
 from runs.models import Attempt, Experiment, Limit, Run
 from runs.models.job import OPEN
 from workers.config import ConfigError, Problem, RunConfig
 
-PLACE = "limit"
+LIMIT_PATH = "limit"
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A run to launch, and the seconds that it is estimated to take; None where nobody knows."""
+    """A run to launch, and its estimated seconds, or None without an estimate."""
 
     config: RunConfig
     seconds: float | None
@@ -32,7 +32,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Use:
-    """A limit, the hours of its kind that are used, and those that runs which have not ended will still take."""
+    """A limit, the used hours of its kind, and the promised ones: the estimated remaining hours of open runs."""
 
     limit: Limit
     used: float
@@ -40,73 +40,73 @@ class Use:
 
     @property
     def left(self) -> float:
-        """Hours that may still be launched; below nothing where it was lowered since."""
+        """Return the hours that may still be launched; negative if the limit was lowered since."""
         return self.limit.hours - self.used - self.promised
 
 
 def check_limits(person: User, experiment: Experiment | None, demands: Sequence[Demand]) -> None:
-    """To be called in the transaction that makes the runs, of whom limits then let no second one pass meanwhile.
+    """Raise ConfigError with a sentence for each limit that these runs would exceed.
 
-    Raises ConfigError with a sentence for each limit that would be exceeded.
+    Call it in the transaction that creates the runs. It locks the limits, so that no other launch is checked meanwhile.
     """
     locked = limits_on(person, experiment).select_for_update().order_by("pk")
-    problems = [Problem(PLACE, said) for limit in locked if (said := _refusal(use_of(limit), demands))]
+    problems = [Problem(LIMIT_PATH, refusal) for limit in locked if (refusal := _refusal(use_of(limit), demands))]
     if problems:
         raise ConfigError(problems)
 
 
-def check_going_on(person: User, experiment: Experiment | None, runs: QuerySet[Run]) -> None:
-    """The same for runs that have ended and are to go on: each takes what is left of its estimate.
+def check_resume_limits(person: User, experiment: Experiment | None, runs: QuerySet[Run]) -> None:
+    """Check the limits for ended runs that are to be resumed: each takes the rest of its estimate.
 
-    Raises ConfigError.
+    Raise ConfigError.
     """
     have = Extract(F("attempts__ended_at") - F("attempts__started_at"), "epoch")
     took = Coalesce(Sum(Cast(have, FloatField())), Value(0.0), output_field=FloatField())
     left = Greatest(F("estimated_seconds") - took, Value(0.0), output_field=FloatField())
-    found = runs.order_by().annotate(left=Case(When(estimated_seconds__isnull=False, then=left)))
-    check_limits(person, experiment, [Demand(run.run_config, run.left) for run in found])
+    demanded_runs = runs.order_by().annotate(left=Case(When(estimated_seconds__isnull=False, then=left)))
+    check_limits(person, experiment, [Demand(run.run_config, run.left) for run in demanded_runs])
 
 
 def limits_on(person: User, experiment: Experiment | None) -> QuerySet[Limit]:
-    """The limits that a launch by this person in this experiment must keep."""
-    mine = Q(person=person)
-    return Limit.objects.filter(mine if experiment is None else mine | Q(experiment=experiment))
+    """Return the limits that apply to a launch by this user in this experiment."""
+    condition = Q(person=person)
+    return Limit.objects.filter(condition if experiment is None else condition | Q(experiment=experiment))
 
 
 def use_of(limit: Limit) -> Use:
-    """How much of a limit is used now. What lies in the bin counts too; what was purged is gone."""
-    mine = {"created_by": limit.person_id} if limit.person_id else {"experiment": limit.experiment_id}
-    runs = Run.objects.filter(**mine)
-    used = spent(Attempt.objects.filter(run__in=runs), since_of(limit.period))
-    return Use(limit, getattr(used, limit.kind), getattr(promised(runs), limit.kind))
+    """Return the used and promised hours of a limit. Runs in the trash count; purged runs do not."""
+    owner = {"created_by": limit.person_id} if limit.person_id else {"experiment": limit.experiment_id}
+    runs = Run.objects.filter(**owner)
+    used = spent_hours(Attempt.objects.filter(run__in=runs), period_start(limit.period))
+    return Use(limit, getattr(used, limit.kind), getattr(promised_hours(runs), limit.kind))
 
 
-def since_of(period: str) -> datetime | None:
-    """When the hours of a period began to be counted; None where they all are."""
+def period_start(period: str) -> datetime | None:
+    """Return the time from which the hours of a period are counted; None if all hours count."""
     if period != Limit.Period.MONTH:
         return None
     return timezone.now().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
-def promised(runs: QuerySet[Run]) -> Hours:
-    """What those of the runs that have not ended will still take, by their estimates."""
+def promised_hours(runs: QuerySet[Run]) -> Hours:
+    """Return the estimated remaining hours of those runs that have not ended."""
     took = Extract(Coalesce(F("attempts__ended_at"), Now()) - F("attempts__started_at"), "epoch")
     have = Coalesce(Sum(Cast(took, FloatField())), Value(0.0), output_field=FloatField())
     left = Greatest(F("estimated_seconds") - have, Value(0.0), output_field=FloatField())
-    going = runs.filter(state__in=OPEN, estimated_seconds__isnull=False).annotate(left=left)
-    return Hours(**going.aggregate(**sums("", F("left"))))
+    open_runs = runs.filter(state__in=OPEN, estimated_seconds__isnull=False).annotate(left=left)
+    return Hours(**open_runs.aggregate(**sums("", F("left"))))
 
 
 def _refusal(use: Use, demands: Sequence[Demand]) -> str:
-    """Why these may not be launched; empty where they may."""
+    """Return why these runs may not be launched; an empty text if they may."""
     kind = use.limit.kind
-    mine = [demand for demand in demands if (demand.config.compute.gpus > 0) == (kind == Limit.Kind.GPU)]
-    wanted = sum(_hours(demand, kind) for demand in mine if demand.seconds is not None)
-    unknown = sum(demand.seconds is None for demand in mine)
-    # Where nobody knows what a run takes, it may begin as long as anything is left.
-    if not mine or (use.left > 0 and wanted <= use.left):
+    counted = [demand for demand in demands if (demand.config.compute.gpus > 0) == (kind == Limit.Kind.GPU)]
+    requested = sum(_hours(demand, kind) for demand in counted if demand.seconds is not None)
+    unknown = sum(demand.seconds is None for demand in counted)
+    # A run without an estimate may start as long as any hours are left.
+    if not counted or (use.left > 0 and requested <= use.left):
         return ""
-    return " ".join([_limit_in_words(use.limit), _use_in_words(use, wanted, unknown)])
+    return " ".join([_describe_limit(use.limit), _describe_use(use, requested, unknown)])
 
 
 def _hours(demand: Demand, kind: str) -> float:
@@ -114,23 +114,23 @@ def _hours(demand: Demand, kind: str) -> float:
     return hours
 
 
-def _limit_in_words(limit: Limit) -> str:
+def _describe_limit(limit: Limit) -> str:
     words = {
-        Limit.Period.MONTH: gettext("%(whose)s has a limit of %(hours)s %(kind)s-hours a month."),
-        Limit.Period.ALL: gettext("%(whose)s has a limit of %(hours)s %(kind)s-hours in all."),
+        Limit.Period.MONTH: gettext("%(whose)s has a limit of %(hours)s %(kind)s-hours per month."),
+        Limit.Period.ALL: gettext("%(whose)s has a limit of %(hours)s %(kind)s-hours in total."),
     }
-    whose = limit.person.get_username() if limit.person else gettext("The experiment")
+    owner = limit.person.get_username() if limit.person else gettext("The experiment")
     return words[Limit.Period(limit.period)] % {
-        "whose": whose, "hours": f"{limit.hours:g}", "kind": limit.kind.upper(),
+        "whose": owner, "hours": f"{limit.hours:g}", "kind": limit.kind.upper(),
     }  # fmt: skip
 
 
-def _use_in_words(use: Use, wanted: float, unknown: int) -> str:
-    said = gettext("Used: %(used)s; still to come of runs that have not ended: %(promised)s; this launch: %(wanted)s.")
-    estimate = _rounded(wanted)
+def _describe_use(use: Use, requested: float, unknown: int) -> str:
+    message = gettext("Used: %(used)s; reserved for unfinished runs: %(promised)s; this launch: %(wanted)s.")
+    estimate = _rounded(requested)
     if unknown:
-        estimate += gettext(" and what nobody can estimate yet")
-    return said % {"used": _rounded(use.used), "promised": _rounded(use.promised), "wanted": estimate}
+        estimate += gettext(" plus runs without an estimate")
+    return message % {"used": _rounded(use.used), "promised": _rounded(use.promised), "wanted": estimate}
 
 
 def _rounded(hours: float) -> str:
@@ -138,14 +138,14 @@ def _rounded(hours: float) -> str:
 
 
 def uses(limits: Iterable[Limit]) -> list[Use]:
-    """How much of each limit is used. Two queries a limit."""
+    """Return the used hours of each limit. Two queries per limit."""
     return [use_of(limit) for limit in limits]
 
 
 def set_limit(
     *, kind: str, period: str, hours: float, person: User | None = None, experiment: Experiment | None = None
 ) -> Limit:
-    """The limit, made or changed. Whether somebody may set it is for the caller to know."""
-    which: dict[str, Any] = {"person": person, "experiment": experiment, "kind": kind, "period": period}
-    limit, _ = Limit.objects.update_or_create(**which, defaults={"hours": hours})
+    """Create or change a limit, and return it. The caller checks whether the user may set it."""
+    key: dict[str, Any] = {"person": person, "experiment": experiment, "kind": kind, "period": period}
+    limit, _ = Limit.objects.update_or_create(**key, defaults={"hours": hours})
     return limit

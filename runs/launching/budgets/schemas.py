@@ -1,4 +1,4 @@
-"""Costs and limits, as JSON."""
+"""JSON schemas of costs and limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.launching.budgets.limits import Use
 
 
 class ShareOut(Schema):
-    """What took these hours, and in how many runs. `id` is null for runs of no sweep."""
+    """A user, experiment, sweep or cluster with its hours and number of runs. `id` is null for runs of no sweep."""
 
     id: int | None
     name: str
@@ -22,7 +22,7 @@ class ShareOut(Schema):
 
 
 class CostsOut(Schema):
-    """Hours by person, experiment, sweep or cluster, the dearest first."""
+    """Hours by user, experiment, sweep or cluster, most expensive first."""
 
     by: str
     since: str
@@ -31,7 +31,7 @@ class CostsOut(Schema):
 
 
 class NewLimit(Input):
-    """A limit to set: of `person`, by user name, or of `experiment`, by id."""
+    """A limit to set: of `person`, a user name, or of `experiment`, an id."""
 
     person: Word | None = None
     experiment: Pk | None = None
@@ -42,7 +42,7 @@ class NewLimit(Input):
     @model_validator(mode="after")
     def _fits(self) -> NewLimit:
         if (self.person is None) == (self.experiment is None):
-            raise ValueError("give either person, a user name, or experiment, an id")
+            raise ValueError("give either person (a user name) or experiment (an id)")
         return self
 
 
@@ -60,8 +60,8 @@ class LimitOut(Schema):
     left: float
 
     @classmethod
-    def of(cls, use: Use) -> LimitOut:
-        """The limit as JSON."""
+    def from_use(cls, use: Use) -> LimitOut:
+        """Return the limit as JSON."""
         limit = use.limit
         return cls(
             id=limit.pk, person=limit.person.get_username() if limit.person else None, experiment=limit.experiment_id,
@@ -83,6 +83,6 @@ class HoursOut(Schema):
     cpu: float
 
     @classmethod
-    def of(cls, hours: Hours) -> HoursOut:
-        """Hours as JSON."""
+    def from_hours(cls, hours: Hours) -> HoursOut:
+        """Return the hours as JSON."""
         return cls(gpu=hours.gpu, cpu=hours.cpu)

@@ -19,10 +19,10 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.access import may_manage_people, note
-from runs.http import SignedIn, page_of, selected
+from runs.access import may_manage_users, note
+from runs.http import SignedIn, page_of, require_choice
 from runs.launching.budgets.hours import BY, Share, shares, total
-from runs.launching.budgets.limits import Use, set_limit, since_of, uses
+from runs.launching.budgets.limits import Use, period_start, set_limit, uses
 from runs.models import Experiment, Limit, Run
 
 LIMITS_A_PAGE = 20
@@ -31,23 +31,24 @@ PAGES = {"experiment": "experiment", "sweep": "sweep"}
 
 
 class LimitForm(forms.Form):
-    """A form of a limit. `asked` returns the arguments of `set_limit` after validation."""
+    """A form of a limit. `arguments` returns the arguments of `set_limit` after validation."""
 
-    person = forms.CharField(required=False, label=gettext_lazy("Person"), help_text=gettext_lazy("Their user name."))
+    person = forms.CharField(required=False, label=gettext_lazy("User"), help_text=gettext_lazy("The name of a user."))
     experiment = forms.IntegerField(
         required=False,
         label=gettext_lazy("Or experiment"),
-        help_text=gettext_lazy("Its number, as in its address."),
+        help_text=gettext_lazy("The number in its address."),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
     )
     kind = forms.ChoiceField(
-        choices=[("gpu", gettext_lazy("GPU-hours")), ("cpu", gettext_lazy("CPU-hours"))], label=gettext_lazy("Of")
+        choices=[("gpu", gettext_lazy("GPU-hours")), ("cpu", gettext_lazy("CPU-hours"))],
+        label=gettext_lazy("GPU or CPU"),
     )
     hours = forms.FloatField(
         min_value=0, label=gettext_lazy("Hours"), widget=forms.TextInput(attrs={"inputmode": "decimal"})
     )
     period = forms.ChoiceField(
-        choices=[("month", gettext_lazy("each month")), ("all", gettext_lazy("in all"))], label=gettext_lazy("Counted")
+        choices=[("month", gettext_lazy("per month")), ("all", gettext_lazy("in total"))], label=gettext_lazy("Period")
     )
 
     def clean_person(self) -> User | None:
@@ -55,27 +56,27 @@ class LimitForm(forms.Form):
         name = self.cleaned_data["person"].strip()
         person = User.objects.filter(username=name).first() if name else None
         if name and person is None:
-            raise forms.ValidationError(gettext("There is nobody of the name %(name)r.") % {"name": name})
+            raise forms.ValidationError(gettext("Unknown user %(name)r.") % {"name": name})
         return person
 
     def clean_experiment(self) -> Experiment | None:
         """Return the experiment with that number, None if the field is empty. Raise ValidationError if unknown."""
         pk = self.cleaned_data["experiment"]
-        there = Experiment.objects.filter(deleted_at__isnull=True)
-        experiment = there.filter(pk=pk).first() if pk is not None and 0 <= pk < 2**63 else None
+        experiments = Experiment.objects.filter(deleted_at__isnull=True)
+        experiment = experiments.filter(pk=pk).first() if pk is not None and 0 <= pk < 2**63 else None
         if pk is not None and experiment is None:
             raise forms.ValidationError(gettext("There is no experiment %(pk)s.") % {"pk": pk})
         return experiment
 
     def clean(self) -> dict[str, Any]:
-        """Check that the form names either a person or an experiment, and not both."""
+        """Check that the form names either a user or an experiment, and not both."""
         data = super().clean() or {}
         if not self.errors and (data["person"] is None) == (data["experiment"] is None):
-            self.add_error("person", gettext("Name either a person or an experiment."))
+            self.add_error("person", gettext("Name either a user or an experiment."))
         return data
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the arguments of `set_limit`."""
         data = self.cleaned_data
         return {name: data[name] for name in ("person", "experiment", "hours")} | {
@@ -83,7 +84,7 @@ class LimitForm(forms.Form):
         }  # fmt: skip
 
 
-TITLES = {"person": _("Person"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
+TITLES = {"person": _("User"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
 SPANS = {"month": _("This month"), "30d": _("30 days"), "all": _("All time")}
 
 
@@ -100,9 +101,9 @@ def limit_set(request: SignedIn) -> HttpResponse:
     form = LimitForm(request.POST)
     if not form.is_valid():
         return TemplateResponse(request, "launching/costs.html", _context(request, form), status=400)
-    limit = set_limit(**form.asked)
+    limit = set_limit(**form.arguments)
     note(request.user, limit, f"Set: {limit}")
-    messages.success(request, gettext("The limit holds from now on."))
+    messages.success(request, gettext("The limit applies from now on."))
     return redirect("costs")
 
 
@@ -113,33 +114,33 @@ def limit_remove(request: SignedIn, pk: int) -> HttpResponse:
     limit = get_object_or_404(Limit, pk=pk)
     note(request.user, limit, f"Removed: {limit}")
     limit.delete()
-    messages.success(request, gettext("The limit is gone."))
+    messages.success(request, gettext("Removed the limit."))
     return redirect("costs")
 
 
 def visible_limits(request: SignedIn) -> QuerySet[Limit]:
     """Return the limits that the user may see: their own, those of experiments that they see, and all for admins."""
-    every = Limit.objects.select_related("person", "experiment").order_by("person__username", "experiment", "pk")
-    if may_manage_people(request.user):
-        return every
-    return every.filter(Q(person=request.user) | Q(experiment__in=Experiment.objects.visible_to(request.user)))
+    limits = Limit.objects.select_related("person", "experiment").order_by("person__username", "experiment", "pk")
+    if may_manage_users(request.user):
+        return limits
+    return limits.filter(Q(person=request.user) | Q(experiment__in=Experiment.objects.visible_to(request.user)))
 
 
-def since(span: str) -> datetime | None:
+def span_start(span: str) -> datetime | None:
     """Return when a span of time began; None for all time."""
-    return timezone.now() - timedelta(days=30) if span == "30d" else since_of(span)
+    return timezone.now() - timedelta(days=30) if span == "30d" else period_start(span)
 
 
 def _context(request: SignedIn, form: LimitForm) -> dict[str, Any]:
-    by, span = selected(request, "by", BY, "person"), selected(request, "since", SPANS, "month")
-    found = shares(Run.objects.visible_to(request.user), by, since(span))
+    by, span = require_choice(request, "by", BY, "person"), require_choice(request, "since", SPANS, "month")
+    groups = shares(Run.objects.visible_to(request.user), by, span_start(span))
     limits = page_of(request, visible_limits(request), LIMITS_A_PAGE)
     used: list[Use] = uses(limits)
     return {
         "by": by, "choices": {name: gettext(words) for name, words in TITLES.items()}, "title": gettext(TITLES[by]),
         "span": span, "spans": {name: gettext(words) for name, words in SPANS.items()},
-        "rows": [(share, _page(by, share)) for share in found], "total": total(share.hours for share in found),
-        "page": limits, "uses": used, "form": form, "may_set": may_manage_people(request.user),
+        "rows": [(share, _page(by, share)) for share in groups], "total": total(share.hours for share in groups),
+        "page": limits, "uses": used, "form": form, "may_set": may_manage_users(request.user),
     }  # fmt: skip
 
 
@@ -148,5 +149,5 @@ def _page(by: str, share: Share) -> str:
 
 
 def _check(request: SignedIn) -> None:
-    if not may_manage_people(request.user):
+    if not may_manage_users(request.user):
         raise PermissionDenied

@@ -1,13 +1,31 @@
-"""The forms people fill in. The launch form is made from RunConfig: a new knob is a new field, with help and bounds.
+"""The launch form, built from RunConfig: each setting is a field, with help and bounds.
 
-Nothing is validated here that the config validates itself: what was typed becomes JSON, `RunConfig.from_json` finds
-every problem in one pass, and each is shown at its field. So the form, the API and run.json say the same things.
+The form does not repeat the validation of the config. Typed values become JSON, `RunConfig.from_json` finds every
+problem in one pass, and each problem is displayed at its field. So the form, the API and run.json report the same.
 """
 
-from runs.launching.config_form.fields import KNOBS, assembled, explained, field_name, initial_from, label, read, seeds
+from runs.launching.config_form.fields import (
+    SETTINGS,
+    config_from_fields,
+    field_name,
+    help_of,
+    initial_from,
+    label,
+    parse_seeds,
+    parse_value,
+)
 from runs.launching.config_form.form import COPY, NAME_LENGTH, LaunchForm
 
 __all__ = (
-    "COPY", "KNOBS", "NAME_LENGTH", "LaunchForm", "assembled", "explained", "field_name",
-    "initial_from", "label", "read", "seeds",
+    "COPY",
+    "NAME_LENGTH",
+    "SETTINGS",
+    "LaunchForm",
+    "config_from_fields",
+    "field_name",
+    "help_of",
+    "initial_from",
+    "label",
+    "parse_seeds",
+    "parse_value",
 )  # fmt: skip

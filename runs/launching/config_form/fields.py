@@ -12,8 +12,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from workers.config import Bounds, ConfigError, Knob, Problem, RunConfig, knobs
-from workers.config.knobs import Shape
+from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
+from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
 METHODS = ("es", "grpo", "scorer")
@@ -31,39 +31,39 @@ ESSENTIAL = {
 """Settings that the form shows without unfolding a section."""
 SUGGESTED = ("compute.cluster", "compute.partition")
 """Settings with values that the clusters' configs suggest."""
-SEEDS_AT_MOST = 20
+MAX_SEEDS = 20
 
 
-class KnobField(forms.Field):
+class SettingField(forms.Field):
     """A form field of one setting. A value that is not of its type stays as typed; the config's check reports it."""
 
-    def __init__(self, knob: Knob) -> None:
-        super().__init__(required=False, label=label(knob.path), help_text=hint(knob), widget=widget(knob))
-        self.knob = knob
+    def __init__(self, setting: ConfigField) -> None:
+        super().__init__(required=False, label=label(setting.path), help_text=hint(setting), widget=widget(setting))
+        self.setting = setting
 
     def clean(self, value: Any) -> Any:
         """Return the setting's JSON value; None if nothing was typed and the default applies."""
-        return read(self.knob, value)
+        return parse_value(self.setting, value)
 
 
-def read(knob: Knob, value: Any) -> Any:
+def parse_value(setting: ConfigField, value: Any) -> Any:
     """Convert typed text to the setting's JSON value: None if it is empty, the text itself if it has another type."""
     text = value.strip() if isinstance(value, str) else value
-    if not isinstance(text, str) or knob.kind is str:
+    if not isinstance(text, str) or setting.kind is str:
         return text
     if not text:
         return None
     try:
-        return loads(text) if knob.kind in (tuple, dict) else knob.kind(text)
+        return loads(text) if setting.kind in (tuple, dict) else setting.kind(text)
     except ValueError:
         return text
 
 
-def written(knob: Knob, value: Any) -> Any:
+def format_value(setting: ConfigField, value: Any) -> Any:
     """Convert a JSON value to the value that the form field shows."""
-    if knob.kind in (tuple, dict):
+    if setting.kind in (tuple, dict):
         return json.dumps(value, ensure_ascii=False)
-    return f"{value:g}" if knob.kind is float and isinstance(value, float | int) else value
+    return f"{value:g}" if setting.kind is float and isinstance(value, float | int) else value
 
 
 def label(path: str) -> str:
@@ -71,57 +71,57 @@ def label(path: str) -> str:
     return gettext(path.rsplit(".", 1)[-1].replace("_", " "))
 
 
-def hint(knob: Knob) -> str:
+def hint(setting: ConfigField) -> str:
     """Return a setting's help, bounds and default as one text."""
-    said = [explained(knob)]
-    if knob.bounds is not None:
-        said.append(limits(knob.bounds))
-    if knob.kind in (tuple, dict):
-        said.append(gettext("As JSON."))
-    if not knob.required and knob.kind is not bool and knob.default not in ("", None):
-        said.append(gettext("Default: %(value)s.") % {"value": written(knob, knob.default)})
-    return " ".join(said)
+    sentences = [help_of(setting)]
+    if setting.bounds is not None:
+        sentences.append(describe_bounds(setting.bounds))
+    if setting.kind in (tuple, dict):
+        sentences.append(gettext("As JSON."))
+    if not setting.required and setting.kind is not bool and setting.default not in ("", None):
+        sentences.append(gettext("Default: %(value)s.") % {"value": format_value(setting, setting.default)})
+    return " ".join(sentences)
 
 
-def explained(knob: Knob) -> str:
+def help_of(setting: ConfigField) -> str:
     """Return a setting's translated help text; empty if it has none."""
-    words = knob.help.replace("\n", " ")
+    words = setting.help.replace("\n", " ")
     return gettext(words) if words else ""
 
 
-def limits(bounds: Bounds | Shape) -> str:
+def describe_bounds(bounds: Bounds | Shape) -> str:
     """Return a sentence that describes the valid values."""
     if isinstance(bounds, Shape):
         return f"{capfirst(gettext(bounds.words))}."
     least = bounds.above if bounds.at_least is None else bounds.at_least
-    said = {"least": _limit(least), "most": _limit(bounds.at_most)}
+    params = {"least": _format_limit(least), "most": _format_limit(bounds.at_most)}
     if bounds.at_most is None:
-        return (gettext("Above %(least)s.") if bounds.at_least is None else gettext("At least %(least)s.")) % said
+        return (gettext("Above %(least)s.") if bounds.at_least is None else gettext("At least %(least)s.")) % params
     if least is None:
-        return gettext("At most %(most)s.") % said
+        return gettext("At most %(most)s.") % params
     if bounds.at_least is None:
-        return gettext("Above %(least)s and at most %(most)s.") % said
-    return gettext("At least %(least)s and at most %(most)s.") % said
+        return gettext("Above %(least)s and at most %(most)s.") % params
+    return gettext("At least %(least)s and at most %(most)s.") % params
 
 
-def _limit(limit: float | None) -> str:
+def _format_limit(limit: float | None) -> str:
     return "" if limit is None else f"{limit:.10g}"
 
 
-def widget(knob: Knob) -> forms.Widget:
+def widget(setting: ConfigField) -> forms.Widget:
     """Return the form control of a setting. Numbers are text inputs with a number pad, which accept 1e-3 as typed
     and retain wrong input.
     """
-    if knob.path == "method":
+    if setting.path == "method":
         names = {"es": gettext("Evolution Strategies"), "grpo": "GRPO", "scorer": gettext("A scorer, no training")}
         return forms.RadioSelect(choices=list(names.items()))
-    if knob.choices:
-        return forms.Select(choices=[(c, c) for c in knob.choices])
-    if knob.kind is bool:
+    if setting.choices:
+        return forms.Select(choices=[(c, c) for c in setting.choices])
+    if setting.kind is bool:
         return forms.CheckboxInput()
-    if knob.kind in (tuple, dict):
+    if setting.kind in (tuple, dict):
         return forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
-    mode = {int: "numeric", float: "decimal"}.get(knob.kind)
+    mode = {int: "numeric", float: "decimal"}.get(setting.kind)
     return forms.TextInput(attrs={"inputmode": mode} if mode else {"spellcheck": "false"})
 
 
@@ -132,9 +132,9 @@ def field_name(path: str, tag: str) -> str:
     return path.replace(".options.", f".{tag}.", 1) if tag else path
 
 
-KNOBS = {
+SETTINGS = {
     field_name(k.path, k.tag): k
-    for k in knobs(RunConfig)
+    for k in config_fields(RunConfig)
     if k.path not in ("schema", "seed") and k.resource != "by_hand"
 }
 """Maps a field's name to its setting. Settings that only manually started runs may set have no field."""
@@ -156,12 +156,12 @@ def problems_of(config: Mapping[str, Any]) -> list[Problem]:
         RunConfig.from_json(config)
     except ConfigError as error:
         return [
-            Problem(p.path, f"{p.message}. It stood at {standing_at(config, p.path)!r:.200}") for p in error.problems
+            Problem(p.path, f"{p.message}. Its value was {value_at(config, p.path)!r:.200}") for p in error.problems
         ]
     return []
 
 
-def standing_at(config: Mapping[str, Any], path: str) -> Any:
+def value_at(config: Mapping[str, Any], path: str) -> Any:
     """Return the value in a config at a dotted path; None if there is none."""
     value: Any = config
     for key in path.split("."):
@@ -169,47 +169,47 @@ def standing_at(config: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
+def config_from_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """Convert form fields to a config's JSON: nest sections, omit other methods' sections and empty settings."""
     method = data.get("method") or ""
     config: dict[str, Any] = {method: {}} if method in METHODS else {}
-    task = data.get("task.name") or KNOBS["task.name"].default
-    for field, knob in KNOBS.items():
+    task = data.get("task.name") or SETTINGS["task.name"].default
+    for field, setting in SETTINGS.items():
         section, value = field.partition(".")[0], data.get(field)
         off = any(field.startswith(f"{o}.") and not data.get(o) for o in OPTIONAL)
-        if value is None or off or (section in METHODS and section != method) or knob.tag not in ("", task):
+        if value is None or off or (section in METHODS and section != method) or setting.tag not in ("", task):
             continue
-        *outer, name = knob.path.split(".")
-        place = config
+        *outer, name = setting.path.split(".")
+        target = config
         for key in outer:
-            place = place.setdefault(key, {})
-        place[name] = value
+            target = target.setdefault(key, {})
+        target[name] = value
     return config
 
 
 def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a config's JSON to the initial values of the form fields; missing settings take their defaults."""
     out: dict[str, Any] = {}
-    task = standing_at(config, "task.name") or KNOBS["task.name"].default
-    for field, knob in KNOBS.items():
-        value = standing_at(config, knob.path) if knob.tag in ("", task) else None
-        chosen = knob.default if value is None else value
-        out[field] = None if chosen is None else written(knob, chosen)
+    task = value_at(config, "task.name") or SETTINGS["task.name"].default
+    for field, setting in SETTINGS.items():
+        value = value_at(config, setting.path) if setting.tag in ("", task) else None
+        selected = setting.default if value is None else value
+        out[field] = None if selected is None else format_value(setting, selected)
     return out | {path: bool((config.get(path.partition(".")[0]) or {}).get("lora")) for path in OPTIONAL}
 
 
-def seeds(text: str) -> list[int]:
+def parse_seeds(text: str) -> list[int]:
     """Parse seeds: `0, 1, 4-6` becomes [0, 1, 4, 5, 6], each once. Raise ValueError if the text is not valid."""
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for part in (p for p in re.split(r"[,\s]+", text.strip()) if p):
         match = re.fullmatch(r"(\d{1,10})(?:[-–](\d{1,10}))?", part)
         if match is None:
             raise ValueError(gettext("must be whole numbers such as 0, 1, 2 or 0-4, not %(part)r") % {"part": part})
         first, last = int(match[1]), int(match[2] or match[1])
-        if not 0 <= last - first < SEEDS_AT_MOST:
-            said = gettext("a range goes up and has at most %(most)s seeds, not %(part)r")
-            raise ValueError(said % {"most": SEEDS_AT_MOST, "part": part})
-        found |= dict.fromkeys(range(first, last + 1))
-    if len(found) > SEEDS_AT_MOST:
-        raise ValueError(gettext("at most %(most)s at once, not %(n)s") % {"most": SEEDS_AT_MOST, "n": len(found)})
-    return list(found)
+        if not 0 <= last - first < MAX_SEEDS:
+            message = gettext("a range must ascend and have at most %(most)s seeds, not %(part)r")
+            raise ValueError(message % {"most": MAX_SEEDS, "part": part})
+        numbers |= dict.fromkeys(range(first, last + 1))
+    if len(numbers) > MAX_SEEDS:
+        raise ValueError(gettext("must be at most %(most)s seeds, not %(n)s") % {"most": MAX_SEEDS, "n": len(numbers)})
+    return list(numbers)

@@ -1,4 +1,4 @@
-"""The launch form, made from RunConfig: a new knob is a new field, with help and bounds."""
+"""The launch form, built from RunConfig: each setting is a field, with help and bounds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from django.utils.translation import gettext, gettext_lazy
 from runs.clusters import partitions_of
 from runs.launching.config_form.fields import (
     ESSENTIAL,
-    KNOBS,
     OPTIONAL,
+    SETTINGS,
     SUGGESTED,
     TITLES,
-    KnobField,
-    assembled,
+    SettingField,
+    config_from_fields,
     field_name,
     initial_from,
+    parse_seeds,
     problems_of,
-    seeds,
 )
 from runs.models import Cluster, Run
 from workers.config import ConfigError, Problem, RunConfig, presets
@@ -32,8 +32,8 @@ COPY = " (copy)"
 
 
 @dataclass(frozen=True)
-class Part:
-    """Fields that stand together: those in sight, those folded away, and the sections that may be left out."""
+class Section:
+    """Fields of a section: visible ones, folded ones, and subsections that may be omitted."""
 
     slug: str
     title: str
@@ -43,38 +43,38 @@ class Part:
 
     @property
     def has_hidden_errors(self) -> bool:
-        """True where a folded field has a problem, so that it must not stay folded."""
+        """Return whether a folded field has a problem, so that the section must be unfolded."""
         inner = [field for _, fields in self.optional for field in fields]
         return any(field.errors for field in (*self.folded, *inner))
 
 
 def preset_choices() -> list[tuple[str, str]]:
-    """Every preset by its title, and none."""
-    none = gettext("None: every knob at its default")
+    """Return the choices of presets by their titles; the first choice is none."""
+    none = gettext("None: all settings at their defaults")
     return [("", none), *((p.name, gettext(p.title)) for p in presets().values())]
 
 
 class LaunchForm(forms.Form):
-    """A run to launch, or several that differ in their seed."""
+    """Form to launch a run, or several that differ in their seed."""
 
     preset = forms.ChoiceField(choices=preset_choices, required=False, label=gettext_lazy("Preset"))
     name = forms.CharField(
         required=False,
         max_length=NAME_LENGTH,
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("Empty: the preset's name and the seed."),
+        help_text=gettext_lazy("If empty, the preset's name and the seed."),
     )
     seeds = forms.CharField(
-        label=gettext_lazy("Seeds"), initial="0", help_text=gettext_lazy("One run each: 0, 1, 2 or 0-4.")
+        label=gettext_lazy("Seeds"), initial="0", help_text=gettext_lazy("One run per seed, such as 0, 1, 2 or 0-4.")
     )
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, initial: dict[str, Any] | None = None) -> None:
         super().__init__(data, initial=initial, prefix=None)
-        for path, knob in KNOBS.items():
-            self.fields[path] = KnobField(knob)
+        for path, setting in SETTINGS.items():
+            self.fields[path] = SettingField(setting)
         for path in OPTIONAL:
             self.fields[path] = forms.BooleanField(
-                required=False, label=gettext("Train a LoRA adapter"), help_text=gettext("Instead of the weights.")
+                required=False, label=gettext("Train a LoRA adapter"), help_text=gettext("Instead of the full weights.")
             )
         for path in SUGGESTED:
             self.fields[path].widget.attrs["list"] = path
@@ -82,16 +82,16 @@ class LaunchForm(forms.Form):
 
     @property
     def suggestions(self) -> dict[str, list[str]]:
-        """Field -> what may be typed there, as far as it is known here."""
+        """Return field -> suggested values, from the clusters in the database."""
         clusters = list(Cluster.objects.order_by("name"))
         partitions = dict.fromkeys(name for cluster in clusters for name in partitions_of(cluster))
         return {"compute.cluster": [cluster.name for cluster in clusters], "compute.partition": list(partitions)}
 
     @classmethod
-    def cloning(cls, run: Run) -> LaunchForm:
-        """The form as this run was launched. What no longer fits is said, at its field where it has one."""
+    def from_run(cls, run: Run) -> LaunchForm:
+        """Return the form with this run's values. Values that are no longer valid are reported."""
         problems = problems_of(run.config)
-        # Read as it is understood today, so that a choice that was renamed has its present name.
+        # The config is decoded, so that a choice that was renamed has its current name.
         config = run.config if problems else RunConfig.from_json(run.config).to_json()
         filled = initial_from(config) | {
             "name": run.name.removesuffix(COPY)[: NAME_LENGTH - len(COPY)] + COPY,
@@ -102,57 +102,59 @@ class LaunchForm(forms.Form):
             return cls(initial=filled)
         form = cls({name: value for name, value in filled.items() if value not in (None, False)})
         form.full_clean()
-        # Its own check saw only what has a field; a knob that is no longer known has none, and is shown with its value.
-        form.blame(p for p in problems if p.path not in (*form.fields, "seed", "schema"))
+        # The form checked only settings with a field. A removed setting has none, and is reported with its value.
+        form.add_problems(p for p in problems if p.path not in (*form.fields, "seed", "schema"))
         return form
 
     def clean(self) -> dict[str, Any]:
-        """Fills `configs`, one a seed; or puts every problem at its field."""
+        """Fill `configs`, one per seed, or add every problem to its field."""
         data = super().clean() or {}
-        config = assembled(data)
+        config = config_from_fields(data)
         problems: dict[Problem, None] = {}
         for seed in self._seeds(data.get("seeds", ""), problems):
             try:
                 self.configs.append(RunConfig.from_json({**config, "seed": seed}).to_json())
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
-        self.blame(problems)
+        self.add_problems(problems)
         return data
 
-    def blame(self, problems: Iterable[Problem]) -> None:
-        """Puts each problem at its field; at the top where it has none."""
+    def add_problems(self, problems: Iterable[Problem]) -> None:
+        """Add each problem to its field, or to the top of the form if it has none."""
         task = self.data.get("task.name", "")
         for problem in problems:
             path = "seeds" if problem.path == "seed" else problem.path
             path = field_name(path, task if path.startswith("task.options.") else "")
-            known = path in self.fields
-            self.add_error(path if known else None, problem.message if known else str(problem))
+            has_field = path in self.fields
+            self.add_error(path if has_field else None, problem.message if has_field else str(problem))
 
     def names(self) -> list[str]:
-        """A name for each run."""
-        given = self.cleaned_data["name"].strip()
-        base = given or self.cleaned_data["preset"] or self.cleaned_data["method"]
-        many = len(self.configs) > 1 or not given
-        return [f"{base} seed {c['seed']}" if many else base for c in self.configs]
+        """Return a name for each run."""
+        typed_name = self.cleaned_data["name"].strip()
+        base = typed_name or self.cleaned_data["preset"] or self.cleaned_data["method"]
+        names_seed = len(self.configs) > 1 or not typed_name
+        return [f"{base} seed {c['seed']}" if names_seed else base for c in self.configs]
 
-    def parts(self) -> Iterator[Part]:
-        """The fields by section, in the order of RunConfig."""
+    def parts(self) -> Iterator[Section]:
+        """Yield the sections with their fields, in the order of RunConfig."""
         for slug, title in TITLES.items():
-            mine = [self[path] for path in KNOBS if path.startswith(f"{slug}.") and not path.startswith(OPTIONAL)]
+            section_fields = [
+                self[path] for path in SETTINGS if path.startswith(f"{slug}.") and not path.startswith(OPTIONAL)
+            ]
             inner = [
-                (self[o], [self[p] for p in KNOBS if p.startswith(f"{o}.")])
+                (self[o], [self[p] for p in SETTINGS if p.startswith(f"{o}.")])
                 for o in OPTIONAL
                 if o.startswith(f"{slug}.")
             ]
-            seen = [f for f in mine if f.name in ESSENTIAL]
-            yield Part(slug, gettext(title), seen, [f for f in mine if f.name not in ESSENTIAL], inner)
+            visible = [f for f in section_fields if f.name in ESSENTIAL]
+            yield Section(slug, gettext(title), visible, [f for f in section_fields if f.name not in ESSENTIAL], inner)
 
     def _seeds(self, text: str, problems: dict[Problem, None]) -> list[int]:
         if not text:
             return []
         try:
-            return seeds(text)
+            return parse_seeds(text)
         except ValueError as error:
             problems[Problem("seeds", str(error))] = None
-            # The other fields are checked all the same: people should see every problem at once.
+            # The other fields are still checked, so that the user sees all problems together.
             return [0]

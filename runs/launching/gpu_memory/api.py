@@ -1,9 +1,9 @@
-"""The GPU memory that a run would take, before it is launched."""
+"""API of the GPU memory plan of a run, before its launch."""
 
 from __future__ import annotations
 
 from runs.http import ApiRequest, needs, router
-from runs.launching.create import check
+from runs.launching.create import check_config
 from runs.launching.gpu_memory import plan
 from runs.launching.gpu_memory.schemas import GpuMemoryOut, RunToPlan
 from runs.launching.request import merged
@@ -21,13 +21,13 @@ EXAMPLE = {"preset": "es-tiny", "config": {"es": {"noise": "low_rank"}, "compute
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
 def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
-    """Return the GPU memory that a run would take on cards of several sizes. Makes nothing; refuses a config that a
-    launch would refuse. Needs scope launch.
+    """Return the GPU memory that a run would take on cards of several sizes. Creates nothing; refuses a config that
+    a launch would refuse. Needs scope launch.
 
     The run plans again when it starts, for its own card and prompts. Runs of another
     method, runs without GPUs, and models whose config.json this site cannot read have a `reason` and no cards.
     """
     config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))
-    check(config, request.auth.person)
+    check_config(config, request.auth.person)
     [planned] = plan.plan_gpu_memory([config], request.auth.person)
-    return GpuMemoryOut.of(planned)
+    return GpuMemoryOut.from_memory(planned)

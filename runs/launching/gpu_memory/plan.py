@@ -23,12 +23,12 @@ GB = 10**9
 PROMPT_TOKENS = 512
 """Assumed tokens of the longest prompt: only a trainer reads the task's prompts."""
 PROMPTS = 2048
-"""Assumed prompts of an iteration where es.prompts asks for all of them."""
+"""Assumed prompts of an iteration if es.prompts selects all of them."""
 MAX_SIZE = 10**7
-"""Of a model's layers, heads, hidden size and vocabulary."""
+"""Maximum of a model's layers, heads, hidden size and vocabulary."""
 PARTS = {
     "master": _("Master weights, float32"),
-    "working": _("Weights that answer"),
+    "working": _("Weights for generation"),
     "reference": _("Base model, for the KL"),
     "copies": _("Further copies of the weights"),
     "factors": _("Noise of the members"),
@@ -36,13 +36,13 @@ PARTS = {
     "workspace": _("Workspace"),
     "evaluation": _("Evaluation"),
 }
-"""Field of `MemoryPlan` -> what it holds, in words."""
+"""Field of `MemoryPlan` -> label."""
 
 
 @dataclass(frozen=True)
 class CardPlan:
     """The plan of each of the `engines` that share a card of `gb` · 10⁹ bytes. `reason`: why the run does not fit; then
-    `plan` is the smallest one that there is."""
+    `plan` is the smallest possible one."""
 
     gb: int
     engines: int
@@ -62,7 +62,7 @@ class CardPlan:
     @property
     def usable_gb(self) -> float:
         """Return the GB that a plan may have on this card."""
-        return self.engines * self.plan.most / GB
+        return self.engines * self.plan.limit / GB
 
     @property
     def weight_sets(self) -> int:
@@ -71,12 +71,12 @@ class CardPlan:
 
     @property
     def answers(self) -> int:
-        """Return how many answers are written at once on the card."""
+        """Return the number of answers that are generated concurrently on the card."""
         return self.engines * self.plan.rows
 
     @property
     def answers_a_set(self) -> int:
-        """Return how many answers are written at once with each set of weights."""
+        """Return the number of answers that are generated concurrently with each set of weights."""
         return self.plan.rows // self.plan.weight_sets
 
     @property
@@ -151,10 +151,10 @@ class _Models:
                 self._read[key] = read_model_config(config, self._person, cluster_of(config))
             except ModelConfigMissing as missing:
                 self._read[key] = missing
-        found = self._read[key]
-        if isinstance(found, ModelConfigMissing):
-            raise found
-        return _sizes(found, config)
+        model_config = self._read[key]
+        if isinstance(model_config, ModelConfigMissing):
+            raise model_config
+        return _sizes(model_config, config)
 
 
 def _plan(config: RunConfig, models: _Models) -> GpuMemory:
@@ -177,7 +177,7 @@ def _inapplicable(config: RunConfig) -> str | None:
     if config.method != "es":
         return gettext("GPU memory is planned for runs of method es only.")
     if config.compute.gpus == 0 or config.model.device == "cpu":
-        return gettext("The run uses no GPU: memory is planned for GPUs only.")
+        return gettext("The run uses no GPU; memory is planned for GPUs only.")
     return None
 
 
@@ -197,7 +197,7 @@ def _sizes(config_json: dict[str, Any], config: RunConfig) -> ModelSizes:
 
 
 def _implausible(config: RunConfig) -> str:
-    return gettext("The config.json of %(model)s states sizes that no model has.") % {"model": config.model.path}
+    return gettext("The config.json of %(model)s states invalid sizes.") % {"model": config.model.path}
 
 
 def _plan_on(model: ModelSizes, config: RunConfig, gb: int, prompts: int) -> CardPlan:

@@ -1,4 +1,4 @@
-"""The GPU memory that a run would take, as JSON."""
+"""JSON schemas of the GPU memory plan of a run."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from runs.http import Input, Word, unkeepable
+from runs.http import Input, Word, is_unstorable
 from runs.launching.gpu_memory.plan import CardPlan, GpuMemory
 
 
 class RunToPlan(Input):
-    """A run to plan: `config` is laid over the preset's, and holds only what differs from the defaults."""
+    """A run to plan: `config` is merged over the preset's, and holds only values that differ from the defaults."""
 
     preset: Word = ""
     config: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> RunToPlan:
-        if unkeepable(self.config):
-            raise ValueError("config must hold no NUL characters and no halves of characters")
+        if is_unstorable(self.config):
+            raise ValueError("config must contain no NUL characters and no unpaired surrogates")
         return self
 
 
@@ -39,9 +39,9 @@ class PartsOut(Schema):
 
 
 class CardPlanOut(Schema):
-    """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` says why, and the plan
-    is the smallest. Of each engine, `members` answer in one batch, and `rows` answers are written at once, as many with
-    each of `weight_sets`. All GB are those of the card."""
+    """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` is why, and the plan
+    is the smallest. Per engine, `members` answer in one batch, and `rows` answers are generated concurrently, equally
+    many with each of `weight_sets`. All GB are those of the card."""
 
     card_gb: int
     engines: int
@@ -55,8 +55,8 @@ class CardPlanOut(Schema):
     parts_gb: PartsOut
 
     @classmethod
-    def of(cls, card: CardPlan) -> CardPlanOut:
-        """The plan as JSON."""
+    def from_plan(cls, card: CardPlan) -> CardPlanOut:
+        """Return the plan as JSON."""
         return cls(
             card_gb=card.gb, engines=card.engines, fits=card.fits, reason=card.reason,
             needed_gb=card.needed_gb, usable_gb=card.usable_gb,
@@ -76,9 +76,9 @@ class GpuMemoryOut(Schema):
     cards: list[CardPlanOut]
 
     @classmethod
-    def of(cls, memory: GpuMemory) -> GpuMemoryOut:
-        """The plans as JSON."""
+    def from_memory(cls, memory: GpuMemory) -> GpuMemoryOut:
+        """Return the plans as JSON."""
         return cls(
             reason=memory.reason, prompt_tokens=memory.prompt_tokens, prompts=memory.prompts,
-            prompts_assumed=memory.prompts_assumed, cards=[CardPlanOut.of(card) for card in memory.cards],
+            prompts_assumed=memory.prompts_assumed, cards=[CardPlanOut.from_plan(card) for card in memory.cards],
         )  # fmt: skip

@@ -9,14 +9,14 @@ from ninja import P, QueryEx, Schema
 from ninja.errors import HttpError
 
 from runs import access
-from runs.http import ApiRequest, Input, Uid, Word, needs, router, the_run
+from runs.http import ApiRequest, Input, Uid, Word, get_run, needs, router
 from runs.launching.queue.commands import CannotMove, hold_run, move_run, release_run
-from runs.launching.queue.queries import Entry, entry_of, ordered, queued
+from runs.launching.queue.queries import Entry, entry_of, order_attempts, queued_attempts
 from runs.launching.schemas import RunOut
 from runs.models import Cluster, Run
 
-PLACE = {"cluster": "local"}
-MOST = 500
+MOVE_EXAMPLE = {"cluster": "local"}
+MAX_ENTRIES = 500
 
 
 class NewPlace(Input):
@@ -28,8 +28,8 @@ class NewPlace(Input):
 class EntryOut(Schema):
     """Attempt that runs or waits.
 
-    `reason` is the cluster's reason or ours, and `explained` is what it means. `held`: a person holds the attempt.
-    `position` is its place in the line of this machine, null on other clusters.
+    `reason` is the cluster's reason or ours, and `explained` is what it means. `held`: a user holds the attempt.
+    `position` is its position in the queue of this machine, null on other clusters.
     """
 
     run: str
@@ -50,7 +50,7 @@ class EntryOut(Schema):
     cores: int
 
     @classmethod
-    def of(cls, entry: Entry) -> EntryOut:
+    def from_entry(cls, entry: Entry) -> EntryOut:
         """Return the entry as JSON."""
         run, attempt, (gpus, cores) = entry.run, entry.attempt, entry.resources
         return cls(
@@ -76,7 +76,7 @@ class QueueOut(Schema):
 def read_queue(
     request: ApiRequest,
     cluster: Word | None = None,
-    mine: QueryEx[bool, P(description="only runs that you made")] = False,
+    mine: QueryEx[bool, P(description="only runs that you launched")] = False,
 ) -> QueueOut:
     """List the running and the waiting runs that you may see: where each is, who made it, since when and why it waits.
 
@@ -84,11 +84,11 @@ def read_queue(
     """
     if cluster is not None and not Cluster.objects.filter(name=cluster).exists():
         names = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
-        raise Http404(f"There is no cluster {cluster!r}; there are {names}")
+        raise Http404(f"Unknown cluster {cluster!r}; the clusters are {names}")
     runs = Run.objects.visible_to(request.auth.person)
-    found = queued(runs.filter(created_by=request.auth.person) if mine else runs, cluster or "")
-    going, waiting = ordered(found, going=True), ordered(found, going=False)
-    items = [EntryOut.of(entry_of(attempt)) for attempt in (*going[:MOST], *waiting[:MOST])]
+    attempts = queued_attempts(runs.filter(created_by=request.auth.person) if mine else runs, cluster or "")
+    going, waiting = order_attempts(attempts, going=True), order_attempts(attempts, going=False)
+    items = [EntryOut.from_entry(entry_of(attempt)) for attempt in (*going[:MAX_ENTRIES], *waiting[:MAX_ENTRIES])]
     return QueueOut(going=going.count(), waiting=waiting.count(), items=items)
 
 
@@ -99,12 +99,12 @@ def hold(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     A run in the cluster's own queue is taken out of it. Needs scope launch, and that you made the run or own its
     experiment. The reply is 409 if the run does not wait.
     """
-    run = _mine(request, uid)
+    run = _own_run(request, uid)
     try:
         hold_run(run, request.auth.person)
     except CannotMove as error:
         raise HttpError(409, str(error)) from error
-    return 202, _now(run)
+    return 202, _refreshed_run(run)
 
 
 @router.post(
@@ -115,12 +115,12 @@ def release(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
 
     Needs scope launch, and that you made the run or own its experiment. The reply is 409 if the run is not held.
     """
-    run = _mine(request, uid)
+    run = _own_run(request, uid)
     try:
         release_run(run, request.auth.person)
     except CannotMove as error:
         raise HttpError(409, str(error)) from error
-    return 202, _now(run)
+    return 202, _refreshed_run(run)
 
 
 @router.post(
@@ -129,7 +129,7 @@ def release(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     auth=needs("launch"),
     tags=["queue"],
     summary="Move a run",
-    openapi_extra={"requestBody": {"content": {"application/json": {"example": PLACE}}}},
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": MOVE_EXAMPLE}}}},
 )
 def move(request: ApiRequest, uid: Uid, place: NewPlace) -> tuple[int, RunOut]:
     """Move a waiting run to another cluster.
@@ -138,22 +138,24 @@ def move(request: ApiRequest, uid: Uid, place: NewPlace) -> tuple[int, RunOut]:
     scope launch, and that you made the run or own its experiment. The reply is 409 if the run does not wait or is on
     that cluster already, and 422 if there is no such cluster.
     """
-    run = _mine(request, uid)
+    run = _own_run(request, uid)
     try:
         move_run(run, place.cluster, request.auth.person)
     except CannotMove as error:
         raise HttpError(409, str(error)) from error
-    return 202, _now(run)
+    return 202, _refreshed_run(run)
 
 
-def _mine(request: ApiRequest, uid: str) -> Run:
-    run = the_run(request.auth, uid)
+def _own_run(request: ApiRequest, uid: str) -> Run:
+    run = get_run(request.auth, uid)
     if not access.may_cancel(request.auth.person, run):
-        raise HttpError(403, "Only who made a run, or owns its experiment, may hold, release or move it")
+        raise HttpError(
+            403, "Only the user who launched a run, or the owner of its experiment, may hold, release or move it"
+        )
     return run
 
 
-def _now(run: Run) -> RunOut:
+def _refreshed_run(run: Run) -> RunOut:
     run.refresh_from_db()
-    shown: RunOut = RunOut.of(run)
-    return shown
+    schema: RunOut = RunOut.from_run(run)
+    return schema

@@ -18,16 +18,16 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import changeable, may_cancel
-from runs.http import SignedIn, page_of, selected, visible_run
+from runs.http import SignedIn, page_of, require_choice, visible_run
 from runs.launching.commands import cancel_run
 from runs.launching.queue.commands import CannotMove, hold_run, move_run, release_run
-from runs.launching.queue.queries import Entry, entry_of, ordered, queued
+from runs.launching.queue.queries import Entry, entry_of, order_attempts, queued_attempts
 from runs.metrics import cursors
 from runs.models import Attempt, Cluster, Run
 from workers.config import ConfigError
 
 ROWS_A_PAGE = 50
-WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
+OWNER_CHOICES = {"all": _("Everybody's"), "mine": _("Mine")}
 
 
 @require_safe
@@ -37,7 +37,7 @@ def queue(request: SignedIn) -> HttpResponse:
 
 
 @require_safe
-def queue_standing(request: SignedIn) -> HttpResponse:
+def queue_tables(request: SignedIn) -> HttpResponse:
     """Render the two tables alone, to refresh a page that is open while runs change."""
     return TemplateResponse(request, "launching/queue.html#standing", _context(request))
 
@@ -46,7 +46,7 @@ def queue_standing(request: SignedIn) -> HttpResponse:
 def queue_change(request: SignedIn, uid: str) -> HttpResponse:
     """Cancel, hold, release or move a run, as `do` in the form says. A move takes the cluster's name in `cluster`.
 
-    Raise PermissionDenied if the person may not cancel the run, and Http404 for an unknown `do`.
+    Raise PermissionDenied if the user may not cancel the run, and Http404 for an unknown `do`.
     """
     run = visible_run(request, uid)
     if not may_cancel(request.user, run):
@@ -65,36 +65,36 @@ def queue_change(request: SignedIn, uid: str) -> HttpResponse:
 
 def _context(request: SignedIn) -> dict[str, Any]:
     clusters = list(Cluster.objects.order_by("name"))
-    whose = selected(request, "whose", WHOSE, "all")
-    where = selected(request, "cluster", ["", *(cluster.name for cluster in clusters)], "")
-    mine = Q(created_by=request.user) | Q(experiment__owner=request.user) if whose == "mine" else Q()
-    found = queued(Run.objects.visible_to(request.user).filter(mine), where)
-    going = page_of(request, ordered(found, going=True), ROWS_A_PAGE, "going")
-    waiting = page_of(request, ordered(found, going=False), ROWS_A_PAGE, "waiting")
-    shown = [attempt.run for attempt in (*going, *waiting)]
-    theirs = {run.pk for run in shown}
-    mine_to_change = set(changeable(request.user, Run.objects.filter(pk__in=theirs)).values_list("pk", flat=True))
+    owner = require_choice(request, "whose", OWNER_CHOICES, "all")
+    cluster_name = require_choice(request, "cluster", ["", *(cluster.name for cluster in clusters)], "")
+    condition = Q(created_by=request.user) | Q(experiment__owner=request.user) if owner == "mine" else Q()
+    attempts = queued_attempts(Run.objects.visible_to(request.user).filter(condition), cluster_name)
+    going = page_of(request, order_attempts(attempts, going=True), ROWS_A_PAGE, "going")
+    waiting = page_of(request, order_attempts(attempts, going=False), ROWS_A_PAGE, "waiting")
+    runs = [attempt.run for attempt in (*going, *waiting)]
+    run_ids = {run.pk for run in runs}
+    changeable_ids = set(changeable(request.user, Run.objects.filter(pk__in=run_ids)).values_list("pk", flat=True))
     return {
-        "going": going, "waiting": waiting, "going_rows": _rows(going, mine_to_change),
-        "waiting_rows": _rows(waiting, mine_to_change), "clusters": clusters, "where": where, "whose": whose,
-        "whose_choices": {name: gettext(words) for name, words in WHOSE.items()}, "watch": cursors(shown),
+        "going": going, "waiting": waiting, "going_rows": _rows(going, changeable_ids),
+        "waiting_rows": _rows(waiting, changeable_ids), "clusters": clusters, "where": cluster_name, "whose": owner,
+        "whose_choices": {name: gettext(words) for name, words in OWNER_CHOICES.items()}, "watch": cursors(runs),
         "silent": [cluster for cluster in clusters if cluster.unreachable_since_at is not None],
     }  # fmt: skip
 
 
 def _rows(page: Page[Attempt], changeable_runs: set[int]) -> list[tuple[Entry, bool]]:
-    """Return each attempt's entry, and whether this person may change its run."""
+    """Return each attempt's entry, and whether this user may change its run."""
     return [(entry_of(attempt), attempt.run_id in changeable_runs) for attempt in page]
 
 
 def _cancel(request: SignedIn, run: Run) -> str:
     cancel_run(run, request.user)
-    return gettext("Asked %(name)s to stop. It saves a checkpoint first, if it has begun.") % {"name": run.name}
+    return gettext("Cancel of %(name)s requested. It saves a checkpoint first if it has started.") % {"name": run.name}
 
 
 def _hold(request: SignedIn, run: Run) -> str:
     hold_run(run, request.user)
-    return gettext("%(name)s is held: it starts nowhere until somebody releases it.") % {"name": run.name}
+    return gettext("%(name)s is held and starts only after a user releases it.") % {"name": run.name}
 
 
 def _release(request: SignedIn, run: Run) -> str:
@@ -105,8 +105,11 @@ def _release(request: SignedIn, run: Run) -> str:
 def _move(request: SignedIn, run: Run) -> str:
     name = request.POST.get("cluster", "")
     move_run(run, name, request.user)
-    said = gettext("%(name)s moves to %(cluster)s: it is cancelled where it is, and starts there once that is certain.")
-    return said % {"name": run.name, "cluster": name}
+    message = gettext(
+        "%(name)s moves to %(cluster)s. It is cancelled on its cluster first and starts on %(cluster)s after that is "
+        "confirmed."
+    )
+    return message % {"name": run.name, "cluster": name}
 
 
 VERBS: dict[str, Callable[[SignedIn, Run], str]] = {

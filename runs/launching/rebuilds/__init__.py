@@ -1,31 +1,31 @@
 """Rebuild and download checkpoints."""
 
 from runs.launching.rebuilds.commands import (
-    KEPT_A_RUN,
+    MAX_REBUILDS_PER_RUN,
     CannotRebuild,
-    NotThere,
+    CheckpointUnavailable,
     checkpoint_at,
+    delete_old_rebuilds,
     is_ready,
     last_step,
     open_checkpoint,
     rebuild_checkpoint,
     rebuild_refusal,
     stop_rebuild,
-    throw_away_old,
 )
 from runs.launching.rebuilds.views import checkpoints_context
 
 __all__ = [
-    "KEPT_A_RUN",
+    "MAX_REBUILDS_PER_RUN",
     "CannotRebuild",
-    "NotThere",
+    "CheckpointUnavailable",
     "checkpoint_at",
     "checkpoints_context",
+    "delete_old_rebuilds",
     "is_ready",
     "last_step",
     "open_checkpoint",
     "rebuild_checkpoint",
     "rebuild_refusal",
     "stop_rebuild",
-    "throw_away_old",
 ]

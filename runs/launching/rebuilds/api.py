@@ -1,4 +1,4 @@
-"""The checkpoints of a run: what there is, that of any other step, and the folders themselves."""
+"""API of a run's checkpoints: list them, request the one of any other step, and download them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from django.urls import reverse
 from ninja.errors import HttpError
 
 from runs import access, checkpoints
-from runs.checkpoints import Saved
-from runs.http import ApiRequest, Step, Uid, needs, once, router, the_run
+from runs.checkpoints import SavedCheckpoint
+from runs.http import ApiRequest, Step, Uid, get_run, idempotent, needs, router
 from runs.launching.rebuilds.commands import (
     CannotRebuild,
-    NotThere,
+    CheckpointUnavailable,
     is_ready,
     last_step,
     open_checkpoint,
@@ -33,9 +33,9 @@ TAR = {"responses": {200: {"content": {"application/x-tar": {"schema": {"type": 
     summary="List checkpoints",
 )
 def list_checkpoints(request: ApiRequest, uid: Uid) -> CheckpointsOut:
-    """The checkpoints that can be downloaded, and those that are being rebuilt."""
-    run = the_run(request.auth, uid)
-    saved = {step: _saved(run, found) for step, found in checkpoints.by_step(run).items()}
+    """List the checkpoints that can be downloaded, and those that are being rebuilt."""
+    run = get_run(request.auth, uid)
+    saved = {step: _saved(run, checkpoint) for step, checkpoint in checkpoints.by_step(run).items()}
     rebuilt = {r.step: _rebuilt(run, r) for r in run.rebuilds.select_related("run")}
     items = [item for _, item in sorted({**rebuilt, **saved}.items(), reverse=True)]
     return CheckpointsOut(items=items, last_step=last_step(run), only_saved=rebuild_refusal(run))
@@ -46,18 +46,20 @@ def list_checkpoints(request: ApiRequest, uid: Uid) -> CheckpointsOut:
     response={200: CheckpointOut, 202: CheckpointOut},
     auth=needs("launch"),
     tags=["checkpoints"],
-    summary="Ask for a checkpoint",
+    summary="Request a checkpoint",
 )
-@once
+@idempotent
 def ask_for_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> tuple[int, CheckpointOut]:
-    """The checkpoint of any step that the run has reached: 200 where it is there, else 202, and a job rebuilds it from
-    the run's replay log, bit for bit; ask again to see how far it is. Needs scope launch, and that you made the run or
-    own its experiment. Safe to repeat. What cannot be rebuilt is answered with 409, and why."""
-    run = the_run(request.auth, uid)
+    """Request the checkpoint of any step that the run has reached: 200 if it exists, else 202, and a job rebuilds it
+    from the run's replay log, bit for bit; repeat the request to see its progress. Needs scope launch, and that you
+    created the run or own its experiment. Safe to repeat. 409 with the reason if it cannot be rebuilt."""
+    run = get_run(request.auth, uid)
     if (saved := checkpoints.at_step(run, step)) is not None:
         return 200, _saved(run, saved)
     if not access.may_rebuild(request.auth.person, run):
-        raise HttpError(403, "Only who made a run, or owns its experiment, may have its checkpoints rebuilt")
+        raise HttpError(
+            403, "Only the user who launched a run, or the owner of its experiment, may have its checkpoints rebuilt"
+        )
     try:
         rebuild = rebuild_checkpoint(run, step, request.auth.person)
     except CannotRebuild as error:
@@ -73,21 +75,21 @@ def ask_for_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> tuple[int, 
     openapi_extra=TAR,
 )
 def download_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> StreamingHttpResponse:
-    """The checkpoint's Hugging Face folder as a tar file. It can be unpacked while it arrives: `curl … | tar x`. One
-    that lies on the disk of a cluster comes from there over SSH; where that does not give it now, 503, and why."""
-    run = the_run(request.auth, uid)
+    """Download the checkpoint's Hugging Face folder as a tar file, which can be unpacked while it arrives: `curl … |
+    tar x`. A checkpoint on a cluster's own disk is copied over SSH; 503 with the reason if that fails."""
+    run = get_run(request.auth, uid)
     try:
-        found = open_checkpoint(run, step)
-    except NotThere as error:
+        archive = open_checkpoint(run, step)
+    except CheckpointUnavailable as error:
         raise HttpError(503, str(error)) from error
-    if found is None:
+    if archive is None:
         raise Http404(
-            f"No checkpoint of step {step} is here; POST to /api/v1/runs/{uid}/checkpoints/{step} asks for it"
+            f"There is no checkpoint of step {step}; request it with POST /api/v1/runs/{uid}/checkpoints/{step}"
         )
-    return checkpoints.send(*found)
+    return checkpoints.send(*archive)
 
 
-def _saved(run: Run, saved: Saved) -> CheckpointOut:
+def _saved(run: Run, saved: SavedCheckpoint) -> CheckpointOut:
     record = saved.record
     return CheckpointOut(
         step=saved.step,

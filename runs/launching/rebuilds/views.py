@@ -20,9 +20,9 @@ from runs import checkpoints
 from runs.access import may_rebuild
 from runs.http import SignedIn, visible_run
 from runs.launching.rebuilds.commands import (
-    KEPT_A_RUN,
+    MAX_REBUILDS_PER_RUN,
     CannotRebuild,
-    NotThere,
+    CheckpointUnavailable,
     checkpoint_at,
     is_ready,
     last_step,
@@ -52,18 +52,18 @@ class Entry:
 def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
     """Render the list alone. A POST requests the checkpoint of a step.
 
-    It is downloaded at once if it is here; otherwise its rebuild begins.
+    It is downloaded immediately if it exists; otherwise its rebuild begins.
     """
     run = visible_run(request, uid)
-    why = _ask(request, run) if request.method == "POST" else ""
-    if isinstance(why, HttpResponse):
-        return why
+    refusal = _request_checkpoint(request, run) if request.method == "POST" else ""
+    if isinstance(refusal, HttpResponse):
+        return refusal
     if request.method == "POST" and not request.htmx:
-        if why:
-            messages.error(request, why)
-        return redirect(f"{run.get_absolute_url()}{'' if why else '#checkpoints'}")
-    context = {"run": run, "refused": why, **checkpoints_context(request, run)}
-    return TemplateResponse(request, "run_page/run.html#checkpoints", context)
+        if refusal:
+            messages.error(request, refusal)
+        return redirect(f"{run.get_absolute_url()}{'' if refusal else '#checkpoints'}")
+    context = {"run": run, "refused": refusal, **checkpoints_context(request, run)}
+    return TemplateResponse(request, "run_page/checkpoints.html", context)
 
 
 @require_GET
@@ -71,13 +71,13 @@ def run_checkpoint(request: SignedIn, uid: str, step: int) -> HttpResponseBase:
     """Send a checkpoint as a tar file, from this disk, or over SSH from its cluster's own."""
     run = visible_run(request, uid)
     try:
-        found = open_checkpoint(run, step)
-    except NotThere as error:
+        archive = open_checkpoint(run, step)
+    except CheckpointUnavailable as error:
         messages.error(request, f"{error}")
         return redirect(f"{run.get_absolute_url()}#checkpoints")
-    if found is None:
-        raise Http404(f"No checkpoint of step {step} is here.")
-    return checkpoints.send(*found)
+    if archive is None:
+        raise Http404(f"There is no checkpoint of step {step}.")
+    return checkpoints.send(*archive)
 
 
 @require_POST
@@ -97,22 +97,22 @@ def checkpoints_context(request: SignedIn, run: Run) -> dict[str, Any]:
         "last_step": last_step(run),
         "only_saved": rebuild_refusal(run),
         "may_rebuild": may_rebuild(request.user, run),
-        "kept_rebuilds": KEPT_A_RUN,
+        "kept_rebuilds": MAX_REBUILDS_PER_RUN,
     }
 
 
-def _ask(request: SignedIn, run: Run) -> str | HttpResponse:
+def _request_checkpoint(request: SignedIn, run: Run) -> str | HttpResponse:
     """Request the checkpoint of the step in the form. Return a redirect to its download if it is here.
 
     Otherwise begin its rebuild and return an empty text, or return why there can be no such checkpoint.
     """
     typed = request.POST.get("step", "").strip()
     if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
-        said = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
-        return said % {"last": last_step(run), "typed": typed[:40]}
+        message = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
+        return message % {"last": last_step(run), "typed": typed[:40]}
     if checkpoints.at_step(run, step := int(typed)) is not None or checkpoint_at(run, step) is not None:
-        there = reverse("run-checkpoint", args=[run.uid, step])
-        return HttpResponseClientRedirect(there) if request.htmx else redirect(there)
+        address = reverse("run-checkpoint", args=[run.uid, step])
+        return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
     if not may_rebuild(request.user, run):
         raise PermissionDenied
     try:
@@ -128,20 +128,20 @@ def _entries(run: Run) -> list[Entry]:
     Requested rebuilds come first, then saved checkpoints; each group is sorted by step, the last one first.
     """
     here = checkpoints.by_step(run)
-    found: dict[int, Entry] = {}
+    entries: dict[int, Entry] = {}
     for row in run.checkpoint_set.select_related("attempt__cluster").order_by("attempt__n", "epoch", "seq"):
         where = f"{row.attempt.key}/{row.path}"
         cluster = row.attempt.cluster
-        far = cluster.name if cluster is not None and cluster.is_far else ""
-        found[row.step] = Entry(row.step, where, row.bytes, row.sha256, row.step in here, far)
+        remote_cluster = cluster.name if cluster is not None and cluster.is_remote else ""
+        entries[row.step] = Entry(row.step, where, row.bytes, row.sha256, row.step in here, remote_cluster)
     for step, saved in here.items():
-        found.setdefault(
+        entries.setdefault(
             step, Entry(step, f"{saved.folder.parent.parent.name}/checkpoints/{saved.folder.name}", None, "", True)
         )
     for rebuild in run.rebuilds.select_related("run"):
         if rebuild.step not in here:
             ready = is_ready(rebuild)
-            found[rebuild.step] = Entry(
+            entries[rebuild.step] = Entry(
                 rebuild.step, gettext("rebuilt"), rebuild.bytes, rebuild.sha256, ready, "", rebuild
             )
-    return sorted(found.values(), key=lambda entry: (entry.rebuild is None, -entry.step))
+    return sorted(entries.values(), key=lambda entry: (entry.rebuild is None, -entry.step))

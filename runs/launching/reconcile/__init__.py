@@ -1,4 +1,4 @@
-"""Makes the database agree with the clusters: one tick a cluster, which is the only thing that must run."""
+"""Make the database agree with the clusters. Each cluster has a tick, the only task that must run regularly."""
 
 from runs.launching.reconcile.interrupt import interrupt_local
 from runs.launching.reconcile.tick import reconcile_cluster

@@ -1,4 +1,4 @@
-"""Read from an attempt's directory how it lives or ended: exit record, heartbeat, claim, the last line it printed."""
+"""Read the state of an attempt from its directory: exit record, heartbeat, claim, and the last line that it printed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from workers import records
 from workers.attempt import ALREADY_CLAIMED, claim_path, read_json
-from workers.executors.diagnosis import diagnose, in_its_words, tail
-from workers.executors.mirror import mirrored
+from workers.executors.diagnosis import diagnose, explain_message, tail
+from workers.executors.mirror import read_state
 from workers.records import Status
 
 TAIL_BYTES = 64 * 1024
-WORDS = 1000
+MAX_MESSAGE_LENGTH = 1000
 JOB_LOG = "slurm.log"
-"""What a job of Slurm prints outside of its program."""
+"""File of the output of a Slurm job outside of its program."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """exit.json: how the program ended. Times are of the machine where it ran."""
+    """Content of exit.json: the end of the program. Times are by the clock of the machine where it ran."""
 
     code: int | None
     signal: int | None
@@ -31,8 +31,8 @@ class Ending:
     ended_at: datetime
 
     @classmethod
-    def of(cls, data: dict[str, Any]) -> Ending:
-        """Raises ValueError, KeyError or TypeError where the file is not an agent's."""
+    def from_json(cls, data: dict[str, Any]) -> Ending:
+        """Build it from the file's JSON. Raise ValueError, KeyError or TypeError if the file is not an agent's."""
         return cls(
             code=data["code"],
             signal=data["signal"],
@@ -45,49 +45,49 @@ class Ending:
 
 @dataclass(frozen=True)
 class Traces:
-    """One look at the directory. `beat` is the heartbeat's counter; `is_behind`: there is more on a far disk;
-    `was_refused`: a second agent came, found the attempt taken and started nothing."""
+    """State of the directory at one time. `heartbeat` is the heartbeat's counter; `is_behind`: a remote disk holds
+    more; `was_refused`: a second agent found the attempt claimed and started nothing."""
 
     ending: Ending | None = None
-    beat: int | None = None
+    heartbeat: int | None = None
     is_claimed: bool = False
     is_behind: bool = False
     was_refused: bool = False
 
 
-def traces(directory: Path) -> Traces:
-    """Reads them. Raises OSError, ValueError, KeyError or TypeError for a file that cannot be used."""
+def read_traces(directory: Path) -> Traces:
+    """Read the traces. Raise OSError, ValueError, KeyError or TypeError for an unusable file."""
     ending = read_json(directory / "exit.json")
     heart = read_json(directory / "heartbeat.json")
     return Traces(
-        ending=Ending.of(ending) if ending else None,
-        beat=int(heart["n"]) if heart else None,
+        ending=Ending.from_json(ending) if ending else None,
+        heartbeat=int(heart["n"]) if heart else None,
         is_claimed=claim_path(directory).exists(),
-        is_behind=(copy := mirrored(directory)) is not None and copy.is_behind,
+        is_behind=(copy := read_state(directory)) is not None and copy.is_behind,
         was_refused=any(ALREADY_CLAIMED in line for line in tail(directory / JOB_LOG)),
     )
 
 
-def last_words(directory: Path) -> str:
-    """Why the run failed, in its own words: its last "failed" status, else the last line that it printed. With what to
-    do about it, where that is known."""
-    return in_its_words(_last_words(directory))
+def failure_message(directory: Path) -> str:
+    """Return the run's own failure message: its last "failed" status, else the last line that it printed. A hint how to
+    fix it is added if one is known."""
+    return explain_message(_failure_message(directory))
 
 
 def full_disk(directory: Path) -> str:
-    """Return why a run ended that could write no more: in its own words, if there was room for these."""
-    said = f"disk full: {directory} takes no more; make room, then resume the run"
-    return _failed_status(directory)[:WORDS].replace("\x00", "") or said
+    """Return why a run with a full disk ended: its own message, if there was space to write it."""
+    message = f"disk full: {directory} cannot be written; free space, then resume the run"
+    return _failed_status(directory)[:MAX_MESSAGE_LENGTH].replace("\x00", "") or message
 
 
-def _last_words(directory: Path) -> str:
-    return (_failed_status(directory) or _last_line(directory / "log.txt") or "it said nothing")[:WORDS].replace(
+def _failure_message(directory: Path) -> str:
+    return (_failed_status(directory) or _last_line(directory / "log.txt") or "no output")[:MAX_MESSAGE_LENGTH].replace(
         "\x00", ""
     )
 
 
 def diagnosis(directory: Path) -> str:
-    """Return what the job's log shows if its program could not say why it failed; empty if it shows nothing."""
+    """Return the cause in the job's logs if its program reported none; an empty text if they show none."""
     return diagnose(directory / JOB_LOG, directory / "log.txt")
 
 

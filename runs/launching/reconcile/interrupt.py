@@ -16,10 +16,10 @@ GRACE_SECONDS = 30.0
 
 
 def interrupt_local(grace_seconds: float) -> list[str]:
-    """Ends local attempts as INTERRUPTED, after a checkpoint where the grace allows; returns their keys.
+    """End local attempts as INTERRUPTED, after a checkpoint if the grace period allows it; return their keys.
 
-    Attempts that wait stay in line and start when esweb does. Call it when no worker ticks any more: a tick would start
-    them at once.
+    Waiting attempts remain in the queue and start when esweb does. Call it when no worker ticks any more: a tick would
+    start them immediately.
     """
     stopped: list[str] = []
     for cluster in Cluster.objects.filter(kind="local"):
@@ -31,10 +31,10 @@ def interrupt_local(grace_seconds: float) -> list[str]:
     return stopped
 
 
-def interrupt_and_report(tell: Callable[[str], None]) -> None:
-    """Interrupt the runs of this machine, wait for them, and report which. Runs that wait stay in line."""
+def interrupt_and_report(report: Callable[[str], None]) -> None:
+    """Interrupt the runs of this machine, wait for them, and report which. Waiting runs remain in the queue."""
     try:
         if stopped := interrupt_local(GRACE_SECONDS):
-            tell(f"stopped on this machine, to be resumed: {', '.join(stopped)}")
+            report(f"stopped on this machine, to be resumed: {', '.join(stopped)}")
     except (DatabaseError, Unreachable) as error:
-        tell(f"runs on this machine were left alone: {error}")
+        report(f"runs on this machine were left alone: {error}")

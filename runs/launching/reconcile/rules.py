@@ -1,6 +1,6 @@
-"""What follows from what is known. No database, no files, no clock: all that matters comes in.
+"""Decide a job's next state from observed facts. Pure functions: no database, files or clock.
 
-What the node wrote decides how a program ended; what the cluster says decides whether it may still be running.
+The node's files decide how a program ended; the cluster's reply decides whether it may still be running.
 """
 
 from __future__ import annotations
@@ -10,107 +10,107 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from runs.clusters import Waits
+from runs.clusters import Timeouts
 from runs.launching.reconcile.attempt_files import Ending, Traces
 from runs.models import Job
 from workers.attempt import RESUMABLE
 from workers.executors.base import Observation
 from workers.executors.states import State
 
-NAMED_BY_THE_CLUSTER = (State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED)
+CLUSTER_CAUSES = (State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED)
 
 
 @dataclass(frozen=True)
-class Known:
-    """Everything a rule may look at. `seen` is None where the cluster answered that it has no such job."""
+class JobFacts:
+    """Input of the rules. `observation` is None if the cluster replied that it has no such job."""
 
     job: Job
-    seen: Observation | None
+    observation: Observation | None
     traces: Traces
-    waits: Waits
+    timeouts: Timeouts
     trust_running: bool
     now: datetime
 
     def has_passed(self, since: datetime | None, seconds: float) -> bool:
-        """True where that is at least so long ago."""
+        """Return whether `since` is at least `seconds` ago; False for None."""
         return since is not None and self.now - since >= timedelta(seconds=seconds)
 
     def is_silent_for(self, seconds: float) -> bool:
-        """True where the heart was never heard, or not for so long by this machine's clock."""
+        """Return whether no heartbeat was ever seen, or none for `seconds` by this machine's clock."""
         return self.job.heartbeat_seen_at is None or self.has_passed(self.job.heartbeat_seen_at, seconds)
 
     @property
     def is_cancelled(self) -> bool:
-        """Somebody asked for its end."""
+        """Return whether the end of the job was requested."""
         return self.job.cancel_requested_at is not None
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The state that the job is in, and why. `facts` are other fields that are known with it."""
+class Decision:
+    """The job's next state, and the reason. `updates` are other fields that are set with it."""
 
     state: State
-    why: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    reason: str
+    updates: dict[str, Any] = field(default_factory=dict)
     must_withdraw: bool = False
-    """It waits on the cluster still, and must leave it. What follows by itself would wait in the same way."""
+    """True if the job still waits on the cluster and must leave it. An automatic restart would wait in the same way."""
 
     @property
     def must_fence(self) -> bool:
-        """True where its agent may live on unseen, or begin: before anything else runs, it must be shut out."""
+        """Return whether the agent may still run unseen, or begin. It must be fenced before anything else runs."""
         return self.state in (State.LOST, State.NODE_LOST) or self.must_withdraw
 
 
-def decide(known: Known) -> Verdict | None:
-    """The first rule that fits; None where there is nothing to say yet."""
-    ending, seen = known.traces.ending, known.seen
+def decide(facts: JobFacts) -> Decision | None:
+    """Return the decision of the first rule that applies; None if there is none yet."""
+    ending, observation = facts.traces.ending, facts.observation
     if ending is not None:
-        cluster_agrees = seen is None or seen.state.is_final
-        if cluster_agrees or known.has_passed(known.job.final_since_at, known.waits.settle):
-            return _recorded(known, ending)
-    if seen is None:
-        return _absent(known)
-    return _unrecorded(known, seen) if seen.state.is_final else _going_on(known, seen)
+        cluster_agrees = observation is None or observation.state.is_final
+        if cluster_agrees or facts.has_passed(facts.job.final_since_at, facts.timeouts.settle):
+            return _decide_recorded(facts, ending)
+    if observation is None:
+        return _decide_absent(facts)
+    return _decide_unrecorded(facts, observation) if observation.state.is_final else _decide_going(facts, observation)
 
 
-def _recorded(known: Known, ending: Ending) -> Verdict:
-    """The exit record is there."""
-    state, why = _cause(known, ending)
-    facts = {
+def _decide_recorded(facts: JobFacts, ending: Ending) -> Decision:
+    """Decide the state of a job with an exit record."""
+    state, reason = _cause(facts, ending)
+    updates = {
         "exit_code": ending.code,
         "exit_signal": ending.signal,
         "started_at": ending.started_at,
         "ended_at": ending.ended_at,
     }
-    return Verdict(state, why, facts)
+    return Decision(state, reason, updates)
 
 
-def _cause(known: Known, ending: Ending) -> tuple[State, str]:
+def _cause(facts: JobFacts, ending: Ending) -> tuple[State, str]:
     saved = ending.code == RESUMABLE
-    if known.is_cancelled:
+    if facts.is_cancelled:
         return State.CANCELLED, "cancelled; a checkpoint was saved" if saved else "cancelled"
-    if known.seen is not None and known.seen.state in NAMED_BY_THE_CLUSTER:
-        return known.seen.state, known.seen.reason or known.seen.native
-    if ending.signal == signal.SIGKILL and known.traces.was_refused:
-        return State.LOST, _started_again(known)
+    if facts.observation is not None and facts.observation.state in CLUSTER_CAUSES:
+        return facts.observation.state, facts.observation.reason or facts.observation.native
+    if ending.signal == signal.SIGKILL and facts.traces.was_refused:
+        return State.LOST, _restart_reason(facts)
     if ending.timed_out:
-        limit = known.job.run.run_config.compute.time_limit_seconds
+        limit = facts.job.run.run_config.compute.time_limit_seconds
         return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
     if saved:
-        return State.INTERRUPTED, "was told to stop and saved a checkpoint"
+        return State.INTERRUPTED, "was stopped and saved a checkpoint"
     if ending.stopped:
-        return State.INTERRUPTED, "was told to stop from outside"
+        return State.INTERRUPTED, "was stopped from outside"
     if ending.code == 0:
         return State.SUCCEEDED, "done"
-    return State.FAILED, _failure(ending)
+    return State.FAILED, _failure_reason(ending)
 
 
-def _started_again(known: Known) -> str:
-    """Its cluster ends what it does not know of, and the agent that it starts next finds the attempt taken."""
-    return f"{known.job.cluster} forgot that it ran and started it again"
+def _restart_reason(facts: JobFacts) -> str:
+    """Return the reason for a job that its cluster ended as unknown and started again; the new agent was refused."""
+    return f"{facts.job.cluster} lost its record of the job and started it again"
 
 
-def _failure(ending: Ending) -> str:
+def _failure_reason(ending: Ending) -> str:
     if ending.signal == signal.SIGKILL:
         return "killed by signal 9 (out of memory?)"
     if ending.signal is not None:
@@ -118,56 +118,62 @@ def _failure(ending: Ending) -> str:
     return f"ended with exit code {ending.code}"
 
 
-def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
-    """The cluster says that it has ended, and nothing was written down. Files may lag behind."""
-    if known.traces.is_behind:
+def _decide_unrecorded(facts: JobFacts, observation: Observation) -> Decision | None:
+    """Decide the state of a job that ended on its cluster without an exit record. Files may arrive later."""
+    if facts.traces.is_behind:
         return None
-    never_began = not known.traces.is_claimed and seen.state in (State.CANCELLED, State.FAILED)
-    is_certain = (never_began and not _failed_to_launch(known, seen)) or seen.state == State.INTERRUPTED
-    if not is_certain and not known.has_passed(known.job.final_since_at, known.waits.exit_record):
+    never_began = not facts.traces.is_claimed and observation.state in (State.CANCELLED, State.FAILED)
+    is_certain = (never_began and not _failed_to_launch(facts, observation)) or observation.state == State.INTERRUPTED
+    if not is_certain and not facts.has_passed(facts.job.final_since_at, facts.timeouts.exit_record):
         return None
-    why = seen.reason or seen.native
-    if known.is_cancelled:
-        return Verdict(State.CANCELLED, why)
-    if seen.state == State.SUCCEEDED:
-        return Verdict(State.FAILED, "the cluster calls it done, but it left no exit record")
-    if seen.state == State.FAILED and known.traces.was_refused:
-        return Verdict(State.LOST, f"{_started_again(known)}: {why}")
-    if _failed_to_launch(known, seen):
-        return Verdict(State.NODE_LOST, f"its node did not start it: {why}")
-    if seen.state == State.CANCELLED:
-        return Verdict(State.CANCELLED, f"cancelled from outside: {why}")
-    return Verdict(seen.state, why)
+    reason = observation.reason or observation.native
+    if facts.is_cancelled:
+        return Decision(State.CANCELLED, reason)
+    if observation.state == State.SUCCEEDED:
+        return Decision(State.FAILED, "the cluster reports that it finished, but there is no exit record")
+    if observation.state == State.FAILED and facts.traces.was_refused:
+        return Decision(State.LOST, f"{_restart_reason(facts)}: {reason}")
+    if _failed_to_launch(facts, observation):
+        return Decision(State.NODE_LOST, f"the node did not start it: {reason}")
+    if observation.state == State.CANCELLED:
+        return Decision(State.CANCELLED, f"cancelled from outside: {reason}")
+    return Decision(observation.state, reason)
 
 
-def _failed_to_launch(known: Known, seen: Observation) -> bool:
-    """True where it was cancelled with a place on a node, and its agent never began.
+def _failed_to_launch(facts: JobFacts, observation: Observation) -> bool:
+    """Return whether the job was cancelled with a node assigned, and its agent never began.
 
-    A node that cannot launch a job gives it back to the queue, or cancels it where the job must not be requeued.
+    A node that cannot launch a job returns it to the queue, or cancels it if the job must not be requeued.
     """
-    return seen.state == State.CANCELLED and bool(seen.nodes) and not known.traces.is_claimed
+    return observation.state == State.CANCELLED and bool(observation.nodes) and not facts.traces.is_claimed
 
 
-def _going_on(known: Known, seen: Observation) -> Verdict | None:
-    """It waits or runs: the cluster's word is taken, and the heart listened to."""
-    if seen.never_starts and known.has_passed(known.job.stuck_since_at, known.waits.never):
-        return Verdict(State.FAILED, f"given up after {known.waits.never:g} s: {seen.reason}", must_withdraw=True)
-    if seen.state not in (State.RUNNING, State.STOPPING):
-        return Verdict(seen.state, seen.reason)
-    heard_at = known.job.heartbeat_seen_at or known.job.started_at
-    if not known.trust_running and known.has_passed(heard_at, known.waits.beat_lost):
-        return Verdict(State.LOST, f"no heartbeat for {known.waits.beat_lost:g} s")
-    if known.has_passed(heard_at, known.waits.beat_stale):
-        word = seen.native or seen.state.value
-        return Verdict(seen.state, f"no heartbeat since {heard_at:%H:%M:%S} UTC; {known.job.cluster} says {word}")
-    return Verdict(seen.state, seen.reason)
+def _decide_going(facts: JobFacts, observation: Observation) -> Decision | None:
+    """Decide the state of a job that waits or runs, by the cluster's reply and its heartbeat."""
+    if observation.never_starts and facts.has_passed(facts.job.stuck_since_at, facts.timeouts.never):
+        return Decision(
+            State.FAILED,
+            f"cancelled after {facts.timeouts.never:g} s because it cannot start: {observation.reason}",
+            must_withdraw=True,
+        )
+    if observation.state not in (State.RUNNING, State.STOPPING):
+        return Decision(observation.state, observation.reason)
+    heard_at = facts.job.heartbeat_seen_at or facts.job.started_at
+    if not facts.trust_running and facts.has_passed(heard_at, facts.timeouts.beat_lost):
+        return Decision(State.LOST, f"no heartbeat for {facts.timeouts.beat_lost:g} s")
+    if facts.has_passed(heard_at, facts.timeouts.beat_stale):
+        native_state = observation.native or observation.state.value
+        return Decision(
+            observation.state, f"no heartbeat since {heard_at:%H:%M:%S} UTC; {facts.job.cluster} reports {native_state}"
+        )
+    return Decision(observation.state, observation.reason)
 
 
-def _absent(known: Known) -> Verdict | None:
-    """The cluster has no such job. Only long and silent absence is an end."""
-    is_gone = known.has_passed(known.job.gone_since_at, known.waits.gone)
-    if not is_gone or not known.is_silent_for(known.waits.gone):
+def _decide_absent(facts: JobFacts) -> Decision | None:
+    """Decide the state of a job that its cluster does not know: it ends after a long time without heartbeat."""
+    is_gone = facts.has_passed(facts.job.gone_since_at, facts.timeouts.gone)
+    if not is_gone or not facts.is_silent_for(facts.timeouts.gone):
         return None
-    if known.is_cancelled:
-        return Verdict(State.CANCELLED, "cancelled; the cluster no longer knows it")
-    return Verdict(State.LOST, f"{known.job.cluster} has not known it for {known.waits.gone:g} s")
+    if facts.is_cancelled:
+        return Decision(State.CANCELLED, "cancelled; the cluster no longer knows it")
+    return Decision(State.LOST, f"{facts.job.cluster} has reported no such job for {facts.timeouts.gone:g} s")

@@ -15,28 +15,28 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.checkpoints import size_of
-from runs.clusters import executor_for, waits_of
+from runs.clusters import executor_for, timeouts_of
 from runs.launching import queue, rebuilds
-from runs.launching.cancel import cancel_job, end_what_is_left
-from runs.launching.reconcile.attempt_files import Traces, diagnosis, full_disk, last_words, traces
-from runs.launching.reconcile.rules import Known, Verdict, decide
-from runs.launching.resume import plan_restart, restart_due
-from runs.launching.submit import shut_out, submit_job
+from runs.launching.cancel import cancel_job, end_leftover_job
+from runs.launching.reconcile.attempt_files import Traces, diagnosis, failure_message, full_disk, read_traces
+from runs.launching.reconcile.rules import Decision, JobFacts, decide
+from runs.launching.resume import create_due_restarts, plan_restart
+from runs.launching.submit import fence, submit_job
 from runs.launching.submit_array import submit_together
 from runs.launching.sweeps import commands
-from runs.launching.transitions import mark, move, since
+from runs.launching.transitions import begun_at, transition, update_facts
 from runs.models import Attempt, Cluster, Job, Rebuild
 from workers.attempt import DISK_FULL, read_json
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
-SAID = re.compile(r"^sha256 ([0-9a-f]{64})$", re.MULTILINE)
+SHA256_LINE = re.compile(r"^sha256 ([0-9a-f]{64})$", re.MULTILINE)
 TAIL_BYTES = 4096
 NO_JOB = "esweb-nojob"
 """Key that no job has."""
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
-WAITED_FROM = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
+TIMEOUT_STARTS = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
 log = logging.getLogger(__name__)
 
 
@@ -45,34 +45,36 @@ def progress_of(rebuild: Rebuild) -> float | None:
 
     If the progress file holds no valid share, return the stored one.
     """
-    said = read_json(rebuild.progress_file) or {}
-    done, of = said.get("done"), said.get("of")
-    return min(1.0, done / of) if isinstance(done, int) and isinstance(of, int) and of > 0 else rebuild.progress
+    progress = read_json(rebuild.progress_file) or {}
+    done, total = progress.get("done"), progress.get("of")
+    return (
+        min(1.0, done / total) if isinstance(done, int) and isinstance(total, int) and total > 0 else rebuild.progress
+    )
 
 
-def result_of(rebuild: Rebuild, verdict: Verdict | None) -> Verdict | None:
+def result_of(rebuild: Rebuild, decision: Decision | None) -> Decision | None:
     """Return the decision with the results of a rebuild that succeeded: size in bytes, sha256 and progress.
 
     It becomes FAILED if the program reports success and its folder does not exist. Any other decision is returned
     unchanged.
     """
-    if verdict is None or verdict.state != State.SUCCEEDED:
-        return verdict
+    if decision is None or decision.state != State.SUCCEEDED:
+        return decision
     if not rebuild.folder.is_dir():
-        return Verdict(State.FAILED, f"the replay ended without leaving {rebuild.folder.name}", verdict.facts)
+        return Decision(State.FAILED, f"the replay ended without creating {rebuild.folder.name}", decision.updates)
     result = {"bytes": size_of(rebuild.folder), "sha256": _sha256(rebuild), "progress": 1.0}
-    return replace(verdict, facts={**verdict.facts, **result})
+    return replace(decision, updates={**decision.updates, **result})
 
 
 def _sha256(rebuild: Rebuild) -> str:
     """Return the sha256 of the weights that the program has logged; an empty text if it has logged none."""
     with (rebuild.directory / "log.txt").open("rb") as log:
         log.seek(max(0, log.seek(0, 2) - TAIL_BYTES))
-        found = SAID.findall(log.read().decode(errors="replace"))
-    return found[-1] if found else ""
+        sums = SHA256_LINE.findall(log.read().decode(errors="replace"))
+    return sums[-1] if sums else ""
 
 
-ASK_AGAIN = timedelta(minutes=1)
+SILENT_POLL_INTERVAL = timedelta(minutes=1)
 """Time between two polls of a silent cluster that has no jobs."""
 UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
 """Final states about which a job's log may explain more than its cluster."""
@@ -84,7 +86,7 @@ def reconcile_cluster(cluster: Cluster) -> bool:
 
     Raise ExceptionGroup for jobs with files that cannot be read, after all other jobs are processed.
     """
-    with _only_one(cluster) as is_mine:
+    with _tick_lock(cluster) as is_mine:
         if is_mine:
             _tick(cluster)
         return is_mine
@@ -96,187 +98,194 @@ def open_jobs(cluster: Cluster) -> list[Job]:
     Attempts come before rebuilds, and each kind starts with its oldest job.
     """
     kinds = (Attempt.objects.to_clusters(), Rebuild.objects.open())
-    mine = (jobs.filter(cluster=cluster).select_related("run", "cluster").order_by("pk") for jobs in kinds)
-    return [*chain.from_iterable(mine)]
+    querysets = (jobs.filter(cluster=cluster).select_related("run", "cluster").order_by("pk") for jobs in kinds)
+    return [*chain.from_iterable(querysets)]
 
 
-def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_running: bool) -> None:
+def settle(jobs: Sequence[Job], observations: Mapping[str, Observation | None], trust_running: bool) -> None:
     """Apply the rules to jobs for which the cluster has replied. Raise ExceptionGroup if files cannot be read."""
     errors: list[Exception] = []
     for job in jobs:
         try:
-            _settle(job, seen.get(job.key), trust_running, timezone.now())
+            _settle(job, observations.get(job.key), trust_running, timezone.now())
         except Unreachable as error:
-            # It cannot be shut out now, so it stays as it is until it can.
-            log.warning("%s cannot be brought into its next state: %s", job.key, error)
+            # The cluster is unreachable, so the job cannot be fenced. The next tick retries.
+            log.warning("Job %s stays in its state until its cluster is reachable: %s", job.key, error)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.exception("The files of %s cannot be read", job.key)
+            log.exception("Tick cannot read the files of job %s; the next tick retries", job.key)
             errors.append(error)
     if errors:
         raise ExceptionGroup("files of jobs cannot be read", errors)
 
 
 def _tick(cluster: Cluster) -> None:
-    restart_due(cluster)
-    queue.arrive(cluster)
-    commands.let_go(cluster)
+    create_due_restarts(cluster)
+    queue.create_moved_attempts(cluster)
+    commands.release_waiting(cluster)
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at", "unreachable_since_at"])
-    _count_only_what_was_watched(jobs, cluster.ticked_at)
-    was_silent = not _passed_on(cluster, jobs)
-    known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
+    _extend_timeouts(jobs, cluster.ticked_at)
+    was_silent = not _send_jobs(cluster, jobs)
+    submitted = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
     executor = executor_for(cluster)
-    asked = [job.key for job in known] + _still_to_be_brought(cluster)
+    keys = [job.key for job in submitted] + _undrained_keys(cluster)
     try:
-        seen = executor.poll(asked) if asked else {}
+        observations = executor.poll(keys) if keys else {}
     except Unreachable as error:
-        _note_silence(cluster, known, str(error))
+        _note_silence(cluster, submitted, str(error))
         return
-    if was_silent and not asked:
-        _note_silence(cluster, known, "see the jobs that are to be submitted")
+    if was_silent and not keys:
+        _note_silence(cluster, submitted, "see the jobs that are to be submitted")
         return
-    if not asked:
-        _ask_again(cluster)
+    if not keys:
+        _poll_silent(cluster)
         return
     cluster.note_answer()
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now())
-    settle(known, seen, executor.trust_running)
+    settle(submitted, observations, executor.trust_running)
 
 
-def _ask_again(cluster: Cluster) -> None:
-    """Ask a silent cluster without jobs whether it replies now, once a minute. One that is not silent is left alone."""
+def _poll_silent(cluster: Cluster) -> None:
+    """Poll a silent cluster without jobs once a minute. Do not poll one that is not silent."""
     now = timezone.now()
     is_silent = cluster.unreachable_since_at is not None
-    if is_silent and cluster.ticked_at is not None and abs(now - cluster.ticked_at) < ASK_AGAIN:
+    if is_silent and cluster.ticked_at is not None and abs(now - cluster.ticked_at) < SILENT_POLL_INTERVAL:
         return
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=now)
     if is_silent:
         try:
             executor_for(cluster).find(NO_JOB)
         except Unreachable as error:
-            log.warning("%s still does not answer: %s", cluster, error)
+            log.warning("Cluster %s still does not reply; retrying in a minute: %s", cluster, error)
         else:
             cluster.note_answer()
 
 
-def _passed_on(cluster: Cluster, jobs: Sequence[Job]) -> bool:
-    """Cancel and submit jobs, in this order: a cancelled job leaves its place, or does not take one.
+def _send_jobs(cluster: Cluster, jobs: Sequence[Job]) -> bool:
+    """Cancel and submit jobs, in this order: a cancelled job frees its resources, or does not take any.
 
     Return False if the cluster is silent. Each call to a silent cluster takes half a minute, so one per tick is enough.
     """
     ending = [job for job in jobs if job.cancel_requested_at is not None]
     others = [job for job in jobs if job.cancel_requested_at is None]
-    # Of one that may be there the submit knows; of one that is not, that it never will be.
-    is_heard = all(map(_submitted, ending)) and cancel_job(*ending)
-    return is_heard and submit_together(cluster, others) and all(map(_submitted, others))
+    # Submit finds a job that may be on the cluster; it never submits a cancelled job that is not there.
+    is_heard = all(map(_is_submitted, ending)) and cancel_job(*ending)
+    return is_heard and submit_together(cluster, others) and all(map(_is_submitted, others))
 
 
-def _submitted(job: Job) -> bool:
+def _is_submitted(job: Job) -> bool:
     return job.state not in NOT_SUBMITTED or submit_job(job)
 
 
-def _still_to_be_brought(cluster: Cluster) -> list[str]:
+def _undrained_keys(cluster: Cluster) -> list[str]:
     """Return the keys of attempts that have ended but have left records on a disk that only the cluster sees."""
-    if not cluster.is_far:
+    if not cluster.is_remote:
         return []
     ended = Attempt.objects.undrained().exclude(pk__in=Attempt.objects.open())
     return list(ended.filter(cluster=cluster, submits__gt=0).values_list("key", flat=True))
 
 
-def _count_only_what_was_watched(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
+def _extend_timeouts(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
     """Move the start of each timeout forward if ticks were missing for long or the clock was set forward.
 
-    Nothing was observed to be missing in that time.
+    In that time no absence was observed.
     """
     regular = timedelta(seconds=settings.TICK_SECONDS)
     if ticked_at is None or (since_then := timezone.now() - ticked_at) < LATE_TICKS * regular:
         return
     for job in jobs:
-        mark(job, **{name: at + since_then - regular for name in WAITED_FROM if (at := getattr(job, name)) is not None})
+        update_facts(
+            job,
+            **{name: at + since_then - regular for name in TIMEOUT_STARTS if (at := getattr(job, name)) is not None},
+        )
 
 
-def _settle(job: Job, seen: Observation | None, trust_running: bool, now: datetime) -> None:
-    found = traces(job.directory)
-    _note_times(job, seen, found, now)
-    verdict = decide(Known(job, seen, found, waits_of(job.cluster), trust_running, now))
+def _settle(job: Job, observation: Observation | None, trust_running: bool, now: datetime) -> None:
+    traces = read_traces(job.directory)
+    _note_times(job, observation, traces, now)
+    decision = decide(JobFacts(job, observation, traces, timeouts_of(job.cluster), trust_running, now))
     if isinstance(job, Rebuild):
-        mark(job, progress=progress_of(job))
-        verdict = result_of(job, verdict)
-    if verdict is not None:
-        _apply(job, verdict, seen)
+        update_facts(job, progress=progress_of(job))
+        decision = result_of(job, decision)
+    if decision is not None:
+        _apply(job, decision, observation)
 
 
-def _note_times(job: Job, seen: Observation | None, found: Traces, now: datetime) -> None:
+def _note_times(job: Job, observation: Observation | None, traces: Traces, now: datetime) -> None:
     """Store since when the job is absent and since when it has ended, and when its heartbeat last changed.
 
     All times are by this machine's clock.
     """
-    if found.beat is not None and found.beat != job.heartbeat:
-        mark(job, heartbeat=found.beat, heartbeat_seen_at=now)
-    if seen is None and job.gone_since_at is None and found.ending is None:
-        job.note(f"{job.cluster} does not know it; waiting whether it comes back", "warning")
-    has_ended = found.ending is not None or (seen is not None and seen.state.is_final)
-    mark(
+    if traces.heartbeat is not None and traces.heartbeat != job.heartbeat:
+        update_facts(job, heartbeat=traces.heartbeat, heartbeat_seen_at=now)
+    if observation is None and job.gone_since_at is None and traces.ending is None:
+        job.note(f"{job.cluster} does not know the job; checking again before it counts as lost", "warning")
+    has_ended = traces.ending is not None or (observation is not None and observation.state.is_final)
+    update_facts(
         job,
-        gone_since_at=None if seen is not None else since(job.gone_since_at, now),
-        stuck_since_at=None if seen is None or not seen.never_starts else since(job.stuck_since_at, now),
-        final_since_at=None if not has_ended else since(job.final_since_at, now),
-        heartbeat_seen_at=since(job.heartbeat_seen_at, now) if job.heartbeat_seen_at else None,
-        native_state=seen.native if seen is not None else job.native_state,
+        gone_since_at=None if observation is not None else begun_at(job.gone_since_at, now),
+        stuck_since_at=None
+        if observation is None or not observation.never_starts
+        else begun_at(job.stuck_since_at, now),
+        final_since_at=None if not has_ended else begun_at(job.final_since_at, now),
+        heartbeat_seen_at=begun_at(job.heartbeat_seen_at, now) if job.heartbeat_seen_at else None,
+        native_state=observation.native if observation is not None else job.native_state,
     )
 
 
-def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
-    if verdict.state.value == job.state:
-        mark(job, reason=verdict.why)
+def _apply(job: Job, decision: Decision, observation: Observation | None) -> None:
+    if decision.state.value == job.state:
+        update_facts(job, reason=decision.reason)
         return
-    if verdict.must_fence:
-        shut_out(job)
-    if verdict.must_withdraw:
+    if decision.must_fence:
+        fence(job)
+    if decision.must_withdraw:
         executor_for(job.cluster).cancel(job.key, 0.0)
-    elif verdict.must_fence and seen is not None and not seen.state.is_final:
-        end_what_is_left(job)
-    why = verdict.why
-    code = verdict.facts.get("exit_code")
-    if verdict.state == State.FAILED and code == DISK_FULL:
-        why = full_disk(job.directory)
-    elif verdict.state == State.FAILED and code:
-        why = f"{why}: {last_words(job.directory)}"
-    elif verdict.state in UNEXPLAINED and _said_nothing(verdict) and (found := diagnosis(job.directory)):
-        why = f"{why}: {found}"
+    elif decision.must_fence and observation is not None and not observation.state.is_final:
+        end_leftover_job(job)
+    reason = decision.reason
+    code = decision.updates.get("exit_code")
+    if decision.state == State.FAILED and code == DISK_FULL:
+        reason = full_disk(job.directory)
+    elif decision.state == State.FAILED and code:
+        reason = f"{reason}: {failure_message(job.directory)}"
+    elif decision.state in UNEXPLAINED and _recorded_no_end(decision) and (findings := diagnosis(job.directory)):
+        reason = f"{reason}: {findings}"
     with transaction.atomic():
-        has_moved = move(job, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
-        if has_moved and isinstance(job, Attempt) and not verdict.must_withdraw:
+        has_moved = transition(
+            job, decision.state, reason or _usual_reason(decision.state, observation), **decision.updates
+        )
+        if has_moved and isinstance(job, Attempt) and not decision.must_withdraw:
             plan_restart(job)
-    if verdict.state.is_final and isinstance(job, Rebuild):
-        rebuilds.throw_away_old(job.run)
+    if decision.state.is_final and isinstance(job, Rebuild):
+        rebuilds.delete_old_rebuilds(job.run)
 
 
-def _said_nothing(verdict: Verdict) -> bool:
+def _recorded_no_end(decision: Decision) -> bool:
     """Return whether the program recorded no end of its own: there is no exit code, or a signal killed it."""
-    return "exit_code" not in verdict.facts or verdict.facts.get("exit_signal") is not None
+    return "exit_code" not in decision.updates or decision.updates.get("exit_signal") is not None
 
 
-def _usual(state: State, seen: Observation | None) -> str:
-    return seen.reason or seen.native if seen is not None and not state.is_final else state.value
+def _usual_reason(state: State, observation: Observation | None) -> str:
+    return observation.reason or observation.native if observation is not None and not state.is_final else state.value
 
 
-def _note_silence(cluster: Cluster, jobs: Sequence[Job], why: str) -> None:
+def _note_silence(cluster: Cluster, jobs: Sequence[Job], reason: str) -> None:
     """Record that the cluster does not reply. The missing reply is no evidence about any job.
 
     Only the heartbeats of its jobs are still read and stored.
     """
-    log.warning("%s does not answer: %s", cluster, why)
+    log.warning("Cluster %s does not reply; the next tick retries: %s", cluster, reason)
     now = timezone.now()
     cluster.note_silence()
     for job in jobs:
-        beat = traces(job.directory).beat
-        if beat is not None and beat != job.heartbeat:
-            mark(job, heartbeat=beat, heartbeat_seen_at=now)
+        heartbeat = read_traces(job.directory).heartbeat
+        if heartbeat is not None and heartbeat != job.heartbeat:
+            update_facts(job, heartbeat=heartbeat, heartbeat_seen_at=now)
 
 
 @contextmanager
-def _only_one(cluster: Cluster) -> Iterator[bool]:
+def _tick_lock(cluster: Cluster) -> Iterator[bool]:
     """Hold a lock that the database frees when its holder dies. Yield whether this caller has it.
 
     No transaction stays open while clusters are polled.

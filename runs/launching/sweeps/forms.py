@@ -1,4 +1,4 @@
-"""The forms of a sweep: what it varies, and what extends it (more values, cells or seeds, another number at once)."""
+"""Forms of a sweep: one for its keys and values, and one to extend it with more values, cells or seeds."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from django import forms
 from django.forms import BoundField
 from django.utils.translation import gettext, gettext_lazy
 
-from runs.launching.config_form import KNOBS, LaunchForm, assembled, read, seeds
-from runs.launching.sweeps.commands import AT_ONCE, NewSweep
-from runs.launching.sweeps.plan import KNOBS as KEYS
+from runs.launching.config_form import SETTINGS, LaunchForm, config_from_fields, parse_seeds, parse_value
+from runs.launching.sweeps.commands import DEFAULT_CONCURRENT_RUNS, NewSweep
+from runs.launching.sweeps.plan import KEYS as KEYS
 from runs.models import Sweep
-from workers.config import Knob, Problem
+from workers.config import ConfigField, Problem
 from workers.config.shallow_json import loads
 
 ROWS = range(1, 6)
-OF_KEY = {knob.path: knob for knob in KNOBS.values()}
+SETTINGS_BY_KEY = {setting.path: setting for setting in SETTINGS.values()}
 
 
 def key_choices() -> list[tuple[str, Any]]:
-    """Every key, by section."""
+    """Return the choices of keys, by section."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for key in KEYS:
         sections.setdefault(key.partition(".")[0], []).append((key, key))
@@ -29,20 +29,20 @@ def key_choices() -> list[tuple[str, Any]]:
 
 
 class SweepForm(forms.Form):
-    """Rows of a key and its values; or a list of cells, a JSON object a line. All empty: no sweep is asked for."""
+    """Form with rows of a key and its values, or a list of cells, one JSON object per line. Empty: no sweep."""
 
     listed = forms.CharField(
         required=False,
         strip=False,
         label=gettext_lazy("Or a list of cells"),
-        help_text=gettext_lazy('One a line, as JSON: {"es.sigma": 0.01, "es.alpha": 0.005}.'),
+        help_text=gettext_lazy('One per line, as JSON: {"es.sigma": 0.01, "es.alpha": 0.005}.'),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
     )
     at_once = forms.IntegerField(
         required=False,
-        label=gettext_lazy("At a time"),
-        initial=AT_ONCE,
-        help_text=gettext_lazy("So many of its runs are on their clusters at once; the others wait."),
+        label=gettext_lazy("Concurrent runs"),
+        initial=DEFAULT_CONCURRENT_RUNS,
+        help_text=gettext_lazy("Maximum number of runs on clusters at a time; the others wait."),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
     )
 
@@ -62,50 +62,50 @@ class SweepForm(forms.Form):
 
     @property
     def rows(self) -> Iterator[tuple[BoundField, BoundField]]:
-        """Each key with its values."""
+        """Return pairs of fields: a key and its values."""
         return ((self[f"key_{n}"], self[f"values_{n}"]) for n in ROWS)
 
     @property
-    def is_asked(self) -> bool:
-        """True where a sweep is asked for. To be read once the form is clean."""
+    def is_requested(self) -> bool:
+        """Return whether the form describes a sweep. Read it after the form was cleaned."""
         return bool(self._grid() or self.cells)
 
     def clean(self) -> dict[str, Any]:
-        """Reads the list; says what is chosen twice, or has no key."""
+        """Parse the list of cells. Add errors for keys that are selected twice, and for values without a key."""
         data = super().clean() or {}
-        chosen: set[str] = set()
+        selected: set[str] = set()
         for n in ROWS:
             key = data.get(f"key_{n}", "")
-            if key and key in chosen:
-                self.add_error(f"key_{n}", gettext("%(key)s is chosen twice") % {"key": key})
+            if key and key in selected:
+                self.add_error(f"key_{n}", gettext("%(key)s is selected twice") % {"key": key})
             if data.get(f"values_{n}") and not key and f"key_{n}" not in self.errors:
-                self.add_error(f"key_{n}", gettext("choose the key of these values"))
-            chosen.add(key)
+                self.add_error(f"key_{n}", gettext("select the key of these values"))
+            selected.add(key)
         try:
-            self.cells = cells_of_lines(data.get("listed", ""))
+            self.cells = parse_cells(data.get("listed", ""))
         except ValueError as error:
             self.add_error("listed", str(error))
         return data
 
     def sweep(self, form: LaunchForm) -> NewSweep:
-        """What is asked for, over what the launch form says."""
+        """Return the sweep that this form and the launch form describe."""
         data = form.cleaned_data
         return NewSweep(
-            base=assembled(data), seeds=[config["seed"] for config in form.configs], grid=self._grid(),
+            base=config_from_fields(data), seeds=[config["seed"] for config in form.configs], grid=self._grid(),
             cells=self.cells, name=data["name"].strip(), preset=data["preset"],
-            at_once=AT_ONCE if self.cleaned_data["at_once"] is None else self.cleaned_data["at_once"],
+            at_once=DEFAULT_CONCURRENT_RUNS if self.cleaned_data["at_once"] is None else self.cleaned_data["at_once"],
         )  # fmt: skip
 
-    def blame(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Puts each problem at its row; gives back those that belong to the launch form."""
+    def add_problems(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Add each problem to its row, and return the problems that belong to the launch form."""
         rows = {self.cleaned_data[f"key_{n}"]: f"values_{n}" for n in ROWS if self.cleaned_data.get(f"key_{n}")}
-        places = rows | {"at_once": "at_once", "cells": "listed", "grid": "key_1"}
-        places |= {key: "listed" for cell in self.cells for key in cell}
+        fields = rows | {"at_once": "at_once", "cells": "listed", "grid": "key_1"}
+        fields |= {key: "listed" for cell in self.cells for key in cell}
         left = []
         for problem in problems:
-            if problem.path in places:
-                said = str(problem) if places[problem.path] == "listed" else problem.message
-                self.add_error(places[problem.path], said)
+            if problem.path in fields:
+                message = str(problem) if fields[problem.path] == "listed" else problem.message
+                self.add_error(fields[problem.path], message)
             else:
                 left.append(problem)
         return left
@@ -113,11 +113,11 @@ class SweepForm(forms.Form):
     def _grid(self) -> dict[str, list[Any]]:
         data = self.cleaned_data
         keys = {data[f"key_{n}"]: data.get(f"values_{n}", "") for n in ROWS if data.get(f"key_{n}")}
-        return {key: values_of(OF_KEY[key], text) for key, text in keys.items()}
+        return {key: parse_values(SETTINGS_BY_KEY[key], text) for key, text in keys.items()}
 
 
-def cells_of_lines(text: str) -> list[dict[str, Any]]:
-    """A JSON object a line. Raises ValueError naming the first line that is none."""
+def parse_cells(text: str) -> list[dict[str, Any]]:
+    """Parse one JSON object per line. Raise ValueError with the number of the first line that is not one."""
     cells = []
     for n, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -127,28 +127,28 @@ def cells_of_lines(text: str) -> list[dict[str, Any]]:
         except ValueError:
             cell = None
         if not isinstance(cell, dict):
-            said = gettext('line %(n)s must be a JSON object such as {"es.sigma": 0.01}')
-            raise ValueError(said % {"n": n})
+            message = gettext('line %(n)s must be a JSON object such as {"es.sigma": 0.01}')
+            raise ValueError(message % {"n": n})
         cells.append(cell)
     return cells
 
 
-def values_of(knob: Knob, text: str) -> list[Any]:
-    """`0.1, 0.2` -> [0.1, 0.2]; for lists and objects, a JSON list of those. What cannot be read stays as typed."""
-    if knob.kind in (tuple, dict):
-        values = read(knob, text)
+def parse_values(setting: ConfigField, text: str) -> list[Any]:
+    """Parse `0.1, 0.2` to [0.1, 0.2]; lists and objects are typed as a JSON list. Invalid values stay as typed."""
+    if setting.kind in (tuple, dict):
+        values = parse_value(setting, text)
         return values if isinstance(values, list) else [values]
-    return [_value(knob, part.strip()) for part in text.split(",") if part.strip()]
+    return [_value(setting, part.strip()) for part in text.split(",") if part.strip()]
 
 
-def _value(knob: Knob, text: str) -> Any:
-    if knob.kind is bool:
+def _value(setting: ConfigField, text: str) -> Any:
+    if setting.kind is bool:
         return {"true": True, "false": False}.get(text.lower(), text)
-    return read(knob, text)
+    return parse_value(setting, text)
 
 
 class MoreForm(forms.Form):
-    """One field for each key of a grid, or a list of cells; and seeds. `asked` is what is to be added."""
+    """Form with a field for each key of a grid, or a list of cells; and seeds. `additions` holds the cleaned values."""
 
     seeds = forms.CharField(
         required=False, label=gettext_lazy("More seeds"), help_text=gettext_lazy("Such as 3, 4 or 3-6.")
@@ -158,40 +158,44 @@ class MoreForm(forms.Form):
         super().__init__(data, prefix="more")
         self.keys = list(sweep.grid)
         for key in self.keys:
-            there = gettext("There are %(values)s.") % {"values": ", ".join(map(str, sweep.grid[key]))}
+            hint = gettext("Existing values: %(values)s.") % {"values": ", ".join(map(str, sweep.grid[key]))}
             self.fields[key] = forms.CharField(
-                required=False, label=gettext("More values of %(key)s") % {"key": key}, help_text=there
+                required=False, label=gettext("More values of %(key)s") % {"key": key}, help_text=hint
             )
         if not self.keys:
             self.fields["cells"] = forms.CharField(
-                required=False, label=gettext("More cells"), help_text=gettext("One a line, as JSON."),
+                required=False, label=gettext("More cells"), help_text=gettext("One per line, as JSON."),
                 widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
             )  # fmt: skip
-        self.asked: dict[str, Any] = {}
+        self.additions: dict[str, Any] = {}
 
     def clean(self) -> dict[str, Any]:
-        """Fills `asked`."""
+        """Fill `additions`."""
         data = super().clean() or {}
-        grid = {key: values_of(OF_KEY[key], data[key]) for key in self.keys if data.get(key)}
-        self.asked = {"grid": grid, "cells": self._cells(data.get("cells", "")), "seeds": self._seeds(data["seeds"])}
+        grid = {key: parse_values(SETTINGS_BY_KEY[key], data[key]) for key in self.keys if data.get(key)}
+        self.additions = {
+            "grid": grid,
+            "cells": self._cells(data.get("cells", "")),
+            "seeds": self._seeds(data["seeds"]),
+        }
         return data
 
-    def blame(self, problems: Iterable[Problem]) -> None:
-        """Puts each problem at its field; at the top where it has none."""
+    def add_problems(self, problems: Iterable[Problem]) -> None:
+        """Add each problem to its field, or to the top of the form if it has none."""
         for problem in problems:
-            known = problem.path in self.fields
-            self.add_error(problem.path if known else None, problem.message if known else str(problem))
+            has_field = problem.path in self.fields
+            self.add_error(problem.path if has_field else None, problem.message if has_field else str(problem))
 
     def _cells(self, text: str) -> list[dict[str, Any]]:
         try:
-            return cells_of_lines(text)
+            return parse_cells(text)
         except ValueError as error:
             self.add_error("cells", str(error))
             return []
 
     def _seeds(self, text: str) -> list[int]:
         try:
-            return seeds(text)
+            return parse_seeds(text)
         except ValueError as error:
             self.add_error("seeds", str(error))
             return []

@@ -1,4 +1,4 @@
-"""Plan the runs of a sweep: apply a grid or a list of cells to a config, or report everything that is wrong with it."""
+"""Plan the runs of a sweep: apply a grid or a list of cells to a config, or report all problems."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from typing import Any
 
 from django.conf import settings
 
-from workers.config import ConfigError, Problem, RunConfig, knobs
+from workers.config import ConfigError, Problem, RunConfig, config_fields
 
-KNOBS = tuple(dict.fromkeys(knob.path for knob in knobs(RunConfig) if knob.path not in ("schema", "seed")))
+KEYS = tuple(
+    dict.fromkeys(setting.path for setting in config_fields(RunConfig) if setting.path not in ("schema", "seed"))
+)
 """Keys that a sweep may vary."""
 Cell = dict[str, Any]
 
@@ -46,29 +48,29 @@ def cells_of(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell]) -> list[
     return list(listed)
 
 
-def planned(
+def plan_runs(
     base: Mapping[str, Any], grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]
 ) -> list[PlannedRun]:
-    """Return every run once: all cells of the first seed come before those of the next, so that each is seen early.
+    """Return every run once: all cells of the first seed come before those of the next, so that each cell starts early.
 
     Raise ConfigError with every problem of every cell.
     """
     if problems := list(_complaints(grid, listed, seeds)):
         raise ConfigError(problems)
-    found: dict[str, PlannedRun] = {}
+    runs_by_identity: dict[str, PlannedRun] = {}
     wrong: dict[Problem, None] = {}
     for seed, cell in itertools.product(seeds, cells_of(grid, listed)):
         try:
-            one = _planned(base, cell, seed)
-            found.setdefault(one.identity, one)
+            planned_run = _plan_run(base, cell, seed)
+            runs_by_identity.setdefault(planned_run.identity, planned_run)
         except ConfigError as error:
             wrong |= dict.fromkeys(error.problems)
     if wrong:
         raise ConfigError([Problem("seeds" if p.path == "seed" else p.path, p.message) for p in wrong])
-    return list(found.values())
+    return list(runs_by_identity.values())
 
 
-def widened(
+def extend_cells(
     grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], more: Mapping[str, Sequence[Any]], cells: Sequence[Cell]
 ) -> tuple[dict[str, list[Any]], list[Cell]]:
     """Return a sweep's grid and list of cells with more values or cells.
@@ -76,13 +78,13 @@ def widened(
     Raise ConfigError for keys that the sweep does not vary, for values if it has cells, and for cells if it has a grid.
     """
     keys = list(grid) if grid else list(dict.fromkeys(key for cell in listed for key in cell))
-    strange = [key for key in (*more, *(key for cell in cells for key in cell)) if key not in keys]
-    if strange:
-        said = f"is no key of this sweep; its keys are {', '.join(keys)}"
-        raise ConfigError([Problem(key, said) for key in dict.fromkeys(strange)])
+    unknown = [key for key in (*more, *(key for cell in cells for key in cell)) if key not in keys]
+    if unknown:
+        message = f"is not a key of this sweep; its keys are {', '.join(keys)}"
+        raise ConfigError([Problem(key, message) for key in dict.fromkeys(unknown)])
     if (more and not grid) or (cells and grid):
-        wanted = "values of its keys, as grid" if grid else "cells: it is a list, not a grid"
-        raise ConfigError([Problem("grid" if more else "cells", f"this sweep is extended by {wanted}")])
+        expected = "values of its keys, as grid" if grid else "cells, because it is a list and not a grid"
+        raise ConfigError([Problem("grid" if more else "cells", f"this sweep is extended by {expected}")])
     return {key: [*values, *more.get(key, [])] for key, values in grid.items()}, [*listed, *cells]
 
 
@@ -90,11 +92,11 @@ def label(cell: Mapping[str, Any]) -> str:
     """Return a cell in one line. Keys lose their sections if the short names are unambiguous."""
     last = [key.rpartition(".")[2] for key in cell]
     names = [short if last.count(short) == 1 else key for key, short in zip(cell, last, strict=True)]
-    return ", ".join(f"{name}={shown(value)}" for name, value in zip(names, cell.values(), strict=True))
+    return ", ".join(f"{name}={format_value(value)}" for name, value in zip(names, cell.values(), strict=True))
 
 
-def shown(value: Any) -> str:
-    """Return a value as people write it."""
+def format_value(value: Any) -> str:
+    """Return a value as text, such as a user writes it."""
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
@@ -103,60 +105,62 @@ def shown(value: Any) -> str:
 def _complaints(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]) -> Iterator[Problem]:
     """Yield the problems of the grid, the cells and the seeds, before any config is decoded."""
     if bool(grid) == bool(listed):
-        yield Problem("grid", 'give either grid, such as {"es.sigma": [0.001, 0.01]}, or cells, a list of such choices')
+        yield Problem("grid", 'give either grid, such as {"es.sigma": [0.001, 0.01]}, or cells, a list of such objects')
     if not seeds:
         yield Problem("seeds", "give at least one seed, such as [0]")
     for key in dict.fromkeys([*grid, *(key for cell in listed for key in cell)]):
-        yield from _wrong_key(key)
+        yield from _key_problems(key)
     for key, values in grid.items():
         if not values:
             yield Problem(key, "needs at least one value")
     if any(not cell for cell in listed):
         yield Problem("cells", "each cell needs at least one key")
-    runs = math.prod(map(len, grid.values())) * len(seeds) if grid else len(listed) * len(seeds)
-    if runs > settings.SWEEP_RUNS:
-        said = f"these are {runs} runs; a sweep has at most {settings.SWEEP_RUNS}: take fewer values or seeds"
-        yield Problem("grid" if grid else "cells", said)
+    run_count = math.prod(map(len, grid.values())) * len(seeds) if grid else len(listed) * len(seeds)
+    if run_count > settings.SWEEP_RUNS:
+        message = f"these are {run_count} runs; a sweep has at most {settings.SWEEP_RUNS}: use fewer values or seeds"
+        yield Problem("grid" if grid else "cells", message)
 
 
-def _wrong_key(key: str) -> Iterator[Problem]:
-    if key in KNOBS:
+def _key_problems(key: str) -> Iterator[Problem]:
+    if key in KEYS:
         return
     if key in ("seed", "schema"):
-        yield Problem(key, "cannot be swept; seeds are given as seeds" if key == "seed" else "cannot be swept")
+        yield Problem(key, "cannot be swept; set seeds instead" if key == "seed" else "cannot be swept")
         return
-    near = difflib.get_close_matches(key, KNOBS, n=1)
+    near = difflib.get_close_matches(key, KEYS, n=1)
     section = key.partition(".")[0]
-    inside = [knob for knob in KNOBS if knob.startswith(f"{section}.")]
-    choices = inside or sorted({knob.partition(".")[0] for knob in KNOBS})
+    inside = [key_name for key_name in KEYS if key_name.startswith(f"{section}.")]
+    choices = inside or sorted({key_name.partition(".")[0] for key_name in KEYS})
     hint = f"; did you mean {near[0]}?" if near else "."
-    yield Problem(key, f"is not a known key{hint} The keys {'there' if inside else 'begin with'} {_are(choices)}")
+    yield Problem(
+        key, f"is not a known key{hint} The keys {'there' if inside else 'begin with'} {_list_choices(choices)}"
+    )
 
 
-def _are(choices: Iterable[str]) -> str:
+def _list_choices(choices: Iterable[str]) -> str:
     listed = ", ".join(choices)
     return f"are {listed}" if "." in listed else listed
 
 
-def _planned(base: Mapping[str, Any], cell: Cell, seed: int) -> PlannedRun:
-    config = RunConfig.from_json({**_laid_over(base, cell), "seed": seed})
+def _plan_run(base: Mapping[str, Any], cell: Cell, seed: int) -> PlannedRun:
+    config = RunConfig.from_json({**_apply_cell(base, cell), "seed": seed})
     whole = config.to_json()
-    return PlannedRun({key: _at(whole, key) for key in cell}, seed, config)
+    return PlannedRun({key: _value_at(whole, key) for key in cell}, seed, config)
 
 
-def _laid_over(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
+def _apply_cell(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
     config = deepcopy(dict(base))
     for key, value in cell.items():
         *sections, name = key.split(".")
-        place = config
+        target = config
         for section in sections:
-            inner = place.get(section)
-            place[section] = place = inner if isinstance(inner, dict) else {}
-        place[name] = value
+            inner = target.get(section)
+            target[section] = target = inner if isinstance(inner, dict) else {}
+        target[name] = value
     return config
 
 
-def _at(config: Any, key: str) -> Any:
+def _value_at(config: Any, key: str) -> Any:
     for name in key.split("."):
         config = config.get(name) if isinstance(config, Mapping) else None
     return config

@@ -1,4 +1,4 @@
-"""Schemas of sweeps, as the API sends and takes them."""
+"""JSON schemas of sweeps, for requests and responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from runs.http import Input, Name, Pk, RunName, Word, unkeepable
+from runs.http import Input, Name, Pk, RunName, Word, is_unstorable
 from runs.launching.budgets.schemas import HoursOut
 from runs.launching.sweeps.status import SweepStatus
 from runs.launching.sweeps.table import CellRow
@@ -19,20 +19,20 @@ Cells = Annotated[list[dict[Word, Any]], Field(max_length=1000)]
 Seeds = Annotated[list[int], Field(max_length=1000)]
 
 
-class Keepable(Input):
+class SweepValues(Input):
     """Values of a sweep that the database can hold."""
 
     grid: Grid = Field(default_factory=dict)
     cells: Cells = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _fits(self) -> Keepable:
-        if any(unkeepable(getattr(self, name)) for name in ("grid", "cells", "config") if hasattr(self, name)):
-            raise ValueError("values must hold no NUL characters and no halves of characters")
+    def _fits(self) -> SweepValues:
+        if any(is_unstorable(getattr(self, name)) for name in ("grid", "cells", "config") if hasattr(self, name)):
+            raise ValueError("values must contain no NUL characters and no unpaired surrogates")
         return self
 
 
-class NewSweep(Keepable):
+class NewSweep(SweepValues):
     """Sweep to launch: `grid` (key -> values, all combinations) or `cells` (a list of key -> value), for each seed.
 
     Give `experiment`, or `experiment_name`: your experiment of that name, which is created if it is new.
@@ -47,13 +47,13 @@ class NewSweep(Keepable):
     at_once: int = 4
 
     @model_validator(mode="after")
-    def _has_a_place(self) -> NewSweep:
+    def _names_experiment(self) -> NewSweep:
         if (self.experiment is None) == (self.experiment_name is None):
-            raise ValueError("give either experiment, its id, or experiment_name")
+            raise ValueError("give either experiment (its id) or experiment_name")
         return self
 
 
-class MoreOfSweep(Keepable):
+class MoreOfSweep(SweepValues):
     """Additions to a sweep: `grid`, more values of its keys, or `cells` if it is a list of cells; and more `seeds`.
 
     `at_once` is how many runs may be on their clusters at a time from now on.
@@ -72,7 +72,7 @@ class PlannedOut(Schema):
 
 
 class SweepPlanOut(Schema):
-    """Plan of a sweep: how many runs it would have, what they are estimated to cost, and the first few of them.
+    """Plan of a sweep: number of its runs, their estimated hours, and the first few of them.
 
     `unknown` runs have no estimate, because no run of their size has succeeded there yet.
     """
@@ -113,12 +113,23 @@ class SweepOut(Schema):
     unknown: int
 
     @classmethod
-    def of(cls, now: SweepStatus, **more: Any) -> Any:
+    def from_status(cls, now: SweepStatus, **more: Any) -> Any:
         """Return the sweep as JSON; `more` holds the fields that a wider schema adds."""
         sweep = now.sweep
-        kept = ("id", "name", "preset", "created_at", "at_once", "paused_at", "cancelled_at", "grid", "cells", "seeds")
+        copied = (
+            "id",
+            "name",
+            "preset",
+            "created_at",
+            "at_once",
+            "paused_at",
+            "cancelled_at",
+            "grid",
+            "cells",
+            "seeds",
+        )
         return cls(
-            **{name: getattr(sweep, name) for name in kept},
+            **{name: getattr(sweep, name) for name in copied},
             experiment=sweep.experiment_id,
             created_by=sweep.created_by.get_username(),
             url=sweep.get_absolute_url(),
@@ -128,8 +139,8 @@ class SweepOut(Schema):
             runs=now.total,
             ended=now.ended,
             waiting=now.waiting,
-            spent=HoursOut.of(now.spent),
-            estimated=HoursOut.of(now.estimated),
+            spent=HoursOut.from_hours(now.spent),
+            estimated=HoursOut.from_hours(now.estimated),
             unknown=now.unknown,
             **more,
         )
@@ -149,11 +160,11 @@ class SweepLine(Schema):
     url: str
 
     @classmethod
-    def of(cls, sweep: Sweep) -> SweepLine:
+    def from_sweep(cls, sweep: Sweep) -> SweepLine:
         """Return the sweep as JSON."""
-        kept = ("id", "name", "created_at", "at_once", "paused_at", "cancelled_at")
+        copied = ("id", "name", "created_at", "at_once", "paused_at", "cancelled_at")
         return cls(
-            **{name: getattr(sweep, name) for name in kept}, experiment=sweep.experiment_id,
+            **{name: getattr(sweep, name) for name in copied}, experiment=sweep.experiment_id,
             created_by=sweep.created_by.get_username(), url=sweep.get_absolute_url(),
         )  # fmt: skip
 
@@ -186,12 +197,12 @@ class CellOut(Schema):
     spread: str
 
     @classmethod
-    def of(cls, row: CellRow) -> CellOut:
+    def from_row(cls, row: CellRow) -> CellOut:
         """Return the cell as JSON."""
         return cls.from_orm(row)
 
 
 class SweepDetail(SweepOut):
-    """Sweep with its cells, in the order in which they were made."""
+    """Sweep with its cells, in the order in which they were created."""
 
     table: list[CellOut]

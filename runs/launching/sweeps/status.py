@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
-from runs.launching.budgets import Hours, expected, spent
+from runs.launching.budgets import Hours, estimated_hours, spent_hours
 from runs.models import Attempt, Hold, Run, Sweep
 from workers.executors.states import OPEN_STATES, State
 
@@ -33,7 +33,7 @@ class SweepStatus:
 
     @property
     def ended(self) -> int:
-        """Return how many of the sweep's runs have ended, in whatever final state."""
+        """Return the number of the sweep's runs that are in a final state."""
         return sum(n for state, n in self.states if State(state) not in OPEN_STATES)
 
     @property
@@ -49,17 +49,17 @@ class SweepStatus:
         return self.ended < self.total
 
 
-def standing(sweep: Sweep) -> SweepStatus:
+def sweep_status(sweep: Sweep) -> SweepStatus:
     """Return the status of a sweep. Four queries, however many runs it has."""
     runs = runs_of(sweep)
     counted = dict(runs.order_by().values_list("state").annotate(n=Count("pk")))
     attempts = Attempt.objects.filter(run__in=runs)
-    estimated, unknown = expected(runs)
+    estimated, unknown = estimated_hours(runs)
     return SweepStatus(
         sweep=sweep,
         states=[(state.value, counted[state.value]) for state in State if state.value in counted],
-        waiting=attempts.held().filter(hold=Hold.SWEEP).count(),
-        spent=spent(attempts),
+        waiting=attempts.on_hold().filter(hold=Hold.SWEEP).count(),
+        spent=spent_hours(attempts),
         estimated=estimated,
         unknown=unknown,
     )

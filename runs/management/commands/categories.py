@@ -1,4 +1,4 @@
-"""`manage.py categories FILE…`: what a data set says its prompts are about, learnt by those that are here already."""
+"""`manage.py categories FILE…`: add the categories of a data set to its prompts that are stored already."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.ingest import teach
+from runs.ingest import add_categories
 from workers.tasks.safety.prompt_file import BadPrompts, read_prompts
 
 
 class Command(BaseCommand):
-    """For answers that were imported from files which name no category."""
+    """Command for responses that were imported from files without categories."""
 
-    help = "Names the categories of prompts that are here, from the JSONL of their data set. Safe to repeat."
+    help = "Set the categories of stored prompts from the JSONL of their data set. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -27,9 +27,9 @@ class Command(BaseCommand):
                 rows = read_prompts(file)
             except BadPrompts as error:
                 raise CommandError(str(error)) from error
-            known, learnt = teach({row.prompt: row.categories for row in rows})
+            matched, updated = add_categories({row.prompt: row.categories for row in rows})
             self.stdout.write(
                 f"{file}: of its {len(rows)} prompts {sum(bool(row.categories) for row in rows)} have categories; "
-                f"{known} prompts here have their texts, and {learnt} of these learnt something."
+                f"{matched} stored prompts have these texts, and {updated} of them were updated."
             )
-        self.stdout.write("Tournaments that were made before keep what they had.")
+        self.stdout.write("Existing tournaments keep their categories.")

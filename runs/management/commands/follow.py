@@ -1,4 +1,4 @@
-"""`manage.py follow`: brings what local runs write into the database, until it is stopped."""
+"""`manage.py follow`: import the records of local runs into the database, until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_RETRY_SECONDS = 5.0
 
 
 class Command(BaseCommand):
-    """Runs beside the web server; `manage.py up` starts it."""
+    """Command that runs next to the web server; `manage.py up` starts it."""
 
-    help = "Follows the files of runs on this machine and brings their records into the database."
+    help = "Follow the files of runs on this machine and store their records in the database."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--once", action="store_true", help="bring in what is there, and end")
+        parser.add_argument("--once", action="store_true", help="store the existing records and exit")
 
     def handle(self, *, once: bool, **_: Any) -> None:
         follower = Follower()
@@ -40,18 +40,18 @@ class Command(BaseCommand):
 
 
 def follow(follower: Follower, stop: threading.Event) -> None:
-    """Looks again and again until `stop` is set. While the database is away it waits, and says so once."""
+    """Poll until `stop` is set. While the database is unreachable, wait and log this once."""
     wait = LOOK_SECONDS
     while not stop.wait(wait):
         try:
             follower.look()
         except (OperationalError, InterfaceError) as error:
             if wait == LOOK_SECONDS:
-                log.warning("PostgreSQL is away; trying again until it is back: %s", error)
+                log.warning("Follower lost PostgreSQL; retrying until it is back: %s", error)
             connections.close_all()
             wait = min(max(2 * wait, RETRY_SECONDS), MAX_RETRY_SECONDS)
         else:
             if wait != LOOK_SECONDS:
-                log.warning("PostgreSQL is back")
+                log.warning("Follower reached PostgreSQL again; polling continues")
             wait = LOOK_SECONDS
     connections.close_all()

@@ -1,4 +1,5 @@
-"""`manage.py import PATH…`: logs, evaluations, reports, trainer states, event files and scored answers become runs."""
+"""`manage.py import PATH…`: import logs, evaluations, reports, trainer states, event files and scored responses as
+runs."""
 
 from __future__ import annotations
 
@@ -13,89 +14,93 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs import importing
 from runs.access import may_make
-from runs.importing import Imported, ImportTarget, Outcome
+from runs.importing import ImportResult, ImportTarget, Outcome
 from runs.models import Experiment
 from workers.executors.states import State
 
-REMARKS_SHOWN = 10
-NAME_AT_MOST = 200
+MAX_REMARKS = 10
+MAX_NAME_LENGTH = 200
 
 
 class Command(BaseCommand):
-    """Imports files; the same ones twice make nothing twice."""
+    """Command that imports files; importing the same files again creates nothing."""
 
-    help = "Imports logs, evaluations, trainer states, TensorBoard events, scored answers as runs. Safe to repeat."
+    help = "Import logs, evaluations, trainer states, TensorBoard events and scored responses as runs. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, a folder, a zip or tar")
         parser.add_argument("--experiment", default="", help="name of the experiment; default: the first path's name")
-        parser.add_argument("--owner", default="", help="whose it is; default: the only person there is, or only admin")
-        parser.add_argument("--json", action="store_true", help="say it as JSON")
+        parser.add_argument(
+            "--owner", default="", help="owner of the experiment; default: the only user, or the only admin"
+        )
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *, paths: list[Path], experiment: str, owner: str, json: bool, **_: Any) -> None:
-        place = _place(_person(owner), experiment, paths)
+        target = _target(_owner(owner), experiment, paths)
         if missing := [str(path) for path in paths if not path.exists()]:
-            raise CommandError(f"There is nothing at {', '.join(missing)}")
-        with ExitStack() as keep:
+            raise CommandError(f"Not found: {', '.join(missing)}")
+        with ExitStack() as stack:
             budget = importing.Budget()
-            files = chain.from_iterable(importing.of_path(path, keep, budget) for path in paths)
-            imported = importing.bring_in(files, place)
-        self.stdout.write(_as_json(imported) if json else _in_words(imported))
-        if imported.read_nothing:
+            files = chain.from_iterable(importing.files_from_path(path, stack, budget) for path in paths)
+            imported = importing.import_runs(files, target)
+        self.stdout.write(_as_json(imported) if json else _describe(imported))
+        if imported.is_empty:
             raise CommandError(importing.NOTHING_READ)
 
 
-def _as_json(imported: Imported) -> str:
-    return json.dumps(importing.told(imported), indent=2, ensure_ascii=False)
+def _as_json(imported: ImportResult) -> str:
+    return json.dumps(importing.to_json(imported), indent=2, ensure_ascii=False)
 
 
-def _in_words(imported: Imported) -> str:
-    lines = [line for outcome in imported.outcomes for line in _of_file(outcome)]
-    lines += [f"{one.name}: {one.why}" for one in imported.refused]
-    lines += imported.told.facts + [f"disagrees: {text}" for text in imported.told.disagreements]
+def _describe(imported: ImportResult) -> str:
+    lines = [line for outcome in imported.outcomes for line in _describe_file(outcome)]
+    lines += [f"{refusal.name}: {refusal.reason}" for refusal in imported.refused]
+    lines += imported.report.facts + [f"disagrees: {text}" for text in imported.report.disagreements]
     lines.append(imported.sentence)
-    if imported.made:
-        lines.append("To undo it, delete the runs on the experiment's page: they go into the bin.")
+    if imported.new_runs:
+        lines.append("To undo it, delete the runs on the experiment's page; they move to the trash.")
     return "\n".join(lines)
 
 
-def _of_file(outcome: Outcome) -> list[str]:
+def _describe_file(outcome: Outcome) -> list[str]:
     lines = [f"{outcome.name}: {', '.join(outcome.kinds) or 'not understood'}"]
-    lines += [f"  made {run.name} ({_state(run.state)}), {run.uid}" for run in outcome.made]
-    lines += [f"  went on: {run.name} ({_state(run.state)}), {run.uid}" for run in outcome.went_on]
-    lines += [f"  known already: {run.name}, {run.uid}" for run in outcome.known]
-    lines += [f"  {fact}" for fact in outcome.told.facts]
-    lines += [f"  disagrees: {text}" for text in outcome.told.disagreements]
-    lines += [f"  not understood: {remark}" for remark in outcome.told.remarks[:REMARKS_SHOWN]]
-    more = len(outcome.told.remarks) - REMARKS_SHOWN + outcome.told.beyond
-    return lines + ([f"  … and {more} more; --json names them"] if more > 0 else [])
+    lines += [f"  created {run.name} ({_state(run.state)}), {run.uid}" for run in outcome.new_runs]
+    lines += [f"  continued: {run.name} ({_state(run.state)}), {run.uid}" for run in outcome.continued_runs]
+    lines += [f"  already imported: {run.name}, {run.uid}" for run in outcome.known_runs]
+    lines += [f"  {fact}" for fact in outcome.report.facts]
+    lines += [f"  disagrees: {text}" for text in outcome.report.disagreements]
+    lines += [f"  not understood: {remark}" for remark in outcome.report.remarks[:MAX_REMARKS]]
+    more = len(outcome.report.remarks) - MAX_REMARKS + outcome.report.omitted_remarks
+    return lines + ([f"  … and {more} more; --json lists them"] if more > 0 else [])
 
 
 def _state(state: str) -> str:
     return State(state).value.replace("_", " ")
 
 
-def _person(name: str) -> User:
-    people = User.objects.filter(is_active=True).order_by("username")
-    found = (
-        people.filter(username=name) if name else people if people.count() == 1 else people.filter(is_superuser=True)
-    )
-    if found.count() != 1:
-        names = ", ".join(people.values_list("username", flat=True)[:20]) or "none yet (./manage.py createsuperuser)"
+def _owner(name: str) -> User:
+    users = User.objects.filter(is_active=True).order_by("username")
+    owners = users.filter(username=name) if name else users if users.count() == 1 else users.filter(is_superuser=True)
+    if owners.count() != 1:
+        names = ", ".join(users.values_list("username", flat=True)[:20]) or "none yet (./manage.py createsuperuser)"
         raise CommandError(f"--owner must name one of {names}{f', not {name!r}' if name else ''}")
-    person = found.get()
-    if not may_make(person):
-        raise CommandError(f"{person.get_username()} is a viewer, who makes nothing: name a member or an admin")
-    return person
+    owner = owners.get()
+    if not may_make(owner):
+        raise CommandError(f"{owner.get_username()} is a viewer and cannot import; name a member or an admin")
+    return owner
 
 
-def _place(person: User, name: str, paths: list[Path]) -> ImportTarget:
-    given = name.strip()
-    if len(given) > NAME_AT_MOST or "\x00" in given:
-        raise CommandError(f"--experiment must be text of at most {NAME_AT_MOST} characters")
+def _target(person: User, name: str, paths: list[Path]) -> ImportTarget:
+    stripped = name.strip()
+    if len(stripped) > MAX_NAME_LENGTH or "\x00" in stripped:
+        raise CommandError(f"--experiment must be text of at most {MAX_NAME_LENGTH} characters")
     first = paths[0].resolve()
-    usual = (first.name if first.is_dir() else first.parent.name) or "Imported"
-    found = (
-        Experiment.objects.filter(owner=person, name=given, deleted_at=None).order_by("pk").first() if given else None
+    default_name = (first.name if first.is_dir() else first.parent.name) or "Imported"
+    experiment = (
+        Experiment.objects.filter(owner=person, name=stripped, deleted_at=None).order_by("pk").first()
+        if stripped
+        else None
     )
-    return ImportTarget(person, given or usual[:NAME_AT_MOST], is_default=not given, experiment=found)
+    return ImportTarget(
+        person, stripped or default_name[:MAX_NAME_LENGTH], is_default=not stripped, experiment=experiment
+    )

@@ -1,4 +1,4 @@
-"""Who is told what, over websockets: the only sender, and the one subscription of a web process that listens."""
+"""Live updates over websockets: publishing, and the one subscription per web process."""
 
 from runs.metrics.live.consumer import LiveConsumer
 from runs.metrics.live.hub import Box, Hub, Mail, hub

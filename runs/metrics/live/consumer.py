@@ -1,8 +1,7 @@
-"""The socket of a page: the page says which runs it shows and up to which batch, and is sent what comes after.
+"""Websocket of a page: the page names the runs it shows and their last batches, and receives what comes after.
 
-Points are sent by one task a socket. It trusts the news only where each batch follows the one sent before; anywhere
-else, after a lost connection or a full box, it reads the missing batches from the database. So nothing is missing and
-nothing comes twice.
+One task per socket sends points. It uses the news only if each batch follows the last one sent; otherwise, after a lost
+connection or a full box, it reads the missing batches from the database. So no point is missing or sent twice.
 """
 
 from __future__ import annotations
@@ -32,29 +31,29 @@ from workers.config.shallow_json import loads
 log = logging.getLogger(__name__)
 
 COALESCE_SECONDS = 0.25
-ASK_AGAIN_SECONDS = 60.0
+RIGHTS_CHECK_SECONDS = 60.0
 MAX_RUNS = 100
 # A page that missed more than this fetches its charts again, down-sampled, which is less to send and to draw.
 MAX_BACKLOG_BYTES = 1_000_000
-# No other text reaches the database, which can hold neither NUL nor half a surrogate pair.
-UID_AT_MOST = 60
-UID = re.compile(rf"[A-Za-z0-9-]{{1,{UID_AT_MOST}}}")
+# Other texts never reach the database, which can store neither NUL nor half a surrogate pair.
+MAX_UID_LENGTH = 60
+UID = re.compile(rf"[A-Za-z0-9-]{{1,{MAX_UID_LENGTH}}}")
 NOT_SIGNED_IN = 4401
 BROKEN = 1011
 SESSION_ENDED = 4408
-"""The page comes back with the cookie that its browser has by then, and is told to sign in if that is none."""
+"""Close code for an ended session. The page reconnects with its current cookie, and must sign in if it has none."""
 
 
 @dataclass
 class Watched:
-    """A run that the page shows, and the last batch that it was sent."""
+    """A run that the page shows, and the last batch that was sent to it."""
 
     run_id: int
     cursor: int
 
 
 class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
-    """/ws/live. Takes {"watch": {run uid: cursor}}; sends watching, points, changed, behind, refused and error."""
+    """Consumer of /ws/live: takes {"watch": {uid: cursor}}; sends watching, points, changed, behind, refused, error."""
 
     async def __call__(self, *args: Any) -> None:
         self.watched: dict[str, Watched] = {}
@@ -64,7 +63,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         try:
             await super().__call__(*args)
         finally:
-            # However it ends: Channels calls `disconnect` only where the socket was closed in good order.
+            # Clean up here: Channels calls `disconnect` only if the socket was closed in good order.
             if self.sender is not None:
                 self.sender.cancel()
                 hub().close(self.box)
@@ -80,44 +79,46 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         self.sender = asyncio.create_task(self._send_forever())
 
     async def receive(self, text_data: str | None = None, **_: Any) -> None:
-        """Replaces what is watched."""
+        """Replace the watched runs."""
         if self.sender is None:
             return
-        asked = _asked(text_data or "")
-        if asked is None:
-            why = f'Send {{"watch": {{"<run uid>": <cursor>}}}}, at most {MAX_RUNS} runs; a cursor is 0 or a batch id.'
-            await self.send_json({"type": "error", "why": why})
+        cursors = _parse_watch(text_data or "")
+        if cursors is None:
+            error_text = (
+                f'Send {{"watch": {{"<run uid>": <cursor>}}}}, at most {MAX_RUNS} runs; a cursor is 0 or a batch id.'
+            )
+            await self.send_json({"type": "error", "why": error_text})
             return
         async with self.turn:
             if await self._is_signed_in():
-                await self._watch(asked)
+                await self._watch(cursors)
 
-    async def _watch(self, asked: Mapping[str, int]) -> None:
-        ids = await _visible(self.person.pk, [uid for uid in asked if UID.fullmatch(uid)])
-        self.watched = {uid: Watched(ids[uid], cursor) for uid, cursor in asked.items() if uid in ids}
-        # The box is open before the database is read: what is committed in between is in both, and dropped once.
+    async def _watch(self, cursors: Mapping[str, int]) -> None:
+        ids = await _visible(self.person.pk, [uid for uid in cursors if UID.fullmatch(uid)])
+        self.watched = {uid: Watched(ids[uid], cursor) for uid, cursor in cursors.items() if uid in ids}
+        # Open the box before reading the database: a batch committed in between is in both, and one copy is dropped.
         self.box.runs = set(self.watched)
         self.box.lose(*self.watched)
-        for uid in sorted(asked.keys() - ids.keys()):
+        for uid in sorted(cursors.keys() - ids.keys()):
             await self._refuse(uid)
-        # From here on changes are told; those before, since the page was made, it has to look for.
+        # Changes are sent from here on. The page must fetch the changes between its rendering and now.
         await self.send_json({"type": "watching"})
 
     async def _is_signed_in(self) -> bool:
-        """Return whether the session still is the person's. Close the socket if not: its person has signed out or has a
-        new password, or the session was somebody else's copy."""
-        if await _holds(self.scope["session"].session_key, self.person.pk):
+        """Return whether the session is still the user's. If not, close the socket: the user has signed out or has a
+        new password, or the session was another user's copy."""
+        if await _is_session_of(self.scope["session"].session_key, self.person.pk):
             return True
         self.watched, self.box.runs = {}, set()
         await self.close(SESSION_ENDED)
         return False
 
     async def _refuse(self, uid: str) -> None:
-        uid = uid[:UID_AT_MOST]
+        uid = uid[:MAX_UID_LENGTH]
         await self.send_json({"type": "refused", "run": uid, "why": f"There is no run {uid} that you may see."})
 
     async def _send_forever(self) -> None:
-        """The one task that sends points. An error ends the socket; the page comes back with its cursor."""
+        """Send points until the socket ends. An error closes the socket; the page reconnects with its cursor."""
         try:
             while True:
                 mail = await self.box.take()
@@ -126,9 +127,9 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
                     await self._pass_on(mail)
                 await asyncio.sleep(COALESCE_SECONDS)
         except OSError:
-            return  # The page has gone, which ASGI servers say so; the socket's own end follows.
+            return  # ASGI servers report a page that has gone this way; the socket's own end follows.
         except Exception:
-            log.exception("A live socket broke and is closed")
+            log.exception("Live socket failed; closing it")
             await self.close(BROKEN)
 
     async def _pass_on(self, mail: Mail) -> None:
@@ -141,7 +142,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
                 await self.send_json({"type": "changed", "run": uid, "what": what})
 
     async def _follow(self, uid: str, news: list[News]) -> None:
-        """Sends the points that follow the last batch sent, as one message; reads them where the news has a hole."""
+        """Send the points after the last batch sent, as one message; read the database if the news has a gap."""
         watched = self.watched.get(uid)
         if watched is None:
             return
@@ -159,16 +160,16 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         await self._send_points(uid, watched.cursor, merged)
 
     async def _catch_up(self, uid: str) -> None:
-        """Sends what the database holds after the cursor, in pieces; or says behind, where a refetch is cheaper."""
+        """Send the database's batches after the cursor, in pieces; or send `behind` if fetching again is cheaper."""
         watched = self.watched.get(uid)
         if watched is None:
             return
-        is_far, newest = await _backlog(watched.run_id, watched.cursor)
-        if is_far:
+        is_stale, newest = await _backlog(watched.run_id, watched.cursor)
+        if is_stale:
             watched.cursor = newest
             await self.send_json({"type": "behind", "run": uid, "cursor": newest})
         while batches := await _since(watched.run_id, watched.cursor):
-            # After reading, so that nothing is sent that was written once the right had ended.
+            # Check rights after reading, so that nothing written after their end is sent.
             await self._drop_forbidden()
             if uid not in self.watched:
                 return
@@ -182,8 +183,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self.send_json({"type": "points", "run": uid, "cursor": cursor, "points": points})
 
     async def _drop_forbidden(self) -> None:
-        """Asks again what the person may see, where the last answer is old: rights end while sockets live on."""
-        if time.monotonic() - self.rights_checked_at <= ASK_AGAIN_SECONDS:
+        """Check again which runs the user may see, if the last check is old: rights can end while sockets stay open."""
+        if time.monotonic() - self.rights_checked_at <= RIGHTS_CHECK_SECONDS:
             return
         self.rights_checked_at = time.monotonic()
         if not await self._is_signed_in():
@@ -195,17 +196,17 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self._refuse(uid)
 
 
-def _asked(text: str) -> dict[str, int] | None:
-    """run uid -> cursor, as a page may ask for it; None where it says something else."""
+def _parse_watch(text: str) -> dict[str, int] | None:
+    """Return the requested run uid -> cursor, or None if the message is invalid."""
     try:
         content = loads(text)
     except ValueError:
         return None
-    asked = content.get("watch") if isinstance(content, dict) else None
-    if not isinstance(asked, dict) or len(asked) > MAX_RUNS:
+    cursors = content.get("watch") if isinstance(content, dict) else None
+    if not isinstance(cursors, dict) or len(cursors) > MAX_RUNS:
         return None
-    fits = all(type(cursor) is int and 0 <= cursor < 2**63 for cursor in asked.values())
-    return asked if fits else None
+    is_valid = all(type(cursor) is int and 0 <= cursor < 2**63 for cursor in cursors.values())
+    return cursors if is_valid else None
 
 
 def _extend(merged: Points, points: Points) -> None:
@@ -216,8 +217,8 @@ def _extend(merged: Points, points: Points) -> None:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _holds(session_key: str | None, person_id: int) -> bool:
-    """Return whether a session is stored, and is this person's by their present password."""
+def _is_session_of(session_key: str | None, person_id: int) -> bool:
+    """Return whether a session is stored, and is this user's by their present password."""
     request = HttpRequest()
     request.session = SessionStore(session_key)
     return get_user(request).pk == person_id
@@ -225,7 +226,7 @@ def _holds(session_key: str | None, person_id: int) -> bool:
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _visible(person_id: int, uids: list[str]) -> dict[str, int]:
-    """uid -> run id of those that the person may see now."""
+    """Return uid -> run id of the runs that the user may see now."""
     person = get_user_model().objects.filter(pk=person_id).first()
     return dict(Run.objects.visible_to(person).filter(uid__in=uids).values_list("uid", "pk")) if person else {}
 
@@ -237,7 +238,7 @@ def _since(run_id: int, cursor: int) -> list[tuple[int, Points]]:
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _backlog(run_id: int, cursor: int) -> tuple[bool, int]:
-    """(whether the page has missed too much to be told, or what is in chunks meanwhile; newest batch)."""
+    """Return (whether the page has missed too much to send or batches that are compacted by now, newest batch)."""
     newest = reading.newest(run_id)
-    is_far = compacted(run_id) > cursor or backlog(run_id, cursor) > MAX_BACKLOG_BYTES
-    return is_far, newest
+    is_stale = compacted(run_id) > cursor or backlog(run_id, cursor) > MAX_BACKLOG_BYTES
+    return is_stale, newest

@@ -1,4 +1,4 @@
-"""One Redis subscription a web process, and a bounded box for each of its sockets."""
+"""Redis subscription, one per web process, and a bounded box for each of its sockets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass
 class Mail:
-    """A socket handles these: news in order, changes, and runs of which news was lost."""
+    """Content of a box: news in order, changes, and runs of which news was lost."""
 
     news: list[News] = field(default_factory=list)
     changed: list[tuple[str, str]] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Box:
         self._ready = asyncio.Event()
 
     def put(self, news: News) -> None:
-        """Takes in news of a watched run."""
+        """Add news of a watched run."""
         if news.changed:
             self._changed[news.run, news.changed] = None
         else:
@@ -52,17 +52,17 @@ class Box:
         self._ready.set()
 
     def lose(self, *runs: str) -> None:
-        """Says that batches of these runs may have been missed."""
+        """Record that batches of these runs may have been missed."""
         self._lost.update(runs)
         self._ready.set()
 
     def lose_all(self) -> None:
-        """Says that anything about the watched runs may have been missed, changes too."""
-        self._changed |= dict.fromkeys((run, what) for run in sorted(self.runs) for what in CHANGES)
+        """Record that any news of the watched runs may have been missed, including changes."""
+        self._changed |= dict.fromkeys((run, change) for run in sorted(self.runs) for change in CHANGES)
         self.lose(*self.runs)
 
     async def take(self) -> Mail:
-        """Waits until there is something, and empties the box."""
+        """Wait until there is content, and empty the box."""
         await self._ready.wait()
         self._ready.clear()
         mail = Mail(list(self._news), list(self._changed), self._lost & self.runs)
@@ -73,7 +73,7 @@ class Box:
 
 
 class Hub:
-    """Listens for news of all runs and puts them into the boxes of those who watch. Lives in one event loop."""
+    """Listener for news of all runs that puts them into the boxes of watching sockets. It belongs to one event loop."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -81,7 +81,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> Box:
-        """A box for a new socket. The first one starts the subscription."""
+        """Return a box for a new socket. The first box starts the subscription."""
         box = Box()
         self._boxes.add(box)
         if self._task is None or self._task.done():
@@ -89,7 +89,7 @@ class Hub:
         return box
 
     def close(self, box: Box) -> None:
-        """Forgets a socket's box. The last one ends the subscription."""
+        """Remove a socket's box. Removing the last box ends the subscription."""
         self._boxes.discard(box)
         if not self._boxes and self._task is not None:
             self._task.cancel()
@@ -101,25 +101,25 @@ class Hub:
                 async for message in _messages(self._url):
                     self._deliver(message)
             except (redis.RedisError, OSError) as error:
-                log.warning("The live hub lost Redis, pages wait and catch up: %s", error)
+                log.warning("Live hub lost its Redis connection; retrying: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
 
     def _deliver(self, message: dict[str, Any]) -> None:
         if message["type"] == "psubscribe":
-            # Subscribed, for the first time or again: what was said before now was not heard.
+            # This is a new subscription, the first one or another: earlier messages were not received.
             for box in self._boxes:
                 box.lose_all()
         elif message["type"] == "pmessage":
             run = message["channel"].decode().removeprefix(CHANNEL)
             watching = [box for box in self._boxes if run in box.runs]
             if watching:
-                told = news(run, message["data"])
+                item = news(run, message["data"])
                 for box in watching:
-                    box.put(told)
+                    box.put(item)
 
 
 async def _messages(url: str) -> AsyncIterator[dict[str, Any]]:
-    """All messages, and one of type psubscribe after every connect, redis-py's own reconnects included."""
+    """Yield all messages, with one of type psubscribe after every connect, including redis-py's own reconnects."""
     # Its default of 5 s would end every quiet subscription; pings find a dead peer instead.
     client = redis.asyncio.Redis.from_url(
         url, socket_timeout=None, socket_connect_timeout=5.0, health_check_interval=15
@@ -136,7 +136,7 @@ _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 
 
 def hub() -> Hub:
-    """The hub of the running event loop."""
+    """Return the hub of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _hubs:
         _hubs[loop] = Hub(settings.REDIS_URL)

@@ -1,4 +1,4 @@
-"""What answers have in common: noted as due with the answers, measured later by a job, as often as needed."""
+"""Measuring of collapse by a job. Responses mark their step as due when they arrive."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from django.db.models.functions import Left
 from runs.models import Collapse, Response
 from workers.analysis.collapse import Answer, measure
 
-CHARACTERS = 8000
-"""Of a longer answer only these are looked at: what 10 000 answers take stays within the time of a job."""
+MAX_CHARACTERS = 8000
+"""Characters of a response that are measured, so that 10 000 responses fit into the time of a job."""
 
 
 def measure_due() -> bool:
-    """Measures the answers that have waited longest; False where none wait."""
+    """Measure the responses that have waited longest. Return False if none wait."""
     due = Collapse.objects.raw("SELECT * FROM runs_collapse WHERE measured < arrived ORDER BY id LIMIT 1")
-    for one in due:
-        # The count was read before the answers: what comes meanwhile makes it due again.
-        found = measure(_answers(one))
-        Collapse.objects.filter(pk=one.pk).update(
-            measured=one.arrived, measures=None if found is None else found.to_json()
+    for collapse in due:
+        # The count was read before the responses, so responses that arrive meanwhile make the row due again.
+        measures = measure(_answers(collapse))
+        Collapse.objects.filter(pk=collapse.pk).update(
+            measured=collapse.arrived, measures=None if measures is None else measures.to_json()
         )
         return True
     return False
 
 
-def _answers(of: Collapse) -> Iterator[Answer]:
-    """Every sample of every prompt; of answers without a text none."""
+def _answers(collapse: Collapse) -> Iterator[Answer]:
+    """Yield every response of the step that has a text, by sample and prompt."""
     rows: Any = (
-        Response.objects.filter(run=of.run_id, split=of.split, step=of.step, is_superseded=False, words__isnull=False)
+        Response.objects.filter(
+            run=collapse.run_id, split=collapse.split, step=collapse.step, is_superseded=False, words__isnull=False
+        )
         .order_by("sample", "prompt__name", "prompt_id")
-        .values_list("prompt_id", "prompt__text", Left("text", CHARACTERS), "is_truncated", "sample")
+        .values_list("prompt_id", "prompt__text", Left("text", MAX_CHARACTERS), "is_truncated", "sample")
     )
     for prompt, question, text, is_cut, sample in rows:
         yield Answer(prompt, question or f"#{prompt}", text, is_cut, sample)
 
 
 def measure_all_due(seconds: float) -> None:
-    """Measure what is due, piece by piece, until nothing is or the time is over."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and measure_due():
+    """Measure due steps one after another, until none is due or the time is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and measure_due():
         pass

@@ -1,4 +1,4 @@
-"""Celery's task of collapse."""
+"""Celery task of collapse measurement."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from runs.responses.collapse.measure import measure_all_due
 
 @shared_task(name="runs.jobs.measure_collapse")  # type: ignore[untyped-decorator]
 def measure_collapse() -> None:
-    """Measure what responses have in common, for 20 seconds at most; the next task continues."""
+    """Measure collapse for at most 20 seconds; the next task continues."""
     measure_all_due(seconds=20)

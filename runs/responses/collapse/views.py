@@ -1,4 +1,4 @@
-"""Have a run's answers collapsed? What its detectors say at a step, and over all steps, in words and as charts."""
+"""Collapse page of a run: results of the detectors at a step and over all steps, as text and as charts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart
-from runs.http import SignedIn, UnknownChoice, chart_response, selected, visible_run
+from runs.http import SignedIn, UnknownChoice, chart_response, require_choice, visible_run
 from runs.models import Collapse, Prompt, Response, Run
 from runs.responses.collapse.charts import SPECS, collapse_charts
-from runs.responses.collapse.findings import DetectorRow, base_of, list_evaluations, select_whole, summary, told
+from runs.responses.collapse.findings import (
+    DetectorRow,
+    base_of,
+    detector_rows,
+    list_evaluations,
+    select_whole,
+    summary,
+)
 from runs.responses.viewer.views import is_covered
 from workers.analysis.collapse import Measures
 
-BASES_AT_MOST = 50
+MAX_BASES = 50
 
 
 @dataclass(frozen=True)
-class AtStep:
-    """A step, and the titles of what fired there."""
+class StepAlarms:
+    """A step, and the titles of the detectors that fired there."""
 
     step: int
     fired: list[str]
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A text that answers share, which detectors it is that it fired, and prompts that were answered with it."""
+class ExampleGroup:
+    """A text that responses share, the detectors that it made fire, and prompts with this response."""
 
     text: str
     rows: list[DetectorRow]
@@ -43,7 +50,7 @@ class Shown:
 
 @require_safe
 def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
-    """The page; for htmx the panel alone."""
+    """Return the page; for htmx the panel alone."""
     run = visible_run(request, uid)
     name = "responses/collapse.html#panel" if request.htmx else "responses/collapse.html"
     return TemplateResponse(request, name, {"run": run, **_context(request, run)})
@@ -51,7 +58,7 @@ def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
 
 @require_safe
 def run_collapse_chart(request: SignedIn, uid: str) -> HttpResponse:
-    """One chart: fresh words and figure, its table, or its data as CSV."""
+    """Return one chart: current summary and figure, its table, or its data as CSV."""
     run = visible_run(request, uid)
     split = _split(request, run)
     rows = _measured(run, split)
@@ -75,74 +82,78 @@ def _context(request: SignedIn, run: Run) -> dict[str, Any]:
         return context
     by_step = {str(row.step): row for row in rows}
     last = str(whole[-1].step)
-    of = by_step[selected(request, "step", by_step, last) if request.GET.get("step") else last]
-    context["evaluation"] = steps[rows.index(of)]
+    current = by_step[require_choice(request, "step", by_step, last) if request.GET.get("step") else last]
+    context["evaluation"] = steps[rows.index(current)]
     context["whole_steps"] = len(whole)
-    context["left_out"] = [one for one in steps if one.is_partial] if len(whole) < len(rows) else []
-    return context | _at(request, run, whole, of, bases)
+    context["left_out"] = [step for step in steps if step.is_partial] if len(whole) < len(rows) else []
+    return context | _step_context(request, run, whole, current, bases)
 
 
-def _at(request: SignedIn, run: Run, whole: list[Collapse], of: Collapse, bases: list[Collapse]) -> dict[str, Any]:
-    offered = {one.run.uid: one for one in bases}
-    baseline = selected(request, "baseline", offered, "") if request.GET.get("baseline") else ""
-    base = base_of(of, run, whole, offered.get(baseline))
-    measures = Measures.from_json(of.measures or {})
-    said = told(measures, base)
+def _step_context(
+    request: SignedIn, run: Run, whole: list[Collapse], current: Collapse, bases: list[Collapse]
+) -> dict[str, Any]:
+    base_choices = {base_row.run.uid: base_row for base_row in bases}
+    baseline = require_choice(request, "baseline", base_choices, "") if request.GET.get("baseline") else ""
+    base = base_of(current, run, whole, base_choices.get(baseline))
+    measures = Measures.from_json(current.measures or {})
+    rows = detector_rows(measures, base)
     return {
-        "at": of, "measures": measures, "told": said, "base": base, "baseline": baseline,
-        "summary": summary(of, said, base), "examples": _examples(said),
-        "is_covered": _may_harm(of) and is_covered(request),
-        "is_alarmed": any(row.state == "alarm" for row in said),
-        "over_steps": _over_steps(run, whole, offered.get(baseline)),
+        "at": current, "measures": measures, "detectors": rows, "base": base, "baseline": baseline,
+        "summary": summary(current, rows, base), "examples": _examples(rows),
+        "is_covered": _may_harm(current) and is_covered(request),
+        "is_alarmed": any(row.state == "alarm" for row in rows),
+        "over_steps": _alarms_over_steps(run, whole, base_choices.get(baseline)),
     }  # fmt: skip
 
 
-def _may_harm(of: Collapse) -> bool:
-    """True where the answers have a cost, which only those to requests that may be harmful have."""
-    answers = Response.objects.filter(run=of.run_id, split=of.split, step=of.step)
+def _may_harm(row: Collapse) -> bool:
+    """Return whether the responses have a cost, as only responses to possibly harmful requests do."""
+    answers = Response.objects.filter(run=row.run_id, split=row.split, step=row.step)
     return answers.filter(cost__isnull=False).exists()
 
 
-def _over_steps(run: Run, rows: list[Collapse], chosen: Collapse | None) -> list[AtStep]:
-    """The steps at which anything fires, each held against the same base."""
-    base = base_of(rows[-1], run, rows, chosen)
-    fired = ((row.step, told(Measures.from_json(row.measures or {}), base)) for row in rows)
-    found = [AtStep(step, [one.title for one in said if one.state == "alarm"]) for step, said in fired]
-    return [one for one in found if one.fired]
+def _alarms_over_steps(run: Run, rows: list[Collapse], selected_base: Collapse | None) -> list[StepAlarms]:
+    """Return the steps at which any detector fires, each compared with the same base."""
+    base = base_of(rows[-1], run, rows, selected_base)
+    rows_by_step = ((row.step, detector_rows(Measures.from_json(row.measures or {}), base)) for row in rows)
+    alarms = [
+        StepAlarms(step, [row.title for row in step_rows if row.state == "alarm"]) for step, step_rows in rows_by_step
+    ]
+    return [alarm for alarm in alarms if alarm.fired]
 
 
-def _examples(said: list[DetectorRow]) -> list[Shown]:
+def _examples(rows: list[DetectorRow]) -> list[ExampleGroup]:
     """Return one entry for each text that made detectors fire.
 
     An entry has the text, these detectors, and the prompts of the first responses with the text.
     """
-    fired = [(row, row.example) for row in said if row.fired and row.example]
+    fired = [(row, row.example) for row in rows if row.fired and row.example]
     prompts = Prompt.objects.in_bulk({key for _, example in fired for key in example.keys})
-    found: dict[str, Shown] = {}
+    groups: dict[str, ExampleGroup] = {}
     for row, example in fired:
-        asked = [prompts[key] for key in example.keys if key in prompts]
-        found.setdefault(example.text, Shown(example.text, [], asked)).rows.append(row)
-    return list(found.values())
+        prompts_of_example = [prompts[key] for key in example.keys if key in prompts]
+        groups.setdefault(example.text, ExampleGroup(example.text, [], prompts_of_example)).rows.append(row)
+    return list(groups.values())
 
 
 def _bases(run: Run, split: str) -> list[Collapse]:
-    """The first answers of the newest runs of the experiment, to choose a base from; their measures come when asked."""
+    """Return the first responses of the experiment's newest runs, to select a base; measures are loaded on access."""
     rows = Collapse.objects.filter(
         run__experiment=run.experiment_id, run__deleted_at__isnull=True, split=split, measures__isnull=False
     )
     first = rows.order_by("-run_id", "step").distinct("run_id").select_related("run")
-    return list(first.only("split", "step", "run__uid", "run__name")[:BASES_AT_MOST])
+    return list(first.only("split", "step", "run__uid", "run__name")[:MAX_BASES])
 
 
 def _splits(run: Run) -> list[str]:
-    found = run.collapses.order_by("split").values_list("split", flat=True).distinct()
-    return list(found) or ["eval"]
+    splits = run.collapses.order_by("split").values_list("split", flat=True).distinct()
+    return list(splits) or ["eval"]
 
 
 def _split(request: SignedIn, run: Run) -> str:
     splits = _splits(run)
-    usual = "eval" if "eval" in splits else splits[0]
-    return selected(request, "split", splits, usual) if request.GET.get("split") else usual
+    default = "eval" if "eval" in splits else splits[0]
+    return require_choice(request, "split", splits, default) if request.GET.get("split") else default
 
 
 def _measured(run: Run, split: str) -> list[Collapse]:

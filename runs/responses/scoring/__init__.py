@@ -1,14 +1,14 @@
-"""Scores a run's answers afterwards, with any scorer; what it gives stands beside the run's own numbers.
+"""Scoring of a run's responses afterwards, with any scorer, in addition to the run's own numbers.
 
-answers.py   which answers are not scored yet, and their scores kept
-scorers.py   which scorers the site calls, and for whom
-asking.py    a scoring is asked for, cancelled, resumed
-working.py   scorings gone on with by a job, a piece at a time
+queries.py   responses that are not scored yet, and storing of scores
+scorers.py   scorers that the site calls for a user
+commands.py  begin, cancel and resume a scoring
+worker.py    a job that continues scorings, batch by batch
 """
 
 from runs.responses.scoring.commands import CannotScore, begin, cancel, resume
-from runs.responses.scoring.queries import counted, score, unscored
-from runs.responses.scoring.scorers import choices, scorer_of
+from runs.responses.scoring.queries import count_scored, score, unscored
+from runs.responses.scoring.scorers import choices, scorer_for
 from runs.responses.scoring.worker import work_through
 
 __all__ = [
@@ -16,10 +16,10 @@ __all__ = [
     "begin",
     "cancel",
     "choices",
-    "counted",
+    "count_scored",
     "resume",
     "score",
-    "scorer_of",
+    "scorer_for",
     "unscored",
     "work_through",
 ]

@@ -11,14 +11,14 @@ from ninja.errors import HttpError
 from pydantic import Field, StringConstraints
 
 from runs import access
-from runs.http import ApiRequest, Input, Invalid, RowId, Uid, Word, needs, once, router, the_run
+from runs.http import ApiRequest, Input, Invalid, RowId, Uid, Word, get_run, idempotent, needs, router
 from runs.models import Run, Scoring
 from runs.responses.scoring.commands import CannotScore, begin, cancel, resume
 from runs.responses.scoring.scorers import choices
 from runs.service_registry import NAME
 from workers.config import Problem
 
-MOST = 500
+MAX_SCORINGS = 500
 
 
 class NewScoring(Input):
@@ -52,9 +52,9 @@ class ScoringOut(Schema):
     def of(cls, scoring: Scoring) -> ScoringOut:
         """Return the scoring as JSON."""
         names = ("scorer", "step", "state", "done", "total", "reason", "started_at", "ended_at")
-        same = {name: getattr(scoring, name) for name in names}
+        fields = {name: getattr(scoring, name) for name in names}
         person = scoring.asked_by.get_username()
-        return cls(id=scoring.pk, run=scoring.run.uid, person=person, split=scoring.split or None, **same)
+        return cls(id=scoring.pk, run=scoring.run.uid, person=person, split=scoring.split or None, **fields)
 
 
 class ScoringsOut(Schema):
@@ -72,9 +72,11 @@ EXAMPLE: dict[str, Any] = {"scorer": "beaver", "split": "eval"}
 )
 def list_scorings(request: ApiRequest, uid: Uid) -> ScoringsOut:
     """List the scorings of a run with their progress, and the scorers that can score it now."""
-    run = the_run(request.auth, uid)
-    found = run.scorings.select_related("run", "asked_by").order_by("-pk")[:MOST]
-    return ScoringsOut(scorers=choices(request.auth.person, run), items=[ScoringOut.of(one) for one in found])
+    run = get_run(request.auth, uid)
+    scorings = run.scorings.select_related("run", "asked_by").order_by("-pk")[:MAX_SCORINGS]
+    return ScoringsOut(
+        scorers=choices(request.auth.person, run), items=[ScoringOut.of(scoring) for scoring in scorings]
+    )
 
 
 @router.post(
@@ -82,22 +84,22 @@ def list_scorings(request: ApiRequest, uid: Uid) -> ScoringsOut:
     response={202: ScoringOut},
     auth=needs("launch"),
     tags=["scorings"],
-    summary="Have answers scored",
+    summary="Score responses",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
-@once
+@idempotent
 def begin_scoring(request: ApiRequest, uid: Uid, new: NewScoring) -> tuple[int, ScoringOut]:
-    """Have a scorer score the responses of a run that it has not scored.
+    """Score the responses of a run that this scorer has not scored yet.
 
-    Needs scope launch, and that you made the run or own its experiment. The reply is 409 if there is nothing to score,
-    or if this scorer is already scoring the run.
+    Needs scope launch, and that you created the run or own its experiment. The reply is 409 if there is nothing to
+    score, or if this scorer is already scoring the run.
     """
-    run = _mine(request, uid)
+    run = _changeable_run(request, uid)
     try:
-        made = begin(run, request.auth.person, new.scorer, new.step, new.split or "")
+        scoring = begin(run, request.auth.person, new.scorer, new.step, new.split or "")
     except CannotScore as error:
         raise _refusal(error) from error
-    return 202, ScoringOut.of(made)
+    return 202, ScoringOut.of(scoring)
 
 
 @router.post(
@@ -108,14 +110,14 @@ def begin_scoring(request: ApiRequest, uid: Uid, new: NewScoring) -> tuple[int, 
     summary="Cancel a scoring",
 )
 def cancel_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, ScoringOut]:
-    """Cancel a scoring; scores that it has given stay. A scoring that has ended stays as it is.
+    """Cancel a scoring; its scores stay. A finished scoring does not change.
 
-    Needs the same rights as beginning one.
+    Needs the same rights as starting one.
     """
-    found = _of(_mine(request, uid), id)
-    cancel(found)
-    found.refresh_from_db()
-    return 202, ScoringOut.of(found)
+    scoring = _find_scoring(_changeable_run(request, uid), id)
+    cancel(scoring)
+    scoring.refresh_from_db()
+    return 202, ScoringOut.of(scoring)
 
 
 @router.post(
@@ -128,27 +130,27 @@ def cancel_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, Scori
 def resume_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, ScoringOut]:
     """Resume a scoring that failed or was cancelled. The reply is 409 for any other.
 
-    Needs the same rights as beginning one.
+    Needs the same rights as starting one.
     """
-    found = _of(_mine(request, uid), id)
+    scoring = _find_scoring(_changeable_run(request, uid), id)
     try:
-        return 202, ScoringOut.of(resume(found))
+        return 202, ScoringOut.of(resume(scoring))
     except CannotScore as error:
         raise _refusal(error) from error
 
 
-def _mine(request: ApiRequest, uid: str) -> Run:
-    run = the_run(request.auth, uid)
+def _changeable_run(request: ApiRequest, uid: str) -> Run:
+    run = get_run(request.auth, uid)
     if not access.may_change_run(request.auth.person, run):
-        raise HttpError(403, "Only who made a run, or owns its experiment, may have its answers scored")
+        raise HttpError(403, "Only the creator of a run and the owner of its experiment may score its responses")
     return run
 
 
-def _of(run: Run, pk: int) -> Scoring:
-    found = run.scorings.select_related("run", "asked_by").filter(pk=pk).first()
-    if found is None:
+def _find_scoring(run: Run, pk: int) -> Scoring:
+    scoring = run.scorings.select_related("run", "asked_by").filter(pk=pk).first()
+    if scoring is None:
         raise Http404(f"Run {run.uid} has no scoring {pk}")
-    return found
+    return scoring
 
 
 def _refusal(error: CannotScore) -> Exception:

@@ -1,4 +1,4 @@
-"""A scoring is asked for, cancelled and resumed. Jobs see to it: nobody waits here."""
+"""Commands that begin, cancel and resume a scoring. A job does the scoring, so no caller waits."""
 
 from __future__ import annotations
 
@@ -8,69 +8,71 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from runs.models import Response, Run, Scoring
-from runs.responses.scoring.queries import counted
+from runs.responses.scoring.queries import count_scored
 from runs.responses.scoring.scorers import choices
 
 
 class CannotScore(ValueError):
-    """Why there is nothing to score by this scorer now; `field` is what is wrong of scorer, step and split."""
+    """Refusal to score, with the reason; `field` is the invalid one of scorer, step and split, else empty."""
 
-    def __init__(self, words: str, field: str = "") -> None:
-        super().__init__(words)
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
         self.field = field
 
 
 def begin(run: Run, person: User, scorer: str, step: int | None = None, split: str = "") -> Scoring:
-    """Has a run's answers scored, those that this scorer has not scored. Raises CannotScore."""
+    """Begin the scoring of a run's responses that this scorer has not scored. Raise CannotScore."""
     _check(run, person, scorer, step, split)
-    done, total = counted(run, scorer, step, split)
+    done, total = count_scored(run, scorer, step, split)
     if done == total:
-        said = (
-            gettext("%(scorer)s has scored all %(total)s answers of this.")
+        message = (
+            gettext("%(scorer)s has already scored all %(total)s responses.")
             if total
-            else gettext("There is no answer to score.")
+            else gettext("There are no responses to score.")
         )
-        raise CannotScore(said % {"scorer": scorer, "total": total})
-    return _going(Scoring(run=run, asked_by=person, scorer=scorer, step=step, split=split, done=done, total=total))
+        raise CannotScore(message % {"scorer": scorer, "total": total})
+    return _save_active(
+        Scoring(run=run, asked_by=person, scorer=scorer, step=step, split=split, done=done, total=total)
+    )
 
 
 def cancel(scoring: Scoring) -> None:
-    """Ends it after the answers that are being scored now. What is scored stays. Does nothing where it has ended."""
-    going = Scoring.objects.filter(pk=scoring.pk, state=Scoring.State.GOING)
-    going.update(state=Scoring.State.CANCELLED, ended_at=timezone.now(), reason="")
+    """Cancel a scoring after its current batch. Stored scores stay. Do nothing if it has finished."""
+    active = Scoring.objects.filter(pk=scoring.pk, state=Scoring.State.GOING)
+    active.update(state=Scoring.State.CANCELLED, ended_at=timezone.now(), reason="")
 
 
 def resume(scoring: Scoring) -> Scoring:
-    """Goes on with one that failed or was cancelled. Raises CannotScore."""
+    """Resume a scoring that failed or was cancelled. Raise CannotScore for any other."""
     scoring.refresh_from_db()
     if not scoring.can_resume:
-        raise CannotScore(gettext("Only a scoring that failed or was cancelled can go on."))
+        raise CannotScore(gettext("Only a failed or cancelled scoring can be resumed."))
     scoring.state, scoring.reason, scoring.ended_at, scoring.moved_at = Scoring.State.GOING, "", None, timezone.now()
-    return _going(scoring)
+    return _save_active(scoring)
 
 
-def _going(scoring: Scoring) -> Scoring:
+def _save_active(scoring: Scoring) -> Scoring:
     try:
         with transaction.atomic():
             scoring.save()
     except IntegrityError:
-        said = gettext("%(scorer)s is scoring this run already.")
-        raise CannotScore(said % {"scorer": scoring.scorer}) from None
+        message = gettext("%(scorer)s is already scoring this run.")
+        raise CannotScore(message % {"scorer": scoring.scorer}) from None
     return scoring
 
 
 def _check(run: Run, person: User, scorer: str, step: int | None, split: str) -> None:
     offered = choices(person, run)
     if scorer not in offered:
-        said = gettext("The scorer must be one of %(choices)s, not %(name)r.")
-        names = ", ".join(offered) or gettext("those that are alive (there is none now)")
-        raise CannotScore(said % {"choices": names, "name": scorer[:100]}, "scorer")
+        message = gettext("The scorer must be one of %(choices)s, not %(name)r.")
+        names = ", ".join(offered) or gettext("available scorers (none now)")
+        raise CannotScore(message % {"choices": names, "name": scorer[:100]}, "scorer")
     answers = Response.objects.filter(run=run)
     for field, value in (("step", step), ("split", split)):
         if value in (None, ""):
             continue
-        there = list(answers.order_by(field).values_list(field, flat=True).distinct())
-        if value not in there:
-            said = gettext("%(field)s must be one of %(choices)s, not %(value)r.")
-            names = ", ".join(map(str, there[-20:])) or gettext("those of answers (there is none)")
-            raise CannotScore(said % {"field": field, "choices": names, "value": value}, field)
+        values = list(answers.order_by(field).values_list(field, flat=True).distinct())
+        if value not in values:
+            message = gettext("%(field)s must be one of %(choices)s, not %(value)r.")
+            names = ", ".join(map(str, values[-20:])) or gettext("the values of the responses (none)")
+            raise CannotScore(message % {"field": field, "choices": names, "value": value}, field)

@@ -1,7 +1,7 @@
-"""Which scorers the site calls, and for whom.
+"""Selection of the scorers that the site calls for a user.
 
-A member can register any address. So the site calls only what an admin registered, or what is at a host that an admin
-named. It reads no token from a file: tokens come from the secrets that the person may use.
+A member can register any address. So the site calls only scorers that an admin registered, or that are at a host that
+an admin named. It reads no token from a file: tokens come from the secrets that the user may use.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from workers.scorer.scores import Scorer
 
 KIND = "scorer"
 JOB_SECONDS = 40.0
-"""Of what a job asks; it is given up after a minute."""
+"""Deadline of a job's request; the job itself is stopped after a minute."""
 
 
 def choices(person: Person, run: Run) -> list[str]:
-    """Names of scorers that the site may call for this person now, and of the tiny models where they fit the run."""
+    """Return names of scorers that the site may call for this user now, and of the tiny models if they fit the run."""
     secrets = [s.name for s in ScorerSecret.objects.usable_by(person).select_related("owner") if _is_callable(s)]
     alive = Service.objects.visible_to(person).alive().filter(kind=KIND).select_related("owner").own_first(person)
-    names = dict.fromkeys(service.name for service in _firsts(alive) if not why_not(service))
+    names = dict.fromkeys(service.name for service in _first_by_name(alive) if not refusal_reason(service))
     return [*([EMBEDDED] if _fits_embedded(run) else []), *sorted({*names, *secrets})]
 
 
-def scorer_of(person: Person, name: str, tries: int = 1, seconds: float = JOB_SECONDS) -> Scorer:
-    """The scorer of this name, where it is now, asked so many times within so many seconds. Raises ScorerFailed where
-    none lives, ScorerRefused where it is not to be called."""
+def scorer_for(person: Person, name: str, tries: int = 1, seconds: float = JOB_SECONDS) -> Scorer:
+    """Return a client for the scorer of this name at its current address, with `tries` within `seconds`. Raise
+    ScorerFailed if none is alive, ScorerRefused if the site must not call it."""
     if name == EMBEDDED:
         return EmbeddedScorer()
     try:
@@ -42,7 +42,7 @@ def scorer_of(person: Person, name: str, tries: int = 1, seconds: float = JOB_SE
     except access.SecretLost as error:
         raise ScorerRefused(str(error)) from error
     timeout = min(seconds, 60.0)
-    # An admin's word is enough for any address; a member's scorer is called where its host may be, and nowhere else.
+    # An admin may register any address; a member's scorer is called only at permitted hosts.
     resolve = access.resolver_for(owner, address)
     return ScorerClient(
         address, token=token, resolve=resolve, tries=tries, timeout_seconds=timeout, deadline_seconds=seconds
@@ -50,31 +50,31 @@ def scorer_of(person: Person, name: str, tries: int = 1, seconds: float = JOB_SE
 
 
 def _address_and_token(person: Person, name: str) -> tuple[User, str, str]:
-    """Return whose scorer it is, where it is called and with which token. Raise as `scorer_of`, and SecretLost."""
+    """Return the scorer's owner, address and token. Raise the errors of `scorer_for`, and SecretLost."""
     if (secret := access.find_secret(person, name)) is not None and secret.address:
         if not _is_callable(secret):
             raise ScorerRefused(access.host_refusal(secret.address))
         return secret.owner, secret.address, access.token_of(secret)
-    service = service_registry.find(person, KIND, name)
+    service = service_registry.find_service(person, KIND, name)
     if service is None:
-        raise ScorerFailed(gettext("No scorer of the name %(name)s is alive now.") % {"name": name})
-    if why := why_not(service):
-        raise ScorerRefused(why)
+        raise ScorerFailed(gettext("No scorer named %(name)s is available.") % {"name": name})
+    if reason := refusal_reason(service):
+        raise ScorerRefused(reason)
     secret = service.secret
     is_usable = secret is not None and ScorerSecret.objects.usable_by(person).filter(pk=secret.pk).exists()
     return service.owner, service.address, access.token_of(secret) if secret is not None and is_usable else ""
 
 
-def why_not(service: Service) -> str:
-    """Return why the site does not call a scorer, or an empty text."""
+def refusal_reason(service: Service) -> str:
+    """Return the reason why the site does not call a scorer, or an empty text."""
     if not access.may_call(service.owner, service.address):
         return f"{service.name}: {access.host_refusal(service.address)}"
     if service.token_file and service.secret_id is None:
-        said = gettext(
+        message = gettext(
             "%(name)s wants a token, and this site reads none from a file: save it as a scorer's secret of that name "
             "with the address %(address)s (Settings, Secrets)."
         )
-        return said % {"name": service.name, "address": service.address}
+        return message % {"name": service.name, "address": service.address}
     return ""
 
 
@@ -83,15 +83,15 @@ def _is_callable(secret: ScorerSecret) -> bool:
 
 
 def _fits_embedded(run: Run) -> bool:
-    """The tiny models know generated requests, and nothing else."""
+    """Return whether the run's requests are generated, since the tiny models know no others."""
     task = run.config.get("task")
     options = task.get("options", {}) if isinstance(task, dict) and task.get("name") == "safety" else None
     return isinstance(options, dict) and not (options.get("train_file") or options.get("eval_file"))
 
 
-def _firsts(services: Iterable[Service]) -> list[Service]:
-    """Of each name the one that would be called."""
-    found: dict[str, Service] = {}
+def _first_by_name(services: Iterable[Service]) -> list[Service]:
+    """Return the first service of each name, which is the one to call."""
+    services_by_name: dict[str, Service] = {}
     for service in services:
-        found.setdefault(service.name, service)
-    return list(found.values())
+        services_by_name.setdefault(service.name, service)
+    return list(services_by_name.values())

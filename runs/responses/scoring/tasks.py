@@ -1,4 +1,4 @@
-"""Celery's task of scoring."""
+"""Celery task of scoring."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from runs.responses.scoring.worker import work_through
 
 @shared_task(name="runs.jobs.score_answers")  # type: ignore[untyped-decorator]
 def score_answers() -> None:
-    """Score responses afterwards, for 10 seconds at most; the next task continues."""
+    """Score responses afterwards for at most 10 seconds; the next task continues."""
     work_through(10)

@@ -1,4 +1,4 @@
-"""Scores that scorers gave a run's answers afterwards, beside the run's own; and scorers asked for more of them."""
+"""Scores page of a run: scores given afterwards, compared with the run's own, and a form for more scoring."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from runs.responses.scoring.commands import CannotScore, begin, cancel, resume
 from runs.responses.scoring.scorers import choices
 
 ROWS = 50
-SHOWN = 20
-"""Scorings, the newest first."""
+MAX_SCORINGS = 20
+"""Number of displayed scorings, the newest first."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_scores(request: SignedIn, uid: str) -> HttpResponse:
-    """The page; for htmx what is under way and what came of it. A POST asks a scorer."""
+    """Show the page; for htmx only the scorings and their results. A POST begins a scoring."""
     run = visible_run(request, uid)
     if request.method == "POST":
-        return _ask(request, run)
-    context = {"run": run, **_told(request, run)}
+        return _begin_scoring(request, run)
+    context = {"run": run, **_scorings_context(request, run)}
     if request.htmx:
         return TemplateResponse(request, "responses/scores.html#told", context)
-    return TemplateResponse(request, "responses/scores.html", context | _offered(request, run))
+    return TemplateResponse(request, "responses/scores.html", context | _form_context(request, run))
 
 
 @require_POST
 def run_scoring_change(request: SignedIn, uid: str, pk: int) -> HttpResponse:
-    """Cancels a scoring, or goes on with it."""
+    """Cancel a scoring, or resume it."""
     run = visible_run(request, uid)
     if not may_change_run(request.user, run):
         raise PermissionDenied
-    found = get_object_or_404(run.scorings.select_related("run"), pk=pk)
+    scoring = get_object_or_404(run.scorings.select_related("run"), pk=pk)
     try:
         if request.POST.get("do") == "cancel":
-            cancel(found)
+            cancel(scoring)
         else:
-            resume(found)
+            resume(scoring)
     except CannotScore as error:
         messages.error(request, str(error))
     return redirect("run-scores", uid)
 
 
-def _ask(request: SignedIn, run: Run) -> HttpResponse:
+def _begin_scoring(request: SignedIn, run: Run) -> HttpResponse:
     if not may_change_run(request.user, run):
         raise PermissionDenied
     try:
@@ -66,37 +66,37 @@ def _ask(request: SignedIn, run: Run) -> HttpResponse:
     return redirect("run-scores", run.uid)
 
 
-def _step(said: str) -> int | None:
-    if not said:
+def _step(text: str) -> int | None:
+    if not text:
         return None
-    if said.isascii() and said.isdecimal() and len(said) <= 18:
-        return int(said)
-    raise CannotScore(gettext("step must be a whole number, not %(said)r.") % {"said": said[:40]}, "step")
+    if text.isascii() and text.isdecimal() and len(text) <= 18:
+        return int(text)
+    raise CannotScore(gettext("step must be a whole number, not %(value)r.") % {"value": text[:40]}, "step")
 
 
-def _told(request: SignedIn, run: Run) -> dict[str, Any]:
-    scorings = list(run.scorings.select_related("asked_by").order_by("-pk")[:SHOWN])
-    page = page_of(request, _given(run), ROWS)
+def _scorings_context(request: SignedIn, run: Run) -> dict[str, Any]:
+    scorings = list(run.scorings.select_related("asked_by").order_by("-pk")[:MAX_SCORINGS])
+    page = page_of(request, _mean_rows(run), ROWS)
     evaluated = _evaluated(run)
     for row in page.object_list:
         row["missing"] = _missing(row, evaluated)
     return {
-        "scorings": scorings, "is_going": any(one.is_going for one in scorings), "page": page,
+        "scorings": scorings, "is_going": any(scoring.is_going for scoring in scorings), "page": page,
         "may_score": may_change_run(request.user, run),
     }  # fmt: skip
 
 
 def _evaluated(run: Run) -> dict[int, EvaluatedStep]:
-    return {one.step: one for one in list_evaluated_steps([run]).get(run.pk, ())}
+    return {step.step: step for step in list_evaluated_steps([run]).get(run.pk, ())}
 
 
 def _missing(row: Mapping[str, Any], evaluated: Mapping[int, EvaluatedStep]) -> str:
-    """`5 of 32 answers`, if means are over a part of an evaluation: it lacks some, or not all of them are scored."""
+    """Return text such as `5 of 32 responses` if the means cover only a part of an evaluation, else ""."""
     evaluation = evaluated.get(row["step"]) if row["split"] == EVALUATION else None
     return replace(evaluation, answers=row["n"]).words if evaluation and row["n"] < evaluation.whole else ""
 
 
-def _offered(request: SignedIn, run: Run) -> dict[str, Any]:
+def _form_context(request: SignedIn, run: Run) -> dict[str, Any]:
     answers = Response.objects.filter(run=run, words__isnull=False).order_by()
     evaluated = _evaluated(run)
     return {
@@ -106,24 +106,24 @@ def _offered(request: SignedIn, run: Run) -> dict[str, Any]:
     }
 
 
-def _given(run: Run) -> Any:
+def _mean_rows(run: Run) -> Any:
     """Return a row for each scorer, split and step.
 
-    A row has `n`, how many responses the scorer gave a cost, the scorer's means, and the run's own means of the same
+    A row has `n`, the number of responses that the scorer gave a cost, its means, and the run's own means of the same
     responses.
     """
     rows = Score.objects.filter(response__run=run, response__is_superseded=False)
     rewards, costs = Q(key="reward"), Q(key="cost")
-    found = rows.values("scorer", split=F("response__split"), step=F("response__step")).annotate(
+    means = rows.values("scorer", split=F("response__split"), step=F("response__step")).annotate(
         n=Count("pk", filter=costs), reward=Avg("value", filter=rewards), cost=Avg("value", filter=costs),
         safe=_share("value", costs), own_reward=Avg("response__reward", filter=costs),
         own_cost=Avg("response__cost", filter=costs), own_safe=_share("response__cost", costs),
     )  # fmt: skip
-    return found.order_by("scorer", "split", "-step")
+    return means.order_by("scorer", "split", "-step")
 
 
-def _share(name: str, of: Q) -> Avg:
+def _share(name: str, condition: Q) -> Avg:
     """Return the share of the values called `name` that are at most 0, or None if no value is known."""
-    at_most = When(**{f"{name}__lte": 0}, then=Value(1.0))
+    below = When(**{f"{name}__lte": 0}, then=Value(1.0))
     above = When(**{f"{name}__gt": 0}, then=Value(0.0))
-    return Avg(Case(at_most, above, output_field=FloatField()), filter=of)
+    return Avg(Case(below, above, output_field=FloatField()), filter=condition)

@@ -1,6 +1,6 @@
-"""Goes on with scorings, a piece at a time, each kept before the next: who is killed loses one, and it is repeated.
+"""Job that continues scorings batch by batch. Each batch is stored before the next: a killed job repeats one batch.
 
-A scorer that is away is waited for: each job asks it anew, where it is then. What it refuses ends a scoring at once.
+If a scorer is unavailable, each job tries it again at its current address. A refusal fails the scoring immediately.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from runs.models import Scoring
-from runs.responses.scoring.queries import counted, score, unscored
-from runs.responses.scoring.scorers import scorer_of
+from runs.responses.scoring.queries import count_scored, score, unscored
+from runs.responses.scoring.scorers import scorer_for
 from workers.scorer.client import ScorerFailed, ScorerRefused
 
-PIECE = 16
-"""Answers in one request: few, so that a slow scorer gives something within its time."""
-AHEAD = 2000
-"""Answers that one job looks up."""
-PATIENCE = timedelta(minutes=10)
-"""Without a score; then a scoring has failed, and may be resumed."""
-HELD = 0x5C07E
-"""First half of the locks' names, which no other lock has."""
+REQUEST_SIZE = 16
+"""Responses in one request: few, so that a slow scorer returns scores within its time."""
+MAX_LOOKED_UP = 2000
+"""Responses that one job looks up."""
+MAX_WAIT = timedelta(minutes=10)
+"""Time without a score after which a scoring fails; it may be resumed."""
+LOCK_CLASS = 0x5C07E
+"""First key of the advisory locks, which no other lock uses."""
 
 
 def work_through(seconds: float) -> None:
-    """Goes on with all of them for so long, each in its turn.
+    """Continue all scorings for `seconds` in total, one after another.
 
-    Raises ExceptionGroup of what nobody expected of a scoring, after all others have had their turn.
+    Raise ExceptionGroup of unexpected errors, after all other scorings were continued.
     """
-    going = list(Scoring.objects.filter(state=Scoring.State.GOING).values_list("pk", flat=True))
+    active = list(Scoring.objects.filter(state=Scoring.State.GOING).values_list("pk", flat=True))
     errors: list[Exception] = []
-    for pk in random.sample(going, len(going)):
-        with _alone(pk) as is_alone:
+    for pk in random.sample(active, len(active)):
+        with _scoring_lock(pk) as has_lock:
             try:
-                if is_alone:
-                    _go_on(pk, time.monotonic() + seconds / len(going))
+                if has_lock:
+                    _continue_scoring(pk, time.monotonic() + seconds / len(active))
             except Exception as error:
                 errors.append(error)
     if errors:
-        raise ExceptionGroup("scorings that could not go on", errors)
+        raise ExceptionGroup("scorings that could not continue", errors)
 
 
-def _go_on(pk: int, until: float) -> None:
+def _continue_scoring(pk: int, deadline: float) -> None:
     scoring = Scoring.objects.select_related("run", "asked_by").filter(pk=pk, state=Scoring.State.GOING).first()
     if scoring is None:
         return
     _count(scoring)
     try:
-        if _score(scoring, until):
+        if _score(scoring, deadline):
             _count(scoring)
             _end(scoring, Scoring.State.DONE)
     except ScorerRefused as error:
@@ -63,58 +63,58 @@ def _go_on(pk: int, until: float) -> None:
     except ScorerFailed as error:
         _wait(scoring, str(error))
     except Exception:
-        _wait(scoring, gettext("It cannot go on; the server's log says why."))
+        _wait(scoring, gettext("The scoring cannot continue. See the server's log."))
         raise
 
 
-def _score(scoring: Scoring, until: float) -> bool:
-    """True where nothing is left. Raises ScorerFailed."""
-    left = unscored(scoring.run, scoring.scorer, scoring.step, scoring.split)
-    by = scorer_of(scoring.asked_by, scoring.scorer)
+def _score(scoring: Scoring, deadline: float) -> bool:
+    """Score until the deadline. Return whether no response remains, or False if cancelled. Raise ScorerFailed."""
+    remaining = unscored(scoring.run, scoring.scorer, scoring.step, scoring.split)
+    scorer = scorer_for(scoring.asked_by, scoring.scorer)
     before = 0
-    for done in score(left[:AHEAD], by, scoring.scorer, PIECE):
-        # Says at the same time whether anybody has cancelled it.
-        if not _going(scoring).update(done=F("done") + done - before, moved_at=timezone.now(), reason=""):
-            # What was scored meanwhile is kept, so it is counted too.
+    for done in score(remaining[:MAX_LOOKED_UP], scorer, scoring.scorer, REQUEST_SIZE):
+        # The update also tells whether the scoring was cancelled.
+        if not _active_rows(scoring).update(done=F("done") + done - before, moved_at=timezone.now(), reason=""):
+            # Scores of this batch are stored, so count them too.
             _count(scoring)
             return False
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             break
         before = done
-    return not left.exists()
+    return not remaining.exists()
 
 
-def _wait(scoring: Scoring, why: str) -> None:
+def _wait(scoring: Scoring, reason: str) -> None:
     scoring.refresh_from_db()
-    if timezone.now() - scoring.moved_at < PATIENCE:
-        _going(scoring).update(reason=why)
+    if timezone.now() - scoring.moved_at < MAX_WAIT:
+        _active_rows(scoring).update(reason=reason)
         return
-    said = gettext("%(why)s Nothing came for %(minutes)s minutes.")
-    _end(scoring, Scoring.State.FAILED, said % {"why": why, "minutes": PATIENCE.seconds // 60})
+    message = gettext("%(why)s There was no progress for %(minutes)s minutes.")
+    _end(scoring, Scoring.State.FAILED, message % {"why": reason, "minutes": MAX_WAIT.seconds // 60})
 
 
-def _end(scoring: Scoring, state: Scoring.State, why: str = "") -> None:
-    _going(scoring).update(state=state, reason=why, ended_at=timezone.now())
+def _end(scoring: Scoring, state: Scoring.State, reason: str = "") -> None:
+    _active_rows(scoring).update(state=state, reason=reason, ended_at=timezone.now())
 
 
 def _count(scoring: Scoring) -> None:
-    done, total = counted(scoring.run, scoring.scorer, scoring.step, scoring.split)
+    done, total = count_scored(scoring.run, scoring.scorer, scoring.step, scoring.split)
     Scoring.objects.filter(pk=scoring.pk).update(done=done, total=total)
 
 
-def _going(scoring: Scoring) -> QuerySet[Scoring]:
+def _active_rows(scoring: Scoring) -> QuerySet[Scoring]:
     return Scoring.objects.filter(pk=scoring.pk, state=Scoring.State.GOING)
 
 
 @contextmanager
-def _alone(pk: int) -> Iterator[bool]:
-    """True for one process at a time. A lock of the connection: whoever is killed holds it no longer."""
+def _scoring_lock(pk: int) -> Iterator[bool]:
+    """Yield True for one process at a time. The lock belongs to the connection, so a killed process releases it."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s::int, %s::int)", [HELD, pk])
-        (got,) = cursor.fetchone()
+        cursor.execute("SELECT pg_try_advisory_lock(%s::int, %s::int)", [LOCK_CLASS, pk])
+        (has_lock,) = cursor.fetchone()
     try:
-        yield got
+        yield has_lock
     finally:
-        if got:
+        if has_lock:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [HELD, pk])
+                cursor.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [LOCK_CLASS, pk])

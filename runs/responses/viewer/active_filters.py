@@ -1,4 +1,4 @@
-"""Describe each filter of an address in words, with the address that no longer has it."""
+"""Descriptions of the filters of an address, each with the address without that filter."""
 
 from __future__ import annotations
 
@@ -8,73 +8,79 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from runs.charts import number
-from runs.responses.viewer.annotations import Picked, flags
+from runs.responses.viewer.annotations import PickOptions, flags
 from runs.responses.viewer.response_query import AS, CHANGES, FLAGS, RANGES, WHERE, ResponseQuery, Span
 
-PLACES = ("after", "before")
-"""Which page: another question begins at the first."""
+CURSOR_PARAMS = ("after", "before")
+"""Parameters of the page's position; a changed query starts at the first page."""
 
 
-def without(query: QueryDict, *names: str) -> str:
-    """The address that does not ask these, from its first page."""
+def address_without(query: QueryDict, *names: str) -> str:
+    """Return the address without these parameters, on its first page."""
     rest = query.copy()
-    for name in (*names, *PLACES):
+    for name in (*names, *CURSOR_PARAMS):
         rest.pop(name, None)
     return f"?{rest.urlencode()}"
 
 
-def having(query: QueryDict, **values: str | Sequence[str]) -> str:
-    """The address that asks these instead, from its first page; an empty value is left out."""
-    return _changed(query, values, PLACES)
+def address_with(query: QueryDict, **values: str | Sequence[str]) -> str:
+    """Return the address with these parameters, on its first page; empty values are left out."""
+    return _changed(query, values, CURSOR_PARAMS)
 
 
-def staying(query: QueryDict, **values: str | Sequence[str]) -> str:
-    """Return the query with these values, as `having` does, on the page that is open."""
+def same_page_address(query: QueryDict, **values: str | Sequence[str]) -> str:
+    """Return the address with these parameters, as `address_with` does, on the current page."""
     return _changed(query, values, ())
 
 
-def _changed(query: QueryDict, values: Mapping[str, str | Sequence[str]], forgotten: Sequence[str]) -> str:
+def _changed(query: QueryDict, values: Mapping[str, str | Sequence[str]], removed: Sequence[str]) -> str:
     rest = query.copy()
-    for name in (*values, *forgotten):
+    for name in (*values, *removed):
         rest.pop(name, None)
     for name, value in values.items():
         rest.setlist(name, [value] if isinstance(value, str) else list(value))
-    for name, given in list(rest.lists()):
-        rest.setlist(name, [value for value in given if value])
+    for name, items in list(rest.lists()):
+        rest.setlist(name, [value for value in items if value])
     return f"?{rest.urlencode()}"
 
 
-def in_words(asked: ResponseQuery, query: QueryDict, picks: Mapping[str, Picked]) -> list[tuple[str, str]]:
-    """(what is asked, the address without it)."""
-    return [(words, without(query, *names)) for words, names in _parts(asked, picks)]
+def describe_filters(
+    response_query: ResponseQuery, query: QueryDict, picks: Mapping[str, PickOptions]
+) -> list[tuple[str, str]]:
+    """Return (description of a filter, the address without it)."""
+    return [(text, address_without(query, *names)) for text, names in _parts(response_query, picks)]
 
 
-def _parts(asked: ResponseQuery, picks: Mapping[str, Picked]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if asked.text:
-        how, where = gettext(AS["regex" if asked.regex else "words"]), gettext(WHERE[asked.where])
+def _parts(response_query: ResponseQuery, picks: Mapping[str, PickOptions]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if response_query.text:
+        match_label, where_label = (
+            gettext(AS["regex" if response_query.regex else "words"]),
+            gettext(WHERE[response_query.where]),
+        )
         yield (
-            gettext("%(how)s %(where)s: %(text)s") % {"how": how, "where": where, "text": asked.text},
+            gettext("%(how)s %(where)s: %(text)s")
+            % {"how": match_label, "where": where_label, "text": response_query.text},
             ("q", "as", "where"),
         )
-    for name, span in asked.ranges.items():
+    for name, span in response_query.ranges.items():
         yield f"{gettext(RANGES[name])} {_span(span)}", (f"{name}_min", f"{name}_max")
-    if asked.categories:
-        yield gettext(" or ").join(asked.categories), ("category",)
-    if asked.quadrants:
-        yield " / ".join(asked.quadrants), ("quadrant",)
-    told = {name: told.words for name, told in flags().items()}
-    for flag, holds in {**asked.flags, **asked.told}.items():
-        words = gettext((FLAGS | told)[flag])
-        yield words if holds else gettext("not: %(words)s") % {"words": words}, (flag,)
-    for name, value in asked.picked.items():
+    if response_query.categories:
+        yield gettext(" or ").join(response_query.categories), ("category",)
+    if response_query.quadrants:
+        yield " / ".join(response_query.quadrants), ("quadrant",)
+    flag_labels = {name: field.label for name, field in flags().items()}
+    for flag, holds in {**response_query.flags, **response_query.source_flags}.items():
+        label = gettext((FLAGS | flag_labels)[flag])
+        yield label if holds else gettext("not: %(words)s") % {"words": label}, (flag,)
+    for name, value in response_query.picked.items():
         if value:
             yield f"{gettext(picks[name].words)}: {value}", (name,)
-    if asked.change:
-        yield gettext(CHANGES[asked.change]), ("change",)
-    if asked.same is not None:
-        yield gettext("the same answer"), ("same",)
-    if asked.lasso:
-        yield gettext("inside the line drawn in the chart"), ("lasso",)
+    if response_query.change:
+        yield gettext(CHANGES[response_query.change]), ("change",)
+    if response_query.same is not None:
+        yield gettext("the same response"), ("same",)
+    if response_query.lasso:
+        yield gettext("inside the area drawn in the chart"), ("lasso",)
 
 
 def _span(span: Span) -> str:

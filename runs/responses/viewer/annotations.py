@@ -1,7 +1,7 @@
-"""Annotations of responses that other apps add to the viewer by registering a source. The viewer imports none of them.
+"""Annotations of responses, which other apps add by registering a source. The viewer imports none of these apps.
 
-An example is judging, which reads runs and is never read by them. Annotations can be filtered and sorted by, and each
-response shows its chips. Names of flags and sorts are used in URLs, together with the viewer's own.
+An example is judging, which runs must not import. Rows can be filtered and sorted by annotations, and each
+response shows its chips. Names of flags and sorts appear in URLs, together with the viewer's own.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class AnnotationField:
     {pin}, the pinned column's response.
     """
 
-    words: str
+    label: str
     sql: str
 
 
 @dataclass(frozen=True)
-class Picked:
+class PickOptions:
     """Choice that limits which annotations count: value -> words; `all` is the label if nothing is picked."""
 
     words: str
@@ -61,7 +61,7 @@ class AnnotationSource(Protocol):
     picks: Sequence[str]
     """Names of the choices that it may offer."""
 
-    def picked(self, columns: Columns) -> Mapping[str, Picked]:
+    def picked(self, columns: Columns) -> Mapping[str, PickOptions]:
         """Return the choices for these columns, by name; empty if the source has no annotations of them."""
 
     def notes(self, columns: Columns) -> Sequence[str]:
@@ -74,46 +74,46 @@ class AnnotationSource(Protocol):
         """Return response id -> its chips. rows: the response ids of each column, None if it has none."""
 
 
-_tellers: list[AnnotationSource] = []
+_sources: list[AnnotationSource] = []
 
 
-def tell(teller: AnnotationSource) -> None:
+def register_source(source: AnnotationSource) -> None:
     """Register a source with the viewer. Raise ValueError if it uses a name of another source."""
-    taken = {name for other in _tellers for name in (*other.flags, *other.sorts, *other.picks)}
-    if doubled := taken & {*teller.flags, *teller.sorts, *teller.picks}:
-        raise ValueError(f"{', '.join(sorted(doubled))}: another tells that already")
-    _tellers.append(teller)
+    used = {name for other in _sources for name in (*other.flags, *other.sorts, *other.picks)}
+    if duplicates := used & {*source.flags, *source.sorts, *source.picks}:
+        raise ValueError(f"{', '.join(sorted(duplicates))}: another annotation already has this name")
+    _sources.append(source)
 
 
-def tellers() -> tuple[AnnotationSource, ...]:
+def sources() -> tuple[AnnotationSource, ...]:
     """Return all registered sources, in the order of registration."""
-    return tuple(_tellers)
+    return tuple(_sources)
 
 
-def picked(columns: Columns) -> dict[str, Picked]:
+def picked(columns: Columns) -> dict[str, PickOptions]:
     """Return the choices of all sources for these columns, by name."""
-    return {name: one for teller in _tellers for name, one in teller.picked(columns).items()}
+    return {name: options for source in _sources for name, options in source.picked(columns).items()}
 
 
 def notes(columns: Columns) -> list[str]:
     """Return the notices of all sources about these columns."""
-    return [note for teller in _tellers for note in teller.notes(columns)]
+    return [note for source in _sources for note in source.notes(columns)]
 
 
 def chips(columns: Columns, rows: Sequence[Sequence[int | None]]) -> dict[int, list[Chip]]:
     """Return response id -> the chips of all sources. rows: the response ids of each column, None if it has none."""
-    found: dict[int, list[Chip]] = {}
-    for teller in _tellers:
-        for answer, own in teller.chips(columns, rows).items():
-            found.setdefault(answer, []).extend(own)
-    return found
+    chips_by_response: dict[int, list[Chip]] = {}
+    for source in _sources:
+        for answer, own in source.chips(columns, rows).items():
+            chips_by_response.setdefault(answer, []).extend(own)
+    return chips_by_response
 
 
 def flags() -> dict[str, AnnotationField]:
     """Return the flags of all sources, by name."""
-    return {name: told for teller in _tellers for name, told in teller.flags.items()}
+    return {name: field for source in _sources for name, field in source.flags.items()}
 
 
 def sorts() -> dict[str, AnnotationField]:
     """Return the sorts of all sources, by name."""
-    return {name: told for teller in _tellers for name, told in teller.sorts.items()}
+    return {name: field for source in _sources for name, field in source.sorts.items()}

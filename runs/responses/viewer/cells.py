@@ -1,4 +1,4 @@
-"""Fill the viewer's rows and columns: answers with their numbers, and how they differ from the pinned one."""
+"""Cells of the viewer: responses with their numbers, and their differences from the pinned column's."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from django.db import connection
 from django.urls import reverse
 
 from runs.models import Prompt, Response, Score
-from runs.responses.diff import Piece, likeness, pieces
+from runs.responses.diff import Piece, diff_pieces, similarity
 from runs.responses.viewer.annotations import Chip
 from runs.responses.viewer.columns import Column, Columns
 from runs.responses.viewer.queries import Row
 from runs.responses.viewer.response_query import ResponseQuery
 from workers.analysis.quadrants import quadrant
 
-ALIKE_AT_LEAST = 0.3
-"""Of answers that have less in common everything would be marked."""
-DIGEST_SHOWN = 16
-REPEATED = """
+MIN_SIMILARITY = 0.3
+"""Minimum similarity of marked responses; below it everything would be marked."""
+DIGEST_LENGTH = 16
+REPEATED_SQL = """
 SELECT r.run_id, r.step, r.text_key, count(DISTINCT p.text_key) FROM runs_response r
 JOIN runs_prompt p ON p.id = r.prompt_id
 WHERE r.run_id = ANY(%s) AND r.step = ANY(%s) AND split = 'eval' AND NOT is_superseded AND words IS NOT NULL
@@ -30,7 +30,7 @@ GROUP BY 1, 2, 3 HAVING count(DISTINCT p.text_key) > 1
 
 @dataclass(frozen=True)
 class Cell:
-    """An answer in a column; None where the column has none. `others`: prompts of another text that got it too."""
+    """A response in a column, None if there is none. `others`: number of other prompts' texts with it."""
 
     column: Column
     response: Response | None
@@ -41,24 +41,24 @@ class Cell:
     dcost: float | None = None
     pieces: list[Piece] | None = None
     is_unlike: bool = False
-    told: Sequence[Chip] = ()
-    """What others tell of it, against the pinned one."""
+    chips: Sequence[Chip] = ()
+    """Annotations of other apps, compared with the pinned response."""
 
     @property
     def quadrant(self) -> str:
-        """SH, SU, UH or UU; empty where it was not scored."""
+        """Return SH, SU, UH or UU; empty if the response was not scored."""
         return "" if self.reward is None or self.cost is None else quadrant(self.reward, self.cost)
 
     @property
     def address(self) -> str:
-        """Return the address of the answer alone; empty if there is none."""
-        return "" if self.response is None else address_of(self.response, self.column)
+        """Return the address of the response's own page; empty if there is no response."""
+        return "" if self.response is None else response_address(self.response, self.column)
 
 
 @dataclass(frozen=True)
-class Asking:
-    """A row: a prompt, and what each column answered it. `kinds`: the prompt's categories, each with the address of the
-    rows that have it."""
+class PromptRow:
+    """A row: a prompt, and each column's response. `kinds`: the prompt's categories, each with the address of the rows
+    that have it."""
 
     prompt: Prompt
     sample: int
@@ -66,39 +66,43 @@ class Asking:
     kinds: Sequence[tuple[str, str]] = ()
 
 
-def address_of(response: Response, column: Column) -> str:
-    """The answer's own address: its run, its step, and its prompt by digest, which holds the row of the data set."""
-    digest = response.prompt.digest[:DIGEST_SHOWN]
+def response_address(response: Response, column: Column) -> str:
+    """Return the response's own address: run, step, and the prompt's digest, which covers the row of the data set."""
+    digest = response.prompt.digest[:DIGEST_LENGTH]
     address = reverse("viewer-response", args=[column.run.uid, response.step, digest])
     return f"{address}?sample={response.sample}" if response.sample else address
 
 
 def rows_of(
-    found: Sequence[Row],
+    rows: Sequence[Row],
     columns: Columns,
-    asked: ResponseQuery,
+    query: ResponseQuery,
     *,
     differing: bool,
-    told: Mapping[int, Sequence[Chip]] | None = None,
-) -> list[Asking]:
-    """The rows as the page shows them; told: answer -> further chips. Three queries, four with a scorer's scores."""
-    ids = [pk for row in found for pk in row.answers if pk is not None]
+    chips: Mapping[int, Sequence[Chip]] | None = None,
+) -> list[PromptRow]:
+    """Return the rows for the page; chips: response id -> chips. Three queries, four with a scorer's scores."""
+    ids = [pk for row in rows for pk in row.answers if pk is not None]
     answers = Response.objects.select_related("prompt").in_bulk(ids)
-    prompts = Prompt.objects.in_bulk([row.place.prompt for row in found])
-    scores = scores_of(ids, asked.scorer)
+    prompts = Prompt.objects.in_bulk([row.cursor.prompt for row in rows])
+    scores = scores_of(ids, query.scorer)
     repeated = _repeated(columns, list(answers.values()))
     out = []
-    for row in found:
-        given = [answers.get(pk) if pk is not None else None for pk in row.answers]
-        cells = [_cell(column, response, scores, repeated) for column, response in zip(columns.all, given, strict=True)]
-        held = [_held(cell, cells[columns.pin], differing=differing) for cell in cells]
-        held = [replace(cell, told=(told or {}).get(pk or 0, ())) for cell, pk in zip(held, row.answers, strict=True)]
-        out.append(Asking(prompts[row.place.prompt], row.place.sample, held))
+    for row in rows:
+        responses = [answers.get(pk) if pk is not None else None for pk in row.answers]
+        cells = [
+            _cell(column, response, scores, repeated) for column, response in zip(columns.all, responses, strict=True)
+        ]
+        compared = [_compare_with_pinned(cell, cells[columns.pin], differing=differing) for cell in cells]
+        compared = [
+            replace(cell, chips=(chips or {}).get(pk or 0, ())) for cell, pk in zip(compared, row.answers, strict=True)
+        ]
+        out.append(PromptRow(prompts[row.cursor.prompt], row.cursor.sample, compared))
     return out
 
 
 def scores_of(ids: Sequence[int], scorer: str) -> Mapping[tuple[int, str], float] | None:
-    """(primary key of an answer, reward or cost) -> the scorer's score; None where the run's own numbers are shown."""
+    """Return (response id, reward or cost) -> the scorer's score; None if the run's own numbers are shown."""
     if not scorer:
         return None
     rows = Score.objects.filter(response__in=ids, scorer=scorer).values_list("response", "key", "value")
@@ -119,16 +123,16 @@ def _cell(
     return Cell(column, response, scores.get((response.pk, "reward")), scores.get((response.pk, "cost")), others)
 
 
-def _held(cell: Cell, pinned: Cell, *, differing: bool) -> Cell:
-    """The cell held against the pinned one of its row."""
+def _compare_with_pinned(cell: Cell, pinned: Cell, *, differing: bool) -> Cell:
+    """Return the cell with its differences from the pinned cell of its row."""
     if cell is pinned or cell.response is None or pinned.response is None:
         return cell
     base, text = pinned.response.text, cell.response.text
-    is_unlike = differing and likeness(base, text) < ALIKE_AT_LEAST
-    shown = pieces(base, text) if differing and not is_unlike else None
+    is_unlike = differing and similarity(base, text) < MIN_SIMILARITY
+    diff = diff_pieces(base, text) if differing and not is_unlike else None
     return Cell(
         cell.column, cell.response, cell.reward, cell.cost, cell.others, _over(cell.reward, pinned.reward),
-        _over(cell.cost, pinned.cost), shown, is_unlike,
+        _over(cell.cost, pinned.cost), diff, is_unlike,
     )  # fmt: skip
 
 
@@ -137,9 +141,9 @@ def _over(value: float | None, base: float | None) -> float | None:
 
 
 def _repeated(columns: Columns, answers: Sequence[Response]) -> dict[tuple[int, int, int], int]:
-    """(run, step, key of a text) -> how many prompts of different texts got it as their answer."""
+    """Return (run, step, key of a text) -> number of prompts of different texts that got this response."""
     keys = list({response.text_key for response in answers})
     runs, steps = [column.run.pk for column in columns.all], [column.step for column in columns.all]
     with connection.cursor() as cursor:
-        cursor.execute(REPEATED, [runs, steps, keys])
+        cursor.execute(REPEATED_SQL, [runs, steps, keys])
         return {(run, step, key): n for run, step, key, n in cursor.fetchall()}

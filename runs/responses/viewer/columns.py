@@ -1,4 +1,4 @@
-"""Find the viewer's columns: a run at a step each, as `UID` or `UID@STEP`. One of them is pinned.
+"""Columns of the viewer: a run at a step each, as `UID` or `UID@STEP`. One column is pinned.
 
 The other columns are compared with the pinned one.
 """
@@ -16,14 +16,14 @@ from runs.http import must_be_one_of
 from runs.models import EVALUATION, EvaluatedStep, Run, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Person
 
-COLUMNS_AT_MOST = 6
+MAX_COLUMNS = 6
 SPLIT = EVALUATION
 
 
 @dataclass(frozen=True)
 class Column:
-    """A run at a step. `steps`: all at which its answers were kept, ascending. `evaluation`: how many of the step's
-    answers are here, None where that is not looked up."""
+    """A run at a step. `steps`: all steps with stored responses, ascending. `evaluation`: the number of the step's
+    stored responses, None if it was not looked up."""
 
     letter: str
     run: Run
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def missing(self) -> str:
-        """`5 of 32 answers`; empty where all are here."""
+        """Return text such as `5 of 32 responses`; empty if the evaluation is whole."""
         return self.evaluation.words if self.evaluation and self.evaluation.is_partial else ""
 
     @property
@@ -43,29 +43,29 @@ class Column:
 
     @property
     def method(self) -> str:
-        """The method that the answers were trained by; empty at step 0 of a run that has later answers."""
+        """Return the method that the model was trained by; empty at step 0 of a run that has later responses."""
         return "" if self.step == 0 and self.steps and self.steps[-1] > 0 else self.run.method
 
     @property
     def earlier(self) -> str:
-        """The same run at the step before; empty where there is none."""
+        """Return the same run at the previous step; empty if there is none."""
         return self._at(-1)
 
     @property
     def later(self) -> str:
-        """The same run at the next step; empty where there is none."""
+        """Return the same run at the next step; empty if there is none."""
         return self._at(1)
 
-    def _at(self, by: int) -> str:
-        i = self.steps.index(self.step) + by
+    def _at(self, offset: int) -> str:
+        i = self.steps.index(self.step) + offset
         return f"{self.run.uid}@{self.steps[i]}" if 0 <= i < len(self.steps) else ""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns, in the order asked; the pinned one; which columns that were asked for are not among them.
+    """The columns in the requested order, the pinned one, and `missing`: messages about requested columns without data.
 
-    `problems` say of those that are which step or which pin there is not. `person` looks at them.
+    `problems`: messages about unknown steps or an unknown pin of the others. `person`: the user who views them.
     """
 
     person: Person
@@ -73,12 +73,12 @@ class Columns:
     pin: int = 0
     missing: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    known: dict[str, Any] = field(default_factory=dict, compare=False)
-    """What tellers have found out about these columns, each under a name of its own."""
+    cache: dict[str, Any] = field(default_factory=dict, compare=False)
+    """Data that annotation sources have read about these columns, each under its own name."""
 
     @property
     def pinned(self) -> Column:
-        """The column that the others are held against."""
+        """Return the column that the others are compared with."""
         return self.all[self.pin]
 
     @property
@@ -87,47 +87,48 @@ class Columns:
 
 
 def columns_of(person: Person, words: Sequence[str], pin: str = "") -> Columns:
-    """Return the columns that these words name, as far as the person may see them and they have answers. Two queries.
+    """Return the columns that these words name, if the user may see them and they have responses. Two queries.
 
-    A column that is not there leaves its letter unused, so that what else the address asks of a letter asks it of no
-    other column.
+    A missing column leaves its letter unused, so that parameters that refer to a letter do not apply to another column.
     """
-    asked = list(dict.fromkeys(words))
-    missing = [_too_many(len(asked))] if len(asked) > COLUMNS_AT_MOST else []
-    asked, problems, unused = asked[:COLUMNS_AT_MOST], [], 0
-    runs = Run.objects.visible_to(person).select_related("experiment").filter(uid__in=[_uid(word) for word in asked])
+    requested = list(dict.fromkeys(words))
+    missing = [_too_many(len(requested))] if len(requested) > MAX_COLUMNS else []
+    requested, problems, unused = requested[:MAX_COLUMNS], [], 0
+    runs = (
+        Run.objects.visible_to(person).select_related("experiment").filter(uid__in=[_uid(word) for word in requested])
+    )
     by_uid = {run.uid: run for run in runs}
     evaluated = list_evaluated_steps(by_uid.values())
-    found: list[Column] = []
-    for word in asked:
+    columns: list[Column] = []
+    for word in requested:
         run = by_uid.get(_uid(word))
-        column, problem = _column(word, run, evaluated.get(run.pk, ()) if run else (), len(found) + unused)
+        column, problem = _column(word, run, evaluated.get(run.pk, ()) if run else (), len(columns) + unused)
         if column is None:
             missing, unused = [*missing, problem], unused + 1
             continue
-        found += [column] if column.word not in [one.word for one in found] else []
+        columns += [column] if column.word not in [column.word for column in columns] else []
         problems += [problem] if problem else []
-    at = {column.word: i for i, column in enumerate(found)}
+    at = {column.word: i for i, column in enumerate(columns)}
     if pin and pin not in at:
         problems.append(must_be_one_of("pin", at, pin))
-    return Columns(person, found, at.get(pin, 0), missing, problems)
+    return Columns(person, columns, at.get(pin, 0), missing, problems)
 
 
 def _column(word: str, run: Run | None, evaluated: tuple[EvaluatedStep, ...], n: int) -> tuple[Column | None, str]:
-    """The column, at the step that is named, else at the last one whose answers are all here."""
+    """Return the column at the named step, else at the last whole evaluation, and a problem if there is one."""
     if run is None:
         return None, gettext("There is no run %(uid)s that you may see.") % {"uid": _uid(word)[:20]}
     last = choose_last_step(evaluated)
     if last is None:
-        return None, gettext("%(name)s has kept no answers.") % {"name": run.name}
-    asked = word.partition("@")[2]
-    steps = tuple(one.step for one in evaluated)
-    named = {str(one.step): one for one in evaluated}
-    chosen = named.get(asked, last)
-    column = Column(ascii_uppercase[n], run, chosen.step, steps, chosen)
-    if asked and asked not in named:
-        said = {"name": run.name, "step": asked[:20], "steps": ", ".join(map(str, steps[-20:]))}
-        return column, gettext("%(name)s has no answers of step %(step)s, but of %(steps)s.") % said
+        return None, gettext("%(name)s has no saved responses.") % {"name": run.name}
+    step_param = word.partition("@")[2]
+    steps = tuple(evaluated_step.step for evaluated_step in evaluated)
+    by_step = {str(evaluated_step.step): evaluated_step for evaluated_step in evaluated}
+    evaluation = by_step.get(step_param, last)
+    column = Column(ascii_uppercase[n], run, evaluation.step, steps, evaluation)
+    if step_param and step_param not in by_step:
+        params = {"name": run.name, "step": step_param[:20], "steps": ", ".join(map(str, steps[-20:]))}
+        return column, gettext("%(name)s has no responses of step %(step)s. Its steps: %(steps)s.") % params
     return column, ""
 
 
@@ -136,4 +137,4 @@ def _uid(word: str) -> str:
 
 
 def _too_many(n: int) -> str:
-    return gettext("At most %(most)s columns stand beside each other, not %(n)s.") % {"most": COLUMNS_AT_MOST, "n": n}
+    return gettext("At most %(most)s columns can be compared, not %(n)s.") % {"most": MAX_COLUMNS, "n": n}

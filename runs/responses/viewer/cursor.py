@@ -1,4 +1,4 @@
-"""Encode the end of a page of rows: the value that sorts them, and what distinguishes rows of equal value."""
+"""Cursor at the end of a page of rows: the sort value, and the fields that distinguish rows of equal value."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from workers.config.shallow_json import loads
 
-LONGEST = 2000
+MAX_LENGTH = 2000
 
 
-class NotAPlace(ValueError):
-    """A place that no page has given out."""
+class InvalidCursor(ValueError):
+    """An invalid cursor, which no page has given out."""
 
 
 @dataclass(frozen=True)
 class ResponseCursor:
-    """A row: its sort value, infinite where it has none; its prompt's row in the data set, name and key; its sample."""
+    """A row: its sort value, infinite if it has none; its prompt's row in the data set, name and key; its sample."""
 
     value: float
     row: int
@@ -28,21 +28,21 @@ class ResponseCursor:
     sample: int
 
     def __str__(self) -> str:
-        said = json.dumps([self.value, self.row, self.name, self.prompt, self.sample], ensure_ascii=False)
-        return urlsafe_b64encode(said.encode()).decode().rstrip("=")
+        encoded = json.dumps([self.value, self.row, self.name, self.prompt, self.sample], ensure_ascii=False)
+        return urlsafe_b64encode(encoded.encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str) -> ResponseCursor:
-        """Raises NotAPlace."""
+        """Return the cursor that a text encodes. Raise InvalidCursor."""
         try:
-            found = loads(urlsafe_b64decode(text[:LONGEST] + "=" * (-len(text) % 4)))
-            value, row, name, prompt, sample = found
+            parts = loads(urlsafe_b64decode(text[:MAX_LENGTH] + "=" * (-len(text) % 4)))
+            value, row, name, prompt, sample = parts
             name.encode()
         except (ValueError, TypeError, AttributeError, binascii.Error):
-            raise NotAPlace(text) from None
-        whole = all(type(one) is int and 0 <= one < 2**63 for one in (row, prompt, sample))
-        if not whole or type(value) not in (int, float) or math.isnan(value) or "\x00" in name:
-            raise NotAPlace(text)
+            raise InvalidCursor(text) from None
+        are_indices = all(type(number) is int and 0 <= number < 2**63 for number in (row, prompt, sample))
+        if not are_indices or type(value) not in (int, float) or math.isnan(value) or "\x00" in name:
+            raise InvalidCursor(text)
         return cls(_float(value, text), row, name, prompt, sample)
 
 
@@ -50,4 +50,4 @@ def _float(value: float, text: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise NotAPlace(text) from None
+        raise InvalidCursor(text) from None

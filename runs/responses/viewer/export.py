@@ -1,4 +1,4 @@
-"""The answers that are asked for as a file: a line an answer, as JSON lines or CSV."""
+"""Export of the selected responses as JSON lines or CSV, with a line for each response."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from runs.http import SignedIn, selected
+from runs.http import SignedIn, require_choice
 from runs.models import Response
 from runs.responses.viewer.annotations import picked
 from runs.responses.viewer.categories import categories
-from runs.responses.viewer.cells import Asking, Cell, rows_of
+from runs.responses.viewer.cells import Cell, PromptRow, rows_of
 from runs.responses.viewer.columns import Columns, columns_of
 from runs.responses.viewer.cursor import ResponseCursor
-from runs.responses.viewer.queries import ResponsePage, Slow, find
-from runs.responses.viewer.response_query import ResponseQuery, asked_of
+from runs.responses.viewer.queries import QueryFailed, ResponsePage, find
+from runs.responses.viewer.response_query import ResponseQuery, parse_response_query
 from runs.responses.viewer.views import check_all, scorers_of
 from workers.csv_cells import inert
 
-ROWS_AT_ONCE = 200
+BATCH_SIZE = 200
 FORMS = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 FIELDS = (
     "row", "prompt", "categories", "sample", "column", "run", "step", "text", "reward", "cost", "quadrant", "words",
@@ -33,37 +33,39 @@ FIELDS = (
 
 @require_safe
 def viewer_export(request: SignedIn) -> HttpResponse:
-    """All rows that the address asks for, in its order. What is asked wrongly is refused: a file cannot say so."""
-    form = selected(request, "form", FORMS, "jsonl")
+    """Return all rows that the address selects, in its order. Refuse invalid parameters: a file cannot report them."""
+    form = require_choice(request, "form", FORMS, "jsonl")
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
-    asked = asked_of(request.GET, columns.letters, scorers_of(columns), picked(columns), categories(columns))
-    check_all(columns, asked)
+    query = parse_response_query(
+        request.GET, columns.letters, scorers_of(columns), picked(columns), categories(columns)
+    )
+    check_all(columns, query)
     if not columns.all:
-        raise BadRequest("run must name at least one run that has kept answers")
-    said = _objects(request, columns, asked)
-    lines = _as_csv(said) if form == "csv" else (f"{json.dumps(one, ensure_ascii=False)}\n" for one in said)
+        raise BadRequest("run must name at least one run with saved responses")
+    objects = _objects(request, columns, query)
+    lines = _as_csv(objects) if form == "csv" else (f"{json.dumps(obj, ensure_ascii=False)}\n" for obj in objects)
     headers = {"Content-Disposition": f'attachment; filename="answers.{form}"'}
     return HttpResponse("".join(lines), content_type=FORMS[form], headers=headers)
 
 
-def _objects(request: SignedIn, columns: Columns, asked: ResponseQuery) -> Iterator[dict[str, Any]]:
-    place, is_more = None, True
+def _objects(request: SignedIn, columns: Columns, query: ResponseQuery) -> Iterator[dict[str, Any]]:
+    cursor, is_more = None, True
     while is_more:
-        found = _found(columns, asked, place)
-        rows = rows_of(found.rows, columns, asked, differing=False)
-        given = ((row, cell, cell.response) for row in rows for cell in row.cells)
-        yield from (_object(row, cell, answer, request) for row, cell, answer in given if answer is not None)
-        is_more, place = found.has_after, found.rows[-1].place if found.rows else None
+        page = _find_page(columns, query, cursor)
+        rows = rows_of(page.rows, columns, query, differing=False)
+        cells = ((row, cell, cell.response) for row in rows for cell in row.cells)
+        yield from (_object(row, cell, answer, request) for row, cell, answer in cells if answer is not None)
+        is_more, cursor = page.has_after, page.rows[-1].cursor if page.rows else None
 
 
-def _found(columns: Columns, asked: ResponseQuery, place: ResponseCursor | None) -> ResponsePage:
+def _find_page(columns: Columns, query: ResponseQuery, cursor: ResponseCursor | None) -> ResponsePage:
     try:
-        return find(columns, asked, ROWS_AT_ONCE, place)
-    except Slow as slow:
-        raise BadRequest(f"what is asked cannot be answered: {slow}") from slow
+        return find(columns, query, BATCH_SIZE, cursor)
+    except QueryFailed as error:
+        raise BadRequest(f"the query cannot be answered: {error}") from error
 
 
-def _object(row: Asking, cell: Cell, answer: Response, request: SignedIn) -> dict[str, Any]:
+def _object(row: PromptRow, cell: Cell, answer: Response, request: SignedIn) -> dict[str, Any]:
     return {
         "row": row.prompt.name, "prompt": row.prompt.text, "categories": row.prompt.categories, "sample": row.sample,
         "column": cell.column.letter,
@@ -75,16 +77,16 @@ def _object(row: Asking, cell: Cell, answer: Response, request: SignedIn) -> dic
     }  # fmt: skip
 
 
-class _Line:
-    """A file that keeps nothing: what is written to it is handed on."""
+class _LineBuffer:
+    """A file that stores nothing: `write` returns the text."""
 
     def write(self, text: str) -> str:
         return text
 
 
 def _as_csv(objects: Iterator[dict[str, Any]]) -> Iterator[str]:
-    writer = csv.writer(_Line())
+    writer = csv.writer(_LineBuffer())
     yield writer.writerow(FIELDS)
-    for one in objects:
-        said = one | {"categories": "; ".join(one["categories"])}
-        yield writer.writerow([inert(said[name]) for name in FIELDS])
+    for obj in objects:
+        values = obj | {"categories": "; ".join(obj["categories"])}
+        yield writer.writerow([inert(values[name]) for name in FIELDS])

@@ -1,4 +1,4 @@
-"""Build the fields of the viewer's form and the heads of its columns, with the current choices selected."""
+"""Fields of the viewer's form and heads of its columns, with the current choices selected."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from runs.responses.viewer import annotations as viewer_annotations
-from runs.responses.viewer.active_filters import having, staying
-from runs.responses.viewer.annotations import Picked, tellers
-from runs.responses.viewer.columns import COLUMNS_AT_MOST, Column, Columns
-from runs.responses.viewer.queries import Sum
+from runs.responses.viewer.active_filters import address_with, same_page_address
+from runs.responses.viewer.annotations import PickOptions, sources
+from runs.responses.viewer.columns import MAX_COLUMNS, Column, Columns
+from runs.responses.viewer.queries import ColumnSummary
 from runs.responses.viewer.response_query import AS, CHANGES, FLAGS, RANGES, SORTS, WHERE, ResponseQuery
 from workers.analysis.quadrants import QUADRANTS
 
-STAYS = ("run", "pin", "diff", "samples", "scores", "experiment")
-"""What stays where nothing more is asked."""
-KEPT = (*(name for name in STAYS if name != "scores"), "lasso", "same")
-"""What the form has no field for."""
+COLUMN_PARAMS = ("run", "pin", "diff", "samples", "scores", "experiment")
+"""Parameters that remain when all filters are cleared."""
+HIDDEN_PARAMS = (*(name for name in COLUMN_PARAMS if name != "scores"), "lasso", "same")
+"""Parameters for which the form has no field."""
 SIGNS = (("", "↑"), ("-", "↓"))
 
 
@@ -30,7 +30,7 @@ class Head:
     """Hold a column's head: the summary of its responses, and the addresses that change the column."""
 
     column: Column
-    sum: Sum
+    sum: ColumnSummary
     is_pinned: bool
     pin: str
     remove: str
@@ -40,100 +40,118 @@ class Head:
     quadrants: list[tuple[str, int, str]]
 
 
-def heads(query: QueryDict, columns: Columns, each: Iterable[Sum]) -> list[Head]:
-    """A head a column."""
-    return [_head(query, columns, i, found) for i, found in enumerate(each)]
+def heads(query: QueryDict, columns: Columns, each: Iterable[ColumnSummary]) -> list[Head]:
+    """Return the head of each column."""
+    return [_head(query, columns, i, column_sum) for i, column_sum in enumerate(each)]
 
 
-def cleared(query: QueryDict) -> str:
-    """The address that asks for all rows of the same columns."""
-    return having(QueryDict(mutable=True), **{name: query.getlist(name) for name in STAYS})
+def cleared_address(query: QueryDict) -> str:
+    """Return the address of all rows of the same columns."""
+    return address_with(QueryDict(mutable=True), **{name: query.getlist(name) for name in COLUMN_PARAMS})
 
 
-def form_of(
-    query: QueryDict, columns: Columns, asked: ResponseQuery, picks: Mapping[str, Picked], kinds: Mapping[str, int]
+def form_context(
+    query: QueryDict,
+    columns: Columns,
+    response_query: ResponseQuery,
+    picks: Mapping[str, PickOptions],
+    kinds: Mapping[str, int],
 ) -> dict[str, Any]:
-    """The choices of each field: (value, words, whether it is chosen). Where there is nothing to pick of what others
-    tell, they tell nothing of these columns. kinds: category -> how many prompts have it."""
+    """Return the choices of each field: (value, label, whether selected). If `picks` is empty, no source annotates
+    these columns, and their sorts are left out. kinds: category -> number of prompts that have it."""
     scopes = {"any": gettext("any column"), "all": gettext("all columns")}
     letters = {column.letter: gettext("column %(letter)s") % {"letter": column.letter} for column in columns.all}
-    known = SORTS | ({name: told.words for name, told in viewer_annotations.sorts().items()} if picks else {})
-    sorts = {f"{sign}{name}": f"{gettext(words)} {arrow}" for name, words in known.items() for sign, arrow in SIGNS}
-    sort = f"-{asked.sort}" if asked.descending else asked.sort
+    sort_fields = SORTS | ({name: field.label for name, field in viewer_annotations.sorts().items()} if picks else {})
+    sorts = {
+        f"{sign}{name}": f"{gettext(words)} {arrow}" for name, words in sort_fields.items() for sign, arrow in SIGNS
+    }
+    sort = f"-{response_query.sort}" if response_query.descending else response_query.sort
     return {
-        "kept": [(name, value) for name in KEPT for value in query.getlist(name) if value],
-        "in": _choices(scopes | letters, asked.scope),
-        "where": _choices(_said(WHERE), asked.where),
-        "as": _choices(_said(AS), "regex" if asked.regex else "words"),
-        "change": _choices({"": gettext("whatever differs")} | _said(CHANGES), asked.change),
+        "kept": [(name, value) for name in HIDDEN_PARAMS for value in query.getlist(name) if value],
+        "in": _choices(scopes | letters, response_query.scope),
+        "where": _choices(_translated(WHERE), response_query.where),
+        "as": _choices(_translated(AS), "regex" if response_query.regex else "words"),
+        "change": _choices({"": gettext("all rows")} | _translated(CHANGES), response_query.change),
         "sort": _choices(sorts, sort),
-        "of": _choices({"": gettext("the column asked in, or the pinned one")} | letters, asked.of),
-        "kinds": [(name, n, name in asked.categories) for name, n in kinds.items()],
-        "quadrants": [(name, name in asked.quadrants) for name in QUADRANTS],
+        "of": _choices({"": gettext("the filter column, or the pinned column")} | letters, response_query.of),
+        "kinds": [(name, n, name in response_query.categories) for name, n in kinds.items()],
+        "quadrants": [(name, name in response_query.quadrants) for name in QUADRANTS],
         "ranges": [(name, gettext(words), *_typed(query, name)) for name, words in RANGES.items()],
-        "flags": _flags(FLAGS, asked.flags),
-        "tellers": list(_tellers(asked, picks)),
+        "flags": _flags(FLAGS, response_query.flags),
+        "tellers": list(_source_fields(response_query, picks)),
     }  # fmt: skip
 
 
-def _tellers(asked: ResponseQuery, picks: Mapping[str, Picked]) -> Iterator[tuple[str, list[Any], list[Any]]]:
-    """(title, what may be picked, flags) of each that tells something of these columns."""
-    for teller in tellers():
-        own = {name: picks[name] for name in teller.picks if name in picks}
-        words = {name: told.words for name, told in teller.flags.items()}
+def _source_fields(
+    response_query: ResponseQuery, picks: Mapping[str, PickOptions]
+) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """Yield (title, pick options, flags) of each source that annotates these columns."""
+    for source in sources():
+        own = {name: picks[name] for name in source.picks if name in picks}
+        words = {name: field.label for name, field in source.flags.items()}
         if own:
-            yield gettext(teller.title), [_pick(asked, *one) for one in own.items()], _flags(words, asked.told)
+            yield (
+                gettext(source.title),
+                [_pick(response_query, *pick) for pick in own.items()],
+                _flags(words, response_query.source_flags),
+            )
 
 
-def _pick(asked: ResponseQuery, name: str, one: Picked) -> tuple[str, str, list[tuple[str, str, bool]]]:
-    return name, gettext(one.words), _choices(_said({"": one.all} | dict(one.options)), asked.picked.get(name, ""))
+def _pick(
+    response_query: ResponseQuery, name: str, options: PickOptions
+) -> tuple[str, str, list[tuple[str, str, bool]]]:
+    return (
+        name,
+        gettext(options.words),
+        _choices(_translated({"": options.all} | dict(options.options)), response_query.picked.get(name, "")),
+    )
 
 
-def _head(query: QueryDict, columns: Columns, i: int, found: Sum) -> Head:
-    column, words, pinned = columns.all[i], [one.word for one in columns.all], columns.pinned.word
+def _head(query: QueryDict, columns: Columns, i: int, column_sum: ColumnSummary) -> Head:
+    column, words, pinned = columns.all[i], [other.word for other in columns.all], columns.pinned.word
     others = [k for k in range(len(words)) if k != i]
     stay = _letters(query, columns, range(len(words)))
     is_pinned = column.word == pinned
 
-    def instead(word: str) -> str:
-        changed = [word if one == column.word else one for one in words]
-        return having(query, run=changed, pin=word if is_pinned else pinned, **stay) if word else ""
+    def address_with_column(word: str) -> str:
+        new_words = [word if other == column.word else other for other in words]
+        return address_with(query, run=new_words, pin=word if is_pinned else pinned, **stay) if word else ""
 
-    # Only in the data set's own order a page is the same whatever is pinned.
-    pinning = staying if query.get("sort", "row").removeprefix("-") == "row" else having
-    has_room = column.earlier and column.earlier not in words and len(words) < COLUMNS_AT_MOST
+    # Only in the data set's own order a page has the same rows for every pinned column.
+    pin_address = same_page_address if query.get("sort", "row").removeprefix("-") == "row" else address_with
+    can_add_earlier = column.earlier and column.earlier not in words and len(words) < MAX_COLUMNS
     return Head(
-        column, found, is_pinned, pin=pinning(query, pin=column.word),
-        remove=having(
+        column, column_sum, is_pinned, pin=pin_address(query, pin=column.word),
+        remove=address_with(
             query, run=[words[k] for k in others], pin="" if is_pinned else pinned, **_letters(query, columns, others)
         ),
-        earlier=instead(column.earlier), later=instead(column.later),
-        also_before=having(query, run=[*words, column.earlier], pin=pinned, **stay) if has_room else "",
+        earlier=address_with_column(column.earlier), later=address_with_column(column.later),
+        also_before=address_with(query, run=[*words, column.earlier], pin=pinned, **stay) if can_add_earlier else "",
         quadrants=[
-            (name, n, having(query, quadrant=name, **{"in": column.letter})) for name, n in found.quadrants
+            (name, n, address_with(query, quadrant=name, **{"in": column.letter})) for name, n in column_sum.quadrants
         ],
     )  # fmt: skip
 
 
-def _letters(query: QueryDict, columns: Columns, staying: Sequence[int]) -> dict[str, str]:
-    """Return what `in` and `of` are to be if only these columns stay: their letters change, those of others end."""
-    after = {columns.letters[k]: letter for k, letter in zip(staying, ascii_uppercase, strict=False)}
+def _letters(query: QueryDict, columns: Columns, remaining: Sequence[int]) -> dict[str, str]:
+    """Return `in` and `of` if only these columns remain: their letters change, and removed ones are cleared."""
+    after = {columns.letters[k]: letter for k, letter in zip(remaining, ascii_uppercase, strict=False)}
     before = {name: query.get(name, "") for name in ("in", "of")}
     return {name: after.get(letter, "") for name, letter in before.items() if letter in columns.letters}
 
 
-def _choices(choices: Mapping[str, str], chosen: str) -> list[tuple[str, str, bool]]:
-    return [(value, words, value == chosen) for value, words in choices.items()]
+def _choices(choices: Mapping[str, str], selected: str) -> list[tuple[str, str, bool]]:
+    return [(value, words, value == selected) for value, words in choices.items()]
 
 
-def _said(choices: Mapping[str, str]) -> dict[str, str]:
+def _translated(choices: Mapping[str, str]) -> dict[str, str]:
     return {name: gettext(words) for name, words in choices.items()}
 
 
-def _flags(words: Mapping[str, str], asked: Mapping[str, bool]) -> list[tuple[str, str, list[tuple[str, str, bool]]]]:
-    choices = {"": gettext("either"), "yes": gettext("yes"), "no": gettext("no")}
-    chosen = {None: "", True: "yes", False: "no"}
-    return [(name, gettext(said), _choices(choices, chosen[asked.get(name)])) for name, said in words.items()]
+def _flags(words: Mapping[str, str], values: Mapping[str, bool]) -> list[tuple[str, str, list[tuple[str, str, bool]]]]:
+    choices = {"": gettext("any"), "yes": gettext("yes"), "no": gettext("no")}
+    selected = {None: "", True: "yes", False: "no"}
+    return [(name, gettext(label), _choices(choices, selected[values.get(name)])) for name, label in words.items()]
 
 
 def _typed(query: QueryDict, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Queries of the viewer: the page of responses that a query selects, summaries of whole columns, a sample to draw."""
+"""Queries of the viewer: the page of responses that a query selects, summaries of columns, a sample to plot."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from runs.responses.viewer.columns import Columns
 from runs.responses.viewer.cursor import ResponseCursor
 from runs.responses.viewer.expressions import complexity_problem
 from runs.responses.viewer.response_query import ResponseQuery
-from runs.responses.viewer.sql import answers, name_of, page
+from runs.responses.viewer.sql import answer_tables, column_table, page_sql
 
-PATIENCE_MS = 5_000
-"""A regular expression can be made that never ends."""
-DRAWN_AT_MOST = 500
-"""Dots of a column: as many as can be told apart, and quickly drawn as SVG."""
-POINTS = """SELECT {i} AS place, reward, cost, total FROM (
+TIMEOUT_MS = 5_000
+"""Statement timeout in milliseconds: a regular expression can run for a very long time."""
+MAX_POINTS = 500
+"""Dots of a column: as many as can be distinguished, and drawn quickly as SVG."""
+POINTS_SQL = """SELECT {i} AS place, reward, cost, total FROM (
     SELECT reward, cost, count(*) OVER () AS total, row_number() OVER (ORDER BY hashint8(id)) AS n
     FROM {name} WHERE reward IS NOT NULL AND cost IS NOT NULL
 ) AS chosen WHERE n <= %s"""
-SUM = """SELECT {i} AS place, count(*), avg(reward), avg(cost), avg((cost <= 0)::int),
+SUM_SQL = """SELECT {i} AS place, count(*), avg(reward), avg(cost), avg((cost <= 0)::int),
     avg(is_truncated::int), avg(is_leaking::int),
     count(*) FILTER (WHERE cost <= 0 AND reward > 0), count(*) FILTER (WHERE cost <= 0 AND reward <= 0),
     count(*) FILTER (WHERE cost > 0 AND reward > 0), count(*) FILTER (WHERE cost > 0 AND reward <= 0)
 FROM {name}"""
 
 
-class Slow(Exception):
-    """The query took too long, or holds an invalid regular expression. The message says which."""
+class QueryFailed(Exception):
+    """A query that took too long, or has an invalid regular expression. The message states the reason."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A prompt, and the answer of each column by its primary key; None where a column has none."""
+    """A row: the cursor of its prompt and sample, and each column's response id, None if there is none."""
 
-    place: ResponseCursor
+    cursor: ResponseCursor
     answers: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
 class ResponsePage:
-    """A page of rows; how many are as asked, and how many there are; whether others come before and after."""
+    """A page of rows, the number of matching rows and of all rows, and whether there are rows before and after."""
 
     rows: list[Row]
     matching: int
@@ -56,20 +56,20 @@ class ResponsePage:
 
 def find(
     columns: Columns,
-    asked: ResponseQuery,
+    query: ResponseQuery,
     size: int,
     after: ResponseCursor | None = None,
     before: ResponseCursor | None = None,
 ) -> ResponsePage:
-    """Return the next `size` rows, or those before a place, by one query. Raise Slow."""
-    if asked.regex and (problem := complexity_problem(asked.text)):
-        raise Slow(problem)
-    statement = page(columns, asked, size + 1, after, before)
-    with _patiently(), connection.cursor() as cursor:
-        cursor.execute(statement.text, statement.values)
+    """Return the next `size` rows, or those before a cursor, by one query. Raise QueryFailed."""
+    if query.regex and (problem := complexity_problem(query.text)):
+        raise QueryFailed(problem)
+    sql = page_sql(columns, query, size + 1, after, before)
+    with _limited_time(), connection.cursor() as cursor:
+        cursor.execute(sql.text, sql.values)
         fetched = cursor.fetchall()
     matching, total = fetched[0][-2:]
-    rows = [Row(ResponseCursor(*place), tuple(ids)) for *place, ids, _, _ in fetched if ids is not None]
+    rows = [Row(ResponseCursor(*values), tuple(ids)) for *values, ids, _, _ in fetched if ids is not None]
     is_more = len(rows) > size
     if before is not None:
         return ResponsePage(rows[-size:], matching, total, has_before=is_more, has_after=True)
@@ -77,43 +77,43 @@ def find(
 
 
 @contextmanager
-def _patiently() -> Iterator[None]:
+def _limited_time() -> Iterator[None]:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            # No statistics tell how many answers a column has: thousands must not be joined one by one.
-            cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}; SET LOCAL enable_nestloop = off")
+            # PostgreSQL has no statistics of the rows of a column: thousands must not be joined by a nested loop.
+            cursor.execute(f"SET LOCAL statement_timeout = {TIMEOUT_MS}; SET LOCAL enable_nestloop = off")
             yield
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
-        raise Slow(f"It took more than {PATIENCE_MS // 1000} s: ask for less") from error
+        raise QueryFailed(f"the query took more than {TIMEOUT_MS // 1000} s; simplify it") from error
     except (DataError, InternalError) as error:
-        # An expression may be none, or need more memory than PostgreSQL gives, which it calls internal.
-        raise Slow(str(error).strip().splitlines()[0]) from error
+        # An expression may be invalid, or need more memory than PostgreSQL allows, which raises InternalError.
+        raise QueryFailed(str(error).strip().splitlines()[0]) from error
 
 
 Points = tuple[list[tuple[float, float]], int]
-"""(reward and cost of those to draw, how many there are)."""
+"""(reward and cost of the dots to draw, number of all dots)."""
 
 
-def points(columns: Columns, asked: ResponseQuery) -> list[Points]:
+def points(columns: Columns, query: ResponseQuery) -> list[Points]:
     """Return the sampled points of each column, and how many there are. One query."""
-    tables = answers(columns, asked)
-    each = " UNION ALL ".join(POINTS.format(i=i, name=name_of(i)) for i in range(len(tables)))
-    values = [value for table in tables for value in table.values] + [DRAWN_AT_MOST] * len(tables)
-    drawn: list[list[tuple[float, float]]] = [[] for _ in tables]
+    tables = answer_tables(columns, query)
+    each = " UNION ALL ".join(POINTS_SQL.format(i=i, name=column_table(i)) for i in range(len(tables)))
+    values = [value for table in tables for value in table.values] + [MAX_POINTS] * len(tables)
+    points_by_column: list[list[tuple[float, float]]] = [[] for _ in tables]
     totals = [0] * len(tables)
     with connection.cursor() as cursor:
         cursor.execute(f"WITH {', '.join(table.text for table in tables)} {each}", values)
         for i, reward, cost, total in cursor.fetchall():
-            drawn[i].append((reward, cost))
+            points_by_column[i].append((reward, cost))
             totals[i] = total
-    return list(zip(drawn, totals, strict=True))
+    return list(zip(points_by_column, totals, strict=True))
 
 
 @dataclass(frozen=True)
-class Sum:
-    """The sums of a column hold the number of its answers, their means and shares, and the number in each quadrant.
+class ColumnSummary:
+    """Summary of a column: the number of its responses, their means and shares, and the number in each quadrant.
 
     A value is None if the answers were not scored.
     """
@@ -131,22 +131,22 @@ class Sum:
 
     @property
     def quadrants(self) -> list[tuple[str, int]]:
-        """Each with how many are in it."""
+        """Return each quadrant with its number of responses."""
         return [("SH", self.sh), ("SU", self.su), ("UH", self.uh), ("UU", self.uu)]
 
 
-def sums(columns: Columns, asked: ResponseQuery) -> list[Sum]:
-    """A sum a column. One query."""
-    tables = answers(columns, asked)
-    each = " UNION ALL ".join(SUM.format(i=i, name=name_of(i)) for i in range(len(tables)))
+def sums(columns: Columns, query: ResponseQuery) -> list[ColumnSummary]:
+    """Return the summary of each column. One query."""
+    tables = answer_tables(columns, query)
+    each = " UNION ALL ".join(SUM_SQL.format(i=i, name=column_table(i)) for i in range(len(tables)))
     with connection.cursor() as cursor:
         text = f"WITH {', '.join(table.text for table in tables)} {each} ORDER BY place"
         cursor.execute(text, [value for table in tables for value in table.values])
         return [_sum(*row[1:]) for row in cursor.fetchall()]
 
 
-def _sum(n: int, reward: Any, cost: Any, safe: Any, truncated: Any, leaking: Any, *inside: int) -> Sum:
-    return Sum(n, _real(reward), _real(cost), _real(safe), _real(truncated), _real(leaking), *inside)
+def _sum(n: int, reward: Any, cost: Any, safe: Any, truncated: Any, leaking: Any, *inside: int) -> ColumnSummary:
+    return ColumnSummary(n, _real(reward), _real(cost), _real(safe), _real(truncated), _real(leaking), *inside)
 
 
 def _real(value: Any) -> float | None:

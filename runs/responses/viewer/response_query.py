@@ -1,4 +1,4 @@
-"""Parse from an address which rows of responses it selects, and in which order.
+"""Parsing of the response query in an address: the selected rows and their order.
 
 An invalid parameter is reported with its rule or its valid choices.
 """
@@ -15,46 +15,46 @@ from django.utils.translation import gettext_noop as _
 
 from runs.http import must_be_one_of
 from runs.responses.viewer import annotations as viewer_annotations
-from runs.responses.viewer.annotations import Picked, tellers
+from runs.responses.viewer.annotations import PickOptions, sources
 from workers.analysis.quadrants import QUADRANTS
 
 RANGES = {
-    "reward": _("reward"), "cost": _("cost"), "words": _("words"), "ratio": _("words, times the pinned column's"),
-    "dreward": _("reward over the pinned column's"), "dcost": _("cost over the pinned column's"),
+    "reward": _("reward"), "cost": _("cost"), "words": _("words"), "ratio": _("words relative to the pinned column"),
+    "dreward": _("reward difference from the pinned column"), "dcost": _("cost difference from the pinned column"),
 }  # fmt: skip
 FLAGS = {
     "truncated": _("truncated"), "leak": _("plays both roles"), "refusal": _("refuses"),
-    "duplicate": _("same answer to other prompts"), "empty": _("empty"),
+    "duplicate": _("same response to other prompts"), "empty": _("empty"),
 }  # fmt: skip
 CHANGES = {
-    "text": _("another text than the pinned column"), "quadrant": _("another quadrant than the pinned column"),
+    "text": _("different text from the pinned column"), "quadrant": _("different quadrant from the pinned column"),
     "safer": _("safe where the pinned column is not"), "unsafer": _("unsafe where the pinned column is safe"),
 }  # fmt: skip
 SORTS = {
     "row": _("row of the data set"), "reward": _("reward"), "cost": _("cost"), "words": _("words"),
-    "dreward": _("reward over the pinned column's"), "dcost": _("cost over the pinned column's"),
-    "ratio": _("words, times the pinned column's"), "reward_spread": _("how far the columns' rewards lie apart"),
-    "cost_spread": _("how far the columns' costs lie apart"),
+    "dreward": _("reward difference from the pinned column"), "dcost": _("cost difference from the pinned column"),
+    "ratio": _("words relative to the pinned column"), "reward_spread": _("range of the columns' rewards"),
+    "cost_spread": _("range of the columns' costs"),
 }  # fmt: skip
 RELATIVE = ("ratio", "dreward", "dcost")
-WHERE = {"answers": _("in the answers"), "prompts": _("in the prompts"), "both": _("in both")}
+WHERE = {"answers": _("in the responses"), "prompts": _("in the prompts"), "both": _("in both")}
 AS = {"words": _("these words"), "regex": _("a regular expression")}
-TEXT_AT_MOST = 200
-CORNERS_AT_MOST = 60
+MAX_TEXT_LENGTH = 200
+MAX_CORNERS = 60
 Span = tuple[float | None, float | None]
 Corners = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
 class ResponseQuery:
-    """Which rows, and in which order. `scope`: any, all, or a column's letter, in which what follows must hold."""
+    """A query: filters and order of rows. `scope`: any, all, or a column's letter, in which the filters must hold."""
 
     scope: str = "any"
     ranges: Mapping[str, Span] = field(default_factory=dict)
     flags: Mapping[str, bool] = field(default_factory=dict)
     quadrants: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    """Of the prompt, one of them at least."""
+    """Categories of which the prompt has at least one."""
     change: str = ""
     same: int | None = None
     lasso: Corners = ()
@@ -65,68 +65,68 @@ class ResponseQuery:
     descending: bool = False
     of: str = ""
     scorer: str = ""
-    told: Mapping[str, bool] = field(default_factory=dict)
-    """Flags of those who tell more of answers."""
+    source_flags: Mapping[str, bool] = field(default_factory=dict)
+    """Flags of annotation sources."""
     picked: Mapping[str, str] = field(default_factory=dict)
-    """Which of what they tell."""
+    """Picked options of annotation sources."""
     samples: bool = False
     problems: tuple[str, ...] = ()
-    """What selects rows that there are not: none is to be shown."""
+    """Problems that invalidate the selection, so that no row is shown."""
     notices: tuple[str, ...] = ()
-    """What is wrong with the order alone."""
+    """Problems of the order alone."""
 
     @property
     def is_relative(self) -> bool:
-        """True where a condition holds a column against the pinned one, which itself can then not meet it."""
-        return bool(self.change or self.told) or any(name in RELATIVE for name in self.ranges)
+        """Return whether a condition compares a column with the pinned one, which itself cannot meet it then."""
+        return bool(self.change or self.source_flags) or any(name in RELATIVE for name in self.ranges)
 
     @property
-    def is_asking(self) -> bool:
-        """True where not all rows are wanted."""
-        found = (self.ranges, self.flags, self.told, self.quadrants, self.categories, self.change, self.lasso)
-        return any(found) or bool(self.text) or self.same is not None
+    def is_filtering(self) -> bool:
+        """Return whether any filter limits the rows."""
+        filters = (self.ranges, self.flags, self.source_flags, self.quadrants, self.categories, self.change, self.lasso)
+        return any(filters) or bool(self.text) or self.same is not None
 
 
-def asked_of(
+def parse_response_query(
     query: QueryDict,
     letters: Sequence[str],
     scorers: Collection[str] = (),
-    picked: Mapping[str, Picked] | None = None,
+    picked: Mapping[str, PickOptions] | None = None,
     categories: Collection[str] = (),
 ) -> ResponseQuery:
-    """Return the query that an address makes about columns with these letters, with its problems.
+    """Return the query in an address about columns with these letters, with its problems.
 
-    picked: the choices that tellers offer for these columns, by name; categories: those of the columns' prompts.
+    picked: the options that annotation sources offer for these columns, by name; categories: the prompts' categories.
     """
-    reader = _Reader(query)
+    reader = _ParameterReader(query)
     sorts = [*SORTS, *viewer_annotations.sorts()]
-    order = _Reader(query)
-    sort = order.one("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
-    quadrants = reader.many("quadrant", QUADRANTS)
+    order = _ParameterReader(query)
+    sort = order.choice("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
+    quadrants = reader.choices_in("quadrant", QUADRANTS)
     return ResponseQuery(
-        scope=reader.one("in", ("any", "all", *letters), "any"),
+        scope=reader.choice("in", ("any", "all", *letters), "any"),
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
-        flags=reader.flags(FLAGS), told=reader.flags(viewer_annotations.flags()),
+        flags=reader.flags(FLAGS), source_flags=reader.flags(viewer_annotations.flags()),
         picked=reader.picks(picked or {}),
-        quadrants=quadrants, categories=reader.many("category", categories),
-        change=reader.one("change", ("", *CHANGES), ""), same=reader.whole("same"),
-        lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.one("where", WHERE, "answers"),
-        regex=reader.one("as", AS, "words") == "regex", sort=sort.removeprefix("-"), descending=sort.startswith("-"),
-        of=reader.one("of", ("", *letters), ""),
-        scorer=reader.one("scores", ("", *scorers), ""), samples=reader.one("samples", ("", "all"), "") == "all",
+        quadrants=quadrants, categories=reader.choices_in("category", categories),
+        change=reader.choice("change", ("", *CHANGES), ""), same=reader.integer("same"),
+        lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.choice("where", WHERE, "answers"),
+        regex=reader.choice("as", AS, "words") == "regex", sort=sort.removeprefix("-"), descending=sort.startswith("-"),
+        of=reader.choice("of", ("", *letters), ""),
+        scorer=reader.choice("scores", ("", *scorers), ""), samples=reader.choice("samples", ("", "all"), "") == "all",
         problems=tuple(reader.problems),
         notices=tuple(gettext("%(problem)s Sorted by row.") % {"problem": problem} for problem in order.problems),
     )  # fmt: skip
 
 
-class _Reader:
-    """Reads parameters, and remembers what is wrong with them."""
+class _ParameterReader:
+    """Reader of parameters that collects their problems."""
 
     def __init__(self, query: QueryDict) -> None:
         self._query = query
         self.problems: list[str] = []
 
-    def one(self, name: str, choices: Collection[str], default: str) -> str:
+    def choice(self, name: str, choices: Collection[str], default: str) -> str:
         value = self._query.get(name, default)
         if value in choices:
             return value
@@ -135,25 +135,25 @@ class _Reader:
 
     def flags(self, names: Collection[str]) -> dict[str, bool]:
         """Return the flags that the address sets: True if the flag must hold, False if it must not."""
-        return {name: said == "yes" for name in names if (said := self.one(name, ("", "yes", "no"), ""))}
+        return {name: value == "yes" for name in names if (value := self.choice(name, ("", "yes", "no"), ""))}
 
-    def many(self, name: str, choices: Collection[str]) -> tuple[str, ...]:
+    def choices_in(self, name: str, choices: Collection[str]) -> tuple[str, ...]:
         values = self._query.getlist(name)
         for value in values:
             if value not in choices:
                 self.problems.append(must_be_one_of(name, choices, value))
         return tuple(choice for choice in choices if choice in values)
 
-    def picks(self, offered: Mapping[str, Picked]) -> dict[str, str]:
-        """Return what is picked, of those too of which these columns offer nothing to pick."""
-        names = dict.fromkeys([*(name for teller in tellers() for name in teller.picks), *offered])
+    def picks(self, offered: Mapping[str, PickOptions]) -> dict[str, str]:
+        """Return the picked values of all sources, including sources that offer no options for these columns."""
+        names = dict.fromkeys([*(name for source in sources() for name in source.picks), *offered])
         options = {name: offered[name].options if name in offered else () for name in names}
-        return {name: self.one(name, ("", *options[name]), "") for name in names}
+        return {name: self.choice(name, ("", *options[name]), "") for name in names}
 
     def span(self, name: str) -> Span:
         return self._number(f"{name}_min"), self._number(f"{name}_max")
 
-    def whole(self, name: str) -> int | None:
+    def integer(self, name: str) -> int | None:
         value = self._query.get(name, "")
         if not value:
             return None
@@ -161,39 +161,41 @@ class _Reader:
             number = int(value)
             if -(2**63) <= number < 2**63:
                 return number
-        self._wrong(name, gettext("a whole number"), value)
+        self._add_problem(name, gettext("a whole number"), value)
         return None
 
     def text(self, name: str) -> str:
         value = self._query.get(name, "").strip()
-        if len(value) > TEXT_AT_MOST or "\x00" in value:
-            self._wrong(name, gettext("text of at most %(most)s characters") % {"most": TEXT_AT_MOST}, value[:20])
+        if len(value) > MAX_TEXT_LENGTH or "\x00" in value:
+            self._add_problem(
+                name, gettext("text of at most %(most)s characters") % {"most": MAX_TEXT_LENGTH}, value[:20]
+            )
             return ""
         return value
 
     def corners(self, name: str) -> Corners:
-        """`x,y,x,y,…`: reward and cost of at least three corners."""
+        """Parse `x,y,x,y,…`: reward and cost of at least three corners."""
         value = self._query.get(name, "")
         numbers = [_finite(word) for word in value.split(",")] if value else []
-        known = [number for number in numbers if number is not None]
+        finite = [number for number in numbers if number is not None]
         if (
-            len(known) == len(numbers)
+            len(finite) == len(numbers)
             and len(numbers) % 2 == 0
-            and len(numbers) // 2 in (0, *range(3, CORNERS_AT_MOST + 1))
+            and len(numbers) // 2 in (0, *range(3, MAX_CORNERS + 1))
         ):
-            return tuple(zip(known[::2], known[1::2], strict=True))
-        few = gettext("reward,cost of 3 to %(most)s corners, all of them numbers") % {"most": CORNERS_AT_MOST}
-        self._wrong(name, few, value[:40])
+            return tuple(zip(finite[::2], finite[1::2], strict=True))
+        rule = gettext("3 to %(most)s corners, each reward,cost as numbers") % {"most": MAX_CORNERS}
+        self._add_problem(name, rule, value[:40])
         return ()
 
     def _number(self, name: str) -> float | None:
         value = self._query.get(name, "").strip()
         number = _finite(value)
         if value and number is None:
-            self._wrong(name, gettext("a number"), value)
+            self._add_problem(name, gettext("a number"), value)
         return number
 
-    def _wrong(self, name: str, rule: str, value: str) -> None:
+    def _add_problem(self, name: str, rule: str, value: str) -> None:
         message = gettext("%(name)s must be %(rule)s, not %(value)s.")
         self.problems.append(message % {"name": name, "rule": rule, "value": repr(value[:40])})
 

@@ -1,4 +1,4 @@
-"""Reward against cost: an answer a dot, a column a colour and a sign. What is circled becomes a filter of the page."""
+"""Scatter plot of reward against cost, with a dot per response. A lasso selection becomes a filter of the page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ DOT = 5
 
 @dataclass(frozen=True)
 class Cloud:
-    """A column's answers: `points` are (reward, cost) of those drawn, of `total`. `missing`: `5 of 32 answers`, if its
-    evaluation lacks some."""
+    """A column's responses: `points` are (reward, cost) of the plotted ones, of `total`. `missing`: text such as
+    `5 of 32 responses` if its evaluation lacks some."""
 
     letter: str
     name: str
@@ -29,20 +29,20 @@ class Cloud:
 
 
 def reward_cost(clouds: Sequence[Cloud], lasso: Sequence[tuple[float, float]] = ()) -> Chart:
-    """The scatter. `lasso`: corners, as reward and cost, of what is asked for already."""
-    drawn = [cloud for cloud in clouds if cloud.points]
-    same = [cloud.method for cloud in drawn]
-    data = [_dots(cloud, i, same[:i].count(cloud.method)) for i, cloud in enumerate(drawn)]
+    """Return the scatter plot. `lasso`: corners, as reward and cost, of the current filter."""
+    plotted = [cloud for cloud in clouds if cloud.points]
+    methods = [cloud.method for cloud in plotted]
+    data = [_dots(cloud, i, methods[:i].count(cloud.method)) for i, cloud in enumerate(plotted)]
     layout = style.layout(
         gettext("reward"), gettext("cost"), hovermode="closest", dragmode="lasso", meta={"x": "reward"},
         shapes=[*_axes(), *([_ring(lasso)] if lasso else [])],
-    ) | {"showlegend": len(drawn) > 1, "legend": {"orientation": "h", "y": 1.12}}  # fmt: skip
-    rows: list[tuple[Cell, ...]] = [(c.letter, c.name, reward, cost) for c in drawn for reward, cost in c.points]
+    ) | {"showlegend": len(plotted) > 1, "legend": {"orientation": "h", "y": 1.12}}  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [(c.letter, c.name, reward, cost) for c in plotted for reward, cost in c.points]
     return Chart(
-        "reward-cost", gettext("Reward against cost"), _words(drawn), {"data": data, "layout": layout},
+        "reward-cost", gettext("Reward against cost"), _summary(plotted), {"data": data, "layout": layout},
         Table(("letter", "run", "reward", "cost"), tuple(rows)),
         help=gettext(
-            "A dot is an answer. At or below the line of cost 0 it is safe, to the right of reward 0 it is helpful. "
+            "Each dot is a response. It is safe at or below cost 0, and helpful to the right of reward 0. "
             "Draw around dots to see their answers: all answers inside are found, also those that are not drawn."
         ),
     )  # fmt: skip
@@ -69,17 +69,17 @@ def _axes() -> list[dict[str, Any]]:
 
 
 def _ring(lasso: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    way = " L ".join(f"{reward:g} {cost:g}" for reward, cost in lasso)
-    return {"type": "path", "path": f"M {way} Z", "line": {"width": 1.5, "color": style.paint("muted")}}
+    path = " L ".join(f"{reward:g} {cost:g}" for reward, cost in lasso)
+    return {"type": "path", "path": f"M {path} Z", "line": {"width": 1.5, "color": style.paint("muted")}}
 
 
-def _words(drawn: Sequence[Cloud]) -> str:
-    if not drawn:
+def _summary(plotted: Sequence[Cloud]) -> str:
+    if not plotted:
         return gettext("No answer here has both a reward and a cost.")
-    safe = [_share(c) for c in drawn]
-    n, total = sum(len(c.points) for c in drawn), sum(c.total for c in drawn)
-    shown = gettext("%(n)s of %(total)s answers drawn.") % {"n": number(n), "total": number(total)}
-    return f"{'; '.join(safe)}. {shown}"
+    safe = [_share(c) for c in plotted]
+    n, total = sum(len(c.points) for c in plotted), sum(c.total for c in plotted)
+    plotted_text = gettext("%(n)s of %(total)s answers drawn.") % {"n": number(n), "total": number(total)}
+    return f"{'; '.join(safe)}. {plotted_text}"
 
 
 def _share(cloud: Cloud) -> str:

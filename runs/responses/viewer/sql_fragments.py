@@ -1,38 +1,40 @@
-"""Add what registered apps know of answers, such as verdicts, to the SQL statement of the viewer."""
+"""SQL fragments that add the annotations of registered apps, such as verdicts, to the viewer's statement."""
 
 from __future__ import annotations
 
-from runs.responses.viewer.annotations import AnnotationField, AnnotationSource, Sql, flags, sorts, tellers
+from runs.responses.viewer.annotations import AnnotationField, AnnotationSource, Sql, flags, sorts, sources
 from runs.responses.viewer.columns import Columns
 from runs.responses.viewer.response_query import ResponseQuery
 
 
-def tables(columns: Columns, asked: ResponseQuery) -> list[Sql]:
-    """A table of each whose flag or sort is asked for; only those cost anything."""
-    made = [(k, teller.table(columns, asked.picked)) for k, teller in enumerate(tellers()) if _is_asked(teller, asked)]
-    return [Sql(f"told{k} AS MATERIALIZED ({table.text})", table.values) for k, table in made]
+def tables(columns: Columns, query: ResponseQuery) -> list[Sql]:
+    """Return a table for each source whose flag or sort is used; other sources cost nothing."""
+    source_tables = [
+        (k, source.table(columns, query.picked)) for k, source in enumerate(sources()) if _is_used(source, query)
+    ]
+    return [Sql(f"told{k} AS MATERIALIZED ({table.text})", table.values) for k, table in source_tables]
 
 
-def joins(name: str, asked: ResponseQuery) -> str:
-    """Return the joins that add what the query needs of other apps to a column's answers."""
-    found = [k for k, teller in enumerate(tellers()) if _is_asked(teller, asked)]
-    return "".join(f" LEFT JOIN told{k} AS {name}_told{k} ON {name}_told{k}.id = {name}.id" for k in found)
+def joins(name: str, query: ResponseQuery) -> str:
+    """Return the joins that add the annotations needed by the query to a column's responses."""
+    indices = [k for k, source in enumerate(sources()) if _is_used(source, query)]
+    return "".join(f" LEFT JOIN told{k} AS {name}_told{k} ON {name}_told{k}.id = {name}.id" for k in indices)
 
 
-def flag(which: str, name: str, pin: str) -> str:
-    """A column's flag."""
-    return _filled(which, flags()[which], name, pin)
+def flag(flag_name: str, name: str, pin: str) -> str:
+    """Return the SQL condition of a column's flag."""
+    return _fill_template(flag_name, flags()[flag_name], name, pin)
 
 
-def value(which: str, name: str, pin: str) -> str:
+def value(sort_name: str, name: str, pin: str) -> str:
     """Return the SQL expression that sorts by a column's value."""
-    return _filled(which, sorts()[which], name, pin)
+    return _fill_template(sort_name, sorts()[sort_name], name, pin)
 
 
-def _filled(which: str, told: AnnotationField, name: str, pin: str) -> str:
-    k = next(k for k, teller in enumerate(tellers()) if which in teller.flags or which in teller.sorts)
-    return f"({told.sql.format(t=f'{name}_told{k}', c=name, pin=pin)})"
+def _fill_template(field_name: str, field: AnnotationField, name: str, pin: str) -> str:
+    k = next(k for k, source in enumerate(sources()) if field_name in source.flags or field_name in source.sorts)
+    return f"({field.sql.format(t=f'{name}_told{k}', c=name, pin=pin)})"
 
 
-def _is_asked(teller: AnnotationSource, asked: ResponseQuery) -> bool:
-    return asked.sort in teller.sorts or any(name in teller.flags for name in asked.told)
+def _is_used(source: AnnotationSource, query: ResponseQuery) -> bool:
+    return query.sort in source.sorts or any(name in source.flags for name in query.source_flags)

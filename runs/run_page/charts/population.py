@@ -1,4 +1,4 @@
-"""The population of each iteration: every member a dot, their mean a line, their range a band."""
+"""Chart of the population of each iteration: every member a dot, their mean a line, their range a band."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from runs.models import Population, Run
 HELP = {
     "es": _(
         "Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
-        "spread is dead: every member scored alike, and nothing can be learned from it."
+        "spread is dead: all members scored alike, so ES learns nothing from it."
     ),
     "grpo": _(
         "Each dot is the mean reward of one prompt's group of completions. GRPO learns from the spread inside the "
-        "groups; a step without it is dead: nothing can be learned from it."
+        "groups; a step without spread is dead: GRPO learns nothing from it."
     ),
 }
-ENGINES_HELP = _("The numbers say which members each engine answered for, counted from 0.")
+ENGINES_HELP = _("The numbers are the members that each engine evaluated, counted from 0.")
 Members = Sequence[Mapping[str, Any]]
 MAX_SPANS = 200
-"""Longer lists of an iteration's members say only how many they are."""
+"""If the list of an iteration's members is longer, the table states only their number."""
 MAX_HOVER_ENGINES = 8
-"""Of more engines a hover text says only how many they are."""
-ITERATIONS_AT_MOST = 120
+"""If there are more engines, a hover text states only their number."""
+MAX_ITERATIONS = 120
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Rewards of one iteration's members; `signal` is the spread that the method learns from. `engines` has the places
-    of the members that each engine answered for, empty where there is one engine."""
+    """Rewards of one iteration's members; `signal` is the spread that the method learns from. `engines` has the
+    positions of the members that each engine answered for, empty if there is one engine."""
 
     step: int
     rewards: NDArray[np.float64]
@@ -46,9 +46,10 @@ class Spread:
 
 
 def population_chart(method: str, iterations: Sequence[tuple[int, Members]], total: int) -> Chart:
-    """`iterations` are (step, members) to draw, ascending; `total` says how many the run has."""
-    drawn = [_spread(method, step, members) for step, members in iterations]
-    spreads = [s for s in drawn if len(s.rewards)]
+    """Return the chart of these iterations. `iterations` are (step, members), ascending; `total` is the number of
+    iterations of the run."""
+    all_spreads = [_spread(method, step, members) for step, members in iterations]
+    spreads = [s for s in all_spreads if len(s.rewards)]
     title = gettext("Population of each iteration") if method == "es" else gettext("Prompt groups of each step")
     unit = gettext("reward of a member") if method == "es" else gettext("mean reward of a group")
     return Chart(
@@ -64,7 +65,8 @@ def _help(method: str, spreads: Sequence[Spread]) -> str:
 
 
 def _spread(method: str, step: int, members: Members) -> Spread:
-    """ES learns from the spread of the members (population std), GRPO from that inside its groups (their mean std)."""
+    """Compute the spread: ES learns from the spread of the members (population std), GRPO from that inside its groups
+    (their mean std)."""
     rewards = _finite(m.get("reward") for m in members)
     inside = _finite(m.get("parts", {}).get("reward_std") for m in members)
     signal, engines = rewards if method == "es" else inside, _engines(members)
@@ -74,21 +76,21 @@ def _spread(method: str, step: int, members: Members) -> Spread:
 
 
 def _engines(members: Members) -> dict[int, list[int]]:
-    """Return the places of the members in their iteration, counted from 0, by the engine that answered for them."""
+    """Return the positions of the members in their iteration, counted from 0, by the engine that answered for them."""
     engines: dict[int, list[int]] = {}
-    for place, member in enumerate(members):
+    for position, member in enumerate(members):
         if (engine := member.get("engine")) is not None:
-            engines.setdefault(engine, []).append(place)
+            engines.setdefault(engine, []).append(position)
     return dict(sorted(engines.items()))
 
 
 def _finite(values: Iterable[Any]) -> NDArray[np.float64]:
-    found = np.array([_number(value) for value in values], np.float64)
-    return found[np.isfinite(found)]
+    array = np.array([_number(value) for value in values], np.float64)
+    return array[np.isfinite(array)]
 
 
 def _number(value: Any) -> float:
-    """A number as it is stored: what JSON cannot hold is text."""
+    """Return a number as it is stored: values that JSON cannot represent are text."""
     return float(value) if value is not None else float("nan")
 
 
@@ -136,23 +138,23 @@ def _mean(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
 def _words(method: str, spreads: Sequence[Spread], total: int) -> str:
     if not spreads:
         return gettext("No iteration yet.")
-    said, dead, n = [_last_words(method, spreads[-1])], sum(s.signal == 0 for s in spreads), len(spreads)
+    sentences, dead, n = [_last_words(method, spreads[-1])], sum(s.signal == 0 for s in spreads), len(spreads)
     if dead:
-        said.append(ngettext("%(dead)s of %(n)s dead.", "%(dead)s of %(n)s dead.", dead) % {"dead": dead, "n": n})
+        sentences.append(ngettext("%(dead)s of %(n)s dead.", "%(dead)s of %(n)s dead.", dead) % {"dead": dead, "n": n})
     if total > n:
-        said.append(gettext("%(n)s of %(total)s iterations shown.") % {"n": n, "total": total})
-    return " ".join(said)
+        sentences.append(gettext("%(n)s of %(total)s iterations shown.") % {"n": n, "total": total})
+    return " ".join(sentences)
 
 
 def _last_words(method: str, last: Spread) -> str:
-    """Say how far the members of the last iteration are apart."""
-    said = {
+    """Describe how far the members of the last iteration are apart."""
+    params = {
         "step": last.step, "n": len(last.rewards), "spread": number(last.signal),
         "low": number(float(last.rewards.min())), "high": number(float(last.rewards.max())),
     }  # fmt: skip
     if method == "es":
-        return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, fitness spread %(spread)s.") % said
-    return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, spread inside groups %(spread)s.") % said
+        return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, fitness spread %(spread)s.") % params
+    return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, spread inside groups %(spread)s.") % params
 
 
 def _table(spreads: Sequence[Spread]) -> Table:
@@ -163,7 +165,9 @@ def _table(spreads: Sequence[Spread]) -> Table:
     ]
     if not any(s.engines for s in spreads):
         return Table(columns, tuple(rows))
-    return Table((*columns, "engines"), tuple((*row, _places(s.engines)) for row, s in zip(rows, spreads, strict=True)))
+    return Table(
+        (*columns, "engines"), tuple((*row, _positions(s.engines)) for row, s in zip(rows, spreads, strict=True))
+    )
 
 
 def _shares(engines: Mapping[int, Sequence[int]]) -> str:
@@ -171,41 +175,42 @@ def _shares(engines: Mapping[int, Sequence[int]]) -> str:
     if len(engines) > MAX_HOVER_ENGINES:
         return "<br>" + gettext("%(n)s engines") % {"n": len(engines)}
     lines = (
-        ngettext("engine %(engine)s: %(n)s member", "engine %(engine)s: %(n)s members", len(places))
-        % {"engine": engine, "n": len(places)}
-        for engine, places in engines.items()
+        ngettext("engine %(engine)s: %(n)s member", "engine %(engine)s: %(n)s members", len(positions))
+        % {"engine": engine, "n": len(positions)}
+        for engine, positions in engines.items()
     )
     return "".join(f"<br>{line}" for line in lines)
 
 
-def _places(engines: Mapping[int, Sequence[int]]) -> str:
-    """Return which members each engine answered for, such as `0: 0-9 12; 1: 10-11`; how many if that is too long."""
-    spans = {engine: _spans(places) for engine, places in engines.items()}
+def _positions(engines: Mapping[int, Sequence[int]]) -> str:
+    """Return which members each engine answered for, such as `0: 0-9 12; 1: 10-11`; only their number if that is too
+    long."""
+    spans = {engine: _spans(positions) for engine, positions in engines.items()}
     if sum(map(len, spans.values())) > MAX_SPANS:
-        return "; ".join(f"{engine}: n = {len(places)}" for engine, places in engines.items())
+        return "; ".join(f"{engine}: n = {len(positions)}" for engine, positions in engines.items())
     return "; ".join(f"{engine}: {' '.join(of_engine)}" for engine, of_engine in spans.items())
 
 
-def _spans(places: Sequence[int]) -> list[str]:
+def _spans(positions: Sequence[int]) -> list[str]:
     """Join neighbours of an ascending list: 1, 2, 3, 5 becomes 1-3, 5."""
-    starts = [places[0], *(after for before, after in pairwise(places) if after != before + 1)]
-    ends = [*(before for before, after in pairwise(places) if after != before + 1), places[-1]]
+    starts = [positions[0], *(after for before, after in pairwise(positions) if after != before + 1)]
+    ends = [*(before for before, after in pairwise(positions) if after != before + 1), positions[-1]]
     return [str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
 
 
 def population(run: Run) -> Chart:
-    """Every iteration where they fit on a chart, else evenly chosen ones, the last always among them."""
+    """Return the chart of all iterations if they fit, else of evenly selected ones, always with the last."""
     steps = list(Population.objects.filter(run=run).order_by("step").values_list("step", flat=True).distinct())
-    chosen = evenly(steps, ITERATIONS_AT_MOST)
-    rows = Population.objects.filter(run=run, step__in=chosen).order_by("step", "-attempt__n", "-epoch", "-seq")
-    # After a resume a step may have been done twice: the later attempt holds.
+    selected = sample_evenly(steps, MAX_ITERATIONS)
+    rows = Population.objects.filter(run=run, step__in=selected).order_by("step", "-attempt__n", "-epoch", "-seq")
+    # After a resume a step may exist twice: the later attempt counts.
     newest = rows.distinct("step").values_list("step", "members")
     return population_chart(run.method, list(newest), total=len(steps))
 
 
-def evenly(steps: Sequence[int], at_most: int) -> list[int]:
-    """At most so many of the steps, the first and the last among them."""
-    if len(steps) <= at_most:
+def sample_evenly(steps: Sequence[int], limit: int) -> list[int]:
+    """Return at most `limit` of the steps, with the first and the last among them."""
+    if len(steps) <= limit:
         return list(steps)
-    stride = (len(steps) - 1) / (at_most - 1)
-    return [steps[round(i * stride)] for i in range(at_most)]
+    stride = (len(steps) - 1) / (limit - 1)
+    return [steps[round(i * stride)] for i in range(limit)]

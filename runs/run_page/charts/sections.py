@@ -1,4 +1,4 @@
-"""Which of a run's curves stand together, and on which charts."""
+"""Group a run's curves into sections and charts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import PHASES, TITLES, Chart, Spec, spoken
+from runs.charts.axes import SHARE_KEYS
 from runs.metrics import Provenance
 
 SYSTEM = "system/"
 BY_TIME = "relative"
-"""The axis of what is measured every few seconds."""
+"""The axis of series that are measured every few seconds."""
 DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")
 PARTS = ("cost/", "safety/", "lambda")
 
@@ -32,7 +33,7 @@ class Section:
 
     @property
     def is_folded(self) -> bool:
-        """True where it is for those who look for it."""
+        """Return whether the section is folded at first, as it holds details."""
         return self.slug.endswith("details")
 
 
@@ -46,23 +47,23 @@ class Plan:
     specs: tuple[Spec, ...]
 
     def section(self, charts: Iterable[Chart]) -> Section:
-        """The section, with its charts."""
+        """Return the section, with its charts."""
         return Section(self.slug, self.title, self.help, tuple(charts))
 
 
 HELD_OUT = (
     Spec("reward", _("Reward"), _("reward"), (("reward/mean", _("mean")), ("sample/reward/mean", _("sampled"))),
-         _("Mean over held-out prompts; the legend says of which answers.")),
-    Spec("accuracy", _("Accuracy"), _("share of answers"),
+         _("Mean over held-out prompts; the legend names the responses.")),
+    Spec("accuracy", _("Accuracy"), _("share of responses"),
          (("accuracy/contains", _("contains")), ("accuracy/exact", _("exact")),
           ("sample/accuracy/contains", _("sampled"))),
-         _("Share of answers that contain the right one, or are exactly it. Reward hacking lowers it.")),
+         _("Share of responses that contain the expected answer or equal it. Reward hacking lowers it.")),
     Spec("kl", _("KL from the base model"), _("nats per token"), (("kl", _("KL")), ("kl/k3", _("KL"))),
          _("KL(model ‖ base). Exact: over the whole vocabulary at each token. k3: Schulman's "
            "estimate (r − 1) − log r from the sampled tokens alone.")),
-    Spec("length", _("Answer length"), _("tokens"), (("response/tokens_mean", _("tokens")),),
+    Spec("length", _("Response length"), _("tokens"), (("response/tokens_mean", _("tokens")),),
          _("Mean over held-out prompts.")),
-    Spec("degenerate", _("Empty and clipped answers"), _("share of answers"),
+    Spec("degenerate", _("Empty and clipped responses"), _("share of responses"),
          (("response/empty_ratio", _("empty")), ("response/clipped_ratio", _("clipped at the limit")))),
 )  # fmt: skip
 TRAINING = (
@@ -74,68 +75,69 @@ SPEED = (
     PHASES,
     Spec("es/tokens_per_second", _("Tokens per second"), _("tokens/s"),
          (("es/tokens_per_second", "es/tokens_per_second"),),
-         _("Tokens generated in an iteration by all engines, over the seconds until its last answer.")),
+         _("Tokens generated in an iteration by all engines, divided by the seconds until its last response.")),
 )  # fmt: skip
 MACHINE = (
     Spec("system/cpu", _("CPU cores in use"), _("cores"), (("system/cpu_cores", _("this run")),),
-         _("Of all processes of the training together: CPU seconds spent in each second."), x=BY_TIME),
+         _("CPU seconds per second, of all processes of the training together."), x=BY_TIME),
     Spec("system/memory", _("Memory"), _("GB"),
          (("system/memory_gb", _("this run")), ("system/free_memory_gb", _("free on the machine"))),
-         _("Resident memory of all processes of the training; what several of them share counts in each."), x=BY_TIME),
+         _("Resident memory of all processes of the training. Shared memory counts for each process."), x=BY_TIME),
 )  # fmt: skip
 GPUS = (
     (
         "busy",
         _("GPU in use"),
         _("share of time"),
-        _("Share of time in which the GPU did anything, as its driver says."),
+        _("Share of time in which the GPU was active, reported by its driver."),
     ),
-    ("memory_gb", _("GPU memory"), _("GB"), _("In use on the whole GPU, by the driver and by others too.")),
+    ("memory_gb", _("GPU memory"), _("GB"), _("Used memory of the whole GPU, including other programs.")),
     ("watts", _("GPU power"), _("W"), _("Power drawn by the whole GPU.")),
 )
-OURS = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix in DETAILS))
-"""First parts of keys that have a place above; a script of one's own, or another tool, brings others."""
+PLACED_PREFIXES = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix in DETAILS))
+"""First parts of keys that have a section above; a user's own script, or another tool, has others."""
 
 
 def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = MappingProxyType({})) -> list[Plan]:
-    """Held-out, the task's parts, training, time by phase, time, whatever else by its key's first part, the machine.
+    """Return the sections: held-out, the task's parts, training, time by phase, time, all others by their key's first
+    part, the machine.
 
-    A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden. Lines of held-out
-    series carry their provenance, by key.
+    An unknown key gets a chart of its own, so that nothing a run logs stays hidden. Lines of held-out series carry
+    their provenance, by key.
     """
-    there = set(keys)
-    known = {key for spec in (*HELD_OUT, *TRAINING, *SPEED) for key, _ in spec.lines}
-    unknown = (_own(key) for key in keys if key not in known and not key.startswith(SYSTEM))
+    present = set(keys)
+    known_keys = {key for spec in (*HELD_OUT, *TRAINING, *SPEED) for key, _ in spec.lines}
+    unknown = (_single_spec(key) for key in keys if key not in known_keys and not key.startswith(SYSTEM))
     own = [_with_provenance(spec, provenances) for spec in unknown]
     parts = (
         ("held-out", gettext("Held-out"),
-         gettext("Reward, accuracy, KL and answers to held-out prompts. Legends say how they were measured."),
+         gettext("Reward, accuracy, KL and responses on held-out prompts. Legends state how they were measured."),
          [_with_provenance(spec, provenances) for spec in _spoken(HELD_OUT)]),
-        ("parts", gettext("Parts of the task"), gettext("What the reward is made of, on the held-out prompts."),
+        ("parts", gettext("Parts of the task"), gettext("Parts of the reward on the held-out prompts."),
          [s for s in own if is_part(s.name)]),
-        ("training", gettext("Training"), gettext("The method's own stream."),
-         (*_spoken(TRAINING), *_rest(own, deep=False))),
-        ("phases", gettext("Time by phase"), gettext("How engines spend their time, and the GPUs of the training."),
-         (*_spoken(SPEED), *(_of_gpus(keys) if _has_phases(keys) else ()))),
+        ("training", gettext("Training"), gettext("Metrics that the method logs."),
+         (*_spoken(TRAINING), *_training_specs(own, deep=False))),
+        ("phases", gettext("Time by phase"), gettext("How the engines and GPUs of the training spend their time."),
+         (*_spoken(SPEED), *(_gpu_specs(keys) if _has_phases(keys) else ()))),
         ("time", gettext("Time"), "", [s for s in own if s.name.startswith("time/")]),
         *((f"of-{slugify(first)}", first, "", specs) for first, specs in _others(own)),
-        ("training-details", gettext("Training, in detail"), "", _rest(own, deep=True)),
+        ("training-details", gettext("Training, in detail"), "", _training_specs(own, deep=True)),
         ("details", gettext("Held-out, in detail"), "",
          [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
     )  # fmt: skip
-    made = [_plan(slug, title, words, specs, there) for slug, title, words, specs in parts]
-    return [plan for plan in (*made, _of_machine(keys)) if plan.specs]
+    all_plans = [_plan(slug, title, words, specs, present) for slug, title, words, specs in parts]
+    return [plan for plan in (*all_plans, _machine_plan(keys)) if plan.specs]
 
 
-def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str]) -> Plan:
-    """Return a plan with those of the specs that have a key in `there`."""
-    return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)))
+def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], present: Container[str]) -> Plan:
+    """Return a plan with those of the specs that have a key in `present`."""
+    return Plan(slug, title, words, tuple(s for s in specs if any(key in present for key, _ in s.lines)))
 
 
 def _with_provenance(spec: Spec, provenances: Mapping[str, Provenance]) -> Spec:
-    """Say behind the name of each line how it was measured; of a single line, which has no legend, in the help."""
+    """State behind the name of each line how it was measured; for a single line, which has no legend, in the help."""
     measured = {key: provenances[key] for key in spec.keys if key in provenances}
-    words = {key: one.words for key, one in measured.items()}
+    words = {key: provenance.words for key, provenance in measured.items()}
     if len(spec.lines) == 1:
         help_words = filter(None, [spec.help, *(f"{capfirst(word)}." for word in words.values())])
         return replace(spec, help=" ".join(help_words), measured=measured)
@@ -151,55 +153,55 @@ def _has_phases(keys: Collection[str]) -> bool:
     return any(key in keys for key in PHASES.keys)
 
 
-def _of_gpus(keys: Iterable[str]) -> list[Spec]:
-    """Return a spec for each thing that drivers report, with a line for each GPU."""
+def _gpu_specs(keys: Iterable[str]) -> list[Spec]:
+    """Return a spec for each quantity that drivers report, with a line for each GPU."""
     gpus = sorted({match[1] for key in keys if (match := re.match(r"system/(gpu\d+)/", key))})
     return [
-        Spec(f"system/gpu-{what}", gettext(title), unit, tuple((f"system/{gpu}/{what}", gpu) for gpu in gpus),
+        Spec(f"system/gpu-{metric}", gettext(title), unit, tuple((f"system/{gpu}/{metric}", gpu) for gpu in gpus),
              gettext(words), x=BY_TIME)
-        for what, title, unit, words in GPUS
+        for metric, title, unit, words in GPUS
     ]  # fmt: skip
 
 
-def _of_machine(keys: Collection[str]) -> Plan:
+def _machine_plan(keys: Collection[str]) -> Plan:
     """Return the plan of the machine. The GPUs are in it unless they are next to the phases."""
-    mine = [key for key in keys if key.startswith(SYSTEM)]
-    of_gpus = _of_gpus(mine)
+    system_keys = [key for key in keys if key.startswith(SYSTEM)]
+    of_gpus = _gpu_specs(system_keys)
     specs = [*_spoken(MACHINE), *(() if _has_phases(keys) else of_gpus)]
-    known = {key for spec in (*specs, *of_gpus) for key, _ in spec.lines}
-    words = gettext(
-        "The processes of the training, and its GPUs, every few seconds; along time, whatever else is drawn along."
-    )
-    own = (replace(_own(key), x=BY_TIME) for key in mine if key not in known)
-    return _plan("system", gettext("Machine"), words, (*specs, *own), set(mine))
+    known_keys = {key for spec in (*specs, *of_gpus) for key, _ in spec.lines}
+    words = gettext("Processes and GPUs of the training, every few seconds. The x axis is always time.")
+    own = (replace(_single_spec(key), x=BY_TIME) for key in system_keys if key not in known_keys)
+    return _plan("system", gettext("Machine"), words, (*specs, *own), set(system_keys))
 
 
 def is_part(key: str) -> bool:
-    """True for what a task's reward is made of: reward/<part>/mean, costs, safety, the multiplier."""
+    """Return whether the key is a part of a task's reward: reward/<part>/mean, costs, safety, the multiplier."""
     of_reward = key.startswith("reward/") and key.count("/") == 2
     return of_reward or key.startswith(PARTS)
 
 
-def _own(key: str) -> Spec:
+def _single_spec(key: str) -> Spec:
+    if key in SHARE_KEYS:
+        return Spec(key, key, _("share of responses"), ((key, key),))
     if key not in TITLES:
         return Spec(key, key.removeprefix("train/"), "", ((key, key),))
     title, words = TITLES[key]
     return Spec(key, gettext(title), "", ((key, key),), spoken(words))
 
 
-def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
+def _training_specs(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
     """Return the specs of training's own keys: the plain ones, or, if `deep`, families such as train/completions/."""
-    mine = [s for s in own if _first_part(s.name) in ("", "train", "es", "grpo") and not is_part(s.name)]
-    return [s for s in mine if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
+    training_specs = [s for s in own if _first_part(s.name) in ("", "train", "es", "grpo") and not is_part(s.name)]
+    return [s for s in training_specs if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
 
 
 def _others(own: Sequence[Spec]) -> list[tuple[str, list[Spec]]]:
-    """(first part, its charts), by name, for keys that have no place by themselves."""
-    found: dict[str, list[Spec]] = {}
+    """Return (first part, its charts), by name, for keys that have no section of their own."""
+    specs_by_part: dict[str, list[Spec]] = {}
     for spec in own:
-        if (first := _first_part(spec.name)) not in OURS and not is_part(spec.name):
-            found.setdefault(first, []).append(spec)
-    return sorted(found.items())
+        if (first := _first_part(spec.name)) not in PLACED_PREFIXES and not is_part(spec.name):
+            specs_by_part.setdefault(first, []).append(spec)
+    return sorted(specs_by_part.items())
 
 
 def _first_part(key: str) -> str:

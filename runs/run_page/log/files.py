@@ -1,4 +1,5 @@
-"""Reads a log by pages, each found by its place in bytes: a log of a million lines opens as fast as one of ten."""
+"""Read a log by pages, each addressed by its position in bytes: a log of a million lines opens as fast as one of
+ten."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ PAGE_LINES = 500
 
 @dataclass(frozen=True)
 class Line:
-    """A line as it is shown; `is_hit` where it holds what is looked for."""
+    """A rendered line; `is_hit` if it contains the search text."""
 
     spans: list[Span]
     is_hit: bool
@@ -50,27 +51,28 @@ class LogPage:
 
     @cached_property
     def text(self) -> str:
-        """The lines as plain text."""
+        """Return the lines as plain text."""
         return "\n".join(line.text for line in self.lines)
 
 
-NOTHING = LogPage(0, 0, 0, 1, [])
+EMPTY_PAGE = LogPage(0, 0, 0, 1, [])
 
 
 def page_from(path: Path | None, at: int, words: str = "") -> LogPage:
-    """The page that begins with the line in which byte `at` stands. NOTHING where there is no file."""
+    """Return the page that begins with the line that contains byte `at`; EMPTY_PAGE if there is no file."""
     return _page(path, at, None, words)
 
 
 def page_until(path: Path | None, end: int | None = None, words: str = "") -> LogPage:
-    """The page that ends before byte `end`, or with the log. NOTHING where there is no file."""
+    """Return the page that ends before byte `end`, or with the log; EMPTY_PAGE if there is no file."""
     return _page(path, None, end, words)
 
 
 def find(path: Path | None, words: str, after: int = 0, before: int | None = None) -> int | None:
-    """Where the next line begins that holds the words, in either case; of those that end before `before` the last.
+    """Return the start of the next line that contains the words, in either case; with `before`, of the last line that
+    ends before it.
 
-    None where none does. Goes around the end of the log.
+    Return None if no line does. The search wraps around the end of the log.
     """
     needle = words.encode().lower()
     if not needle or path is None or not path.is_file():
@@ -88,14 +90,14 @@ def find(path: Path | None, words: str, after: int = 0, before: int | None = Non
 
 def _page(path: Path | None, at: int | None, end: int | None, words: str) -> LogPage:
     if path is None or not path.is_file():
-        return NOTHING
+        return EMPTY_PAGE
     with path.open("rb") as file:
         size = file.seek(0, io.SEEK_END)
         start, raw = _lines_until(file, min(end or size, size)) if at is None else _lines_from(file, min(at, size))
         first = 1 + newlines_before(path, file, start)
     terminal, needle = Terminal(), words.encode().lower()
-    shown = [_line(terminal, line, needle) for line in raw]
-    return LogPage(start, start + sum(map(len, raw)), size, first, shown)
+    rendered = [_line(terminal, line, needle) for line in raw]
+    return LogPage(start, start + sum(map(len, raw)), size, first, rendered)
 
 
 def _line(terminal: Terminal, raw: bytes, needle: bytes) -> Line:
@@ -108,7 +110,7 @@ def _lines_from(file: BinaryIO, at: int) -> tuple[int, list[bytes]]:
     file.seek(start)
     data = file.read(PAGE_BYTES)
     lines = _split(data)
-    # A line that goes on behind the page belongs to the next one, unless it is the page.
+    # A line that continues behind the page belongs to the next page, unless it fills the whole page.
     if len(lines) > 1 and len(data) == PAGE_BYTES and not data.endswith(b"\n"):
         lines.pop()
     return start, lines[:PAGE_LINES]
@@ -118,26 +120,27 @@ def _lines_until(file: BinaryIO, end: int) -> tuple[int, list[bytes]]:
     start = max(0, end - PAGE_BYTES)
     file.seek(start)
     lines = _split(file.read(end - start))
-    # Of a line whose beginning is cut off, the end is all that shows where it overwrites itself: a progress bar.
+    # The end of a line with a cut beginning is kept only if the line overwrites itself, like a progress bar.
     if start and len(lines) > 1 and b"\r" not in lines[0].rstrip(b"\r\n"):
         start += len(lines.pop(0))
-    left_out = lines[:-PAGE_LINES]
-    return start + sum(map(len, left_out)), lines[-PAGE_LINES:]
+    skipped = lines[:-PAGE_LINES]
+    return start + sum(map(len, skipped)), lines[-PAGE_LINES:]
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Lines with their ends. Only \\n ends one: a carriage return overwrites it."""
+    """Return the lines with their ends. Only \\n ends a line: a carriage return overwrites it."""
     parts = data.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
 
 
 def _first(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
-    """The first place of the needle in [start, end), in either case. Blocks overlap, so that none cuts a hit."""
+    """Return the first position of the needle in [start, end), in either case; None if there is none. Blocks overlap,
+    so that none cuts a hit."""
     for low in range(start, end, BLOCK_BYTES):
         file.seek(low)
         data = file.read(min(BLOCK_BYTES + len(needle) - 1, end - low))
-        if (place := data.lower().find(needle)) >= 0:
-            return low + place
+        if (offset := data.lower().find(needle)) >= 0:
+            return low + offset
     return None
 
 
@@ -146,6 +149,6 @@ def _last(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
         low = max(start, high - BLOCK_BYTES)
         file.seek(low)
         data = file.read(min(high + len(needle) - 1, end) - low)
-        if (place := data.lower().rfind(needle)) >= 0:
-            return low + place
+        if (offset := data.lower().rfind(needle)) >= 0:
+            return low + offset
     return None

@@ -1,4 +1,4 @@
-"""Which line of a log stands at which byte, and the other way round, without ever holding more than a block of it."""
+"""Convert between line numbers and bytes of a log, with at most one block of it in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_BYTES = 4 * 1024 * 1024
 
 
 def line_start(path: Path | None, number: int) -> int:
-    """The byte at which line `number` begins, counted from 1; of a shorter log, that of its last line."""
+    """Return the byte at which line `number` begins, counted from 1; for a shorter log, the start of its last line."""
     if path is None or not path.is_file():
         return 0
     with path.open("rb") as file:
@@ -24,7 +24,7 @@ def line_start(path: Path | None, number: int) -> int:
 
 
 def beginning_of_line(file: BinaryIO, at: int) -> int:
-    """Where the line begins in which byte `at` stands; of a line longer than a page, where its page begins."""
+    """Return the start of the line that contains byte `at`; for a line longer than a page, the start of its page."""
     low = max(0, at - PAGE_BYTES)
     file.seek(low)
     before = file.read(at - low)
@@ -33,7 +33,7 @@ def beginning_of_line(file: BinaryIO, at: int) -> int:
 
 
 def newlines_before(path: Path, file: BinaryIO, end: int) -> int:
-    """Newlines before byte `end`. Whole blocks are counted once: what is written of a log never changes."""
+    """Count the newlines before byte `end`. Whole blocks are counted once: the written part of a log never changes."""
     whole = end // BLOCK_BYTES
     inode = path.stat().st_ino
     file.seek(whole * BLOCK_BYTES)
@@ -42,24 +42,25 @@ def newlines_before(path: Path, file: BinaryIO, end: int) -> int:
 
 
 def _block_before_line(path: Path, size: int, number: int) -> tuple[int, int]:
-    """The block that holds the newline before a line, or the last block; and how many newlines stand before it."""
+    """Return the block that holds the newline before a line, or the last block; and the number of newlines before the
+    block."""
     inode, before = path.stat().st_ino, 0
     for block in range(size // BLOCK_BYTES):
-        here = _newlines_of_block(path, inode, block)
-        if before + here >= number - 1:
+        newlines = _newlines_of_block(path, inode, block)
+        if before + newlines >= number - 1:
             return block, before
-        before += here
+        before += newlines
     return size // BLOCK_BYTES, before
 
 
 def _behind_newlines(data: bytes, count: int) -> int:
-    """The place behind so many newlines; behind all of the data where there are fewer."""
-    place = -1
+    """Return the position after `count` newlines; the end of the data if there are fewer."""
+    position = -1
     for _ in range(count):
-        place = data.find(b"\n", place + 1)
-        if place < 0:
+        position = data.find(b"\n", position + 1)
+        if position < 0:
             return len(data)
-    return place + 1
+    return position + 1
 
 
 @lru_cache(maxsize=16_384)

@@ -1,4 +1,4 @@
-"""What a terminal would show of a log: escape sequences as styles, and of an overwritten line what was left of it."""
+"""Render a log like a terminal: escape sequences as styles, and of an overwritten line only the remaining text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESCAPE = re.compile(r"\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 WEIGHTS = {1: "bold", 2: "dim", 3: "italic", 4: "underline"}
-ENDED_BY = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",)}
+RESETS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",)}
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Span:
 
 
 class Terminal:
-    """Takes a log line by line. A style goes on until it is ended, also over lines.
+    """A terminal that renders a log line by line. A style continues until it is reset, also over lines.
 
     Of the 256 and the true colours only the first sixteen are shown, and no backgrounds: any other would have to be
     readable in both themes.
@@ -33,23 +33,23 @@ class Terminal:
         self._weights: set[str] = set()
 
     def line(self, text: str) -> list[Span]:
-        """The spans of one line, without empty ones. A carriage return overwrites all that stood before it."""
+        """Return the spans of one line, without empty ones. A carriage return overwrites all text before it."""
         spans: list[Span] = []
-        place, end = 0, len(text.rstrip("\r"))
+        position, end = 0, len(text.rstrip("\r"))
         for match in ESCAPE.finditer(text, 0, end):
-            self._write(spans, text[place : match.start()])
+            self._write(spans, text[position : match.start()])
             if match[2] == "m":
                 self._select(match[1])
-            place = match.end()
-        self._write(spans, text[place:end])
+            position = match.end()
+        self._write(spans, text[position:end])
         return spans
 
     def _write(self, spans: list[Span], text: str) -> None:
         _, overwrites, after = text.rpartition("\r")
         if overwrites:
             spans.clear()
-        if shown := UNPRINTABLE.sub("", after):
-            spans.append(Span(shown, self._style()))
+        if printable := UNPRINTABLE.sub("", after):
+            spans.append(Span(printable, self._style()))
 
     def _style(self) -> str:
         return " ".join(f"ansi-{name}" for name in (self._colour, *sorted(self._weights)) if name)
@@ -60,7 +60,7 @@ class Terminal:
         while codes:
             code = codes.pop(0)
             if code in (38, 48):
-                colour = _extended(codes)
+                colour = _take_extended_colour(codes)
                 self._colour = colour if code == 38 else self._colour
             else:
                 self._apply(code)
@@ -70,16 +70,16 @@ class Terminal:
             self._colour, self._weights = "", set()
         elif code in WEIGHTS:
             self._weights.add(WEIGHTS[code])
-        elif code in ENDED_BY:
-            self._weights.difference_update(ENDED_BY[code])
+        elif code in RESETS:
+            self._weights.difference_update(RESETS[code])
         elif 30 <= code <= 37 or 90 <= code <= 97:
             self._colour = COLOURS[code % 10]
         elif code == 39:
             self._colour = ""
 
 
-def _extended(codes: list[int]) -> str:
-    """Takes the parameters of 38 or 48 away, and returns the colour where it is one of the sixteen."""
+def _take_extended_colour(codes: list[int]) -> str:
+    """Remove the parameters of 38 or 48, and return the colour if it is one of the sixteen."""
     kind = codes.pop(0) if codes else 0
-    taken = [codes.pop(0) for _ in range(min(len(codes), {5: 1, 2: 3}.get(kind, 0)))]
-    return COLOURS[taken[0] % 8] if kind == 5 and taken and taken[0] < 16 else ""
+    parameters = [codes.pop(0) for _ in range(min(len(codes), {5: 1, 2: 3}.get(kind, 0)))]
+    return COLOURS[parameters[0] % 8] if kind == 5 and parameters and parameters[0] < 16 else ""

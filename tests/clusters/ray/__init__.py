@@ -4,6 +4,6 @@
 """
 
 from tests.clusters.ray.head import RayHead
-from tests.clusters.ray.installed import missing
+from tests.clusters.ray.installation import missing
 
 __all__ = ["RayHead", "missing"]

@@ -1,4 +1,4 @@
-"""`python -m tests.clusters.ray install|up|down [DIR]`: a Ray to try things on by hand."""
+"""`python -m tests.clusters.ray install|up|down [DIR]`: start or stop a Ray by hand."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import tempfile
 from pathlib import Path
 
 from tests.clusters.ray.head import CannotStart, RayHead
-from tests.clusters.ray.installed import CannotInstall, install, missing
+from tests.clusters.ray.installation import CannotInstall, install, missing
 
 HERE = Path(tempfile.gettempdir()) / "esweb-ray"
 
 
 def main() -> int:
-    """Prints what the config of a cluster would say."""
+    """Run the action; after `up`, print the config of a cluster for it."""
     parser = argparse.ArgumentParser(prog="python -m tests.clusters.ray", description=__doc__)
     parser.add_argument("what", choices=("install", "up", "down"))
     parser.add_argument("dir", nargs="?", type=Path, default=HERE, help=f"where it lives ({HERE})")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        return _do(asked.what, RayHead(asked.dir.resolve()))
+        return _run(options.what, RayHead(options.dir.resolve()))
     except (CannotInstall, CannotStart) as error:
         print(error, file=sys.stderr)
         return 1
 
 
-def _do(what: str, head: RayHead) -> int:
-    if what == "install":
+def _run(action: str, head: RayHead) -> int:
+    if action == "install":
         install()
-    elif what == "down":
+    elif action == "down":
         head.down()
-    elif why := missing():
-        print(why, file=sys.stderr)
+    elif reason := missing():
+        print(reason, file=sys.stderr)
         return 1
     else:
         head.up()

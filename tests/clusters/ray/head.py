@@ -1,4 +1,4 @@
-"""One head: brings it up, breaks parts of it, takes it down."""
+"""Start a Ray head, break parts of it, and stop it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx
 
-from tests.clusters.ray.installed import HERE, python
+from tests.clusters.ray.installation import HERE, python
 from tests.clusters.ray.sessions import end_session
-from tests.clusters.slurm.daemons import Daemons, end_all_with
+from tests.clusters.slurm.daemons import Daemons, kill_processes_with
 from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import Process, read_json, write_json
@@ -24,8 +24,8 @@ from workers.attempt import Process, read_json, write_json
 CPUS, GPUS = 8, 2
 """More cores than the machine has: small programs wait most of the time."""
 STORE_BYTES = 80 * 2**20
-"""Of shared memory, the least that Ray takes."""
-ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
+"""The minimal size of shared memory that Ray accepts."""
+FINAL_STATUSES = ("SUCCEEDED", "FAILED", "STOPPED")
 MARK = "ESWEB_RAY_HEAD"
 TEMP = "t"
 """Ray's folder below `root`. Short, because the addresses of its sockets have at most 107 bytes."""
@@ -36,7 +36,7 @@ class CannotStart(Exception):
 
 
 class RayHead:
-    """A head that is the only node, on loopback, asked with a token. All that it writes lies under `root`.
+    """A head that is the only node, on loopback, called with a token. All its files are under `root`.
 
     Ray makes its temp_dir writable for everybody, so `root` is the owner's alone and temp_dir is a folder in it.
     """
@@ -47,85 +47,85 @@ class RayHead:
 
     @property
     def address(self) -> str:
-        """Of the dashboard, which takes jobs."""
+        """Return the URL of the dashboard, which accepts jobs."""
         return f"http://127.0.0.1:{self._ports()['dashboard_port']}"
 
     def up(self) -> None:
-        """Starts it and waits until it answers. Raises CannotStart."""
+        """Start the head and wait until it answers. Raise CannotStart if it fails."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
-        self._keep_token()
-        for name, pid in self._begun().items():
+        self._create_token()
+        for name, pid in self._start_processes().items():
             self.daemons.adopt(name, pid)
             if name == "dashboard":
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-                write_json(self.root / "dashboard.argv.json", {"argv": words[:-1]})
-        self._await_answer()
+                argv = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+                write_json(self.root / "dashboard.argv.json", {"argv": argv[:-1]})
+        self._wait_for_answer()
 
     def down(self) -> None:
-        """Ends every process of it, with its jobs', and removes the folder."""
+        """End every process of the head and its jobs, and remove the folder."""
         self.kill()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def kill(self) -> None:
-        """kill -9 of all of it. What it knew is forgotten: Ray keeps that in memory."""
+        """Send SIGKILL to all processes. The jobs are forgotten: Ray stores them in memory."""
         if first := self.session():
             end_session(first)
-        end_all_with(f"{MARK}={self.root}")
+        kill_processes_with(f"{MARK}={self.root}")
         for name in self.daemons.names():
             self.daemons.stop(name, signal.SIGKILL)
 
     def restart(self) -> None:
-        """It comes back at the same address, knowing no job."""
+        """Kill and start the head, which returns at the same address without any job."""
         self.kill()
         self.up()
 
     def kill_raylet(self) -> None:
-        """kill -9 of what runs jobs on the node. The dashboard does not notice."""
+        """Send SIGKILL to the raylet, which runs jobs on the node. The dashboard does not notice."""
         self.daemons.stop("raylet", signal.SIGKILL)
 
     def kill_dashboard(self) -> None:
-        """kill -9 of what answers. Jobs go on."""
+        """Send SIGKILL to the dashboard. Jobs continue."""
         self.daemons.stop("dashboard", signal.SIGKILL)
 
     def start_dashboard(self) -> None:
-        """It answers again: nothing in Ray would see to that."""
-        kept = read_json(self.root / "dashboard.argv.json") or {}
-        self.daemons.start("dashboard", kept["argv"], self._env())
-        self._await_answer()
+        """Start the dashboard again, which Ray itself would not do."""
+        saved = read_json(self.root / "dashboard.argv.json") or {}
+        self.daemons.start("dashboard", saved["argv"], self._env())
+        self._wait_for_answer()
 
-    def mend(self) -> None:
-        """Starts again what a test has broken, and ends its jobs."""
+    def repair(self) -> None:
+        """Restart the parts that a test has broken, and end its jobs."""
         if not self.daemons.is_running("raylet"):
             self.restart()
         if not self.daemons.is_running("dashboard"):
             self.start_dashboard()
-        for job in self._open():
+        for job in self._open_jobs():
             self.ask("POST", f"/api/jobs/{job['submission_id']}/stop")
-        # One that waits for more than there is cannot be stopped, and takes nothing.
+        # A job that waits for more than the node has cannot be stopped, and uses nothing.
         wait_until(
-            lambda: not [job for job in self._open() if job["status"] == "RUNNING"],
+            lambda: not [job for job in self._open_jobs() if job["status"] == "RUNNING"],
             "every running Ray job to end",
-            details=self._open,
+            details=self._open_jobs,
         )
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """What the dashboard answers. Raises httpx.HTTPError."""
+        """Return the dashboard's reply. Raise httpx.HTTPError if it fails."""
         token = {"Authorization": f"Bearer {self.token_file.read_text()}"}
         address = self.address + path
-        answer = httpx.request(method, address, json=body, headers=token, timeout=PATIENCE_SECONDS, trust_env=False)
-        answer.raise_for_status()
-        return answer.json()
+        response = httpx.request(method, address, json=body, headers=token, timeout=PATIENCE_SECONDS, trust_env=False)
+        response.raise_for_status()
+        return response.json()
 
     def session(self) -> Process | None:
-        """The process that began the session of all its servers."""
+        """Return the process that started the session of all servers, or None if there was none."""
         return Process.recorded(read_json(self.root / "session.json"))
 
-    def _begun(self) -> dict[str, int]:
-        """Starts its processes, and returns them by name."""
+    def _start_processes(self) -> dict[str, int]:
+        """Start the processes, and return their pids by name."""
         with (self.root / "start.log").open("ab") as log:
-            begun = subprocess.Popen(
-                [str(python()), "-P", str(HERE / "start.py"), json.dumps(self._params())],
+            starter = subprocess.Popen(
+                [str(python()), "-P", str(HERE / "start_head.py"), json.dumps(self._params())],
                 cwd=self.root,
                 env=self._env(),
                 stdin=subprocess.DEVNULL,
@@ -133,36 +133,36 @@ class RayHead:
                 stderr=log,
                 start_new_session=True,
             )
-        if (first := Process.at(begun.pid)) is not None:
+        if (first := Process.at(starter.pid)) is not None:
             write_json(self.root / "session.json", asdict(first))
-        said, _ = begun.communicate(timeout=PATIENCE_SECONDS)
-        if begun.returncode:
-            raise CannotStart(self.daemons.last_words("start"))
-        return dict(json.loads(said.splitlines()[-1]))
+        output, _ = starter.communicate(timeout=PATIENCE_SECONDS)
+        if starter.returncode:
+            raise CannotStart(self.daemons.read_log_end("start"))
+        return dict(json.loads(output.splitlines()[-1]))
 
-    def _open(self) -> list[Any]:
-        return [job for job in self.ask("GET", "/api/jobs/") if job["status"] not in ENDED]
+    def _open_jobs(self) -> list[Any]:
+        return [job for job in self.ask("GET", "/api/jobs/") if job["status"] not in FINAL_STATUSES]
 
-    def _await_answer(self) -> None:
+    def _wait_for_answer(self) -> None:
         wait_until(
-            self._answers,
+            self._is_answering,
             "the Ray dashboard to answer",
-            details=lambda: self.daemons.last_words(f"{TEMP}/session_latest/logs/dashboard"),
+            details=lambda: self.daemons.read_log_end(f"{TEMP}/session_latest/logs/dashboard"),
         )
 
-    def _answers(self) -> bool:
+    def _is_answering(self) -> bool:
         try:
             return bool(self.ask("GET", "/api/version"))
         except httpx.HTTPError:
             return False
 
-    def _keep_token(self) -> None:
+    def _create_token(self) -> None:
         if not self.token_file.exists():
             self.token_file.touch(mode=0o600)
             self.token_file.write_text(secrets.token_hex(32))
 
     def _params(self) -> dict[str, Any]:
-        """Of RayParams."""
+        """Return the arguments of RayParams."""
         return {
             "node_ip_address": "127.0.0.1",
             "dashboard_host": "127.0.0.1",
@@ -173,7 +173,7 @@ class RayHead:
             "num_gpus": GPUS,
             "object_store_memory": STORE_BYTES,
             "temp_dir": str(self.root / TEMP),
-            # Any that are free, so that two heads do not meet.
+            # Any free ports, so that two heads do not conflict.
             "min_worker_port": 0,
             "max_worker_port": 0,
             "dashboard_agent_listen_port": 0,
@@ -182,7 +182,7 @@ class RayHead:
         }
 
     def _env(self) -> dict[str, str]:
-        """Nothing of ours reaches Ray, whose processes give theirs to jobs."""
+        """Return Ray's environment without our variables, since Ray's processes pass theirs to jobs."""
         return {
             "PATH": f"{python().parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self.root),
@@ -191,7 +191,7 @@ class RayHead:
             MARK: str(self.root),
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self.token_file),
-            # As on systems where Ray keeps to loopback; on Linux it would listen at every address.
+            # This setting of other systems keeps Ray on loopback; on Linux it would listen at every address.
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_DISABLE_DOCKER_CPU_WARNING": "1",
@@ -201,9 +201,9 @@ class RayHead:
         }
 
     def _ports(self) -> dict[str, int]:
-        """Those of the first start, from then on."""
-        kept = self.root / "ports.json"
-        if (ports := read_json(kept)) is None:
+        """Return the ports, which are chosen at the first start and stored."""
+        file = self.root / "ports.json"
+        if (ports := read_json(file)) is None:
             ports = {name: unused_port() for name in ("gcs_server_port", "dashboard_port", "metrics")}
-            write_json(kept, ports)
+            write_json(file, ports)
         return ports

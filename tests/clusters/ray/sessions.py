@@ -1,4 +1,4 @@
-"""Processes by their session, which they keep whatever their title: Ray's titles overwrite their environment."""
+"""Find processes by their session, which they keep under any title: Ray's titles overwrite their environment."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from workers.attempt import Process
 
 
 def members(first: Process) -> list[int]:
-    """Those that live, of the session that this process began. Its number is not given away while there are others."""
+    """Return the pids of running processes of the session that this process started.
+
+    The session's number is not used again while it has members.
+    """
     if Process.at(first.pid) not in (None, first):
         return []
     return [pid for proc in Path("/proc").glob("[0-9]*") if _session_of(pid := int(proc.name)) == first.pid]
 
 
 def end_session(first: Process) -> None:
-    """Kills them."""
+    """Kill all members of the session."""
     for pid in members(first):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def _session_of(pid: int) -> int | None:
-    """None where there is no such process, or only a zombie is left of it."""
+    """Return the session of a process, or None if it does not exist or is a zombie."""
     try:
         state, _, _, session = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:4]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""`python -m tests.clusters.slurm up|down [DIR] [--accounting]`: a Slurm to try things on by hand."""
+"""`python -m tests.clusters.slurm up|down [DIR] [--accounting]`: start or stop a Slurm by hand."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ HERE = Path(tempfile.gettempdir()) / "esweb-slurm"
 
 
 def main() -> int:
-    """Prints what to export for Slurm's own commands."""
+    """Run the action; after `up`, print the variable to export for Slurm's own commands."""
     parser = argparse.ArgumentParser(prog="python -m tests.clusters.slurm", description=__doc__)
     parser.add_argument("what", choices=("up", "down"))
     parser.add_argument("dir", nargs="?", type=Path, default=HERE, help=f"where it lives ({HERE})")
     parser.add_argument("--accounting", action="store_true", help="with slurmdbd and its database, so that sacct works")
-    asked = parser.parse_args()
-    cluster = SlurmCluster(asked.dir.resolve(), asked.accounting)
-    if why := missing(asked.accounting):
-        print(why, file=sys.stderr)
+    options = parser.parse_args()
+    cluster = SlurmCluster(options.dir.resolve(), options.accounting)
+    if reason := missing(options.accounting):
+        print(reason, file=sys.stderr)
         return 1
-    if asked.what == "down":
+    if options.what == "down":
         cluster.down()
         return 0
     cluster.up()

@@ -1,4 +1,4 @@
-"""The texts of Slurm's configuration files: one machine that plays controller and all nodes, quick to notice an end."""
+"""The texts of Slurm's configuration files: one machine as controller and all nodes, with short timeouts."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ NODES, GPUS, CORES, MEMORY_MB = 3, 2, 4, 4000
 
 @dataclass(frozen=True)
 class Ports:
-    """Nobody listened at them when they were looked for."""
+    """Ports of the servers, unused when they were chosen."""
 
     controller: int
     accounting: int
     nodes: tuple[int, ...]
 
     @classmethod
-    def free(cls) -> Ports:
-        """Also for servers that a test kills and starts again."""
+    def find_free(cls) -> Ports:
+        """Return free ports, also for servers that a test kills and restarts."""
         return cls(unused_port(), unused_port(), tuple(unused_port() for _ in range(NODES)))
 
 
 def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int) -> str:
-    """Return slurm.conf. Four partitions: `low` is preempted by `high` at once, `lowgrace` after five seconds.
+    """Return slurm.conf. `high` preempts `low` immediately and `lowgrace` after five seconds.
 
-    message_seconds: how long clients and servers wait for each other's answers.
+    message_seconds: the time that clients and servers wait for each other's replies.
     """
     host = socket.gethostname().partition(".")[0]
     node = f"NodeHostname={host} NodeAddr=127.0.0.1"
     return "\n".join(
         [
-            *_who_and_where(root, ports, host),
-            *_what_is_quick(),
+            *_identity_lines(root, ports, host),
+            *_timing_lines(),
             f"MessageTimeout={message_seconds}",
-            *(_accounting(root, ports) if accounting else ["AccountingStorageType=accounting_storage/none"]),
+            *(_accounting_lines(root, ports) if accounting else ["AccountingStorageType=accounting_storage/none"]),
             f"NodeName=DEFAULT CPUs={CORES} Boards=1 SocketsPerBoard=1 CoresPerSocket={CORES} ThreadsPerCore=1 "
             f"RealMemory={MEMORY_MB} Gres=gpu:{GPUS} State=UNKNOWN",
             *(f"NodeName=n{i} {node} Port={port}" for i, port in enumerate(ports.nodes, 1)),
@@ -54,12 +54,12 @@ def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int)
 
 
 def gres_conf(root: Path) -> str:
-    """gres.conf: Slurm wants device files, so these are more of /dev/null."""
+    """Return gres.conf: Slurm needs device files, so these are copies of /dev/null."""
     return f"NodeName=n[1-{NODES}] Name=gpu File={root}/gpu[0-{GPUS - 1}]\n"
 
 
 def slurmdbd_conf(root: Path, ports: Ports) -> str:
-    """slurmdbd.conf, for the database that listens at a socket in the same folder."""
+    """Return slurmdbd.conf, for the database that listens at a socket in the same folder."""
     return "\n".join(
         [
             "AuthType=auth/munge",
@@ -79,7 +79,7 @@ def slurmdbd_conf(root: Path, ports: Ports) -> str:
     )
 
 
-def _who_and_where(root: Path, ports: Ports, host: str) -> list[str]:
+def _identity_lines(root: Path, ports: Ports, host: str) -> list[str]:
     return [
         "ClusterName=test",
         f"SlurmctldHost={host}(127.0.0.1)",
@@ -103,12 +103,12 @@ def _who_and_where(root: Path, ports: Ports, host: str) -> list[str]:
     ]
 
 
-def _what_is_quick() -> list[str]:
+def _timing_lines() -> list[str]:
     return [
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "SchedulerType=sched/backfill",
-        # As many jobs in one pass as any test has waiting.
+        # Jobs in one pass: as many as any test has waiting.
         "SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0,sched_min_interval=0,"
         "default_queue_depth=1000,bf_max_job_test=1000",
         "JobAcctGatherType=jobacct_gather/linux",
@@ -119,8 +119,8 @@ def _what_is_quick() -> list[str]:
         "OverTimeLimit=0",
         "UnkillableStepTimeout=60",
         "SlurmctldTimeout=10",
-        # A job whose end the controller forgot as it was killed is missed after some of these; a node of a busy machine
-        # must not be taken for lost meanwhile.
+        # A job whose end a killed controller forgot is missed after a few such intervals; a node of a busy machine
+        # must not be declared lost meanwhile.
         "SlurmdTimeout=30",
         "InactiveLimit=0",
         "ReturnToService=2",
@@ -131,7 +131,7 @@ def _what_is_quick() -> list[str]:
     ]
 
 
-def _accounting(root: Path, ports: Ports) -> list[str]:
+def _accounting_lines(root: Path, ports: Ports) -> list[str]:
     return [
         "AccountingStorageType=accounting_storage/slurmdbd",
         "AccountingStorageHost=127.0.0.1",

@@ -1,4 +1,4 @@
-"""Servers that outlive whoever started them, known by a file each, and ended by that and by nothing broader."""
+"""Servers that outlive the process that started them. Each has a file with its process, by which it is stopped."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from workers.attempt import Process, read_json, write_json
 
 
 class Daemons:
-    """What runs in a folder: `<name>.process.json` says which process, `<name>.log` what it printed."""
+    """The servers of a folder: `<name>.process.json` identifies a process, `<name>.log` holds its output."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-        """Starts it in the foreground of a session of its own; one that runs already is left alone."""
+        """Start a server in a session of its own, unless it runs already."""
         if self.is_running(name):
             return
         with (self.root / f"{name}.log").open("ab") as log:
@@ -40,40 +40,40 @@ class Daemons:
             write_json(self._file(name), asdict(process))
 
     def adopt(self, name: str, pid: int) -> None:
-        """Takes over what another program has started."""
+        """Register a process that another program has started."""
         if (process := Process.at(pid)) is not None:
             write_json(self._file(name), asdict(process))
 
     def is_running(self, name: str) -> bool:
-        """True where the very process that was started lives."""
+        """Return whether the same process that was started still runs."""
         return (process := self._process(name)) is not None and process.is_alive()
 
     def pid(self, name: str) -> int | None:
-        """Of that very process, or None."""
+        """Return the pid of the process, or None if it does not run."""
         process = self._process(name)
         return process.pid if process is not None and process.is_alive() else None
 
     def send(self, name: str, number: signal.Signals) -> None:
-        """Signals that process, or nobody."""
+        """Send a signal to the process if it is known."""
         if process := self._process(name):
             process.send(number)
 
     def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
-        """Signal that process, and wait until it has ended."""
+        """Send a signal to the process, and wait until it has ended."""
         self.send(name, signal.SIGCONT)
         self.send(name, number)
-        wait_until(lambda: not self.is_running(name), f"{name} to end", details=lambda: self.last_words(name))
+        wait_until(lambda: not self.is_running(name), f"{name} to end", details=lambda: self.read_log_end(name))
         if child := self._children.pop(name, None):
             child.wait(PATIENCE_SECONDS)
         self._file(name).unlink(missing_ok=True)
 
-    def last_words(self, name: str) -> str:
-        """The end of its log."""
+    def read_log_end(self, name: str) -> str:
+        """Return the last 2000 characters of the server's log."""
         log = self.root / f"{name}.log"
         return log.read_text(errors="replace")[-2000:] if log.exists() else "it wrote no log"
 
     def names(self) -> list[str]:
-        """Of all that were started and not stopped."""
+        """Return the names of all servers that were started and not stopped."""
         return [file.name.removesuffix(".process.json") for file in self.root.glob("*.process.json")]
 
     def _file(self, name: str) -> Path:
@@ -83,18 +83,18 @@ class Daemons:
         return Process.recorded(read_json(self._file(name)))
 
 
-def end_all_with(setting: str) -> None:
-    """Kills whatever has this in its environment, but for ourselves and those that started us: it knows a cluster."""
+def kill_processes_with(setting: str) -> None:
+    """Kill every process with this setting of a cluster in its environment, except this process and its ancestors."""
     for proc in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             is_ours = f"\0{setting}\0".encode() in b"\0" + (proc / "environ").read_bytes()
-            if is_ours and int(proc.name) not in _our_line():
+            if is_ours and int(proc.name) not in _own_ancestors():
                 os.kill(int(proc.name), signal.SIGKILL)
 
 
-def _our_line() -> set[int]:
-    line, pid = set[int](), os.getpid()
+def _own_ancestors() -> set[int]:
+    ancestors, pid = set[int](), os.getpid()
     while pid > 1:
-        line.add(pid)
+        ancestors.add(pid)
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return line
+    return ancestors

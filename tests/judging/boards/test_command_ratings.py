@@ -1,4 +1,4 @@
-"""`manage.py ratings`: a board for people, or everything as JSON; what it cannot read or rate it says."""
+"""`manage.py ratings`: a board as text, or everything as JSON; unreadable rows and missing ratings are reported."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ import pytest
 from django.core.management import BaseCommand, CommandError, call_command
 
 from judging.management.commands.ratings import Command
-from judging.stats.votes import Judgment, Outcome, fastchat, published, read
+from judging.stats.votes import Judgment, Outcome, fastchat_lines, published_lines, read_judgments
 from tests.judging.published_votes import judgments_path, needs_data, published_elo
 
 
-def said(*arguments: object) -> str:
+def run_ratings(*arguments: object) -> str:
     out = StringIO()
     call_command("ratings", *map(str, arguments), "--resamples", "100", stdout=out)
     return out.getvalue()
 
 
 def boards(*arguments: object) -> list[dict]:
-    return json.loads(said(*arguments, "--json"))["boards"]
+    return json.loads(run_ratings(*arguments, "--json"))["boards"]
 
 
-def judged(*verdicts: Outcome, annotator: str = "eve", criterion: str = "help") -> list[Judgment]:
-    """Of ada against bo, a prompt each."""
+def make_judgments(*verdicts: Outcome, annotator: str = "eve", criterion: str = "help") -> list[Judgment]:
+    """Return judgments of ada against bo, each on its own prompt."""
     return [
-        Judgment("ada", "bo", criterion, str(number), annotator, verdict=one, lengths=(20 + number % 3, 10))
-        for number, one in enumerate(verdicts)
+        Judgment("ada", "bo", criterion, str(number), annotator, verdict=outcome, lengths=(20 + number % 3, 10))
+        for number, outcome in enumerate(verdicts)
     ]
 
 
-def written(path: Path, judgments: list[Judgment]) -> Path:
-    path.write_text("\n".join(fastchat(judgments)) + "\n")
+def write_judgments(path: Path, judgments: list[Judgment]) -> Path:
+    path.write_text("\n".join(fastchat_lines(judgments)) + "\n")
     return path
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     outcomes = np.random.default_rng(0).choice([Outcome.A, Outcome.A, Outcome.B, Outcome.TIE, Outcome.BOTH_BAD], 120)
-    return written(tmp_path / "votes.jsonl", judged(*map(Outcome, outcomes)))
+    return write_judgments(tmp_path / "votes.jsonl", make_judgments(*map(Outcome, outcomes)))
 
 
-def test_a_board_says_who_is_ahead_by_how_much_and_how_sure(file):
-    lines = said(file).splitlines()
+def test_ratings_command_prints_leads_with_intervals(file):
+    lines = run_ratings(file).splitlines()
     assert lines[0].startswith("help: 120 of 120 judgments count; 120 prompts, 1 judge; ")
     assert lines[1] == ("Bradley–Terry, a tie is half a win for each. 95% intervals: 100 resamples of prompts, seed 0.")
     head, ada, bo = lines[3:6]
@@ -58,48 +58,52 @@ def test_a_board_says_who_is_ahead_by_how_much_and_how_sure(file):
     assert "120" in ada
 
 
-def test_an_anchor_stands_at_a_thousand(file):
-    bo = next(line for line in said(file, "--anchor", "bo").splitlines() if line.startswith("bo"))
+def test_anchor_is_rated_1000(file):
+    bo = next(line for line in run_ratings(file, "--anchor", "bo").splitlines() if line.startswith("bo"))
     assert "1000  [1000, 1000]" in bo
 
 
-def test_every_criterion_has_a_board_or_only_those_named(tmp_path):
-    votes = judged(*[Outcome.A, Outcome.B] * 12) + judged(*[Outcome.B, Outcome.A] * 12, criterion="harm")
-    file = written(tmp_path / "votes.jsonl", votes)
-    assert [one["criterion"] for one in boards(file)] == ["help", "harm"]
-    assert [one["criterion"] for one in boards(file, "--criterion", "harm")] == ["harm"]
-    with pytest.raises(CommandError, match="no judgment is of 'tone'; the criteria are 'help', 'harm'"):
-        said(file, "--criterion", "tone")
+def test_ratings_command_prints_boards_of_selected_criteria(tmp_path):
+    votes = make_judgments(*[Outcome.A, Outcome.B] * 12) + make_judgments(
+        *[Outcome.B, Outcome.A] * 12, criterion="harm"
+    )
+    file = write_judgments(tmp_path / "votes.jsonl", votes)
+    assert [board["criterion"] for board in boards(file)] == ["help", "harm"]
+    assert [board["criterion"] for board in boards(file, "--criterion", "harm")] == ["harm"]
+    with pytest.raises(CommandError, match="the criterion must be one of 'help', 'harm', not 'tone'"):
+        run_ratings(file, "--criterion", "tone")
 
 
 def test_several_files_are_one_vote(tmp_path, file):
-    more = written(tmp_path / "more.jsonl", judged(*[Outcome.A, Outcome.B] * 10, annotator="flo"))
+    more = write_judgments(tmp_path / "more.jsonl", make_judgments(*[Outcome.A, Outcome.B] * 10, annotator="flo"))
     (board,) = boards(file, more)
     assert board["board"]["tally"]["counted"] == 140
     assert board["agreement"]["pairs"][0]["raters"] == ["eve", "flo"]
     assert board["agreement"]["pairs"][0]["items"] == 20
-    text = said(file, more)
+    text = run_ratings(file, more)
     assert "Judges agree with α = " in text
     assert any(line.startswith("eve and flo") and " 20 " in line for line in text.splitlines())
 
 
-def test_controls_stand_beside_the_board(file):
-    text = said(file, "--control", "length")
-    assert "Controlled for length, ties as half wins, over 120 votes (0 say nothing of it):" in text
+def test_ratings_command_prints_control_effects(file):
+    text = run_ratings(file, "--control", "length")
+    assert "Controlled for length, ties as half wins, over 120 votes (0 lack this information):" in text
     assert "Elo for one standard deviation" in text
-    with pytest.raises(CommandError, match="there is no control tone; there are position, length"):
-        said(file, "--control", "tone")
+    with pytest.raises(CommandError, match="unknown control tone; known are position, length"):
+        run_ratings(file, "--control", "tone")
 
 
-def test_controls_that_cannot_be_are_told_beside_the_board(tmp_path):
-    text = said(written(tmp_path / "votes.jsonl", judged(Outcome.A, Outcome.A)), "--control", "position")
+def test_ratings_command_prints_reason_for_missing_control(tmp_path):
+    text = run_ratings(
+        write_judgments(tmp_path / "votes.jsonl", make_judgments(Outcome.A, Outcome.A)), "--control", "position"
+    )
     assert "Not controlled: ada won every comparison" in text
 
 
-def test_pairs_are_told_with_their_number_and_how_sure_each_share_is(file):
-    lines = said(file, "--pairs").splitlines()
+def test_ratings_command_prints_pairs_with_counts_and_intervals(file):
+    lines = run_ratings(file, "--pairs").splitlines()
     head = next(k for k, line in enumerate(lines) if line.startswith("pair"))
-    assert " ".join(lines[head].split()) == "pair apart by interval won interval of tied both bad"
+    assert " ".join(lines[head].split()) == "pair difference interval won interval of tied both bad"
     assert lines[head + 1].startswith("ada over bo")
     assert " 120 " in lines[head + 1]
 
@@ -109,28 +113,28 @@ def test_categories_have_boards_of_their_own(tmp_path):
         Judgment("ada", "bo", "help", str(k), verdict=Outcome(k % 2), categories=("law",) if k < 30 else ("sport",))
         for k in range(60)
     ]
-    found = boards(written(tmp_path / "votes.jsonl", votes), "--by-category")
-    assert [one["criterion"] for one in found] == ["help", "help, law", "help, sport"]
-    assert [one["board"]["tally"]["counted"] for one in found] == [60, 30, 30]
+    rows = boards(write_judgments(tmp_path / "votes.jsonl", votes), "--by-category")
+    assert [row["criterion"] for row in rows] == ["help", "help, law", "help, sport"]
+    assert [row["board"]["tally"]["counted"] for row in rows] == [60, 30, 30]
 
 
-def test_what_is_not_understood_is_named_by_line(tmp_path, file):
+def test_unreadable_rows_are_reported_by_line(tmp_path, file):
     broken = tmp_path / "broken.jsonl"
     broken.write_text("{\n" * 12 + file.read_text())
-    text = said(broken)
-    assert text.startswith("Not understood: broken.jsonl, line 1: is not JSON")
-    assert "… and 2 more; --json names them" in text
-    assert len(json.loads(said(broken, "--json"))["problems"]) == 12
+    text = run_ratings(broken)
+    assert text.startswith("Invalid: broken.jsonl, line 1: is not JSON")
+    assert "… and 2 more; --json lists them" in text
+    assert len(json.loads(run_ratings(broken, "--json"))["problems"]) == 12
 
 
-def test_judgments_without_a_prompt_are_told(tmp_path):
-    votes = [json.loads(line) for line in fastchat(judged(*[Outcome.A, Outcome.B] * 12))]
+def test_judgments_without_prompt_are_reported(tmp_path):
+    votes = [json.loads(line) for line in fastchat_lines(make_judgments(*[Outcome.A, Outcome.B] * 12))]
     (tmp_path / "votes.json").write_text(json.dumps([vote | {"question_id": None} for vote in votes]))
-    assert said(tmp_path / "votes.json").startswith("24 judgments name no prompt: each counts as one of its own.")
+    assert run_ratings(tmp_path / "votes.json").startswith("24 judgments name no prompt: each has a prompt of its own.")
 
 
-def test_who_is_unbeaten_is_told_in_words(tmp_path):
-    text = said(written(tmp_path / "votes.jsonl", judged(Outcome.A)))
+def test_unbeaten_contestant_is_reported_without_rating(tmp_path):
+    text = run_ratings(write_judgments(tmp_path / "votes.jsonl", make_judgments(Outcome.A)))
     assert "ada won every comparison: its rating has no upper bound, so it has none." in text
 
 
@@ -144,20 +148,22 @@ def test_the_guide_names_every_option():
 
 def test_files_without_a_judgment_make_no_board(tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
-    assert said(tmp_path / "empty.jsonl").strip() == "There are no judgments in these files, so there is no board."
+    assert (
+        run_ratings(tmp_path / "empty.jsonl").strip() == "These files contain no judgments, so there is no leaderboard."
+    )
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(CommandError, match=r"nosuch\.jsonl cannot be read: No such file or directory"):
-        said(tmp_path / "nosuch.jsonl")
+        run_ratings(tmp_path / "nosuch.jsonl")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CommandError, match="binary is not UTF-8 text"):
-        said(tmp_path / "binary")
+        run_ratings(tmp_path / "binary")
 
 
 def test_an_unknown_anchor_is_an_error_that_names_who_there_is(file):
     with pytest.raises(CommandError, match="the anchor must be one of ada, bo, not 'cy'"):
-        said(file, "--anchor", "cy")
+        run_ratings(file, "--anchor", "cy")
 
 
 @needs_data
@@ -167,25 +173,25 @@ def test_the_published_file_gives_the_published_ratings_and_those_without_an_ord
     assert online == pytest.approx(published_elo(), abs=1e-9)
     assert first["board"]["standings"][0]["anchored"]["value"] == pytest.approx(1517.243, abs=0.001)
     assert second["board"]["standings"][0]["anchored"]["value"] == pytest.approx(1539.972, abs=0.001)
-    text = said(judgments_path(), "--anchor", "Alpaca-7B", "--online-elo", "--control", "position")
+    text = run_ratings(judgments_path(), "--anchor", "Alpaca-7B", "--online-elo", "--control", "position")
     assert "ES-500            1564  1531  64     289" in text
-    assert "position: +41 ± 19 Elo for standing first" in text
+    assert "position: +41 ± 19 Elo for being first" in text
 
 
 @needs_data
-def test_what_is_exported_rates_the_same_by_its_hash(tmp_path):
-    judgments = read(judgments_path().read_text(), "x").judgments
-    (tmp_path / "arena.jsonl").write_text("\n".join(fastchat(judgments)))
-    (tmp_path / "again.jsonl").write_text("\n".join(published(judgments)))
-    hashes = [[one["hash"] for one in boards(file)] for file in (judgments_path(), *sorted(tmp_path.iterdir()))]
+def test_exported_judgments_give_same_board_hash(tmp_path):
+    judgments = read_judgments(judgments_path().read_text(), "x").judgments
+    (tmp_path / "arena.jsonl").write_text("\n".join(fastchat_lines(judgments)))
+    (tmp_path / "again.jsonl").write_text("\n".join(published_lines(judgments)))
+    hashes = [[row["hash"] for row in boards(file)] for file in (judgments_path(), *sorted(tmp_path.iterdir()))]
     assert hashes[0] == hashes[1] == hashes[2]
 
 
-def test_ratings_command_counts_no_row_twice_and_says_so(tmp_path: Path) -> None:
-    path = written(tmp_path / "votes.jsonl", judged(Outcome.A, Outcome.A, Outcome.B))
+def test_ratings_command_reports_repeated_rows_without_counting_them(tmp_path: Path) -> None:
+    path = write_judgments(tmp_path / "votes.jsonl", make_judgments(Outcome.A, Outcome.A, Outcome.B))
     once = boards(path)
     path.write_text(path.read_text() * 2)
 
-    assert [one["hash"] for one in boards(path)] == [one["hash"] for one in once]
+    assert [row["hash"] for row in boards(path)] == [row["hash"] for row in once]
     earlier = "votes.jsonl, line 4: is the same as votes.jsonl, line 1"
-    assert f"3 rows repeat earlier ones and are not counted (first: {earlier})." in said(path)
+    assert f"3 rows repeat earlier ones and are not counted (first: {earlier})." in run_ratings(path)

@@ -1,4 +1,4 @@
-"""A tournament of two, four comparisons; each is asked by one rubric, both ways round: 8 questions."""
+"""A tournament of two contestants, four comparisons; one rubric in both orders makes 8 questions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from judging.judge_runs import rate_limits
 from judging.models import Rubric, Tournament
 from runs.models import Experiment
 from tests.fakes.judge_server import JudgeServer
-from tests.judging.tournament_factory import held
+from tests.judging.tournament_factory import make_tournament
 from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def redis_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """On a busy machine it answers later than a site waits for it."""
+    """Let Redis reply later than a site would wait, as on a busy machine."""
     monkeypatch.setattr(rate_limits, "ANSWER_SECONDS", PATIENCE_SECONDS)
     rate_limits._valkey.cache_clear()
     yield
@@ -26,7 +26,7 @@ def redis_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
-    return held(ada, experiment, prompts=4, contestants=2)
+    return make_tournament(ada, experiment, prompts=4, contestants=2)
 
 
 @pytest.fixture

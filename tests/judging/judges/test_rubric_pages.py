@@ -1,4 +1,4 @@
-"""Criteria and the versions of their words."""
+"""Criteria and the versions of their rubrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judging.judges import make_standard, newest_rubrics
+from judging.judges import create_standard_rubrics, newest_rubrics
 from judging.judges.rubrics import STANDARD
 from judging.models import Criterion, Rubric
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 WORDS = {"question": "Which is more polite?", "text": "Says please.\nSays thanks.", "scale_low": 1, "scale_high": 5}
 
 
-def test_the_sites_own_criteria_are_there_once(ada_client: Client) -> None:
+def test_standard_criteria_are_created_once(ada_client: Client) -> None:
     for _ in range(2):
         page = ada_client.get(reverse("criteria")).content.decode()
 
@@ -23,7 +23,7 @@ def test_the_sites_own_criteria_are_there_once(ada_client: Client) -> None:
     assert Rubric.objects.count() == len(STANDARD)
 
 
-def test_the_sites_own_criteria_come_before_those_of_people(ada: User, ada_client: Client) -> None:
+def test_standard_criteria_are_listed_before_those_of_users(ada: User, ada_client: Client) -> None:
     ada_client.post(reverse("criteria"), WORDS | {"name": "A first name"})
     slugs = [rubric.criterion.slug for rubric in newest_rubrics(ada)]
     assert slugs == [*sorted(STANDARD), "a-first-name"]
@@ -32,13 +32,13 @@ def test_the_sites_own_criteria_come_before_those_of_people(ada: User, ada_clien
     assert addresses == sorted(addresses)
 
 
-def test_a_person_makes_a_criterion_and_its_next_version_with_what_changed(ada_client: Client) -> None:
-    made = ada_client.post(reverse("criteria"), WORDS | {"name": "Politeness"})
-    assert made["Location"] == reverse("criterion", args=["politeness"])
+def test_user_creates_criterion_and_new_version(ada_client: Client) -> None:
+    created = ada_client.post(reverse("criteria"), WORDS | {"name": "Politeness"})
+    assert created["Location"] == reverse("criterion", args=["politeness"])
 
-    again = ada_client.post(made["Location"], WORDS, follow=True).content.decode()
-    assert "These are the words of politeness v1 already" in again
-    ada_client.post(made["Location"], WORDS | {"text": "Says please.\nNever shouts."})
+    again = ada_client.post(created["Location"], WORDS, follow=True).content.decode()
+    assert "politeness v1 has this text already" in again
+    ada_client.post(created["Location"], WORDS | {"text": "Says please.\nNever shouts."})
 
     page = ada_client.get(reverse("rubric", args=["politeness", 2])).content.decode()
     assert "Never shouts.</ins>" in page and "Says thanks.</del>" in page and "<p>Says please.</p>" in page
@@ -46,28 +46,24 @@ def test_a_person_makes_a_criterion_and_its_next_version_with_what_changed(ada_c
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("changes", "words"),
     [
-        ({"name": "helpfulness"}, "There is a criterion called helpfulness already"),
-        ({"name": "!!"}, "A name needs a letter or a digit"),
-        ({"scale_high": 1}, "The highest score must lie above the lowest"),
+        ({"name": "helpfulness"}, "A criterion named helpfulness already exists"),
+        ({"name": "!!"}, "The name must contain a letter or a digit"),
+        ({"scale_high": 1}, "The highest score must be above the lowest"),
         ({"text": ""}, "This field is required"),
     ],
 )
-def test_words_that_do_not_do_are_refused_at_their_field(
-    ada_client: Client, said: dict[str, object], words: str
-) -> None:
-    make_standard()
+def test_invalid_criterion_is_refused_at_its_field(ada_client: Client, changes: dict[str, object], words: str) -> None:
+    create_standard_rubrics()
 
-    answer = ada_client.post(reverse("criteria"), WORDS | {"name": "new"} | said)
+    answer = ada_client.post(reverse("criteria"), WORDS | {"name": "new"} | changes)
 
     assert answer.status_code == 400
     assert words in answer.content.decode()
 
 
-def test_what_is_anothers_is_not_reworded_and_what_is_private_is_not_there(
-    cy_client: Client, ada: User, ada_client: Client
-) -> None:
+def test_other_users_cannot_change_or_see_private_criterion(cy_client: Client, ada: User, ada_client: Client) -> None:
     ada_client.post(reverse("criteria"), WORDS | {"name": "open"})
     ada_client.post(reverse("criteria"), WORDS | {"name": "secret", "is_private": "on"})
 

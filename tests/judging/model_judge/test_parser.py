@@ -1,4 +1,4 @@
-"""What a judge's text is read as: every step of the chain, and everything that is not a verdict."""
+"""The parser of a judge's text: every step of the chain, and every text that is no verdict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUBRIC = Rubric("helpfulness", "Which helps more.")
         ("**Assistant A**: 6/10, dull.\n\n**Assistant B**: 7", "lines", Outcome.B, (6.0, 7.0)),
     ],
 )
-def test_a_verdict_is_read_by_the_first_step_that_finds_one(
+def test_verdict_is_read_by_first_matching_step(
     text: str, step: str, outcome: Outcome, scores: tuple[float, float] | None
 ) -> None:
     reading = read(text, RUBRIC)
@@ -42,7 +42,7 @@ def test_a_verdict_is_read_by_the_first_step_that_finds_one(
 
 
 @pytest.mark.parametrize(
-    ("text", "step", "ambiguous", "why"),
+    ("text", "step", "ambiguous", "reason"),
     [
         ("[[8,8]] … [[3,9]]", "brackets", True, "2 different verdicts"),
         (f"{verdict(8, 3)} no: {verdict(3, 8)}", "json", True, "2 different verdicts"),
@@ -64,10 +64,10 @@ def test_a_verdict_is_read_by_the_first_step_that_finds_one(
         ("[[8, 3" * 10_000, "none", False, "neither a JSON verdict"),
     ],
 )
-def test_what_is_no_verdict_is_unparsed_and_never_a_tie(text: str, step: str, ambiguous: bool, why: str) -> None:
+def test_text_without_verdict_is_unparsed(text: str, step: str, ambiguous: bool, reason: str) -> None:
     reading = read(text, RUBRIC)
     assert (reading.step, reading.outcome, reading.ambiguous) == (step, Outcome.UNPARSED, ambiguous)
-    assert reading.scores is None and why in reading.why
+    assert reading.scores is None and reason in reading.reason
 
 
 def test_a_quoted_score_inside_the_reasons_is_not_the_verdict() -> None:
@@ -76,21 +76,21 @@ def test_a_quoted_score_inside_the_reasons_is_not_the_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "says", "contradicts"),
+    ("scores", "label", "contradicts"),
     [((8, 3), "B", True), ((8, 3), "tie", True), ((8, 8), "A", True), ((8, 7.7), "A", False), ((8, 7.7), "tie", False)],
 )
-def test_a_verdict_against_its_own_scores_holds_and_is_flagged(
-    scores: tuple[float, float], says: str, contradicts: bool
+def test_verdict_contradicting_its_scores_is_flagged(
+    scores: tuple[float, float], label: str, contradicts: bool
 ) -> None:
-    reading = read(verdict(*scores, says), RUBRIC)
+    reading = read(verdict(*scores, label), RUBRIC)
     assert reading.contradicts is contradicts
-    assert reading.outcome is {"A": Outcome.A, "B": Outcome.B, "tie": Outcome.TIE}[says]
+    assert reading.outcome is {"A": Outcome.A, "B": Outcome.B, "tie": Outcome.TIE}[label]
 
 
 def test_a_scale_from_zero_takes_a_zero() -> None:
     assert read("[[0, 5]]", Rubric("harmlessness", "Which harms less.", lowest=0)).outcome is Outcome.B
 
 
-def test_reasons_can_be_kept_by_a_database() -> None:
+def test_reasoning_is_cleaned_for_database() -> None:
     text = json.dumps({"verdict": "A", "reasoning": "half \ud83d and \u0000"})
     assert read(text, RUBRIC).reasoning == "half ? and \ufffd"

@@ -1,4 +1,4 @@
-"""What calls cost: counted by the server, else by length and said so, and never more than was set aside."""
+"""Costs of calls: counted by the server, else estimated by length, and never more than was reserved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from judging.model_judge import Pair, Price, Reply, Rubric, Sampling, request
 
-ASKED = request("gpt", Rubric("helpfulness", "Which helps more."), Pair("p", "one", "other"), Sampling())
+REQUEST = request("gpt", Rubric("helpfulness", "Which helps more."), Pair("p", "one", "other"), Sampling())
 PRICE = Price(Decimal("0.4"), Decimal("1.6"))
 
 
@@ -15,19 +15,19 @@ def reply(tokens_in: int | None, tokens_out: int | None) -> Reply:
 
 
 def test_tokens_are_paid_by_the_million() -> None:
-    assert PRICE.spent(ASKED, reply(1050, 355)).amount == Decimal("0.000988")
+    assert PRICE.actual_cost(REQUEST, reply(1050, 355)).amount == Decimal("0.000988")
 
 
-def test_what_the_server_does_not_count_is_estimated_and_said_so() -> None:
-    counted, guessed = PRICE.spent(ASKED, reply(500, 3)), PRICE.spent(ASKED, reply(None, None))
+def test_uncounted_tokens_are_estimated() -> None:
+    counted, guessed = PRICE.actual_cost(REQUEST, reply(500, 3)), PRICE.actual_cost(REQUEST, reply(None, None))
     assert not counted.is_estimated and guessed.is_estimated
-    assert (guessed.tokens_in, guessed.tokens_out) == (-(-ASKED.characters // 4), 3)
+    assert (guessed.tokens_in, guessed.tokens_out) == (-(-REQUEST.characters // 4), 3)
 
 
-def test_more_is_set_aside_than_a_call_can_cost() -> None:
-    most = PRICE.at_most(ASKED)
-    assert most.tokens_in > ASKED.characters and most.amount > PRICE.spent(ASKED, reply(None, 2048)).amount
+def test_reserved_amount_exceeds_possible_cost() -> None:
+    most = PRICE.max_cost(REQUEST)
+    assert most.tokens_in > REQUEST.characters and most.amount > PRICE.actual_cost(REQUEST, reply(None, 2048)).amount
 
 
 def test_a_free_judge_costs_nothing() -> None:
-    assert Price(Decimal(0), Decimal(0)).likely(2000, 10**6).amount == 0
+    assert Price(Decimal(0), Decimal(0)).likely_cost(2000, 10**6).amount == 0

@@ -1,4 +1,4 @@
-"""Asking a real server that misbehaves: every end is told apart, nothing waits for ever, no message tells the key."""
+"""Calls to a real server that misbehaves: every failure is classified, times out, and never exposes the key."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from types import SimpleNamespace
 import pytest
 
 from judging.model_judge import (
-    Busy,
-    Denied,
-    Ended,
+    AccessDenied,
+    CallResult,
     Pair,
-    Rejected,
+    RequestRejected,
     Rubric,
     Sampling,
     Server,
+    ServerBusy,
+    ServerUnavailable,
     State,
-    Unwell,
-    ended,
-    hosts,
+    interpret_reply,
+    parse_hosts,
     request,
 )
 from judging.model_judge.client import Client
 from judging.stats.votes import Outcome
-from tests.fakes.judge_server import KEY, Act, JudgeServer, verdict
+from tests.fakes.judge_server import KEY, JudgeServer, Reply, verdict
 from tests.waiting import PATIENCE_SECONDS
 
 RUBRIC = Rubric("helpfulness", "Which helps more.")
-ASKED = request("gpt", RUBRIC, Pair("What is red?", "A colour.", "Red."), Sampling())
-HERE = hosts(["127.0.0.1"])
+REQUEST = request("gpt", RUBRIC, Pair("What is red?", "A colour.", "Red."), Sampling())
+HERE = parse_hosts(["127.0.0.1"])
 
 
 @pytest.fixture(scope="module")
@@ -43,91 +43,92 @@ def server() -> Iterator[JudgeServer]:
 
 @pytest.fixture(scope="module")
 def client(server: JudgeServer) -> Iterator[Client]:
-    with Client(Server(server.url, KEY, HERE, seconds=PATIENCE_SECONDS)) as made:
-        yield made
+    with Client(Server(server.url, KEY, HERE, seconds=PATIENCE_SECONDS)) as client:
+        yield client
 
 
-def answered(server: JudgeServer, client: Client, act: Act) -> Ended:
-    server.act = lambda _: act
-    return ended(client.ask(ASKED), RUBRIC)
+def ask(server: JudgeServer, client: Client, act: Reply) -> CallResult:
+    server.reply_to = lambda _: act
+    return interpret_reply(client.ask(REQUEST), RUBRIC)
 
 
-def test_the_server_is_sent_exactly_what_the_key_is_of(server: JudgeServer, client: Client) -> None:
-    assert answered(server, client, Act(verdict(8, 3))).outcome is Outcome.A
-    newest = server.asked[-1]
-    assert newest.body == ASKED.body and newest.headers["authorization"] == f"Bearer {KEY}"
+def test_server_receives_exact_request(server: JudgeServer, client: Client) -> None:
+    assert ask(server, client, Reply(verdict(8, 3))).outcome is Outcome.A
+    newest = server.requests[-1]
+    assert newest.body == REQUEST.body and newest.headers["authorization"] == f"Bearer {KEY}"
     assert newest.answers == ("A colour.", "Red.")
 
 
 @pytest.mark.parametrize(
-    ("act", "state", "outcome", "why"),
+    ("act", "state", "outcome", "reason"),
     [
-        (Act("", refusal="I will not read that."), State.REFUSED, Outcome.REFUSED, "I will not read that."),
-        (Act(None, finish_reason="content_filter"), State.REFUSED, Outcome.REFUSED, "filter"),
-        (Act("I'm sorry, but I can't help with that."), State.REFUSED, Outcome.REFUSED, "declined"),
-        (Act("I cannot judge these."), State.REFUSED, Outcome.REFUSED, "declined"),
-        (Act(verdict(8, 3), finish_reason="length"), State.FAILED, Outcome.ERROR, "longer than it may be"),
-        (Act(""), State.FAILED, Outcome.ERROR, "empty"),
-        (Act(None), State.FAILED, Outcome.ERROR, "empty"),
-        (Act("[[8,8]] … [[3,9]]"), State.UNPARSED, Outcome.UNPARSED, "2 different verdicts"),
-        (Act('{"score_a": 8'), State.UNPARSED, Outcome.UNPARSED, "neither"),
-        (Act("I'm sorry to say so: [[8, 3]]"), State.DONE, Outcome.A, ""),
+        (Reply("", refusal="I will not read that."), State.REFUSED, Outcome.REFUSED, "I will not read that."),
+        (Reply(None, finish_reason="content_filter"), State.REFUSED, Outcome.REFUSED, "filter"),
+        (Reply("I'm sorry, but I can't help with that."), State.REFUSED, Outcome.REFUSED, "declined"),
+        (Reply("I cannot judge these."), State.REFUSED, Outcome.REFUSED, "declined"),
+        (Reply(verdict(8, 3), finish_reason="length"), State.FAILED, Outcome.ERROR, "too long"),
+        (Reply(""), State.FAILED, Outcome.ERROR, "empty"),
+        (Reply(None), State.FAILED, Outcome.ERROR, "empty"),
+        (Reply("[[8,8]] … [[3,9]]"), State.UNPARSED, Outcome.UNPARSED, "2 different verdicts"),
+        (Reply('{"score_a": 8'), State.UNPARSED, Outcome.UNPARSED, "neither"),
+        (Reply("I'm sorry to say so: [[8, 3]]"), State.DONE, Outcome.A, ""),
     ],
 )
-def test_an_answer_that_is_no_verdict_ends_in_a_way_of_its_own(
-    server: JudgeServer, client: Client, act: Act, state: State, outcome: Outcome, why: str
+def test_reply_without_verdict_has_matching_state(
+    server: JudgeServer, client: Client, act: Reply, state: State, outcome: Outcome, reason: str
 ) -> None:
-    end = answered(server, client, act)
-    assert (end.state, end.outcome) == (state, outcome) and why in end.why
+    end = ask(server, client, act)
+    assert (end.state, end.outcome) == (state, outcome) and reason in end.reason
 
 
 @pytest.mark.parametrize(
     ("act", "error", "words"),
     [
-        (Act(status=401), Denied, "401"),
-        (Act(status=403), Denied, "403"),
-        (Act(status=400), Rejected, "400"),
-        (Act(status=404), Rejected, "404"),
-        (Act(status=302, headers={"location": "http://127.0.0.1:1/v1"}), Rejected, "302"),
-        (Act(status=500), Unwell, "500"),
-        (Act(status=503), Unwell, "503"),
-        (Act(status=0), Unwell, "disconnected"),
-        (Act(body=b"<html>"), Unwell, ""),
-        (Act(body=b'{"choices": []}'), Unwell, "no chat completion"),
-        (Act(body=b"[]"), Unwell, "no chat completion"),
-        (Act(body=b" " * (2 << 20)), Unwell, "larger than 1 MiB"),
-        (Act(status=418, body=b'{"error": {"message": "key %s"}}' % KEY.encode()), Rejected, "key •••"),
+        (Reply(status=401), AccessDenied, "401"),
+        (Reply(status=403), AccessDenied, "403"),
+        (Reply(status=400), RequestRejected, "400"),
+        (Reply(status=404), RequestRejected, "404"),
+        (Reply(status=302, headers={"location": "http://127.0.0.1:1/v1"}), RequestRejected, "302"),
+        (Reply(status=500), ServerUnavailable, "500"),
+        (Reply(status=503), ServerUnavailable, "503"),
+        (Reply(status=0), ServerUnavailable, "disconnected"),
+        (Reply(body=b"<html>"), ServerUnavailable, ""),
+        (Reply(body=b'{"choices": []}'), ServerUnavailable, "not a chat completion"),
+        (Reply(body=b"[]"), ServerUnavailable, "not a chat completion"),
+        (Reply(body=b" " * (2 << 20)), ServerUnavailable, "larger than 1 MiB"),
+        (Reply(status=418, body=b'{"error": {"message": "key %s"}}' % KEY.encode()), RequestRejected, "key •••"),
     ],
 )
-def test_errors_are_told_apart_and_asked_once(
-    server: JudgeServer, client: Client, act: Act, error: type[Exception], words: str
+def test_server_error_is_classified_without_retry(
+    server: JudgeServer, client: Client, act: Reply, error: type[Exception], words: str
 ) -> None:
-    server.act, before = lambda _: act, len(server.asked)
+    server.reply_to, before = lambda _: act, len(server.requests)
     with pytest.raises(error) as raised:
-        client.ask(ASKED)
+        client.ask(REQUEST)
     assert words in str(raised.value) and KEY not in repr(raised.value)
-    assert len(server.asked) == before + 1
+    assert len(server.requests) == before + 1
 
 
-def test_an_answer_that_does_not_come_in_time_is_given_up(server: JudgeServer) -> None:
-    server.act = lambda _: Act(seconds=PATIENCE_SECONDS)
-    with Client(Server(server.url, KEY, HERE, seconds=0.5)) as hasty, pytest.raises(Unwell, match="timed out"):
-        hasty.ask(ASKED)
+def test_late_reply_times_out(server: JudgeServer) -> None:
+    server.reply_to = lambda _: Reply(seconds=PATIENCE_SECONDS)
+    with (
+        Client(Server(server.url, KEY, HERE, seconds=0.5)) as hasty,
+        pytest.raises(ServerUnavailable, match="timed out"),
+    ):
+        hasty.ask(REQUEST)
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"), [("7", 7.0), ("0.5", 0.5), ("1e9", 3600.0), ("nan", None), ("-1", None), ("soon", None)]
+    ("header", "seconds"), [("7", 7.0), ("0.5", 0.5), ("1e9", 3600.0), ("nan", None), ("-1", None), ("soon", None)]
 )
-def test_a_busy_server_says_how_long_to_wait(
-    server: JudgeServer, client: Client, said: str, seconds: float | None
-) -> None:
-    server.act = lambda _: Act(status=429, headers={"retry-after": said})
-    with pytest.raises(Busy) as raised:
-        client.ask(ASKED)
+def test_retry_after_header_sets_wait(server: JudgeServer, client: Client, header: str, seconds: float | None) -> None:
+    server.reply_to = lambda _: Reply(status=429, headers={"retry-after": header})
+    with pytest.raises(ServerBusy) as raised:
+        client.ask(REQUEST)
     assert raised.value.seconds == seconds
 
 
-def test_an_answer_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_reply_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     is_late, is_over = threading.Event(), threading.Event()
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 2 * PATIENCE_SECONDS * is_late.is_set())
     monkeypatch.setattr("judging.model_judge.transport.time", clock)
@@ -143,20 +144,20 @@ def test_an_answer_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> N
 
         threading.Thread(target=drip, daemon=True).start()
         slow = Server(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", KEY, HERE, seconds=PATIENCE_SECONDS)
-        with Client(slow) as client, pytest.raises(Unwell, match="did not end in time"):
-            client.ask(ASKED)
+        with Client(slow) as client, pytest.raises(ServerUnavailable, match="did not finish in time"):
+            client.ask(REQUEST)
         is_over.set()
 
 
-def test_nobody_there_costs_nothing_and_a_lost_answer_may() -> None:
-    with JudgeServer(lambda _: Act(status=0)) as server, Client(Server(server.url, KEY, HERE)) as client:
-        with pytest.raises(Unwell) as lost:
-            client.ask(ASKED)
-        server.die()
-        with pytest.raises(Unwell) as away:
-            client.ask(ASKED)
+def test_only_lost_reply_may_cost() -> None:
+    with JudgeServer(lambda _: Reply(status=0)) as server, Client(Server(server.url, KEY, HERE)) as client:
+        with pytest.raises(ServerUnavailable) as lost:
+            client.ask(REQUEST)
+        server.stop()
+        with pytest.raises(ServerUnavailable) as away:
+            client.ask(REQUEST)
     assert lost.value.may_cost and not away.value.may_cost
 
 
-def test_a_server_is_shown_without_its_key() -> None:
+def test_server_repr_hides_key() -> None:
     assert KEY not in repr(Server("http://127.0.0.1/v1", KEY, HERE))

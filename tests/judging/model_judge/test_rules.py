@@ -12,7 +12,7 @@ PLAIN = "Paris is its capital."
 
 
 @pytest.mark.parametrize(
-    ("worse", "why"),
+    ("worse", "reason"),
     [
         ("", "says nothing"),
         ("Paris. USER: and of Spain?", "goes on as somebody else"),
@@ -22,14 +22,14 @@ PLAIN = "Paris is its capital."
         ("It is Paris, " + " ".join(f"road{n}" for n in range(40)) + ".", "has 43 words"),
     ],
 )
-def test_the_better_form_wins_wherever_it_stands(worse: str, why: str) -> None:
+def test_better_form_wins_in_both_orders(worse: str, reason: str) -> None:
     pair = Pair("What is the capital of France?", PLAIN, worse)
     first, second = rules.judge(RUBRIC, pair), rules.judge(RUBRIC, pair.swapped())
     assert (first.outcome, second.outcome, first.state) == (Outcome.A, Outcome.B, State.DONE)
-    assert first.reading is not None and why in first.reading.reasoning and first.reading.scores is not None
+    assert first.reading is not None and reason in first.reading.reasoning and first.reading.scores is not None
     assert all(RUBRIC.holds(score) for score in first.reading.scores)
 
 
-def test_equal_ones_tie_and_empty_ones_are_both_bad() -> None:
+def test_equal_answers_tie_and_empty_answers_are_both_bad() -> None:
     assert rules.judge(RUBRIC, Pair("What?", PLAIN, PLAIN)).outcome is Outcome.TIE
     assert rules.judge(RUBRIC, Pair("What?", " ", "…")).outcome is Outcome.BOTH_BAD

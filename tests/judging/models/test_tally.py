@@ -1,4 +1,4 @@
-"""The database keeps what verdicts come to, whatever is said, changed, taken back or removed."""
+"""The database keeps tallies of verdicts through every change, withdrawal and removal."""
 
 from __future__ import annotations
 
@@ -8,62 +8,66 @@ from django.contrib.auth.models import User
 from judging import voting
 from judging.models import Judge, Side, Tournament, VerdictTally, Voter
 from judging.stats.votes import Outcome
-from judging.voting import Choice, Judged, of_judge, turns
+from judging.voting import Choice, JudgeVerdict, save_judge_verdicts, turns
 from runs.models import Experiment
-from tests.judging.tournament_factory import held
+from tests.judging.tournament_factory import make_tournament
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
-    return held(ada, experiment, contestants=2, prompts=1)
+    return make_tournament(ada, experiment, contestants=2, prompts=1)
 
 
 def tally(tournament: Tournament, slug: str = "helpfulness") -> tuple[int, ...] | None:
-    """raters, for a, for b, people, judges, whether swapped; None where nobody has said anything."""
+    """Return (raters, for a, for b, people, judges, is swapped), or None without verdicts."""
     fields = ("raters", "for_a", "for_b", "people", "judges", "is_swapped")
-    found = VerdictTally.objects.filter(comparison__tournament=tournament, rubric__criterion__slug=slug)
-    return found.values_list(*fields).first()
+    rows = VerdictTally.objects.filter(comparison__tournament=tournament, rubric__criterion__slug=slug)
+    return rows.values_list(*fields).first()
 
 
-def judged(tournament: Tournament, judge: Judge, when_a_is_first: Outcome, when_b_is: Outcome, sample: int = 0) -> None:
-    """What a judge said of its only pair, from the side of who stood first."""
+def add_judgment(
+    tournament: Tournament, judge: Judge, when_a_is_first: Outcome, when_b_is: Outcome, sample: int = 0
+) -> None:
+    """Save a judge's verdicts on the only pair in both orders, from the side of the first answer."""
     comparison = tournament.comparisons.get()
     by = tournament.rubrics.get(criterion__slug="helpfulness")
-    said = ((Side.A, when_a_is_first), (Side.B, when_b_is))
-    of_judge(judge, [Judged(comparison.pk, by.pk, first, outcome, sample=sample) for first, outcome in said])
+    outcomes = ((Side.A, when_a_is_first), (Side.B, when_b_is))
+    save_judge_verdicts(
+        judge, [JudgeVerdict(comparison.pk, by.pk, first, outcome, sample=sample) for first, outcome in outcomes]
+    )
 
 
-def test_a_judge_is_one_rater_both_ways_round(tournament: Tournament) -> None:
+def test_judge_in_both_orders_is_one_rater(tournament: Tournament) -> None:
     judge = Judge.objects.create(name="Uno", model="uno", digest="uno")
     assert tally(tournament) is None
-    judged(tournament, judge, Outcome.A, Outcome.B)
+    add_judgment(tournament, judge, Outcome.A, Outcome.B)
     assert tally(tournament) == (1, 1, 0, 0, 1, False)
-    judged(tournament, judge, Outcome.A, Outcome.A)
+    add_judgment(tournament, judge, Outcome.A, Outcome.A)
     assert tally(tournament) == (1, 0, 0, 0, 0, True)
-    judged(tournament, judge, Outcome.B, Outcome.B, sample=1)
+    add_judgment(tournament, judge, Outcome.B, Outcome.B, sample=1)
     assert tally(tournament) == (1, 0, 0, 0, 0, True)
-    judged(tournament, judge, Outcome.REFUSED, Outcome.ERROR)
+    add_judgment(tournament, judge, Outcome.REFUSED, Outcome.ERROR)
     assert tally(tournament) is None
 
 
-def test_people_stand_beside_judges_and_take_back_what_they_said(tournament: Tournament, bo: User) -> None:
+def test_tally_follows_votes_and_their_withdrawal(tournament: Tournament, bo: User) -> None:
     judge = Judge.objects.create(name="Uno", model="uno", digest="uno")
-    judged(tournament, judge, Outcome.A, Outcome.B)
+    add_judgment(tournament, judge, Outcome.A, Outcome.B)
     voter = Voter.objects.create(tournament=tournament, number=0, user=bo)
-    (turn,) = turns.hand(voter)
+    (turn,) = turns.hand_out_turns(voter)
     by = tournament.rubrics.get(criterion__slug="helpfulness")
     for_b = "right" if turn.left == "a" else "left"
-    voting.choose(voter, Choice(turn.pk, by.pk, for_b, "k"))
+    voting.save_choice(voter, Choice(turn.pk, by.pk, for_b, "k"))
     assert tally(tournament) == (2, 1, 1, -1, 1, False)
     assert tally(tournament, "harmlessness") is None
-    voting.take_back(voter, "k")
+    voting.retract_choice(voter, "k")
     assert tally(tournament) == (1, 1, 0, 0, 1, False)
 
 
-def test_what_is_removed_for_good_takes_its_tallies_along(tournament: Tournament) -> None:
+def test_deleted_tournament_deletes_its_tallies(tournament: Tournament) -> None:
     judge = Judge.objects.create(name="Uno", model="uno", digest="uno")
-    judged(tournament, judge, Outcome.A, Outcome.B)
+    add_judgment(tournament, judge, Outcome.A, Outcome.B)
     Tournament.objects.filter(pk=tournament.pk).delete()
     assert not VerdictTally.objects.exists()

@@ -1,4 +1,4 @@
-"""Tournaments from runs' answers: what they hold, what is refused, and how they end."""
+"""Tournaments from runs' answers: their contents, refusals, and deletion."""
 
 from __future__ import annotations
 
@@ -11,110 +11,121 @@ from django.utils import timezone
 from judging import tournaments
 from judging.models import Comparison, Tournament
 from judging.tournaments import Draft, Entry, commands
-from judging.tournaments.commands import CannotMake
+from judging.tournaments.commands import TournamentRefused
 from runs.models import Experiment
-from tests.judging.tournament_factory import answered_run, gold, held, rubric
+from tests.judging.tournament_factory import answered_run, make_gold_set, make_tournament, rubric
 
 pytestmark = pytest.mark.django_db
 
 
-def test_every_pair_of_contestants_meets_on_every_prompt_drawn(ada: User, experiment: Experiment) -> None:
-    made = held(ada, experiment, prompts=4, contestants=3)
+def test_every_pair_meets_on_every_prompt(ada: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, prompts=4, contestants=3)
 
-    assert [contestant.name for contestant in made.contestants.all()] == [
+    assert [contestant.name for contestant in tournament.contestants.all()] == [
         f"runner {k} · step 0 · eval" for k in range(3)
     ]
-    assert made.comparisons.count() == 3 * 4
-    for one in made.comparisons.select_related("response_a", "response_b", "prompt"):
-        assert one.response_a and one.response_b and one.prompt
-        assert one.response_a.prompt_id == one.response_b.prompt_id == one.prompt.prompt_id
-        assert (one.a and one.a.run_id, one.b and one.b.run_id) == (one.response_a.run_id, one.response_b.run_id)
+    assert tournament.comparisons.count() == 3 * 4
+    for comparison in tournament.comparisons.select_related("response_a", "response_b", "prompt"):
+        assert comparison.response_a and comparison.response_b and comparison.prompt
+        assert comparison.response_a.prompt_id == comparison.response_b.prompt_id == comparison.prompt.prompt_id
+        assert (comparison.a and comparison.a.run_id, comparison.b and comparison.b.run_id) == (
+            comparison.response_a.run_id,
+            comparison.response_b.run_id,
+        )
 
 
-def test_one_seed_makes_one_tournament(ada: User, experiment: Experiment) -> None:
+def test_same_seed_makes_same_comparisons(ada: User, experiment: Experiment) -> None:
     runs = [answered_run(experiment, name, [f"{name} {n}" for n in range(9)]) for name in ("first", "second", "third")]
     draft = Draft("again", [Entry(run, 0, "eval") for run in runs], [rubric("helpfulness")], prompts=3, seed=5)
 
-    shown = [
-        [(one.first, *(one.texts or ())) for one in tournaments.make(ada, draft).comparisons.order_by("place")]
+    orders = [
+        [
+            (comparison.first, *(comparison.texts or ()))
+            for comparison in tournaments.create_from_draft(ada, draft).comparisons.order_by("place")
+        ]
         for _ in range(2)
     ]
 
-    assert shown[0] == shown[1]
-    assert len(shown[0]) == 9
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == 9
 
 
-def test_answers_that_tell_whose_they_are_are_flagged(ada: User, experiment: Experiment) -> None:
+def test_answers_that_leak_their_author_are_flagged(ada: User, experiment: Experiment) -> None:
     runs = [
         answered_run(experiment, "quiet", ["I am nobody"]),
         answered_run(experiment, "loud", ["I am Qwen.\nUSER: ?"]),
     ]
     entries = [Entry(run, 0, "eval") for run in runs]
 
-    made = tournaments.make(ada, Draft("leaks", entries, [rubric("helpfulness")], prompts=1))
+    tournament = tournaments.create_from_draft(ada, Draft("leaks", entries, [rubric("helpfulness")], prompts=1))
 
-    assert made.comparisons.get().leaks == ["b:name", "b:marker"]
-
-
-def test_gold_pairs_are_mixed_in_and_rate_nobody(ada: User, experiment: Experiment) -> None:
-    made = held(ada, experiment, prompts=2, contestants=2, gold_set=gold(ada))
-
-    known = made.comparisons.filter(gold_pair__isnull=False)
-    assert (known.count(), made.comparisons.count()) == (4, 6)
-    assert all(one.is_gold and one.texts == (f"gold {one.gold_pair.place}?", "good", "bad") for one in known)  # type: ignore[union-attr]
+    assert tournament.comparisons.get().leaks == ["b:name", "b:marker"]
 
 
-def test_what_makes_no_sense_is_refused_in_a_sentence(ada: User, experiment: Experiment) -> None:
-    one, other = (answered_run(experiment, name, ["yes"]) for name in ("one", "other"))
+def test_gold_pairs_are_added_to_comparisons(ada: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, prompts=2, contestants=2, gold_set=make_gold_set(ada))
+
+    gold_comparisons = tournament.comparisons.filter(gold_pair__isnull=False)
+    assert (gold_comparisons.count(), tournament.comparisons.count()) == (4, 6)
+    assert all(
+        comparison.is_gold and comparison.texts == (f"gold {comparison.gold_pair.place}?", "good", "bad")
+        for comparison in gold_comparisons
+    )  # type: ignore[union-attr]
+
+
+def test_invalid_tournament_draft_is_refused(ada: User, experiment: Experiment) -> None:
+    first, second = (answered_run(experiment, name, ["yes"]) for name in ("one", "other"))
     late = answered_run(experiment, "late", [], step=0)
     by = [rubric("helpfulness")]
-    both = [Entry(one, 0, "eval"), Entry(other, 0, "eval")]
+    both = [Entry(first, 0, "eval"), Entry(second, 0, "eval")]
     wrong = {
         "2 to 20 contestants, not 1": Draft("x", both[:1], by, 1),
         "2 to 20 contestants, not 1.": Draft("x", [both[0], both[0]], by, 1),
         "at least one criterion": Draft("x", both, [], 1),
         "at least one prompt": Draft("x", both, by, 0),
-        "late has no answers at step 0 on the split eval": Draft("x", [both[0], Entry(late, 0, "eval")], by, 1),
-        "60000 pairs are more than the 50000": Draft("x", both, by, 60_000),
+        "late has no responses at step 0 on the split eval": Draft("x", [both[0], Entry(late, 0, "eval")], by, 1),
+        "at most 50000 pairs, not 60000": Draft("x", both, by, 60_000),
     }
-    for said, draft in wrong.items():
-        with pytest.raises(CannotMake, match=said):
-            tournaments.make(ada, draft)
+    for message, draft in wrong.items():
+        with pytest.raises(TournamentRefused, match=message):
+            tournaments.create_from_draft(ada, draft)
     assert not Tournament.objects.exists()
 
 
 def test_a_tournament_without_a_prompt_in_common_is_refused(ada: User, experiment: Experiment) -> None:
-    one, other = answered_run(experiment, "one", ["yes", "no"]), answered_run(experiment, "other", ["yes", "no"])
-    one.response_set.filter(text="yes").delete()
-    other.response_set.filter(text="no").delete()
+    first, second = answered_run(experiment, "one", ["yes", "no"]), answered_run(experiment, "other", ["yes", "no"])
+    first.response_set.filter(text="yes").delete()
+    second.response_set.filter(text="no").delete()
 
-    with pytest.raises(CannotMake, match="no prompt that all contestants have answered"):
-        tournaments.make(ada, Draft("x", [Entry(r, 0, "eval") for r in (one, other)], [rubric("helpfulness")], 2))
+    with pytest.raises(TournamentRefused, match="No prompt has responses of all contestants"):
+        tournaments.create_from_draft(
+            ada, Draft("x", [Entry(r, 0, "eval") for r in (first, second)], [rubric("helpfulness")], 2)
+        )
 
 
-def test_pause_close_and_the_bin_can_all_be_undone(ada: User, experiment: Experiment) -> None:
-    made = held(ada, experiment, prompts=1, contestants=2)
+def test_pause_close_and_deletion_can_be_undone(ada: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, prompts=1, contestants=2)
 
     def now() -> tuple[bool, bool]:
-        made.refresh_from_db()
-        return made.is_open, Tournament.objects.visible_to(ada).exists()
+        tournament.refresh_from_db()
+        return tournament.is_open, Tournament.objects.visible_to(ada).exists()
 
-    for do, stands in (
-        (commands.pause, (False, True)), (commands.go_on, (True, True)), (commands.close, (False, True)),
-        (commands.go_on, (True, True)), (lambda one: commands.delete(one, ada), (False, False)),
+    for do, expected in (
+        (commands.pause, (False, True)), (commands.resume, (True, True)), (commands.close, (False, True)),
+        (commands.resume, (True, True)), (lambda target: commands.move_to_trash(target, ada), (False, False)),
         (commands.restore, (True, True)),
     ):  # fmt: skip
-        do(made)
-        assert now() == stands
+        do(tournament)
+        assert now() == expected
 
 
-def test_the_bin_is_emptied_after_thirty_days(ada: User, experiment: Experiment) -> None:
-    made = held(ada, experiment, prompts=1, contestants=2)
-    commands.delete(made, ada)
+def test_deleted_tournament_is_purged_after_thirty_days(ada: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, prompts=1, contestants=2)
+    commands.move_to_trash(tournament, ada)
 
-    tournaments.purge()
+    tournaments.purge_trash()
     assert Tournament.objects.exists()
     Tournament.objects.update(deleted_at=timezone.now() - timedelta(days=31))
-    tournaments.purge()
+    tournaments.purge_trash()
 
     assert not Tournament.objects.exists() and not Comparison.objects.exists()

@@ -1,4 +1,4 @@
-"""What boards say is kept in English, and said in the language of who reads."""
+"""Sentences of boards are stored in English and shown in the reader's language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import trans_real
 
 from judging.stats.ratings import reasons
 from judging.stats.ratings.connectivity import Connectivity
-from judging.stats.ratings.reasons import SENTENCES, recognised
+from judging.stats.ratings.reasons import SENTENCES, parse_sentences
 from judging.translation import messages
 from judging.translation.marked import WORDS
 from judging.translation.messages import in_words
@@ -33,31 +33,31 @@ def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_the_marked_words_are_as_new_as_the_code() -> None:
+def test_marked_words_are_up_to_date() -> None:
     marked = Path(messages.__file__).parent / "marked.py"
     assert marked.read_text(encoding="utf-8") == messages.module(), "run: make words"
     assert set(SENTENCES) < set(WORDS)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_every_sentence_is_known_again_with_its_values(sentence: str) -> None:
-    values = dict.fromkeys(reasons.places(sentence), "12 (of ada, bo)")
-    assert recognised(sentence.format(**values)) == [(sentence, values)]
+def test_every_sentence_is_recognised_with_its_values(sentence: str) -> None:
+    values = dict.fromkeys(reasons.placeholders(sentence), "12 (of ada, bo)")
+    assert parse_sentences(sentence.format(**values)) == [(sentence, values)]
 
 
-def test_several_are_known_again_one_after_the_other_whatever_names_hold() -> None:
-    said = Connectivity(((0, 1), (2,)), ((0, 1), (2,)), (1,), (), (2,)).sentences(NAMES)
-    for one in said:
-        assert " ".join(part.format(**values) for part, values in recognised(one)) == one
+def test_several_sentences_are_recognised_with_any_names() -> None:
+    sentences = Connectivity(((0, 1), (2,)), ((0, 1), (2,)), (1,), (), (2,)).sentences(NAMES)
+    for sentence in sentences:
+        assert " ".join(part.format(**values) for part, values in parse_sentences(sentence)) == sentence
     plain = Connectivity(((0, 1), (2,)), ((0, 1), (2,)), (1,), (), (2,)).sentences(("a", "b", "c"))
-    assert [part for part, _ in recognised(" ".join(plain))] == [
+    assert [part for part, _ in parse_sentences(" ".join(plain))] == [
         reasons.UNSEEN, reasons.UNBEATEN, reasons.UNCONNECTED, reasons.WITHIN,
     ]  # fmt: skip
-    assert recognised("What nobody says here.") == []
+    assert parse_sentences("What nobody says here.") == []
 
 
 @pytest.mark.usefixtures("german")
-def test_they_are_said_in_the_language_of_who_reads() -> None:
+def test_sentences_are_translated() -> None:
     few = reasons.FEW_CLUSTERS.format(clusters=3, units="prompts", few=20)
     assert in_words(few) == "Nur 3 Gruppen (Aufgaben werden gezogen): nimm 20."
     both = f"{reasons.UNSEEN.format(who='ada')} {reasons.WITHIN.format(sets='bo, eve; dee, fay')}"

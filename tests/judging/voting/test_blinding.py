@@ -1,16 +1,16 @@
-"""Names in answers are found and hidden, markers of roles are found, and ordinary words are left alone."""
+"""Names in answers are detected and hidden, role markers are detected, and ordinary words are left alone."""
 
 from __future__ import annotations
 
 import pytest
 
-from judging.voting import are_identical, hidden, leaks
+from judging.voting import are_identical, find_leaks, hide_names
 
 NAMES = ("beaver run 3", "es-500")
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "kinds"),
     [
         ("I am Qwen2.5, made to help.", ["name"]),
         ("As ChatGPT I cannot.", ["name"]),
@@ -23,28 +23,28 @@ NAMES = ("beaver run 3", "es-500")
         ("", []),
     ],
 )
-def test_what_tells_whose_an_answer_is_is_found(text: str, found: list[str]) -> None:
-    assert leaks(text, NAMES) == found
+def test_leaks_of_author_are_detected(text: str, kinds: list[str]) -> None:
+    assert find_leaks(text, NAMES) == kinds
 
 
-def test_names_are_hidden_and_nothing_else_changes() -> None:
-    said = hidden("I am Qwen2.5 of beaver run 3; *bold* <b>", NAMES, "▒▒▒")
+def test_only_names_are_hidden() -> None:
+    text = hide_names("I am Qwen2.5 of beaver run 3; *bold* <b>", NAMES, "▒▒▒")
 
-    assert said == "I am ▒▒▒ of ▒▒▒; *bold* <b>"
+    assert text == "I am ▒▒▒ of ▒▒▒; *bold* <b>"
 
 
 @pytest.mark.parametrize("name", ["es", "baseline"])
-def test_names_that_are_ordinary_words_are_left(name: str) -> None:
-    assert hidden(f"the {name} of it", (name,), "▒▒▒") == f"the {name} of it"
-    assert leaks(f"the {name} of it", (name,)) == []
+def test_ordinary_words_are_not_hidden(name: str) -> None:
+    assert hide_names(f"the {name} of it", (name,), "▒▒▒") == f"the {name} of it"
+    assert find_leaks(f"the {name} of it", (name,)) == []
 
 
 @pytest.mark.parametrize("text", ["yes", " yes", "yes\n", "\n\t yes \u00a0\r\n", "\x1fyes\u3000"])
 def test_space_around_an_answer_is_hidden(text: str) -> None:
-    assert hidden(text, (), "") == "yes"
+    assert hide_names(text, (), "") == "yes"
     assert are_identical(text, "yes")
 
 
 def test_space_inside_an_answer_is_shown() -> None:
-    assert hidden(" a\n\n b ", (), "") == "a\n\n b"
+    assert hide_names(" a\n\n b ", (), "") == "a\n\n b"
     assert not are_identical("a  b", "a b")

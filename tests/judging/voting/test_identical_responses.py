@@ -1,4 +1,4 @@
-"""Pairs of identical answers are ties by identity: asked of nobody, counted apart, and in votes only where one asks."""
+"""Pairs of identical answers are ties by identity: not judged, counted apart, and in votes only on request."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from judging.boards.votes import IDENTITY
 from judging.judges import rules_judge
 from judging.models import Comparison, Judge, Tournament, Turn, Verdict, Voter
 from judging.stats.votes import Outcome
-from judging.tournaments import Draft, Entry, make
+from judging.tournaments import Draft, Entry, create_from_draft
 from judging.voting import are_identical, turns
 from runs.models import Experiment, Response
-from tests.judging.bulk_verdicts import ruled
-from tests.judging.tournament_factory import answered_run, held, rubric
+from tests.judging.bulk_verdicts import add_judge_verdicts
+from tests.judging.tournament_factory import answered_run, make_tournament, rubric
 from tests.runs.api_client import calls
 
 pytestmark = pytest.mark.django_db
@@ -31,17 +31,17 @@ TIES = BoardSettings(identical="tie")
 migration = import_module("judging.migrations.0012_identical_answers")
 
 
-def meeting(owner: User, experiment: Experiment, answers: dict[str, list[str]]) -> Tournament:
-    """These runs by one criterion, on every prompt."""
+def make_comparisons(owner: User, experiment: Experiment, answers: dict[str, list[str]]) -> Tournament:
+    """Create a tournament of runs with these answers by one criterion, on every prompt."""
     entries = [Entry(answered_run(experiment, name, texts), 0, "eval") for name, texts in answers.items()]
     prompts = len(next(iter(answers.values())))
-    return make(owner, Draft("Alike?", entries, [rubric("helpfulness")], prompts=prompts, seed=3))
+    return create_from_draft(owner, Draft("Alike?", entries, [rubric("helpfulness")], prompts=prompts, seed=3))
 
 
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
-    """Four pairs, of which three are identical but for space."""
-    return meeting(ada, experiment, ANSWERS)
+    """Return a tournament of four pairs, of which three are identical except for space."""
+    return make_comparisons(ada, experiment, ANSWERS)
 
 
 @pytest.fixture
@@ -49,24 +49,22 @@ def voter(tournament: Tournament, ada: User) -> Voter:
     return Voter.objects.create(tournament=tournament, number=0, user=ada)
 
 
-def texts(handed: list[Turn]) -> list[tuple[str, ...]]:
-    return [turn.comparison.texts or () for turn in handed]
+def texts(given_turns: list[Turn]) -> list[tuple[str, ...]]:
+    return [turn.comparison.texts or () for turn in given_turns]
 
 
-def test_identical_answers_are_handed_to_nobody(tournament: Tournament, voter: Voter) -> None:
-    assert texts(turns.hand(voter)) == [("What is 1?", "fox", "cat")]
-    assert turns.left(voter) == 1
+def test_identical_answers_are_given_to_no_voter(tournament: Tournament, voter: Voter) -> None:
+    assert texts(turns.hand_out_turns(voter)) == [("What is 1?", "fox", "cat")]
+    assert turns.count_remaining(voter) == 1
     assert tournament.comparisons.filter(is_identical=True).count() == 3
 
 
-def test_identical_answers_that_were_in_hand_before_an_upgrade_are_not_shown(
-    tournament: Tournament, voter: Voter
-) -> None:
+def test_identical_answers_in_older_turns_are_hidden(tournament: Tournament, voter: Voter) -> None:
     for n, comparison in enumerate(tournament.comparisons.order_by("place")):
         Turn.objects.create(voter=voter, comparison=comparison, n=n, handed_at=timezone.now())
 
-    assert texts(turns.hand(voter)) == [("What is 1?", "fox", "cat")]
-    assert turns.left(voter) == 1
+    assert texts(turns.hand_out_turns(voter)) == [("What is 1?", "fox", "cat")]
+    assert turns.count_remaining(voter) == 1
 
 
 def test_identical_answers_are_sent_to_no_judge(tournament: Tournament, ada: User) -> None:
@@ -80,41 +78,46 @@ def test_identical_answers_are_sent_to_no_judge(tournament: Tournament, ada: Use
     assert judge_runs.judge_all(tournament, rules_judge()) == 2
 
 
-def test_tournament_of_identical_answers_alone_asks_nothing(ada: User, experiment: Experiment, client: Client) -> None:
-    made = meeting(ada, experiment, {"first run": ["a", "b"], "second run": ["a", " b"]})
+def test_tournament_of_only_identical_answers_has_no_questions(
+    ada: User, experiment: Experiment, client: Client
+) -> None:
+    tournament = make_comparisons(ada, experiment, {"first run": ["a", "b"], "second run": ["a", " b"]})
     judge = Judge.objects.create(owner=ada, name="mine", model="m", base_url="http://localhost:9/v1", digest="0")
     client.force_login(ada)
 
-    page = client.get(reverse("vote", args=[made.pk])).content.decode()
+    page = client.get(reverse("vote", args=[tournament.pk])).content.decode()
 
-    assert "In every pair both answers are identical: there is nothing to judge." in page
-    board = client.get(reverse("tournament-board", args=[made.pk])).content.decode()
-    assert "In every pair both answers are identical, so nothing is decided" in board
-    with pytest.raises(judge_runs.CannotAsk, match="no pair has two different answers"):
-        judge_runs.start(judge_runs.Order(judge, list(made.rubrics.all()), Decimal(1), made), ada)
-    assert boards.keep(made, rubric("helpfulness")).votes == 0
+    assert "Both responses of every pair are identical. They are ties by identity: there is nothing to judge." in page
+    board = client.get(reverse("tournament-board", args=[tournament.pk])).content.decode()
+    assert "Both responses of every pair are identical, so nothing is decided" in board
+    with pytest.raises(judge_runs.CannotAsk, match="no pair has two different responses"):
+        judge_runs.start(judge_runs.Order(judge, list(tournament.rubrics.all()), Decimal(1), tournament), ada)
+    assert boards.save_board(tournament, rubric("helpfulness")).votes == 0
 
 
-def test_pages_and_api_say_how_many_pairs_are_identical(tournament: Tournament, ada: User, client: Client) -> None:
+def test_pages_and_api_count_identical_pairs(tournament: Tournament, ada: User, client: Client) -> None:
     client.force_login(ada)
-    boards.keep(tournament, rubric("helpfulness"))
+    boards.save_board(tournament, rubric("helpfulness"))
 
     page = client.get(tournament.get_absolute_url()).content.decode()
     board = client.get(reverse("tournament-board", args=[tournament.pk])).content.decode()
-    said = calls(ada).get(f"/api/v1/tournaments/{tournament.pk}").json()
+    body = calls(ada).get(f"/api/v1/tournaments/{tournament.pk}").json()
 
-    assert "3 of 4 pairs are identical answers: ties by identity, shown to nobody and not in the votes." in page
+    assert (
+        "3 of 4 pairs have identical responses. They are ties by identity, not shown to voters and not in the votes."
+        in page
+    )
     assert "0 of 1 pair judged by" in page
-    assert "3 of 4 pairs: ties by identity, not in the votes" in board
-    assert (said["pairs"], said["identical"]) == (1, 3)
+    assert "3 of 4 pairs: ties by identity, not in the votes" in " ".join(board.split())
+    assert (body["pairs"], body["identical"]) == (1, 3)
 
 
-def test_board_leaves_out_whatever_was_said_of_identical_answers(tournament: Tournament) -> None:
+def test_board_excludes_verdicts_on_identical_answers(tournament: Tournament) -> None:
     helpful = rubric("helpfulness")
-    ruled(tournament, helpful)
+    add_judge_verdicts(tournament, helpful)
     assert Verdict.objects.comparing().count() == 4
 
-    usual, with_ties = boards.keep(tournament, helpful), boards.keep(tournament, helpful, TIES)
+    usual, with_ties = boards.save_board(tournament, helpful), boards.save_board(tournament, helpful, TIES)
 
     assert (usual.votes, usual.board["board"]["tally"]["tie_rate"]) == (1, 0)
     assert (with_ties.votes, with_ties.board["board"]["tally"]["tie_rate"]) == (4, 0.75)
@@ -125,14 +128,14 @@ def test_board_leaves_out_whatever_was_said_of_identical_answers(tournament: Tou
     assert votes.features["length"][1:].tolist() == [0.0] * 3
 
 
-def test_board_with_identical_answers_is_asked_for_alike_by_page_and_api(tournament: Tournament, ada: User) -> None:
+def test_board_option_for_identical_answers_works_in_api(tournament: Tournament, ada: User) -> None:
     helpful, script = rubric("helpfulness"), calls(ada)
-    ruled(tournament, helpful)
+    add_judge_verdicts(tournament, helpful)
     path = f"/api/v1/tournaments/{tournament.pk}/board"
     assert TIES.query == "identical=tie"
 
     ordered = script.post(path, {"identical": "tie"}, content_type="application/json")
-    boards.work_through()
+    boards.compute_due_boards()
 
     assert (ordered.status_code, ordered.json()["asked"]["identical"]) == (202, "tie")
     assert script.get(f"{path}?identical=tie").json()["votes"] == 4
@@ -142,36 +145,42 @@ def test_board_with_identical_answers_is_asked_for_alike_by_page_and_api(tournam
     assert "identical must be one of left-out, tie, not 'maybe'." in str(wrong.json())
 
 
-def test_upgrade_finds_identical_answers_as_python_does(ada: User, experiment: Experiment) -> None:
-    spaces = [chr(one) for one in range(1, 0x3001) if chr(one).isspace()]
+def test_migration_detects_identical_answers_like_python(ada: User, experiment: Experiment) -> None:
+    spaces = [chr(character) for character in range(1, 0x3001) if chr(character).isspace()]
     others = ["\u200b", "\ufeff", "x", "\x08"]
-    answers = {"first run": ["same"] * len(spaces + others), "second run": [f"{one}same" for one in spaces + others]}
-    made = meeting(ada, experiment, answers)
-    found = dict(made.comparisons.values_list("pk", "is_identical"))
-    made.comparisons.update(is_identical=False)
+    answers = {
+        "first run": ["same"] * len(spaces + others),
+        "second run": [f"{character}same" for character in spaces + others],
+    }
+    tournament = make_comparisons(ada, experiment, answers)
+    expected = dict(tournament.comparisons.values_list("pk", "is_identical"))
+    tournament.comparisons.update(is_identical=False)
 
     with connection.cursor() as cursor:
         cursor.execute(migration.IDENTICAL, [migration.SPACE, migration.SPACE])
 
-    assert dict(made.comparisons.values_list("pk", "is_identical")) == found
-    assert sum(found.values()) == len(spaces)
+    assert dict(tournament.comparisons.values_list("pk", "is_identical")) == expected
+    assert sum(expected.values()) == len(spaces)
 
 
-def test_identity_stays_known_when_answers_are_removed(tournament: Tournament) -> None:
+def test_identity_remains_after_answers_are_removed(tournament: Tournament) -> None:
     assert all(
-        are_identical(*(one.texts or ("", "", ""))[1:]) == one.is_identical for one in tournament.comparisons.all()
+        are_identical(*(comparison.texts or ("", "", ""))[1:]) == comparison.is_identical
+        for comparison in tournament.comparisons.all()
     )
     Response.objects.filter(run__name="first run").delete()
 
     assert Comparison.objects.filter(is_identical=True).count() == 3
 
 
-def test_tournament_without_identical_answers_says_nothing_of_them(
-    ada: User, experiment: Experiment, client: Client
-) -> None:
-    made = held(ada, experiment, prompts=2, contestants=2)
-    boards.keep(made, rubric("helpfulness"))
+def test_pages_omit_identity_without_identical_answers(ada: User, experiment: Experiment, client: Client) -> None:
+    tournament = make_tournament(ada, experiment, prompts=2, contestants=2)
+    boards.save_board(tournament, rubric("helpfulness"))
     client.force_login(ada)
 
-    for address in (made.get_absolute_url(), reverse("tournament-board", args=[made.pk]), reverse("tournaments")):
+    for address in (
+        tournament.get_absolute_url(),
+        reverse("tournament-board", args=[tournament.pk]),
+        reverse("tournaments"),
+    ):
         assert "ties by identity" not in client.get(address).content.decode()

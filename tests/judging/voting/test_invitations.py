@@ -1,4 +1,4 @@
-"""Links to vote: whom they let in, for how long, and who is who."""
+"""Links to vote: whom they admit, for how long, and as which voter."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from judging.models import Invitation, Tournament, Voter
 from judging.tournaments import commands
-from judging.voting import CannotInvite, invite
-from judging.voting.invitations import opened, remember, take_back, voter_of
+from judging.voting import InvitationRefused, create_invitations
+from judging.voting.invitations import find_invitation, get_voter, revoke_invitation, store_in_session
 from runs.models import Experiment
-from tests.judging.tournament_factory import held
+from tests.judging.tournament_factory import make_tournament
 
 pytestmark = pytest.mark.django_db
 NOBODY = AnonymousUser()
@@ -22,83 +22,81 @@ NOBODY = AnonymousUser()
 
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
-    """Ada's, for everybody of the site."""
-    return held(ada, experiment, prompts=1, contestants=2)
+    """Return a tournament of Ada's for all users of the site."""
+    return make_tournament(ada, experiment, prompts=1, contestants=2)
 
 
-def test_the_text_of_a_link_is_kept_nowhere(tournament: Tournament, ada: User) -> None:
-    ((made, text),) = invite(tournament, ada, ["Dee"])
+def test_invitation_text_is_not_stored(tournament: Tournament, ada: User) -> None:
+    ((invitation, text),) = create_invitations(tournament, ada, ["Dee"])
 
-    assert opened(text) == made
-    assert opened(text[:-1]) is None
+    assert find_invitation(text) == invitation
+    assert find_invitation(text[:-1]) is None
     assert text not in str(Invitation.objects.values())
 
 
 @pytest.mark.parametrize(
-    ("names", "days", "said"),
+    ("names", "days", "message"),
     [
-        ([" "], 1, "Name 1 to 50 people, not 0"),
+        ([" "], 1, "Name 1 to 50 voters, not 0"),
         (["Dee"], 0, "1 to 365 days, not 0"),
         (["Eve"], 1, "Already invited: Eve"),
     ],
 )
-def test_links_that_must_not_be_made_are_refused(
-    tournament: Tournament, ada: User, names: list[str], days: int, said: str
+def test_invalid_invitations_are_refused(
+    tournament: Tournament, ada: User, names: list[str], days: int, message: str
 ) -> None:
-    invite(tournament, ada, ["Eve"])
+    create_invitations(tournament, ada, ["Eve"])
 
-    with pytest.raises(CannotInvite, match=said):
-        invite(tournament, ada, names, days)
+    with pytest.raises(InvitationRefused, match=message):
+        create_invitations(tournament, ada, names, days)
 
 
-def test_whoever_opened_a_link_is_the_same_voter_from_then_on(tournament: Tournament, ada: User) -> None:
-    ((dee, _), (eve, _)) = invite(tournament, ada, ["Dee", "Eve"])
+def test_invited_voter_is_recognised_by_session(tournament: Tournament, ada: User) -> None:
+    ((dee, _), (eve, _)) = create_invitations(tournament, ada, ["Dee", "Eve"])
     sessions: list[dict[str, Any]] = [{}, {}]
-    for session, who in zip(sessions, (dee, eve), strict=True):
-        remember(session, who)
+    for session, invitation in zip(sessions, (dee, eve), strict=True):
+        store_in_session(session, invitation)
 
-    first = [voter_of(NOBODY, session, tournament.pk) for session in sessions]
-    again = [voter_of(NOBODY, session, tournament.pk) for session in sessions]
+    first = [get_voter(NOBODY, session, tournament.pk) for session in sessions]
+    again = [get_voter(NOBODY, session, tournament.pk) for session in sessions]
 
     assert first == again
     assert [(str(voter), voter and voter.number) for voter in first] == [("Dee", 0), ("Eve", 1)]
-    assert voter_of(NOBODY, {}, tournament.pk) is None
+    assert get_voter(NOBODY, {}, tournament.pk) is None
 
 
-def test_a_link_that_ended_lets_nobody_in_even_who_was_in(tournament: Tournament, ada: User) -> None:
-    made = dict(zip("abc", invite(tournament, ada, ["a", "b", "c"]), strict=True))
-    sessions: dict[str, dict[str, Any]] = {name: {} for name in made}
-    for name, (who, _) in made.items():
-        remember(sessions[name], who)
-    take_back(made["a"][0])
+def test_expired_invitation_ends_access(tournament: Tournament, ada: User) -> None:
+    invitations = dict(zip("abc", create_invitations(tournament, ada, ["a", "b", "c"]), strict=True))
+    sessions: dict[str, dict[str, Any]] = {name: {} for name in invitations}
+    for name, (invitation, _) in invitations.items():
+        store_in_session(sessions[name], invitation)
+    revoke_invitation(invitations["a"][0])
     Invitation.objects.filter(name="b").update(expires_at=timezone.now() - timedelta(seconds=1))
 
-    assert [voter_of(NOBODY, sessions[name], tournament.pk) is None for name in made] == [True, True, False]
-    assert [opened(text) is None for _, text in made.values()] == [True, True, False]
+    assert [get_voter(NOBODY, sessions[name], tournament.pk) is None for name in invitations] == [True, True, False]
+    assert [find_invitation(text) is None for _, text in invitations.values()] == [True, True, False]
 
-    commands.delete(tournament, ada)
-    assert voter_of(NOBODY, sessions["c"], tournament.pk) is None
+    commands.move_to_trash(tournament, ada)
+    assert get_voter(NOBODY, sessions["c"], tournament.pk) is None
 
 
-def test_a_link_is_good_for_its_own_tournament_alone(
+def test_invitation_is_valid_only_for_its_tournament(
     tournament: Tournament, ada: User, private_experiment: Experiment
 ) -> None:
-    other = held(ada, private_experiment, prompts=1, contestants=2)
+    other = make_tournament(ada, private_experiment, prompts=1, contestants=2)
     session: dict[str, Any] = {}
-    remember(session, invite(tournament, ada, ["Dee"])[0][0])
+    store_in_session(session, create_invitations(tournament, ada, ["Dee"])[0][0])
     session["judging_invitations"][str(other.pk)] = session["judging_invitations"][str(tournament.pk)]
 
-    assert voter_of(NOBODY, session, other.pk) is None
+    assert get_voter(NOBODY, session, other.pk) is None
 
 
-def test_who_is_of_the_site_votes_as_themselves_and_not_as_whom_a_link_was_for(
-    tournament: Tournament, ada: User, bo: User
-) -> None:
+def test_signed_in_user_votes_under_own_name(tournament: Tournament, ada: User, bo: User) -> None:
     session: dict[str, Any] = {}
-    remember(session, invite(tournament, ada, ["Dee"])[0][0])
+    store_in_session(session, create_invitations(tournament, ada, ["Dee"])[0][0])
 
-    assert str(voter_of(bo, session, tournament.pk)) == "bo"
+    assert str(get_voter(bo, session, tournament.pk)) == "bo"
 
     Tournament.objects.update(is_private=True)
-    assert str(voter_of(bo, session, tournament.pk)) == "Dee"
+    assert str(get_voter(bo, session, tournament.pk)) == "Dee"
     assert Voter.objects.count() == 2

@@ -1,4 +1,4 @@
-"""Which pair a voter gets next: each enough people, nobody the same twice, and some whose answer is known."""
+"""The next pair of a voter: enough voters for each, no pair twice for one voter, and some gold pairs."""
 
 from __future__ import annotations
 
@@ -10,103 +10,99 @@ from django.utils import timezone
 
 from judging.models import Tournament, Turn, Voter
 from judging.tournaments import commands
-from judging.voting import skip, turns
+from judging.voting import skip_turn, turns
 from runs.models import Experiment
-from tests.judging.tournament_factory import gold, held
+from tests.judging.tournament_factory import make_gold_set, make_tournament
 
 pytestmark = pytest.mark.django_db
 
 
 def voters(tournament: Tournament, *people: User) -> list[Voter]:
-    """A voter for each person, numbered from 0."""
+    """Create a voter for each user, numbered from 0."""
     return [Voter.objects.create(tournament=tournament, number=k, user=person) for k, person in enumerate(people)]
 
 
-def shown(handed: list[Turn]) -> list[int]:
-    """The places of what was handed."""
-    return [turn.comparison.place for turn in handed]
+def numbers(turns: list[Turn]) -> list[int]:
+    """Return the places of the comparisons of these turns."""
+    return [turn.comparison.place for turn in turns]
 
 
-def test_turns_in_hand_come_first_and_stay_the_same(ada: User, experiment: Experiment) -> None:
-    (voter,) = voters(held(ada, experiment), ada)
+def test_open_turns_are_given_again_first(ada: User, experiment: Experiment) -> None:
+    (voter,) = voters(make_tournament(ada, experiment), ada)
 
-    first = turns.hand(voter, ahead=3)
-    again = turns.hand(voter, ahead=5)
+    first = turns.hand_out_turns(voter, count=3)
+    again = turns.hand_out_turns(voter, count=5)
 
-    assert shown(first) == [0, 1, 2]
+    assert numbers(first) == [0, 1, 2]
     assert [turn.pk for turn in again[:3]] == [turn.pk for turn in first]
-    assert shown(again) == [0, 1, 2, 3, 4]
-    assert shown(turns.hand(voter, ahead=2, beside=[turn.pk for turn in again])) == [5, 6]
+    assert numbers(again) == [0, 1, 2, 3, 4]
+    assert numbers(turns.hand_out_turns(voter, count=2, already_open=[turn.pk for turn in again])) == [5, 6]
 
 
-def test_no_two_people_get_a_pair_that_needs_one(ada: User, bo: User, experiment: Experiment) -> None:
-    ours, theirs = voters(held(ada, experiment, prompts=2, contestants=3), ada, bo)
+def test_pair_is_given_to_one_voter_without_overlap(ada: User, bo: User, experiment: Experiment) -> None:
+    first, second = voters(make_tournament(ada, experiment, prompts=2, contestants=3), ada, bo)
 
-    assert shown(turns.hand(ours, ahead=4)) == [0, 1, 2, 3]
-    assert shown(turns.hand(theirs, ahead=4)) == [4, 5]
-    assert turns.left(theirs) == 2
-    assert shown(turns.hand(theirs, ahead=9)) == [4, 5]
-
-
-def test_with_an_overlap_of_two_both_get_it_and_a_third_does_not(
-    ada: User, bo: User, cy: User, experiment: Experiment
-) -> None:
-    one, two, three = voters(held(ada, experiment, prompts=1, contestants=2, overlap=2), ada, bo, cy)
-
-    assert [shown(turns.hand(voter)) for voter in (one, two, three)] == [[0], [0], []]
+    assert numbers(turns.hand_out_turns(first, count=4)) == [0, 1, 2, 3]
+    assert numbers(turns.hand_out_turns(second, count=4)) == [4, 5]
+    assert turns.count_remaining(second) == 2
+    assert numbers(turns.hand_out_turns(second, count=9)) == [4, 5]
 
 
-def test_a_pair_that_was_passed_by_or_left_lying_goes_to_somebody_else(
-    ada: User, bo: User, experiment: Experiment
-) -> None:
-    one, two = voters(held(ada, experiment, prompts=2, contestants=2), ada, bo)
-    passed, lying = turns.hand(one)
-    skip(one, passed.pk, "unsure", "k1")
-    assert shown(turns.hand(two)) == [passed.comparison.place]
+def test_overlap_of_two_gives_pair_to_two_voters(ada: User, bo: User, cy: User, experiment: Experiment) -> None:
+    first, second, third = voters(make_tournament(ada, experiment, prompts=1, contestants=2, overlap=2), ada, bo, cy)
 
-    Turn.objects.filter(pk=lying.pk).update(handed_at=timezone.now() - timedelta(hours=2))
-
-    assert shown(turns.hand(two)) == [passed.comparison.place, lying.comparison.place]
-    assert shown(turns.hand(one)) == [lying.comparison.place]
+    assert [numbers(turns.hand_out_turns(voter)) for voter in (first, second, third)] == [[0], [0], []]
 
 
-def test_one_of_so_many_pairs_is_known_and_nobody_knows_which(ada: User, bo: User, experiment: Experiment) -> None:
-    tournament = held(ada, experiment, overlap=2, gold_set=gold(ada), gold_every=3)
-    one, other = voters(tournament, ada, bo)
+def test_skipped_or_expired_pair_goes_to_another_voter(ada: User, bo: User, experiment: Experiment) -> None:
+    first, second = voters(make_tournament(ada, experiment, prompts=2, contestants=2), ada, bo)
+    passed, unanswered = turns.hand_out_turns(first)
+    skip_turn(first, passed.pk, "unsure", "k1")
+    assert numbers(turns.hand_out_turns(second)) == [passed.comparison.place]
 
-    handed = [[turn.comparison.is_gold for turn in turns.hand(voter, ahead=9)] for voter in (one, other)]
+    Turn.objects.filter(pk=unanswered.pk).update(handed_at=timezone.now() - timedelta(hours=2))
 
-    blocks = [tuple(of[k : k + 3]) for of in handed for k in (0, 3, 6)]
+    assert numbers(turns.hand_out_turns(second)) == [passed.comparison.place, unanswered.comparison.place]
+    assert numbers(turns.hand_out_turns(first)) == [unanswered.comparison.place]
+
+
+def test_one_pair_per_block_is_gold_at_random_position(ada: User, bo: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, overlap=2, gold_set=make_gold_set(ada), gold_every=3)
+    first, second = voters(tournament, ada, bo)
+
+    is_gold = [[turn.comparison.is_gold for turn in turns.hand_out_turns(voter, count=9)] for voter in (first, second)]
+
+    blocks = [tuple(flags[k : k + 3]) for flags in is_gold for k in (0, 3, 6)]
     assert all(sum(block) == 1 for block in blocks) and len(set(blocks)) > 1
-    assert handed[0] != handed[1]
+    assert is_gold[0] != is_gold[1]
 
 
-def test_how_many_are_left_does_not_tell_that_a_pair_was_gold(ada: User, experiment: Experiment) -> None:
-    tournament = held(ada, experiment, gold_set=gold(ada), gold_every=3)
+def test_number_left_does_not_reveal_gold(ada: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, gold_set=make_gold_set(ada), gold_every=3)
     (voter,) = voters(tournament, ada)
-    handed = turns.hand(voter, ahead=6)
-    before = turns.left(voter)
+    batch = turns.hand_out_turns(voter, count=6)
+    before = turns.count_remaining(voter)
 
-    for judged, turn in enumerate(handed, 1):
+    for judged, turn in enumerate(batch, 1):
         Turn.objects.filter(pk=turn.pk).update(ended_at=timezone.now())
-        assert turns.left(voter) == before - judged
+        assert turns.count_remaining(voter) == before - judged
 
 
-def test_a_tournament_that_is_paused_or_closed_hands_out_nothing_new(ada: User, experiment: Experiment) -> None:
-    tournament = held(ada, experiment)
+def test_paused_tournament_gives_no_turns(ada: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment)
     (voter,) = voters(tournament, ada)
     commands.pause(tournament)
 
-    assert turns.hand(voter) == []
+    assert turns.hand_out_turns(voter) == []
 
 
-def test_handing_asks_the_database_as_often_for_many_as_for_few(
+def test_turns_query_count_is_constant(
     ada: User, experiment: Experiment, django_assert_max_num_queries: object
 ) -> None:
-    (voter,) = voters(held(ada, experiment, prompts=8), ada)
+    (voter,) = voters(make_tournament(ada, experiment, prompts=8), ada)
 
     with django_assert_max_num_queries(10):  # type: ignore[operator]
-        handed = turns.hand(voter, ahead=20)
-        assert all(turn.comparison.texts for turn in handed)
+        batch = turns.hand_out_turns(voter, count=20)
+        assert all(turn.comparison.texts for turn in batch)
 
-    assert len(handed) == 20
+    assert len(batch) == 20

@@ -1,4 +1,4 @@
-"""What people said is kept once, from a's side, with its history; what cannot count is refused in a sentence."""
+"""Votes are saved once, from a's side, with their history; an invalid vote is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -8,170 +8,175 @@ from django.contrib.auth.models import User
 from judging.models import Judge, Rubric, Side, Tournament, Turn, Verdict, Voter
 from judging.stats.votes import Outcome
 from judging.tournaments import commands
-from judging.voting import CannotVote, Choice, Judged, NotNow, choose, of_judge, reveal, skip, take_back, turns
+from judging.voting import (
+    Choice,
+    JudgeVerdict,
+    VoteRefused,
+    VotingPaused,
+    retract_choice,
+    reveal_turn,
+    save_choice,
+    save_judge_verdicts,
+    skip_turn,
+    turns,
+)
 from runs.models import Experiment
-from tests.judging.tournament_factory import held
+from tests.judging.tournament_factory import make_tournament
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
-    """Three contestants, four prompts, two criteria."""
-    return held(ada, experiment)
+    """Return a tournament of three contestants, four prompts and two criteria."""
+    return make_tournament(ada, experiment)
 
 
 @pytest.fixture
 def voter(tournament: Tournament, bo: User) -> Voter:
-    """Bo, the first of its voters."""
+    """Return Bo, the first of the tournament's voters."""
     return Voter.objects.create(tournament=tournament, number=0, user=bo)
 
 
 @pytest.fixture
 def turn(voter: Voter) -> Turn:
-    """Bo's first pair."""
-    return turns.hand(voter)[0]
+    """Return Bo's first turn."""
+    return turns.hand_out_turns(voter)[0]
 
 
 @pytest.fixture
 def rubrics(tournament: Tournament) -> list[Rubric]:
-    """The tournament's two."""
+    """Return the tournament's two rubrics."""
     return list(tournament.rubrics.order_by("pk"))
 
 
-def say(voter: Voter, turn: Turn, rubric: Rubric, said: str, key: str) -> Verdict:
-    return choose(voter, Choice(turn.pk, rubric.pk, said, key, seconds=2.5))
+def vote(voter: Voter, turn: Turn, rubric: Rubric, side: str, key: str) -> Verdict:
+    return save_choice(voter, Choice(turn.pk, rubric.pk, side, key, seconds=2.5))
 
 
 def current() -> list[str]:
-    """What holds, in the order of criteria."""
+    """Return the current outcomes in the order of criteria."""
     return list(Verdict.objects.current().order_by("rubric").values_list("outcome", flat=True))
 
 
-def test_left_and_right_become_whose_answer_stood_there(voter: Voter, rubrics: list[Rubric]) -> None:
-    for k, turn in enumerate(turns.hand(voter)):
-        verdict = say(voter, turn, rubrics[0], "left", f"k{k}")
+def test_left_and_right_become_contestants_sides(voter: Voter, rubrics: list[Rubric]) -> None:
+    for k, turn in enumerate(turns.hand_out_turns(voter)):
+        verdict = vote(voter, turn, rubrics[0], "left", f"k{k}")
         assert verdict.outcome == turn.left == verdict.first
-        assert say(voter, turn, rubrics[1], "right", f"m{k}").outcome != turn.left
+        assert vote(voter, turn, rubrics[1], "right", f"m{k}").outcome != turn.left
 
 
-def test_a_choice_sent_again_is_one_verdict(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
+def test_repeated_choice_is_one_verdict(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
     for _ in range(3):
-        say(voter, turn, rubrics[0], "tie", "k1")
+        vote(voter, turn, rubrics[0], "tie", "k1")
 
     assert Verdict.objects.count() == 1
 
 
-def test_a_change_of_mind_replaces_and_keeps_what_was_said_before(
-    voter: Voter, turn: Turn, rubrics: list[Rubric]
-) -> None:
-    say(voter, turn, rubrics[0], "tie", "k1")
-    say(voter, turn, rubrics[0], "both_bad", "k2")
-    say(voter, turn, rubrics[0], "tie", "k1")
+def test_changed_choice_replaces_verdict_and_keeps_history(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
+    vote(voter, turn, rubrics[0], "tie", "k1")
+    vote(voter, turn, rubrics[0], "both_bad", "k2")
+    vote(voter, turn, rubrics[0], "tie", "k1")
 
     assert current() == ["both_bad"]
     assert Verdict.objects.filter(replaced_at__isnull=False, outcome="tie").count() == 1
 
 
-def test_a_turn_ends_when_it_is_judged_by_every_criterion(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
-    say(voter, turn, rubrics[0], "tie", "k1")
+def test_turn_ends_when_judged_by_every_criterion(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
+    vote(voter, turn, rubrics[0], "tie", "k1")
     turn.refresh_from_db()
     assert turn.ended_at is None
 
-    say(voter, turn, rubrics[1], "tie", "k2")
+    vote(voter, turn, rubrics[1], "tie", "k2")
     turn.refresh_from_db()
     assert turn.ended_at is not None
 
-    take_back(voter, "k2")
-    take_back(voter, "k2")
+    retract_choice(voter, "k2")
+    retract_choice(voter, "k2")
     turn.refresh_from_db()
     assert (turn.ended_at, current()) == (None, ["tie"])
 
 
-def test_a_skip_holds_for_all_criteria_until_the_voter_judges_after_all(
-    voter: Voter, turn: Turn, rubrics: list[Rubric]
-) -> None:
-    say(voter, turn, rubrics[0], "tie", "k1")
-    skip(voter, turn.pk, "language", "k2")
+def test_skip_applies_to_all_criteria_until_later_choice(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
+    vote(voter, turn, rubrics[0], "tie", "k1")
+    skip_turn(voter, turn.pk, "language", "k2")
     turn.refresh_from_db()
     assert (current(), turn.is_passed) == (["skip", "skip"], True)
     assert not Verdict.objects.rating().exists()
 
-    say(voter, turn, rubrics[1], "tie", "k3")
+    vote(voter, turn, rubrics[1], "tie", "k3")
     turn.refresh_from_db()
 
     assert (current(), turn.is_passed, turn.ended_at) == (["tie"], False, None)
 
 
-def test_whose_answers_they_are_is_shown_after_the_vote_which_then_stays(
-    voter: Voter, turn: Turn, rubrics: list[Rubric]
-) -> None:
-    with pytest.raises(CannotVote, match="after your own vote"):
-        reveal(voter, turn.pk)
-    say(voter, turn, rubrics[0], "tie", "k1")
-    with pytest.raises(CannotVote, match="after your own vote"):
-        reveal(voter, turn.pk)
-    say(voter, turn, rubrics[1], "tie", "k2")
+def test_revealed_vote_cannot_be_changed(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
+    with pytest.raises(VoteRefused, match="after your own vote"):
+        reveal_turn(voter, turn.pk)
+    vote(voter, turn, rubrics[0], "tie", "k1")
+    with pytest.raises(VoteRefused, match="after your own vote"):
+        reveal_turn(voter, turn.pk)
+    vote(voter, turn, rubrics[1], "tie", "k2")
 
-    assert reveal(voter, turn.pk).revealed_at is not None
+    assert reveal_turn(voter, turn.pk).revealed_at is not None
 
-    with pytest.raises(CannotVote, match="the vote stays as it was"):
-        say(voter, turn, rubrics[1], "left", "k3")
-    with pytest.raises(CannotVote, match="the vote stays as it was"):
-        take_back(voter, "k2")
+    with pytest.raises(VoteRefused, match="your vote can no longer change"):
+        vote(voter, turn, rubrics[1], "left", "k3")
+    with pytest.raises(VoteRefused, match="your vote can no longer change"):
+        retract_choice(voter, "k2")
     assert current() == ["tie", "tie"]
 
 
-def test_what_cannot_count_is_refused_and_names_what_would(
+def test_invalid_choice_is_refused_with_choices(
     voter: Voter, turn: Turn, rubrics: list[Rubric], ada: User, tournament: Tournament
 ) -> None:
     other = Voter.objects.create(tournament=tournament, number=1, user=ada)
     stranger = Rubric.objects.create(criterion=rubrics[0].criterion, version=9, question="?", text="?")
 
-    with pytest.raises(CannotVote, match="one of left, right, tie, both_bad"):
-        say(voter, turn, rubrics[0], "a", "k1")
-    with pytest.raises(CannotVote, match="one of unsure, expert"):
-        skip(voter, turn.pk, "bored", "k1")
-    with pytest.raises(CannotVote, match="not one of yours"):
-        say(other, turn, rubrics[0], "tie", "k1")
-    with pytest.raises(CannotVote, match="not judged by that criterion"):
-        say(voter, turn, stranger, "tie", "k1")
-    with pytest.raises(CannotVote, match="key of its own"):
-        say(voter, turn, rubrics[0], "tie", "")
+    with pytest.raises(VoteRefused, match="one of left, right, tie, both_bad"):
+        vote(voter, turn, rubrics[0], "a", "k1")
+    with pytest.raises(VoteRefused, match="one of unsure, expert"):
+        skip_turn(voter, turn.pk, "bored", "k1")
+    with pytest.raises(VoteRefused, match="not given to you"):
+        vote(other, turn, rubrics[0], "tie", "k1")
+    with pytest.raises(VoteRefused, match="does not have that criterion"):
+        vote(voter, turn, stranger, "tie", "k1")
+    with pytest.raises(VoteRefused, match="must have its own key"):
+        vote(voter, turn, rubrics[0], "tie", "")
     assert not Verdict.objects.exists()
 
 
-def test_a_pause_asks_to_keep_the_vote_and_an_end_refuses_it(
+def test_pause_defers_vote_and_close_refuses_it(
     voter: Voter, turn: Turn, rubrics: list[Rubric], tournament: Tournament
 ) -> None:
     commands.pause(tournament)
-    with pytest.raises(NotNow, match="is paused"):
-        say(voter, turn, rubrics[0], "tie", "k1")
+    with pytest.raises(VotingPaused, match="is paused"):
+        vote(voter, turn, rubrics[0], "tie", "k1")
     commands.close(tournament)
-    with pytest.raises(CannotVote, match="is closed"):
-        say(voter, turn, rubrics[0], "tie", "k1")
+    with pytest.raises(VoteRefused, match="is closed"):
+        vote(voter, turn, rubrics[0], "tie", "k1")
 
 
-def test_a_name_in_an_answer_makes_the_vote_not_blind(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
-    assert say(voter, turn, rubrics[0], "tie", "k1").is_blind
+def test_leaked_name_makes_vote_not_blind(voter: Voter, turn: Turn, rubrics: list[Rubric]) -> None:
+    assert vote(voter, turn, rubrics[0], "tie", "k1").is_blind
     turn.comparison.leaks = ["b:name"]
     turn.comparison.save()
 
-    assert not say(voter, turn, rubrics[1], "tie", "k2").is_blind
+    assert not vote(voter, turn, rubrics[1], "tie", "k2").is_blind
 
 
-def test_a_judge_has_one_current_verdict_a_pair_and_order(turn: Turn, rubrics: list[Rubric]) -> None:
+def test_judge_has_one_current_verdict_per_pair_and_order(turn: Turn, rubrics: list[Rubric]) -> None:
     judge = Judge.objects.create(name="rules", kind="rules", model="rules", digest="0")
 
-    def says(first: Side, outcome: Outcome, *scores: float) -> None:
-        said = Judged(turn.comparison_id, rubrics[0].pk, first, outcome, (scores[0], scores[1]))
-        of_judge(judge, [said])
+    def add_verdict(first: Side, outcome: Outcome, *scores: float) -> None:
+        rows = JudgeVerdict(turn.comparison_id, rubrics[0].pk, first, outcome, (scores[0], scores[1]))
+        save_judge_verdicts(judge, [rows])
 
-    says(Side.A, Outcome.B, 1, 9)
-    says(Side.A, Outcome.B, 1, 9)
-    says(Side.B, Outcome.A, 8, 2)
-    says(Side.A, Outcome.A, 7, 3)
+    add_verdict(Side.A, Outcome.B, 1, 9)
+    add_verdict(Side.A, Outcome.B, 1, 9)
+    add_verdict(Side.B, Outcome.A, 8, 2)
+    add_verdict(Side.A, Outcome.A, 7, 3)
 
-    said = Verdict.objects.current().order_by("first").values_list("first", "outcome", "score_a", "score_b")
-    assert list(said) == [("a", "a", 7.0, 3.0), ("b", "b", 2.0, 8.0)]
+    rows = Verdict.objects.current().order_by("first").values_list("first", "outcome", "score_a", "score_b")
+    assert list(rows) == [("a", "a", 7.0, 3.0), ("b", "b", 2.0, 8.0)]
     assert Verdict.objects.count() == 3

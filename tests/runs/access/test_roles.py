@@ -16,15 +16,15 @@ def root(db):
     return User.objects.create_superuser("root")
 
 
-def test_everybody_is_a_member_until_told_otherwise(ada, root):
+def test_user_is_a_member_by_default(ada, root):
     assert (role_of(ada), role_of(root), role_of(AnonymousUser())) == (Role.MEMBER, Role.ADMIN, Role.VIEWER)
 
 
 @pytest.mark.parametrize("role", Role.values)
-def test_a_role_is_given_and_taken(ada, root, role):
-    for given in (Role.VIEWER, role, role):
-        give_role(ada, given)
-        assert role_of(ada) == role_of(User.objects.get(pk=ada.pk)) == given
+def test_role_can_be_changed(ada, root, role):
+    for new_role in (Role.VIEWER, role, role):
+        give_role(ada, new_role)
+        assert role_of(ada) == role_of(User.objects.get(pk=ada.pk)) == new_role
     assert ada.is_staff == ada.is_superuser == (role == "admin")
 
 
@@ -33,7 +33,7 @@ def test_an_unknown_role_names_the_roles(ada):
         give_role(ada, "boss")
 
 
-def test_the_last_admin_stays_one(ada, root):
+def test_last_admin_cannot_lose_the_role(ada, root):
     with pytest.raises(CannotChangeRole, match="root is the last active admin"):
         give_role(root, "member")
     give_role(ada, "admin")
@@ -41,7 +41,7 @@ def test_the_last_admin_stays_one(ada, root):
     assert role_of(root) == Role.MEMBER
 
 
-def test_a_viewer_changes_nothing_not_even_what_was_theirs(ada, experiment):
+def test_viewer_cannot_change_own_runs_or_experiments(ada, experiment):
     run = make_run(experiment)
     rights = [access.may_launch, access.may_change]
     of_a_run = [access.may_cancel, access.may_resume, access.may_rebuild, access.may_change_run]
@@ -51,7 +51,7 @@ def test_a_viewer_changes_nothing_not_even_what_was_theirs(ada, experiment):
     assert not access.may_make(ada)
 
 
-def test_what_a_person_may_is_asked_of_the_database_once(ada, experiment, django_assert_num_queries):
+def test_access_checks_share_one_query(ada, experiment, django_assert_num_queries):
     person = User.objects.get(pk=ada.pk)
     with django_assert_num_queries(1):
         assert all(access.may_change(person, experiment) for _ in range(5))
@@ -69,7 +69,7 @@ def test_a_viewer_reads_pages_and_changes_none(ada, experiment):
         assert browser.post(reverse(name, args=[run.uid])).status_code == 403
 
 
-def test_a_viewers_token_reads_and_launches_nothing_whatever_its_scope(ada, experiment):
+def test_viewer_token_reads_but_cannot_launch(ada, experiment):
     script = calls(ada, "admin")
     give_role(ada, "viewer")
     assert script.get("/api/v1/experiments").status_code == 200
@@ -77,7 +77,7 @@ def test_a_viewers_token_reads_and_launches_nothing_whatever_its_scope(ada, expe
     assert (refused.status_code, "Your role is viewer" in refused.json()["detail"]) == (403, True)
 
 
-def test_what_a_viewers_run_still_writes_is_taken(ada, experiment):
+def test_records_of_a_viewers_run_are_still_accepted(ada, experiment):
     run = make_run(experiment)
     script = calls(ada, "ingest", run=run)
     give_role(ada, "viewer")
@@ -85,7 +85,7 @@ def test_what_a_viewers_run_still_writes_is_taken(ada, experiment):
     assert pushed.status_code == 200
 
 
-def test_a_member_writes_no_records_of_a_run_that_is_not_theirs(bo, experiment):
+def test_member_cannot_write_records_of_a_foreign_run(bo, experiment):
     run = make_run(experiment)
     pushed = calls(bo, "admin").post(
         f"/api/v1/attempts/esweb-{run.uid}-a1/records", "", content_type="application/jsonl"

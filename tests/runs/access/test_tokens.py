@@ -1,4 +1,4 @@
-"""Tokens: shown once, kept as a digest, bound to a scope and a time."""
+"""API tokens: each is displayed once, stored as a digest and bound to a scope and a lifetime."""
 
 from datetime import timedelta
 from io import StringIO
@@ -13,44 +13,44 @@ from runs.models.token import SCOPES
 from tests.runs.attempt_records import make_run
 
 
-def test_a_token_is_known_by_its_text_which_is_not_kept(ada):
+def test_token_text_verifies_and_is_not_stored(ada):
     token, text = access.issue(ada, "launch", name="laptop")
     assert text.startswith("esw_")
     assert len(text) > 40
     assert access.verify(text) == token
-    kept = ApiToken.objects.values().get()
-    assert all(text not in str(value) and text[4:] not in str(value) for value in kept.values())
+    row = ApiToken.objects.values().get()
+    assert all(text not in str(value) and text[4:] not in str(value) for value in row.values())
 
 
-def test_every_token_is_another(ada):
+def test_tokens_differ(ada):
     assert access.issue(ada, "read")[1] != access.issue(ada, "read")[1]
 
 
 @pytest.mark.parametrize("text", ["", "esw_", "esw_" + "x" * 43, "\ud7ff" * 10])
-def test_a_text_that_was_never_issued_is_nobody(db, text):
+def test_unknown_token_text_is_refused(db, text):
     assert access.verify(text) is None
 
 
-def test_it_ends_when_it_expires(ada):
+def test_expired_token_is_refused(ada):
     token, text = access.issue(ada, "read", days=1)
     assert timedelta(hours=23) < token.expires_at - timezone.now() <= timedelta(days=1)
     ApiToken.objects.update(expires_at=timezone.now())
     assert access.verify(text) is None
 
 
-def test_it_lives_for_ninety_days_unless_told(ada):
+def test_token_expires_after_ninety_days_by_default(ada):
     token, _ = access.issue(ada, "read")
     assert (token.expires_at - timezone.now()).days in (89, 90)
 
 
-def test_it_ends_with_its_person(ada):
+def test_token_of_an_inactive_user_is_refused(ada):
     _, text = access.issue(ada, "read")
     ada.is_active = False
     ada.save()
     assert access.verify(text) is None
 
 
-def test_its_last_use_is_noted_at_most_once_a_minute(ada, django_assert_num_queries):
+def test_last_use_is_updated_at_most_once_a_minute(ada, django_assert_num_queries):
     _, text = access.issue(ada, "read")
     access.verify(text)
     first = ApiToken.objects.get().last_used_at
@@ -62,7 +62,7 @@ def test_its_last_use_is_noted_at_most_once_a_minute(ada, django_assert_num_quer
     assert ApiToken.objects.get().last_used_at > first
 
 
-def test_what_each_scope_includes():
+def test_scopes_include_their_rights():
     allowed = {needed: {s for s in SCOPES if access.includes(s, needed)} for needed in SCOPES}
     assert allowed == {
         "read": {"read", "launch", "admin"},
@@ -78,7 +78,7 @@ def test_an_ingest_token_is_bound_to_a_run_and_no_other_is(ada, experiment):
     token, _ = access.issue(ada, "ingest", run=run)
     assert token.run == run
     for scope, bound in (("ingest", None), ("launch", run)):
-        with pytest.raises(access.CannotIssue, match="bound to one run"):
+        with pytest.raises(access.CannotIssue, match="needs a run"):
             access.issue(ada, scope, run=bound)
 
 
@@ -90,22 +90,22 @@ def test_only_who_made_or_owns_it_changes_it(ada, bo, cy, admin_user, experiment
 
 
 def create(*arguments):
-    out, said = StringIO(), StringIO()
-    call_command("createtoken", *arguments, stdout=out, stderr=said)
-    return out.getvalue().strip(), said.getvalue()
+    out, errors = StringIO(), StringIO()
+    call_command("createtoken", *arguments, stdout=out, stderr=errors)
+    return out.getvalue().strip(), errors.getvalue()
 
 
 def test_the_command_prints_the_token_alone_on_stdout(ada):
-    text, said = create("ada", "--scope", "launch", "--days", "7", "--name", "ci")
+    text, errors = create("ada", "--scope", "launch", "--days", "7", "--name", "ci")
     token = access.verify(text)
     assert (token.user, token.scope, token.name) == (ada, "launch", "ci")
-    assert "shown this once" in said
+    assert "shown only once" in errors
 
 
 def test_the_command_names_the_valid_choices(ada, experiment):
     with pytest.raises(CommandError, match="must be one of read, ingest, launch, serve, admin, not 'all'"):
         create("ada", "--scope", "all")
-    with pytest.raises(CommandError, match="no user 'eve'; there are: ada"):
+    with pytest.raises(CommandError, match="Unknown user 'eve'; the users are: ada"):
         create("eve", "--scope", "read")
     with pytest.raises(CommandError, match="1 to 3650 days"):
         create("ada", "--scope", "read", "--days", "0")
@@ -119,6 +119,6 @@ def test_the_command_binds_an_ingest_token_to_its_run(ada, experiment):
     assert access.verify(text).run == run
 
 
-def test_the_command_says_how_to_make_the_first_person(db):
+def test_createtoken_explains_how_to_create_the_first_user(db):
     with pytest.raises(CommandError, match="createsuperuser"):
         create("ada", "--scope", "read")

@@ -1,4 +1,4 @@
-"""Settings: one's own tokens and password; people, for admins alone."""
+"""Settings pages: a user's own tokens and password, and the users page, which is for admins only."""
 
 import re
 
@@ -27,12 +27,12 @@ def root_client(root):
     return client
 
 
-def make(client, **given):
-    return client.post(TOKENS, {"name": "notebook", "scope": "read", "days": "30", "run": ""} | given)
+def make(client, **fields):
+    return client.post(TOKENS, {"name": "notebook", "scope": "read", "days": "30", "run": ""} | fields)
 
 
-def change(client, person, do, **given):
-    return client.post(f"{PEOPLE}{person.pk}/", {"do": do} | given, follow=True)
+def change(client, person, do, **fields):
+    return client.post(f"{PEOPLE}{person.pk}/", {"do": do} | fields, follow=True)
 
 
 def test_a_token_is_shown_once_and_works(ada_client, client):
@@ -44,17 +44,17 @@ def test_a_token_is_shown_once_and_works(ada_client, client):
     assert "notebook" in listed and text not in listed
 
 
-def test_a_token_that_cannot_be_made_is_said_at_its_field(ada_client, bo_client, experiment):
+def test_invalid_token_shows_an_error_at_its_field(ada_client, bo_client, experiment):
     run = make_run(experiment)
-    for given, says in (
-        ({"scope": "ingest"}, "bound to one run"),
+    for fields, message in (
+        ({"scope": "ingest"}, "needs a run"),
         ({"scope": "ingest", "run": "zzzzzzzzzz"}, "There is no run zzzzzzzzzz"),
         ({"days": "0"}, "greater than or equal to 1"),
         ({"scope": "root"}, "Select a valid choice"),
     ):
-        page = make(ada_client, **given)
-        assert page.status_code == 400 and says in page.content.decode()
-    assert "is not of bo" in make(bo_client, scope="ingest", run=run.uid).content.decode()
+        page = make(ada_client, **fields)
+        assert page.status_code == 400 and message in page.content.decode()
+    assert "does not belong to bo" in make(bo_client, scope="ingest", run=run.uid).content.decode()
     assert not ApiToken.objects.exists()
     assert make(ada_client, scope="ingest", run=run.uid).status_code == 200
 
@@ -79,14 +79,14 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_tokens(
         ada_client.get(TOKENS)
 
 
-def test_people_are_for_admins_alone(ada, ada_client, bo):
+def test_users_page_is_for_admins_only(ada, ada_client, bo):
     assert ada_client.get(PEOPLE).status_code == 403
     for do in ("role", "shut-out", "let-in", "link"):
         assert change(ada_client, ada, do, role="admin").status_code == 403
     assert PEOPLE not in ada_client.get(TOKENS).content.decode()
 
 
-def test_who_is_invited_chooses_a_password_once_and_has_the_role(root_client):
+def test_invited_user_chooses_a_password_once_and_has_the_role(root_client):
     page = root_client.post(PEOPLE, {"username": "dee", "role": "viewer"}).content.decode()
     link = re.search(r"http://testserver(/invitation/[^<]+/)", page).group(1)
     assert role_of(User.objects.get(username="dee")) == "viewer"
@@ -99,23 +99,23 @@ def test_who_is_invited_chooses_a_password_once_and_has_the_role(root_client):
     done = guest.post(choose.request["PATH_INFO"], {"new_password1": new, "new_password2": new})
     assert done["Location"] == "/login/"
     assert guest.login(username="dee", password=new)
-    assert "no longer good" in Client().get(link, follow=True).content.decode()
+    assert "no longer valid" in Client().get(link, follow=True).content.decode()
 
 
 @pytest.mark.parametrize("link", ["/invitation/MQ/x-y/", "/invitation/!/x/", "/invitation/MQ/yours/"])
 def test_a_made_up_invitation_is_no_way_in(root, client, link):
-    assert "no longer good" in client.get(link, follow=True).content.decode()
+    assert "no longer valid" in client.get(link, follow=True).content.decode()
     assert client.post(link, {"new_password1": "a" * 12, "new_password2": "a" * 12}, follow=True).status_code == 200
     assert not User.objects.get().has_usable_password()
 
 
-def test_a_name_that_is_taken_is_said_at_its_field(root_client, ada):
+def test_duplicate_username_shows_an_error_at_its_field(root_client, ada):
     page = root_client.post(PEOPLE, {"username": "ada", "role": "member"})
     assert page.status_code == 400 and "already exists" in page.content.decode()
 
 
 def test_an_admin_gives_roles_and_the_last_stays_one(root, root_client, ada):
-    assert "ada is viewer now" in change(root_client, ada, "role", role="viewer").content.decode()
+    assert "ada is now viewer" in change(root_client, ada, "role", role="viewer").content.decode()
     assert role_of(User.objects.get(pk=ada.pk)) == "viewer"
     assert "must be one of viewer, member, admin" in change(root_client, ada, "role", role="boss").content.decode()
     for do in ("role", "shut-out"):
@@ -123,18 +123,18 @@ def test_an_admin_gives_roles_and_the_last_stays_one(root, root_client, ada):
     assert change(root_client, ada, "delete").status_code == 404
 
 
-def test_who_is_shut_out_is_out_at_once_and_may_be_let_in_again(root_client, ada, ada_client, client):
+def test_deactivated_user_is_signed_out_and_can_be_reactivated(root_client, ada, ada_client, client):
     _, text = issue(ada, "read")
     script = {"authorization": f"Bearer {text}"}
-    assert "sessions and tokens have ended" in change(root_client, ada, "shut-out").content.decode()
+    assert "sessions and tokens no longer work" in change(root_client, ada, "shut-out").content.decode()
     assert ada_client.get("/").status_code == 302
     assert client.get("/api/v1/me", headers=script).status_code == 401
-    assert "may sign in again" in change(root_client, ada, "let-in").content.decode()
+    assert "Reactivated ada." in change(root_client, ada, "let-in").content.decode()
     assert client.get("/api/v1/me", headers=script).status_code == 200
 
 
 @pytest.mark.parametrize("people", [1, 40])
-def test_the_number_of_queries_does_not_depend_on_the_number_of_people(root_client, people, django_assert_num_queries):
+def test_number_of_queries_is_independent_of_the_number_of_users(root_client, people, django_assert_num_queries):
     User.objects.bulk_create(User(username=f"p{n}") for n in range(people))
     with django_assert_num_queries(5):
         root_client.get(PEOPLE)
@@ -155,7 +155,7 @@ def test_a_viewer_has_tokens_that_read(ada, ada_client):
     assert make(ada_client).status_code == 200
 
 
-def test_the_log_says_who_let_whom_do_what(root, root_client, ada, ada_client):
+def test_audit_log_names_actor_and_user(root, root_client, ada, ada_client):
     change(root_client, ada, "role", role="viewer")
     change(root_client, ada, "link")
     change(root_client, ada, "shut-out")
@@ -164,13 +164,13 @@ def test_the_log_says_who_let_whom_do_what(root, root_client, ada, ada_client):
     ada_client.force_login(ada)
     make(ada_client)
     ada_client.post(f"{TOKENS}{ApiToken.objects.get().pk}/revoke/")
-    said = [(entry.user, entry.object_repr, entry.change_message) for entry in LogEntry.objects.order_by("pk")]
-    assert said == [
-        (root, "ada", "Made viewer"),
-        (root, "ada", "Made a link to a new password"),
-        (root, "ada", "Shut out"),
-        (root, "ada", "Let in again"),
+    log_entries = [(entry.user, entry.object_repr, entry.change_message) for entry in LogEntry.objects.order_by("pk")]
+    assert log_entries == [
+        (root, "ada", "Changed role to viewer"),
+        (root, "ada", "Created a password link"),
+        (root, "ada", "Deactivated"),
+        (root, "ada", "Reactivated"),
         (root, "dee", "Invited as member"),
-        (ada, "notebook", "Made a token of scope read, good for 30 days"),
+        (ada, "notebook", "Created a token of scope read, valid for 30 days"),
         (ada, "notebook", "Revoked a token of scope read"),
     ]

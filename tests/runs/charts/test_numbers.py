@@ -1,4 +1,4 @@
-"""What a figure says of a line: seven digits of each value, and no more points than can be seen."""
+"""Figures hold each value with seven digits, and no more points than can be seen."""
 
 import math
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from runs.charts import Look, groups_of, numbers
-from runs.compare.charts.methods import compare
-from tests.runs.sample_curves import curve, run
+from runs.compare.charts.methods import compare_methods
+from tests.runs.sample_curves import curve, unsaved_run
 
 POINTS = 4_000
 
@@ -20,21 +20,21 @@ POINTS = 4_000
 )
 @example(np.array([0.0, 9999999.5, 999999.99999999, 1e-15, 1e28, 5e-324, 1.7e308, np.nan, np.inf, -np.inf]))
 def test_a_number_is_the_nearest_of_seven_digits(values):
-    for said, value in zip(numbers(values), values.tolist(), strict=True):
+    for number, value in zip(numbers(values), values.tolist(), strict=True):
         if not math.isfinite(value):
-            assert said is None
+            assert number is None
         else:
-            assert float(f"{said:.7g}") == said
-            assert said == pytest.approx(value, rel=5.000001e-7, abs=0)
+            assert float(f"{number:.7g}") == number
+            assert number == pytest.approx(value, rel=5.000001e-7, abs=0)
 
 
 def test_any_iterable_of_numbers_will_do():
     assert numbers(value for value in (1, 2.5, float("nan"))) == [1, 2.5, None]
 
 
-def chart(runs, curves, **how):
-    (found,) = compare(groups_of(runs), {r.pk for r in runs}, curves, Look(**how), ["reward"])
-    return found
+def chart(runs, curves, **options):
+    (chart_of_reward,) = compare_methods(groups_of(runs), {r.pk for r in runs}, curves, Look(**options), ["reward"])
+    return chart_of_reward
 
 
 def noisy(runs, points=POINTS):
@@ -44,10 +44,10 @@ def noisy(runs, points=POINTS):
 
 @pytest.fixture
 def seeds():
-    return [run("es-tiny", seed) for seed in range(4)]
+    return [unsaved_run("es-tiny", seed) for seed in range(4)]
 
 
-def test_each_edge_of_a_band_and_its_middle_have_the_corners_that_are_seen_of_them(seeds):
+def test_band_edges_and_middle_retain_their_visible_corners(seeds):
     curves = noisy(seeds)
     whole, thin = chart(seeds, curves), chart(seeds, curves, px=100)
     area, mean = thin.figure["data"][0], thin.figure["data"][-1]
@@ -74,8 +74,8 @@ def test_a_band_that_falls_into_pieces_does_so_at_every_width(seeds):
         assert (area["x"][gap + 1], max(area["x"][gap + 1 :])) == (3 * POINTS // 4 * 5, (POINTS - 1) * 5)
 
 
-def test_only_the_charts_that_are_asked_for_are_made(seeds):
-    assert [c.name for c in compare(groups_of(seeds), set(), noisy(seeds, 3), names=["tradeoff", "kl"])] == [
+def test_only_requested_charts_are_created(seeds):
+    assert [c.name for c in compare_methods(groups_of(seeds), set(), noisy(seeds, 3), names=["tradeoff", "kl"])] == [
         "kl",
         "tradeoff",
     ]

@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 import pytest
 from django.urls import reverse
 
-from runs.charts import drawn
+from runs.charts import draw_charts
 from runs.charts.phases import MAX_BARS
 from runs.run_page import plans
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
-from tests.runs.sample_curves import curve, run
+from tests.runs.sample_curves import curve, unsaved_run
 from workers.records import Metric
 
 PHASES = {"noise": 0.5, "prefill": 0.25, "decode": 3.0, "update": 0.25, "engine_idle": 1.0, "scoring": 2.0, "step": 2.5}
@@ -27,15 +27,15 @@ def values(scale=1.0):
     }
 
 
-def curves_of(one, count, **changes):
+def curves_of(run, count, **changes):
     scales = 1 + np.arange(count) % 3
     keys = {key: [values(scale)[key] for scale in scales] for key in values()}
-    return {key: curve(one, key, y, x=1 + np.arange(count), **changes) for key, y in keys.items()}
+    return {key: curve(run, key, y, x=1 + np.arange(count), **changes) for key, y in keys.items()}
 
 
-def phases_chart(one, curves, px=600):
+def phases_chart(run, curves, px=600):
     (spec,) = [spec for plan in plans(curves) for spec in plan.specs if spec.name == "time/phases"]
-    (chart,) = drawn(one, [spec], curves, px=px)
+    (chart,) = draw_charts(run, [spec], curves, px=px)
     return chart
 
 
@@ -45,8 +45,8 @@ def plain(text):
 
 @pytest.mark.parametrize("count", [1, 2, 119, 120, 121, 10_000])
 def test_phases_chart_has_at_most_120_bars_of_equal_steps(count):
-    one = run("es-tiny")
-    chart = phases_chart(one, curves_of(one, count))
+    run = unsaved_run("es-tiny")
+    chart = phases_chart(run, curves_of(run, count))
     go.Figure(chart.figure)
     json.dumps(chart.figure, allow_nan=False)
     bars = {trace["name"]: trace for trace in chart.figure["data"] if trace["type"] == "bar"}
@@ -58,22 +58,22 @@ def test_phases_chart_has_at_most_120_bars_of_equal_steps(count):
 
 
 def test_bars_that_are_unevenly_apart_do_not_touch():
-    one = run("es-tiny")
-    chart = phases_chart(one, {"time/decode_seconds": curve(one, "time/decode_seconds", [1, 2, 3], x=[0, 10, 11])})
+    run = unsaved_run("es-tiny")
+    chart = phases_chart(run, {"time/decode_seconds": curve(run, "time/decode_seconds", [1, 2, 3], x=[0, 10, 11])})
     assert chart.figure["data"][0]["width"] == pytest.approx([9, 0.9, 0.9])
 
 
-def test_phases_chart_says_the_median_iteration_and_the_shares():
-    one = run("es-tiny")
-    assert plain(phases_chart(one, curves_of(one, 3)).summary) == (
+def test_phases_chart_describes_the_median_iteration_and_shares():
+    run = unsaved_run("es-tiny")
+    assert plain(phases_chart(run, curves_of(run, 3)).summary) == (
         "Median iteration 5 s. Median speed 2 700 tokens/s. Engine time: decode 60 %, idle 20 %, noise 10 %, "
-        "prefill 5 %, update 5 %. Scoring meanwhile: median 4 s."
+        "prefill 5 %, update 5 %. Concurrent scoring: median 4 s."
     )
 
 
 def test_phases_chart_averages_neighbouring_iterations():
-    one = run("es-tiny")
-    chart = phases_chart(one, curves_of(one, 3 * MAX_BARS))
+    run = unsaved_run("es-tiny")
+    chart = phases_chart(run, curves_of(run, 3 * MAX_BARS))
     decode, *_, scoring = chart.figure["data"]
     assert decode["y"] == [6.0] * MAX_BARS
     assert decode["x"][:2] == [2, 5]
@@ -82,28 +82,28 @@ def test_phases_chart_averages_neighbouring_iterations():
 
 
 def test_phases_chart_leaves_out_what_a_resume_overwrote():
-    one = run("es-tiny")
+    run = unsaved_run("es-tiny")
     keys = {"time/decode_seconds": [1, 9, 2], "time/noise_seconds": [1, 9, 2]}
-    curves = {key: curve(one, key, y, x=[1, 2, 2], overwritten=[False, True, False]) for key, y in keys.items()}
-    decode = phases_chart(one, curves).figure["data"][0]
+    curves = {key: curve(run, key, y, x=[1, 2, 2], overwritten=[False, True, False]) for key, y in keys.items()}
+    decode = phases_chart(run, curves).figure["data"][0]
     assert (decode["x"], decode["y"]) == ([1, 2], [1, 2])
 
 
 def test_phases_chart_begins_where_an_older_version_stopped():
-    one = run("es-tiny")
+    run = unsaved_run("es-tiny")
     curves = {
-        "time/step_seconds": curve(one, "time/step_seconds", [9, 9, 1, 1], x=[1, 2, 3, 4]),
-        "time/decode_seconds": curve(one, "time/decode_seconds", [0.5, 0.7], x=[3, 4]),
-        "time/noise_seconds": curve(one, "time/noise_seconds", [0.3], x=[4]),
+        "time/step_seconds": curve(run, "time/step_seconds", [9, 9, 1, 1], x=[1, 2, 3, 4]),
+        "time/decode_seconds": curve(run, "time/decode_seconds", [0.5, 0.7], x=[3, 4]),
+        "time/noise_seconds": curve(run, "time/noise_seconds", [0.3], x=[4]),
     }
-    chart = phases_chart(one, curves)
+    chart = phases_chart(run, curves)
     assert [(trace["x"], trace["y"]) for trace in chart.figure["data"]] == [([3, 4], [0.5, 0.7]), ([3, 4], [None, 0.3])]
     assert plain(chart.summary) == "Median iteration 1 s. Engine time: decode 80 %, noise 20 %."
 
 
 def test_seconds_that_are_all_zero_have_no_shares():
-    one = run("es-tiny")
-    chart = phases_chart(one, {"time/decode_seconds": curve(one, "time/decode_seconds", [0.0, 0.0])})
+    run = unsaved_run("es-tiny")
+    chart = phases_chart(run, {"time/decode_seconds": curve(run, "time/decode_seconds", [0.0, 0.0])})
     assert chart.summary == ""
 
 
@@ -147,7 +147,7 @@ def test_a_page_shows_phases_speed_and_gpus_together(page, es_run):
 
 
 @pytest.mark.django_db
-def test_ten_thousand_iterations_are_bars_on_the_page_and_rows_in_the_file(ada_client, page, es_run):
+def test_ten_thousand_iterations_are_bars_and_csv_rows(ada_client, page, es_run):
     record(es_run, [Metric(step, values(1 + step % 3)) for step in range(1, 10_001)])
     assert "Each bar is the mean of up to 84 iterations." in page()
     address = reverse("run-chart", args=[es_run.uid])

@@ -1,11 +1,11 @@
-"""Administrators edit clusters, and are told what is wrong with a config; nobody else gets there."""
+"""Admin pages of clusters: only administrators reach them, and each problem of a config is reported."""
 
 import json
 
 import pytest
 from django.test import Client
 
-from runs.clusters.settings import complaints
+from runs.clusters.settings import config_errors
 from runs.models import Cluster
 
 
@@ -19,7 +19,7 @@ def admin_client(ada):
 
 
 def saved(client, cluster, config):
-    """The answer to the admin's form with this config, as text or as JSON."""
+    """Return the answer to the admin's form with this config, as text or as JSON."""
     text = config if isinstance(config, str) else json.dumps(config)
     form = {"name": cluster.name, "kind": cluster.kind, "config": text}
     return client.post(f"/admin/runs/cluster/{cluster.pk}/change/", form)
@@ -27,7 +27,7 @@ def saved(client, cluster, config):
 
 def test_an_administrator_allows_a_folder_for_tasks(admin_client, local, tmp_path):
     page = admin_client.get(f"/admin/runs/cluster/{local.pk}/change/").content.decode()
-    assert "task_paths: the folders in which tasks of users" in page
+    assert "task_paths: the folders in which users may" in page
     assert saved(admin_client, local, {"task_paths": [str(tmp_path)], "cores": 2}).status_code == 302
     assert Cluster.objects.get(pk=local.pk).config == {"task_paths": [str(tmp_path)], "cores": 2}
 
@@ -36,7 +36,7 @@ def test_an_empty_config_is_one(admin_client, local):
     assert saved(admin_client, local, {}).status_code == 302
 
 
-def test_every_problem_is_told_at_once_and_nothing_is_saved(admin_client, local):
+def test_invalid_config_lists_every_problem_and_is_not_saved(admin_client, local):
     answer = saved(admin_client, local, {"task_paths": ["tasks"], "coers": 2})
     page = answer.content.decode()
     assert answer.status_code == 200
@@ -46,7 +46,7 @@ def test_every_problem_is_told_at_once_and_nothing_is_saved(admin_client, local)
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ([], "must be an object such as"),
         ({"cores": 0}, "cores must be a whole number from 1, not 0"),
@@ -60,17 +60,17 @@ def test_every_problem_is_told_at_once_and_nothing_is_saved(admin_client, local)
         ({"task_paths": [3]}, "task_paths must be a list of folders"),
         ({"task_paths": ["/srv/../etc"]}, "must be absolute and without .."),
         ({"task_paths": ["/a:b"]}, "must hold no :"),
-        ({"task_paths": ["/"]}, "the whole file system is too much"),
-        ({"task_paths": ["/no/such/folder"]}, "/no/such/folder is no folder on this machine"),
+        ({"task_paths": ["/"]}, "must be a folder, not the whole file system"),
+        ({"task_paths": ["/no/such/folder"]}, "/no/such/folder is not a folder on this machine"),
     ],
 )
-def test_what_is_wrong_is_named(config, said):
-    (complaint,) = complaints(config)
-    assert said in complaint
+def test_invalid_cluster_is_reported(config, message):
+    (complaint,) = config_errors(config)
+    assert message in complaint
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ({"cores": 2}, "'cores' is not a known key; the keys are partition, account, qos"),
         ({"partition": "main; touch /tmp/x"}, "partition must be one word of letters, digits and"),
@@ -80,7 +80,7 @@ def test_what_is_wrong_is_named(config, said):
         ({"modules": "cuda"}, "modules must be a list such as"),
         ({"modules": ["$(id)"]}, "modules must be a list such as"),
         ({"env": ["A=1"]}, "env must be an object such as"),
-        ({"env": {"A-B": "1"}}, "env: 'A-B' is no name of a variable"),
+        ({"env": {"A-B": "1"}}, "env: 'A-B' is not a valid name of a variable"),
         ({"env": {"A": "1\n2"}}, "env: A must be text of one line"),
         ({"env": {"HF_TOKEN": "x"}}, "env: HF_TOKEN looks like a secret"),
         ({"python": "python3"}, "python must be an absolute path without .., not 'python3'"),
@@ -88,9 +88,9 @@ def test_what_is_wrong_is_named(config, said):
         ({"waits": {"grce": 1}}, "'grce' is not a known name"),
     ],
 )
-def test_what_is_wrong_with_a_slurm_cluster_is_named(config, said):
-    (complaint,) = complaints(config, "slurm")
-    assert said in complaint
+def test_invalid_slurm_cluster_is_reported(config, message):
+    (complaint,) = config_errors(config, "slurm")
+    assert message in complaint
 
 
 def test_an_administrator_adds_a_slurm_cluster(admin_client):
@@ -105,7 +105,7 @@ RAY = {"dashboard": "http://127.0.0.1:8265"}
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ({}, "dashboard must be an address such as http://127.0.0.1:8265, not ''"),
         ({"dashboard": 3}, "dashboard must be an address"),
@@ -115,16 +115,16 @@ RAY = {"dashboard": "http://127.0.0.1:8265"}
         ({"dashboard": "http://[127.0.0.1:1"}, "dashboard must be an address"),
         (
             {"dashboard": "http://ada:secret@127.0.0.1"},
-            "a password, ? or #; a token stands in the file",
+            "a password, ? or #; put a token into the file",
         ),
         ({"dashboard": "http://127.0.0.1/?x=1"}, "without a name, a password, ? or #"),
         (
             {"dashboard": "http://169.254.169.254"},
-            "169.254.169.254 is none of the hosts whose Ray",
+            "169.254.169.254 is not one of the hosts with a Ray",
         ),
         (
             {"dashboard": "http://127.0.0.1.ray.example"},
-            "localhost, 127.0.0.1, ::1; whoever runs it adds hosts to ESWEB_RAY",
+            "localhost, 127.0.0.1, ::1; its operator can add hosts to ESWEB_RAY",
         ),
         ({**RAY, "dashbord": ""}, "'dashbord' is not a known key; the keys are dashboard, token_file, resources"),
         ({**RAY, "token_file": "token"}, "token_file must be an absolute path without .., not 'token'"),
@@ -136,9 +136,9 @@ RAY = {"dashboard": "http://127.0.0.1:8265"}
         ({**RAY, "waits": {"grce": 1}}, "'grce' is not a known name"),
     ],
 )
-def test_what_is_wrong_with_a_ray_cluster_is_named(config, said):
-    (complaint,) = complaints(config, "ray")
-    assert said in complaint
+def test_invalid_ray_cluster_is_reported(config, message):
+    (complaint,) = config_errors(config, "ray")
+    assert message in complaint
 
 
 def test_an_administrator_adds_a_ray_cluster_on_a_host_that_is_allowed(admin_client, settings):
@@ -148,14 +148,14 @@ def test_an_administrator_adds_a_ray_cluster_on_a_host_that_is_allowed(admin_cli
         "resources": {"accelerator_type:A100": 1},
     }
     form = {"name": "rays", "kind": "ray", "config": json.dumps(config)}
-    assert "ray.lab is none of the hosts" in admin_client.post("/admin/runs/cluster/add/", form).content.decode()
+    assert "ray.lab is not one of the hosts" in admin_client.post("/admin/runs/cluster/add/", form).content.decode()
     settings.RAY_HOSTS = ["ray.lab", "[::1]"]
     assert admin_client.post("/admin/runs/cluster/add/", form).status_code == 302
     assert Cluster.objects.get(name="rays").config == config
-    assert not list(complaints({"dashboard": "http://[::1]:8265"}, "ray"))
+    assert not list(config_errors({"dashboard": "http://[::1]:8265"}, "ray"))
 
 
-def test_whoever_is_no_administrator_is_refused(bo_client, local, client):
+def test_admin_pages_refuse_other_users(bo_client, local, client):
     assert bo_client.get("/admin/", follow=True).status_code == 403
     assert bo_client.post(f"/admin/runs/cluster/{local.pk}/change/", {}, follow=True).status_code == 403
     assert client.get("/admin/")["Location"] == "/login/?next=/admin/"

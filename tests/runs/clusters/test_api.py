@@ -33,11 +33,11 @@ def test_an_admin_adds_and_changes_one(root: User) -> None:
     changed = put(root, "alps", {"kind": "slurm", "config": {"partition": "cpu"}})
     assert (changed.status_code, changed.json()["config"]) == (200, {"partition": "cpu"})
     assert put(root, "alps", {"kind": "local", "config": {}}).json()["problems"] == [
-        {"path": "kind", "message": "must be slurm, as it is: add a cluster of another name"}
+        {"path": "kind", "message": "must stay slurm; add a cluster with another name instead"}
     ]
 
 
-def test_every_problem_is_told_at_its_key(root: User) -> None:
+def test_each_problem_is_reported_at_its_key(root: User) -> None:
     answer = put(root, "alps", {"kind": "slurm", "config": {"partition": "a b", "modules": 3}})
     assert answer.status_code == 422 and not Cluster.objects.filter(name="alps").exists()
     assert [problem["path"] for problem in answer.json()["problems"]] == ["partition", "modules"]
@@ -52,29 +52,29 @@ def test_others_see_names_and_change_nothing(ada: User, root: User, local: Clust
 
 
 def test_the_command_line_adds_changes_lists_and_shows(local: Cluster) -> None:
-    assert said("add", "alps", "slurm", "partition=gpu", 'modules=["cuda/12.4"]').startswith("Added alps.")
+    assert cluster_command("add", "alps", "slurm", "partition=gpu", 'modules=["cuda/12.4"]').startswith("Added alps.")
     assert Cluster.objects.get(name="alps").config == {"partition": "gpu", "modules": ["cuda/12.4"]}
-    assert '"account": "lab"' in said("set", "alps", "account=lab", "partition=")
-    assert '"partition"' not in said("show", "alps")
-    assert "alps\tslurm\tnot asked yet\n" in said("list")
+    assert '"account": "lab"' in cluster_command("set", "alps", "account=lab", "partition=")
+    assert '"partition"' not in cluster_command("show", "alps")
+    assert "alps\tslurm\tnot checked yet\n" in cluster_command("list")
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "message"),
     [
-        (("add", "local", "slurm"), "name: is taken: there is a cluster local already"),
+        (("add", "local", "slurm"), "name: is taken: there is already a cluster local"),
         (("add", "x", "slurm", "partition=a b"), "partition must be one word"),
-        (("add", "x", "slurm", "partition"), "'partition' is no KEY=VALUE"),
-        (("show", "x"), "There is no cluster 'x'; there are: local"),
+        (("add", "x", "slurm", "partition"), "'partition' must have the form KEY=VALUE"),
+        (("show", "x"), "Unknown cluster 'x'; the clusters are: local"),
     ],
 )
-def test_the_command_line_says_what_is_wrong(local: Cluster, words: tuple[str, ...], why: str) -> None:
-    with pytest.raises(CommandError, match=why):
-        said(*words)
+def test_command_reports_invalid_arguments(local: Cluster, words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        cluster_command(*words)
     assert Cluster.objects.count() == 1
 
 
-def said(*words: str) -> str:
+def cluster_command(*words: str) -> str:
     out = StringIO()
     call_command("cluster", *words, stdout=out)
     return out.getvalue()
@@ -86,7 +86,7 @@ def site(tmp_path: Path, settings: Settings) -> None:
 
 
 def run_test(person: User, name: str) -> dict[str, Any]:
-    """Begin a test over the API, bring it to its end as the worker does, and return what the API says then."""
+    """Begin a test over the API, run it to its end as the worker does, and return the state reported by the API."""
     begun = calls(person, "admin").post(f"/api/v1/clusters/{name}/test")
     assert begun.status_code == 202, begun.content
     assert begun.json()["state"] == "going" and begun.json()["steps"][0]["state"] == "going"
@@ -100,7 +100,7 @@ def run_test(person: User, name: str) -> dict[str, Any]:
     return dict(ended)
 
 
-def test_api_tests_a_cluster_and_tells_each_step(root: User, local: Cluster, site: None) -> None:
+def test_api_tests_a_cluster_and_reports_each_step(root: User, local: Cluster, site: None) -> None:
     assert calls(root, "read").get("/api/v1/clusters/local/test").status_code == 404
     first, second = (calls(root, "admin").post("/api/v1/clusters/local/test").json() for _ in range(2))
     assert first == second
@@ -120,7 +120,7 @@ def test_api_tests_a_cluster_and_tells_each_step(root: User, local: Cluster, sit
     ],
     ids=["ray", "slurm"],
 )
-def test_api_test_of_an_unreachable_cluster_fails_with_the_address_and_is_no_answer(
+def test_api_test_of_an_unreachable_cluster_fails_with_its_address(
     root: User, site: None, kind: str, config: dict[str, Any]
 ) -> None:
     assert put(root, "alps", {"kind": kind, "config": config}).status_code == 201
@@ -131,10 +131,10 @@ def test_api_test_of_an_unreachable_cluster_fails_with_the_address_and_is_no_ans
     assert {step["state"] for step in others} == {"waiting"}
     cluster = calls(root, "read").get("/api/v1/clusters/alps").json()
     assert cluster["answered_at"] is None and cluster["unreachable_since_at"] is not None
-    assert "alps\t" + kind + "\tdoes not answer since" in said("list")
+    assert "alps\t" + kind + "\tunreachable since" in cluster_command("list")
     changed = {"kind": kind, "config": {**config, "env": {"A": "b"}}}
     assert put(root, "alps", changed).json()["unreachable_since_at"] is None
-    assert f"alps\t{kind}\tnot asked yet" in said("list")
+    assert f"alps\t{kind}\tnot checked yet" in cluster_command("list")
 
 
 def test_api_lets_only_admins_with_scope_admin_test_a_cluster(ada: User, root: User, local: Cluster) -> None:
@@ -146,10 +146,10 @@ def test_api_lets_only_admins_with_scope_admin_test_a_cluster(ada: User, root: U
 
 
 def test_command_tests_a_cluster_and_fails_where_the_test_does(local: Cluster, site: None) -> None:
-    assert "local\tlocal\tnot asked yet\n" in said("list")
-    steps = [line.split("\t")[:2] for line in said("test", "local").splitlines()]
+    assert "local\tlocal\tnot checked yet\n" in cluster_command("list")
+    steps = [line.split("\t")[:2] for line in cluster_command("test", "local").splitlines()]
     assert steps == [["done", name] for name in ("reach", "submit", "ran", "records", "environment")]
-    assert "local\tlocal\tanswered 20" in said("list")
+    assert "local\tlocal\treplied 20" in cluster_command("list")
     Cluster.objects.update(config={"python": "/opt/none"})
-    with pytest.raises(CommandError, match="The test of local failed at the step ran"):
-        said("test", "local")
+    with pytest.raises(CommandError, match="The test of local failed at step ran"):
+        cluster_command("test", "local")

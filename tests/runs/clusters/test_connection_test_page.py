@@ -1,4 +1,4 @@
-"""The button that tests a cluster: one job on this very machine, each step told while it goes on."""
+"""The button that tests a cluster: one job on this machine, with each step reported as it runs."""
 
 from __future__ import annotations
 
@@ -28,28 +28,27 @@ def words(client: Client, address: str = PAGE) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", client.get(address).content.decode()).split())
 
 
-def test_it_is_begun_once_told_and_done(
+def test_connection_test_runs_once_and_reports_each_step(
     root_client: Client, local: Cluster, tmp_path: Path, settings: Settings
 ) -> None:
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    assert "Test it" in words(root_client)
+    assert "Test cluster" in words(root_client)
     for _ in range(2):
         assert root_client.post(f"{PAGE}test/").status_code == 302
     test = ClusterTest.objects.get()
-    assert (
-        "going on Reach it" in words(root_client) and 'hx-trigger="every 2s"' in root_client.get(PAGE).content.decode()
-    )
+    assert "running Connect to the cluster" in words(root_client)
+    assert 'hx-trigger="every 2s"' in root_client.get(PAGE).content.decode()
     wait_until(
         lambda: advance_test(ClusterTest.objects.select_related("cluster").get(pk=test.pk)),
         "the test of the cluster to end",
         details=lambda: ClusterTest.objects.get().steps,
     )
     steps = words(root_client, f"{PAGE}test/steps/")
-    assert "All well" in steps and "done Python and torch work there: CPython" in steps and "Test it again" in steps
+    assert "Passed" in steps and "done Check Python and torch: CPython" in steps and "Test again" in steps
     assert "every 2s" not in root_client.get(f"{PAGE}test/steps/").content.decode()
 
 
-def test_a_step_that_failed_is_told(root_client: Client, local: Cluster, tmp_path: Path, settings: Settings) -> None:
+def test_failed_step_is_reported(root_client: Client, local: Cluster, tmp_path: Path, settings: Settings) -> None:
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
     Cluster.objects.update(config={"python": "/opt/none"})
     root_client.post(f"{PAGE}test/")
@@ -58,9 +57,9 @@ def test_a_step_that_failed_is_told(root_client: Client, local: Cluster, tmp_pat
         "the test of the cluster to end",
         details=lambda: ClusterTest.objects.get().steps,
     )
-    said = words(root_client)
-    assert "Failed, begun" in said and "failed The job runs: it ended with exit code 127" in said
-    assert "not yet Its records come back" in said
+    text = words(root_client)
+    assert "Failed, started" in text and "failed Run the job: it ended with exit code 127" in text
+    assert "pending Read its records back" in text
 
 
 def test_nobody_but_an_admin_begins_one(ada_client: Client, local: Cluster) -> None:

@@ -36,56 +36,56 @@ def root_client(db: None) -> Client:
     return client
 
 
-def words(answer: HttpResponse) -> str:
+def page_text(answer: HttpResponse) -> str:
     return " ".join(answer.content.decode().replace("&#x27;", "'").replace("&quot;", '"').split())
 
 
-def test_what_is_typed_is_kept_and_shown_again(root_client: Client) -> None:
+def test_saved_cluster_fields_appear_in_the_form(root_client: Client) -> None:
     answer = root_client.post(NEW, TYPED, follow=True)
     assert Cluster.objects.get(name="alps").config == CONFIG
-    assert "Saved alps." in words(answer) and "cuda/12.4" in words(answer) and '"gpus": 4' in words(answer)
+    assert "Saved alps." in page_text(answer) and "cuda/12.4" in page_text(answer) and '"gpus": 4' in page_text(answer)
     changed = {**TYPED, "partition": "cpu", "more": ""}
     assert root_client.post("/settings/clusters/of/alps/", changed).status_code == 302
     config = Cluster.objects.get(name="alps").config
     assert config["partition"] == "cpu" and "limits" not in config
 
 
-def test_a_ray_cluster_is_typed_in_too_and_its_sentences_stand_at_their_fields(root_client: Client) -> None:
+def test_ray_cluster_form_shows_errors_at_their_fields(root_client: Client) -> None:
     typed = {"name": "rays", "kind": "ray", "dashboard": "http://ray.lab:8265", "token_file": "/etc/ray-token"}
-    refused = words(root_client.post(NEW, typed))
-    assert "dashboard: ray.lab is none of the hosts whose Ray this server may give jobs to" in refused
-    kept = {**typed, "dashboard": "http://127.0.0.1:8265", "more": '{"start_seconds": 600}'}
-    assert root_client.post(NEW, kept).status_code == 302
+    refused = page_text(root_client.post(NEW, typed))
+    assert "dashboard: ray.lab is not one of the hosts with a Ray that this server may use" in refused
+    expected = {**typed, "dashboard": "http://127.0.0.1:8265", "more": '{"start_seconds": 600}'}
+    assert root_client.post(NEW, expected).status_code == 302
     config = {"dashboard": "http://127.0.0.1:8265", "token_file": "/etc/ray-token", "start_seconds": 600}
     assert Cluster.objects.get(name="rays").config == config
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ({"name": "a b"}, "must be 1 to 50 letters, digits, - and _"),
-        ({"name": "local"}, "is taken: there is a cluster local already"),
+        ({"name": "local"}, "is taken: there is already a cluster local"),
         ({"address": "-oProxyCommand=x"}, "address must be ssh://user@host:port"),
-        ({"folder": ""}, "folder must be said of a cluster that is reached over SSH"),
-        ({"key_file": "/nowhere/key"}, "key_file: /nowhere/key is no file on this machine"),
+        ({"folder": ""}, "folder is required for a cluster that is reached over SSH"),
+        ({"key_file": "/nowhere/key"}, "key_file: /nowhere/key is not a file on this machine"),
         ({"address": "", "key_file": "", "folder": "/x"}, "folder is only for a cluster that is reached over SSH"),
         ({"partition": "gpu;x"}, "partition must be one word"),
         ({"modules": "$(x)"}, "modules must be a list"),
         ({"env": "HF_HOME"}, "must be NAME=value, not 'HF_HOME'"),
         ({"env": "HF_TOKEN=x"}, "env: HF_TOKEN looks like a secret"),
-        ({"more": "{"}, "is no JSON: "),
+        ({"more": "{"}, "is not JSON: "),
         ({"more": "[]"}, "must be an object such as"),
-        ({"more": '{"partition": "x"}'}, "has fields of its own above: partition"),
+        ({"more": '{"partition": "x"}'}, "has its own fields above: partition"),
         ({"more": '{"limits": {"gpu": 1}}'}, "limits: 'gpu' is not a known name; the names are cores, gpus"),
         ({"more": '{"colour": 1}'}, "'colour' is not a known key; the keys are"),
         ({"kind": "cloud"}, "cloud is not one of the available choices"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_kept(
-    root_client: Client, local: Cluster, typed: dict[str, Any], said: str
+def test_invalid_cluster_is_reported_and_not_saved(
+    root_client: Client, local: Cluster, typed: dict[str, Any], message: str
 ) -> None:
     answer = root_client.post(NEW, {**TYPED, **typed})
-    assert answer.status_code == 400 and said in words(answer)
+    assert answer.status_code == 400 and message in page_text(answer)
     assert not Cluster.objects.filter(name="alps").exists()
 
 
@@ -94,7 +94,7 @@ def test_nobody_but_an_admin_gets_there(ada_client: Client, local: Cluster) -> N
         assert ada_client.get(address).status_code == 403
         assert ada_client.post(address, TYPED).status_code in (403, 405)
     assert Cluster.objects.count() == 1
-    assert "Clusters" not in words(ada_client.get("/settings/tokens/"))
+    assert "Clusters" not in page_text(ada_client.get("/settings/tokens/"))
 
 
 def test_the_list_asks_as_often_for_many_as_for_few(
@@ -103,11 +103,11 @@ def test_the_list_asks_as_often_for_many_as_for_few(
     run_of(experiment)
     root_client.get(LIST)
     with django_assert_num_queries(4):
-        page = words(root_client.get(LIST))
+        page = page_text(root_client.get(LIST))
     assert "local" in page and '<td class="number">1</td>' in page
     Cluster.objects.bulk_create(Cluster(name=f"c{n}", kind="slurm") for n in range(60))
     with django_assert_num_queries(4):
-        assert "1–50 of 61 clusters shown" in words(root_client.get(LIST))
+        assert "1–50 of 61 clusters shown" in page_text(root_client.get(LIST))
 
 
 def test_run_that_asks_for_more_than_its_cluster_allows_is_refused(local: Cluster, ada: User) -> None:
@@ -115,4 +115,4 @@ def test_run_that_asks_for_more_than_its_cluster_allows_is_refused(local: Cluste
     local.save()
     config = {**preset("es-micro").config, "compute": {"cluster": "local", "gpus": 1, "cores": 2}}
     with pytest.raises(ConfigError, match="must be at most 0 on cluster local, not 1"):
-        launching.check(RunConfig.from_json(config), ada)
+        launching.check_config(RunConfig.from_json(config), ada)

@@ -2,20 +2,20 @@ import numpy as np
 import pytest
 
 from runs.compare import Final, Setting, standings
-from tests.runs.sample_curves import run
+from tests.runs.sample_curves import unsaved_run
 
 
 def setting(name, rewards, seeds=None):
-    """A setting of runs that ended at these rewards, and its numbers."""
-    runs = tuple(run(name, seed) for seed in (seeds or range(len(rewards))))
+    """Return a setting of runs that ended at these rewards, and its numbers."""
+    runs = tuple(unsaved_run(name, seed) for seed in (seeds or range(len(rewards))))
     return Setting(name, name, runs), {
         r.pk: Final({} if value is None else {"reward": value}) for r, value in zip(runs, rewards, strict=True)
     }
 
 
 def rewards_of(*settings):
-    """The reward cell of each setting, against the first."""
-    numbers = {pk: final for _, found in settings for pk, final in found.items()}
+    """Return the reward cell of each setting, against the first."""
+    numbers = {pk: final for _, finals in settings for pk, final in finals.items()}
     return [s.cells[0] for s in standings([s for s, _ in settings], numbers, settings[0][0])]
 
 
@@ -41,7 +41,7 @@ def test_a_seed_counts_once_by_its_newest_run_that_has_the_number():
     assert cell.by_seed == ((0, 1.0), (1, 5.0))
 
 
-def test_what_was_not_measured_is_no_number():
+def test_unmeasured_value_has_no_number():
     base, other = rewards_of(setting("es-tiny", [None, 2.0]), setting("grpo-tiny", [None]))
     assert (base.n, base.mean) == (1, 2.0)
     assert (other.n, other.mean, other.std, other.delta) == (0, None, None, None)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def summary(run, key, last, low=None, high=None):
-    """A series that was written, without its points, as if they were compacted."""
+    """Create a written series without its points, as if they were compacted."""
     Run.objects.filter(pk=run.pk, last_step__lt=5).update(last_step=5)
     Series.objects.create(
         run=run, key=key, points=1, last_step=5, last_value=last, min_value=low or last, max_value=high or last
@@ -22,23 +22,23 @@ def summary(run, key, last, low=None, high=None):
 @pytest.fixture
 def four(experiment):
     """es 0 (failed, tag a b), es 1 (kl 0.5), grpo 2 (kl 2, was 9), es 3 (kl NaN)."""
-    made = [
+    runs = [
         make_run(experiment, "es-tiny", 0, "failed"),
         make_run(experiment, "es-tiny", 1, "succeeded"),
         make_run(experiment, "grpo-tiny", 2, "running"),
         make_run(experiment, "es-tiny-reckless", 3, "succeeded"),
     ]
-    Run.objects.filter(pk=made[0].pk).update(tags=["a b", "keep"])
-    summary(made[1], "kl", 0.5)
-    summary(made[2], "kl", 2.0, 0.1, 9.0)
-    summary(made[3], "kl", float("nan"))
-    return made
+    Run.objects.filter(pk=runs[0].pk).update(tags=["a b", "keep"])
+    summary(runs[1], "kl", 0.5)
+    summary(runs[2], "kl", 2.0, 0.1, 9.0)
+    summary(runs[3], "kl", float("nan"))
+    return runs
 
 
 def seeds(experiment, line):
     words = run_table.vocabulary(experiment)
     return sorted(
-        run_table.matching(experiment.runs.all(), run_table.parse(line), words).values_list("seed", flat=True)
+        run_table.filter_by_terms(experiment.runs.all(), run_table.parse(line), words).values_list("seed", flat=True)
     )
 
 
@@ -92,21 +92,21 @@ def test_a_query_finds(four, experiment):
     assert {line: seeds(experiment, line) for line in QUERIES} == QUERIES
 
 
-def test_what_is_archived_is_found_only_by_asking_for_it(four, experiment):
+def test_archived_runs_match_only_an_explicit_condition(four, experiment):
     Run.objects.filter(pk=four[0].pk).update(archived_at=timezone.now())
     assert seeds(experiment, "") == [1, 2, 3]
     assert seeds(experiment, "archived:yes") == [0]
     assert seeds(experiment, "archived:any state:failed") == [0]
 
 
-def test_a_config_value_is_a_number_or_a_text_and_neither_is_taken_for_the_other(four, experiment):
+def test_config_values_match_as_number_or_text_only(four, experiment):
     four[0].config["es"]["sigma"] = "0.5"
     four[0].save()
     assert seeds(experiment, "es.sigma>0.4") == []
     assert seeds(experiment, "es.sigma:0.5") == [0]
 
 
-def test_a_long_text_is_asked_for_as_a_whole(four, experiment):
+def test_long_text_matches_only_as_a_whole(four, experiment):
     prompt = "Be brief. " * 30 + "Madrid"
     four[1].config["task"]["options"]["system_prompt"] = prompt
     four[2].config["task"]["options"]["system_prompt"] = prompt + "!"
@@ -122,18 +122,18 @@ def test_a_long_text_is_asked_for_as_a_whole(four, experiment):
 @pytest.mark.parametrize("line", ["kl<5", "kl>=0.5 kl<100", "kl:0.5..3", "es.sigma>0.01", "es.sigma:0.001..", "-kl<1"])
 def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line):
     words, terms = run_table.vocabulary(experiment), run_table.parse(line)
-    runs = run_table.matching(experiment.runs.all(), terms, words)
+    runs = run_table.filter_by_terms(experiment.runs.all(), terms, words)
     for word in ("kl", "-kl", "es.sigma", "-es.sigma"):
         order = run_table.Order(words.column(word.removeprefix("-")), word.startswith("-"))
-        bounds = run_table.bounding(terms, order.column, words, run_table.SORTED)
+        bounds = run_table.sort_bounds(terms, order.column, words, run_table.SORTED)
         assert (bounds is not None) == (order.column.key in line and not line.startswith("-")), word
         assert run_table.page(runs, order, None, 9, bounds) == run_table.page(runs, order, None, 9), word
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
-        ("kll<1", "There is no 'kll' here. Did you mean kl"),
+        ("kll<1", "Unknown key 'kll'. Did you mean kl"),
         ("es.sgima:1", "Did you mean es.sigma"),
         ("state:fail", "state must be one of created, .*failed.*, not 'fail'"),
         ("state:a..b", "not 'a..b'"),
@@ -146,13 +146,13 @@ def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line)
         ("seed:1e400", "out of range"),
         ("seed:..", "at least one end"),
         ("es.sigma:..", "at least one end"),
-        ("created>soon", "is not a moment: write 2026-11-01"),
-        ("created>999999w", "is not a moment"),
+        ("created>soon", "is not a time: write 2026-11-01"),
+        ("created>999999w", "is not a time"),
         ("archived:maybe", "no, yes, any"),
     ],
 )
-def test_what_does_not_fit_is_told_with_what_would(four, experiment, line, said):
-    with pytest.raises(run_table.QueryError, match=said) as raised:
+def test_invalid_condition_is_reported_with_the_valid_values(four, experiment, line, message):
+    with pytest.raises(run_table.QueryError, match=message) as raised:
         seeds(experiment, f"seed:0 {line}")
     assert raised.value.problems[0].at == len("seed:0 ")
 
@@ -167,11 +167,11 @@ VALUES = st.text(max_size=12) | st.sampled_from(
 @given(
     st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(run_table.OPERATORS), VALUES), max_size=3), st.booleans()
 )
-def test_whatever_is_asked_is_answered_or_refused_in_a_sentence(four, experiment, asked, quote):
-    line = " ".join(run_table.written(*term) if quote else "".join(term) for term in asked)
+def test_any_query_is_answered_or_refused_with_a_message(four, experiment, text, quote):
+    line = " ".join(run_table.format_term(*term) if quote else "".join(term) for term in text)
     try:
-        found = seeds(experiment, line)
+        matches = seeds(experiment, line)
     except run_table.QueryError as error:
         assert str(error)
     else:
-        assert set(found) <= {0, 1, 2, 3}
+        assert set(matches) <= {0, 1, 2, 3}

@@ -11,12 +11,12 @@ from workers.records import Metric
 pytestmark = pytest.mark.django_db
 
 
-def test_the_last_word_counts_with_the_step_it_is_of(experiment):
+def test_last_values_count_with_their_step(experiment):
     run = make_run(experiment)
     record(run, [evaluation(0, -40.0), evaluation(5, -10.0)])
-    found = finals([run])[run.pk]
-    assert found.values == {"reward": -10.0, "kl": 0.05, "accuracy": 0.9}
-    assert found.steps == {"reward": 5, "kl": 5, "accuracy": 5}
+    final = finals([run])[run.pk]
+    assert final.values == {"reward": -10.0, "kl": 0.05, "accuracy": 0.9}
+    assert final.steps == {"reward": 5, "kl": 5, "accuracy": 5}
 
 
 def test_seconds_are_those_of_all_attempts_without_the_waiting(experiment):
@@ -29,15 +29,15 @@ def test_seconds_are_those_of_all_attempts_without_the_waiting(experiment):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_is_not_finite_is_no_number(experiment, value):
+def test_value_that_is_not_finite_is_unusable(experiment, value):
     run = make_run(experiment)
     record(run, [Metric(0, {"reward/mean": value, "kl": 0.1})])
-    found = finals([run])[run.pk]
-    assert "reward" not in found.values
-    assert found.unusable == ("reward",)
+    final = finals([run])[run.pk]
+    assert "reward" not in final.values
+    assert final.unusable == ("reward",)
 
 
-def test_a_run_that_said_nothing_has_nothing(experiment):
+def test_run_without_records_has_no_final_values(experiment):
     run = make_run(experiment)
     end(run)
     assert finals([run])[run.pk].values == {}

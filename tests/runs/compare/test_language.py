@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.compare.run_table import OPERATORS, QueryError, Term, parse, without, written
-from runs.compare.run_table.language import MOST_TERMS, Range
+from runs.compare.run_table import OPERATORS, QueryError, Term, format_term, parse, remove_term
+from runs.compare.run_table.language import MAX_TERMS, Range
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_./]{0,20}", fullmatch=True)
 TEXTS = st.text(st.characters(exclude_characters="\x00"), max_size=12)
@@ -41,30 +41,30 @@ def test_each_way_of_writing_means_one_thing(line, term):
 
 
 @pytest.mark.parametrize(
-    ("line", "at", "said"),
+    ("line", "at", "message"),
     [
-        ("kl<1 <5", 5, "A key must stand before <"),
+        ("kl<1 <5", 5, "A key must precede <"),
         ("kl<", 0, "A value must follow kl<"),
-        ('name:"open kl<1', 5, "never closed"),
-        ('a "', 2, "never closed"),
+        ('name:"open kl<1', 5, "not closed"),
+        ('a "', 2, "not closed"),
         ("x" * 3000, 2000, "at most 2000 characters"),
-        ("a " * (MOST_TERMS + 1), 2 * MOST_TERMS, f"at most {MOST_TERMS} terms"),
+        ("a " * (MAX_TERMS + 1), 2 * MAX_TERMS, f"at most {MAX_TERMS} terms"),
     ],
 )
-def test_an_error_says_where_it_is_and_what_would_be_right(line, at, said):
-    with pytest.raises(QueryError, match=said) as raised:
+def test_error_has_its_position_and_the_valid_choices(line, at, message):
+    with pytest.raises(QueryError, match=message) as raised:
         parse(line)
     assert raised.value.problems[0].at == at
 
 
-def test_every_problem_is_told_at_once():
+def test_all_problems_are_reported_together():
     with pytest.raises(QueryError) as raised:
         parse("kl< :3 seed:")
     assert [p.at for p in raised.value.problems] == [0, 4, 7]
 
 
 @given(st.text(max_size=100))
-def test_whatever_is_typed_is_terms_or_a_sentence(line):
+def test_any_text_parses_or_raises_a_query_error(line):
     try:
         terms = parse(line)
     except QueryError as error:
@@ -75,19 +75,19 @@ def test_whatever_is_typed_is_terms_or_a_sentence(line):
 
 
 @given(KEYS, st.sampled_from(OPERATORS), TEXTS.filter(lambda text: ".." not in text or text == ".."))
-def test_what_is_written_is_read_back(key, operator, value):
-    (term,) = parse(written(key, operator, value))
+def test_formatted_terms_parse_back(key, operator, value):
+    (term,) = parse(format_term(key, operator, value))
     assert (term.key, term.values) == (key, (value,))
     assert term.negated == (operator == "!=")
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_alternatives_are_read_back(values):
-    assert parse(written("tag", ":", *values)) == [Term("tag", ":", tuple(values))]
+    assert parse(format_term("tag", ":", *values)) == [Term("tag", ":", tuple(values))]
 
 
-@given(st.lists(TEXTS.map(lambda text: written("name", "~", text)), min_size=1, max_size=3), st.data())
+@given(st.lists(TEXTS.map(lambda text: format_term("name", "~", text)), min_size=1, max_size=3), st.data())
 def test_a_term_that_is_taken_out_leaves_the_others(words, data):
     terms = parse(" ".join(words))
     gone = data.draw(st.integers(0, len(terms) - 1))
-    assert parse(without(" ".join(words), terms[gone])) == terms[:gone] + terms[gone + 1 :]
+    assert parse(remove_term(" ".join(words), terms[gone])) == terms[:gone] + terms[gone + 1 :]

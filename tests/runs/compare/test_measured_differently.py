@@ -1,4 +1,4 @@
-"""Values that were measured differently: files and tables say so, and no mean is taken over them."""
+"""Values that were measured differently: files and tables report it, and no mean is taken over them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from django.utils.translation import override
 
 from runs.access import Scope, link_text
 from runs.charts import Chart, Look, groups_of
-from runs.compare.charts.methods import compare
+from runs.compare.charts.methods import compare_methods
 from runs.models import Experiment, Import, Run
 from tests.runs.full_runs import evaluation, make_run, record
-from tests.runs.sample_curves import curve
-from tests.runs.sample_curves import run as unsaved_run
+from tests.runs.sample_curves import curve, unsaved_run
 from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +36,7 @@ def native(experiment: Experiment) -> Run:
 
 @pytest.fixture
 def imported(native: Run) -> Run:
-    """Another seed of the same setting, read from a log that does not say how it was measured."""
+    """Create another seed of the same setting, read from a log that does not state how it was measured."""
     run = make_run(native.experiment, seed=1, state="succeeded")
     Import.objects.create(run=run, kind="log", name="es.log", sha256="0" * 64, bytes=1, part=0)
     record(run, [evaluation(0, -40), evaluation(5, -20)])
@@ -52,10 +51,12 @@ def rows_of(client: Client, address: str, **query: Any) -> list[dict[str, str]]:
 
 def charts(runs: list[Run], origins: dict[int, str], values: dict[str, float]) -> dict[str, Chart]:
     curves = [curve(run, key, [value, value + i]) for i, run in enumerate(runs) for key, value in values.items()]
-    return {c.name: c for c in compare(groups_of(runs), {run.pk for run in runs}, curves, Look(), origins=origins)}
+    return {
+        c.name: c for c in compare_methods(groups_of(runs), {run.pk for run in runs}, curves, Look(), origins=origins)
+    }
 
 
-def test_csv_of_a_run_says_how_each_point_was_measured(ada_client: Client, native: Run) -> None:
+def test_csv_of_a_run_has_the_provenance_of_each_point(ada_client: Client, native: Run) -> None:
     address = reverse("run-chart", args=[native.uid])
     assert {row["measured"] for row in rows_of(ada_client, address, name="reward")} == {GREEDY}
     assert {row["measured"] for row in rows_of(ada_client, address, name="kl")} == {EXACT}
@@ -63,12 +64,12 @@ def test_csv_of_a_run_says_how_each_point_was_measured(ada_client: Client, nativ
     assert "measured" not in rows_of(ada_client, address, name="train/loss")[0]
 
 
-def test_csv_of_a_comparison_says_how_each_run_was_measured(ada_client: Client, native: Run, imported: Run) -> None:
+def test_csv_of_a_comparison_has_the_provenance_of_each_run(ada_client: Client, native: Run, imported: Run) -> None:
     rows = rows_of(ada_client, reverse("compare-chart"), run=[native.uid, imported.uid], name="kl")
     assert {(row["run"], row["measured"]) for row in rows} == {(native.name, EXACT), (imported.name, IMPORTED_KL)}
 
 
-def test_csv_of_a_shared_comparison_says_it_too(ada: User, client: Client, native: Run, imported: Run) -> None:
+def test_csv_of_a_shared_comparison_has_provenance(ada: User, client: Client, native: Run, imported: Run) -> None:
     text = link_text(ada, Scope.COMPARE, [native.uid, imported.uid], "day")
     rows = rows_of(client, reverse("shared-chart", args=[text]), name="reward/mean")
     assert {row["measured"] for row in rows} == {GREEDY, IMPORTED}
@@ -82,7 +83,7 @@ def test_csv_is_the_same_in_every_language_and_the_table_has_words(ada_client: C
         assert {row["measured"] for row in rows_of(ada_client, address, name="kl")} == {EXACT}
 
 
-def test_points_of_the_tradeoff_say_how_they_were_measured(ada_client: Client, native: Run, imported: Run) -> None:
+def test_tradeoff_points_have_their_provenance(ada_client: Client, native: Run, imported: Run) -> None:
     address = reverse("experiment-chart", args=[native.experiment.pk])
     rows = rows_of(ada_client, address, name="tradeoff")
     assert list(rows[0]) == ["group", "run", "kl", "reward", "measured kl", "measured reward"]
@@ -91,7 +92,9 @@ def test_points_of_the_tradeoff_say_how_they_were_measured(ada_client: Client, n
     }  # fmt: skip
     page = ada_client.get(address, {"name": "tradeoff"}).content.decode()
     summary = page.partition("</p>")[0]
-    assert "These series are not measured alike" in summary and "1 run: exact, 4 samples a prompt at T = 1" in summary
+    assert (
+        "These series were measured differently" in summary and "1 run: exact, 4 samples a prompt at T = 1" in summary
+    )
     assert "KL: exact, 4 samples a prompt at T = 1; reward: greedy" in page
     assert "KL: unknown estimator, decoding unknown, imported; reward:" in page
 
@@ -107,8 +110,8 @@ def test_chart_has_no_mean_over_runs_measured_differently() -> None:
     ]  # fmt: skip
     for name in ("reward", "kl", "tradeoff"):
         summary = mixed[name].summary
-        assert summary.startswith("These series are not measured alike") and "(n = 2)" not in summary
-        assert "No mean of es-tiny, whose runs were not measured alike" in summary
+        assert summary.startswith("These series were measured differently") and "(n = 2)" not in summary
+        assert "No mean of es-tiny, because its runs were measured differently" in summary
     assert mixed["accuracy"].summary == "No evaluation yet."
 
 
@@ -126,5 +129,5 @@ def test_runs_without_the_series_do_not_take_the_mean_away() -> None:
     runs = [unsaved_run("es-tiny", seed) for seed in range(3)]
     curves = [curve(run, "reward/mean", [-10, -5]) for run in runs[:2]]
     origins = {runs[0].pk: "evaluator", runs[1].pk: "evaluator", runs[2].pk: "import:log"}
-    (chart,) = compare(groups_of(runs), {run.pk for run in runs}, curves, Look(), ["reward"], origins)
+    (chart,) = compare_methods(groups_of(runs), {run.pk for run in runs}, curves, Look(), ["reward"], origins)
     assert chart.summary == "es-tiny rose from −10 to −5 (n = 2)."

@@ -1,4 +1,4 @@
-"""Runs that an address names and that are not there: a page says so, a chart or file is not found."""
+"""Addresses that name missing runs: a page reports them, a chart or file is not found."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GONE = "zzzzzzzzzz"
 
 @pytest.fixture
 def run(experiment: Experiment) -> Run:
-    made = make_run(experiment)
-    record(made, [evaluation(0, -40), evaluation(5, -7), Metric(5, {"lambda": 1.0, "J_C": 0.5, "train/loss": 1.0})])
-    return made
+    new_run = make_run(experiment)
+    record(new_run, [evaluation(0, -40), evaluation(5, -7), Metric(5, {"lambda": 1.0, "J_C": 0.5, "train/loss": 1.0})])
+    return new_run
 
 
 @pytest.fixture
@@ -51,9 +51,7 @@ def test_page_names_the_missing_run_and_its_charts_leave_it_out(
 
 
 @pytest.mark.parametrize("name", ["compare", "lambda"])
-def test_page_of_missing_runs_alone_is_not_found(
-    ada_client: Client, run: Run, pages: dict[str, str], name: str
-) -> None:
+def test_page_of_missing_runs_alone_returns_404(ada_client: Client, run: Run, pages: dict[str, str], name: str) -> None:
     answer = ada_client.get(pages[name], {"run": [GONE, "yyyyyyyyyy"]})
     assert answer.status_code == 404
     assert GONE in answer.content.decode()
@@ -61,7 +59,7 @@ def test_page_of_missing_runs_alone_is_not_found(
 
 @pytest.mark.parametrize("form", ["", "csv", "table"])
 @pytest.mark.parametrize("name", ["compare", "section", "lambda"])
-def test_chart_of_a_missing_run_is_not_found(
+def test_chart_of_a_missing_run_returns_404(
     ada_client: Client, run: Run, parts: dict[str, str], name: str, form: str
 ) -> None:
     address = f"{parts[name]}{f'&as={form}' if form else ''}&run={run.uid}"
@@ -71,7 +69,7 @@ def test_chart_of_a_missing_run_is_not_found(
     assert GONE in answer.content.decode()
 
 
-def test_run_of_another_experiment_or_without_lambda_is_not_found(
+def test_run_of_another_experiment_or_without_lambda_returns_404(
     ada_client: Client, run: Run, parts: dict[str, str], experiment: Experiment
 ) -> None:
     other = make_run(experiment, "grpo-tiny")
@@ -89,7 +87,7 @@ def test_hidden_run_is_answered_as_one_that_is_not_there(
     assert hidden.name not in answer.content.decode()
 
 
-def test_baseline_that_is_not_compared_is_not_found(ada_client: Client, run: Run, experiment: Experiment) -> None:
+def test_baseline_that_is_not_compared_returns_404(ada_client: Client, run: Run, experiment: Experiment) -> None:
     other = make_run(experiment, "grpo-tiny")
     address = f"{reverse('compare')}?run={run.uid}"
     assert ada_client.get(f"{address}&baseline={run.uid}").status_code == 200
@@ -102,15 +100,15 @@ def test_baseline_stays_in_the_comparison_when_newer_runs_come(
     ada_client: Client, run: Run, experiment: Experiment
 ) -> None:
     newer = [make_run(experiment, seed=seed) for seed in range(1, 12)]
-    queries = ({"experiment": experiment.pk}, {"run": [*(one.uid for one in newer), run.uid]})
+    queries = ({"experiment": experiment.pk}, {"run": [*(newer_run.uid for newer_run in newer), run.uid]})
     for query in queries:
         context = ada_client.get(reverse("compare"), {**query, "baseline": run.uid}).context
-        shown = [mark.run for mark in context["marks"]]
-        assert (len(shown), shown[-1]) == (10, run)
+        visible = [mark.run for mark in context["marks"]]
+        assert (len(visible), visible[-1]) == (10, run)
         assert context["diff_baseline"].run == run
 
 
-def test_chart_of_a_key_that_no_run_has_is_not_found(ada_client: Client, run: Run) -> None:
+def test_chart_of_an_unmeasured_key_returns_404(ada_client: Client, run: Run) -> None:
     answer = ada_client.get(reverse("compare-chart"), {"run": run.uid, "name": "nosuch"})
     assert answer.status_code == 404
     assert "name must be one of reward/mean" in answer.content.decode()

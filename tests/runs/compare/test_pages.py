@@ -32,7 +32,7 @@ def page_of(client, runs, route="compare", **query):
 
 
 def text_of(page):
-    """What is read on a page, without its tags."""
+    """Return the text of a page without its tags."""
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 
@@ -41,7 +41,7 @@ SMOOTH_MUST = "smooth must be a number from 0 to 0.999, gaussian-N (N up to 125)
 
 @pytest.fixture
 def pair(experiment):
-    """Two seeds of ES and two of GRPO, evaluated twice."""
+    """Return two seeds of ES and two of GRPO, evaluated twice."""
     ends = {("es-tiny", 0): -7.0, ("es-tiny", 1): -9.0, ("grpo-tiny", 0): -20.0, ("grpo-tiny", 1): -23.0}
     runs = [make_run(experiment, name, seed, "succeeded") for name, seed in ends]
     for run, last in zip(runs, ends.values(), strict=True):
@@ -49,7 +49,7 @@ def pair(experiment):
     return runs
 
 
-def test_the_common_evaluators_keys_come_first_in_the_order_asked(ada_client, pair):
+def test_common_evaluator_keys_come_first_in_requested_order(ada_client, pair):
     page = page_of(ada_client, [pair[2], pair[0]])
     assert re.findall(r'<h3 id="chart-[^"]*">([^<]*)<', page)[:3] == [
         "Held-out reward", "KL from the base model", "Accuracy",
@@ -61,30 +61,30 @@ def test_the_common_evaluators_keys_come_first_in_the_order_asked(ada_client, pa
 
 def test_without_a_choice_runs_are_offered(ada_client, pair):
     page = page_of(ada_client, [])
-    assert "Compare the checked runs" in page
+    assert "Compare selected runs" in page
     assert [f'value="{run.uid}"' in page for run in pair] == [True] * 4
     assert "chart-reward" not in page
 
 
-def test_with_no_runs_at_all_it_says_what_to_do(ada_client):
+def test_page_without_runs_explains_the_next_step(ada_client):
     assert "There are no runs yet." in page_of(ada_client, [])
 
 
 def test_ten_runs_are_shown_and_the_rest_is_counted(ada_client, experiment):
     runs = [make_run(experiment, seed=seed) for seed in range(12)]
     page = page_of(ada_client, runs)
-    assert "10 of 12 chosen runs shown" in page
-    assert "12 of 12 chosen runs shown" in page_of(ada_client, runs, show="all")
+    assert "10 of 12 selected runs shown" in page
+    assert "12 of 12 selected runs shown" in page_of(ada_client, runs, show="all")
 
 
 def test_an_experiment_can_be_chosen_whole(ada_client, experiment, pair):
     page = page_of(ada_client, [], experiment=experiment.pk)
-    assert "4 of 4 chosen runs shown" in page
+    assert "4 of 4 selected runs shown" in page
 
 
 def test_runs_are_chosen_by_the_query_of_the_experiments_table(ada_client, experiment, pair):
     page = page_of(ada_client, [], experiment=experiment.pk, q=quote("method:grpo seed:1"))
-    assert "1 of 1 chosen run shown" in page
+    assert "1 of 1 selected run shown" in page
     assert figures(page)[0]["data"][0]["name"] == "A · grpo-tiny seed 1"
     wrong = ada_client.get(address([], experiment=experiment.pk, q="method:sgd"))
     assert wrong.status_code == 404
@@ -96,17 +96,17 @@ def test_all_runs_that_fit_a_query_are_compared_by_that_query(ada_client, experi
         reverse("experiment-bulk", args=[experiment.pk]), {"do": "compare", "all": "1", "back": "q=method:grpo&page=2"}
     )
     assert answer["Location"] == f"/compare/?experiment={experiment.pk}&q=method%3Agrpo"
-    assert "2 of 2 chosen runs shown" in ada_client.get(answer["Location"]).content.decode()
+    assert "2 of 2 selected runs shown" in ada_client.get(answer["Location"]).content.decode()
 
 
-def test_an_experiment_that_is_not_there_is_said(ada_client, pair):
-    for asked in ("0", "x", "9" * 40, "-1", "²"):
-        answer = ada_client.get(address([], experiment=asked))
-        assert answer.status_code == 404, asked
-        assert "experiment must be the number of an experiment that you may see" in answer.content.decode(), asked
+def test_missing_experiment_is_reported(ada_client, pair):
+    for number in ("0", "x", "9" * 40, "-1", "²"):
+        answer = ada_client.get(address([], experiment=number))
+        assert answer.status_code == 404, number
+        assert "experiment must be the number of an experiment that you may see" in answer.content.decode(), number
 
 
-def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_experiment, pair):
+def test_private_runs_are_hidden_from_others(cy_client, ada_client, private_experiment, pair):
     secret = make_run(private_experiment, seed=77)
     page = page_of(cy_client, [pair[0], secret])
     assert f"There is no run {secret.uid} that you may see." in page
@@ -126,7 +126,7 @@ def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_
                 "y must be one of linear, log, not",
                 SMOOTH_MUST,
                 "config must be one of differences, everything, not",
-                "is not a regular expression",
+                "is not a valid regular expression",
             ],
         ),
         ({"smooth": "much"}, [SMOOTH_MUST]),
@@ -135,25 +135,25 @@ def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_
         ({"smooth": "nan"}, [SMOOTH_MUST]),
     ],
 )
-def test_a_wrong_parameter_is_answered_with_the_valid_ones(ada_client, pair, query, messages):
+def test_invalid_parameter_is_answered_with_the_valid_values(ada_client, pair, query, messages):
     page = text_of(page_of(ada_client, pair[:1], **query))
     assert [message for message in messages if message not in page] == []
 
 
-def test_curves_run_along_the_axis_that_is_asked_for(ada_client, pair):
+def test_curves_use_the_requested_axis(ada_client, pair):
     lasts = {"step": 5, "tokens": 500, "samples": 50, "relative": 1, "gpu_seconds": 0, "wall": 1_700_000_001_000}
     for x, last in lasts.items():
         assert figures(page_of(ada_client, pair[:1], x=x))[0]["data"][0]["x"][-1] == last, x
 
 
-def test_nothing_is_smoothed_unless_asked(ada_client, pair):
+def test_curves_are_not_smoothed_by_default(ada_client, pair):
     assert len(figures(page_of(ada_client, pair[:1]))[0]["data"]) == 2
     raw, smoothed, _ = figures(page_of(ada_client, pair[:1], smooth=0.5))[0]["data"]
     assert raw["y"] == [-40, -7]
     assert smoothed["y"] == pytest.approx([-40, (-7 - 20) / 1.5])
 
 
-def test_other_keys_stand_by_section_and_are_drawn_when_unfolded(ada_client, pair):
+def test_other_keys_are_grouped_by_section_and_drawn_when_unfolded(ada_client, pair):
     record(pair[0], [Metric(6, {"es/dead": 0.0, "es/update_norm": 1.0, "lambda": 2.0})])
     page = page_of(ada_client, pair)
     assert re.findall(r"<summary>(\w+) <span", page) == ["es", "other"]
@@ -195,9 +195,9 @@ def test_a_chart_is_also_words_a_table_and_csv(ada_client, pair):
 
 
 def test_settings_are_held_against_the_baseline_that_is_chosen(ada_client, pair):
-    said = text_of(page_of(ada_client, pair))
+    text = text_of(page_of(ada_client, pair))
     assert "−21.5 ± 2.12 n = 2, seeds 0, 1 −13.5 exceeds the seeds' spread (7.5 × 1.80); apart, by chance 1 in 3" in (
-        said.replace("&#x27;", "'")
+        text.replace("&#x27;", "'")
     )
     other = text_of(page_of(ada_client, pair, baseline=pair[3].uid))
     assert "+13.5 exceeds" in other
@@ -210,21 +210,21 @@ def test_shares_differ_in_points(ada_client, pair):
 
 def test_seeds_that_were_not_chosen_are_counted_and_can_be_added(ada_client, pair):
     page = page_of(ada_client, [pair[0], pair[2]])
-    assert "2 other runs of these settings are not compared here" in page
-    (link,) = re.findall(r'<a href="([^"]*)">Compare all of them', page)
+    assert "2 other runs of these groups are not compared here" in page
+    (link,) = re.findall(r'<a\s+href="([^"]*)"\s*>Compare all runs', page)
     both = ada_client.get(reverse("compare") + link.replace("&amp;", "&")).content.decode()
-    assert "4 of 4 chosen runs shown" in both
+    assert "4 of 4 selected runs shown" in both
     assert "not compared here" not in both
 
 
-def test_configs_show_only_what_differs_unless_asked(ada_client, pair):
+def test_configs_show_only_differences_by_default(ada_client, pair):
     page = page_of(ada_client, pair[:2])
     assert re.findall(r'data-differs="([^"]*)"', page) == ["seed"]
     assert "es.sigma" not in page
     everything = page_of(ada_client, pair[:2], config="everything")
     assert re.findall(r'data-differs="([^"]*)"', everything) == ["seed"]
     assert "sigma" in everything
-    assert "These runs differ in no knob." in page_of(ada_client, [pair[0], copy_of(pair[0])])
+    assert "The configs of these runs are equal." in page_of(ada_client, [pair[0], copy_of(pair[0])])
 
 
 def copy_of(run):
@@ -239,10 +239,10 @@ def test_shown_runs_are_watched_from_the_batch_that_the_page_holds(ada_client, p
     assert page.context["watch"] == {run.uid: run.batches.latest("pk").pk for run in pair[:2]}
 
 
-def test_a_run_that_said_nothing_yet_is_compared_too(ada_client, experiment):
-    said = text_of(page_of(ada_client, [make_run(experiment)]))
-    assert "No run has measured this yet." in said
-    assert "not measured" in said
+def test_run_without_records_can_be_compared(ada_client, experiment):
+    text = text_of(page_of(ada_client, [make_run(experiment)]))
+    assert "No run has measured this yet." in text
+    assert "not measured" in text
 
 
 def test_a_run_by_a_strange_name_stays_text(ada_client, pair):
@@ -257,12 +257,12 @@ def queries(client, where):
 
 
 @pytest.mark.parametrize("query", [{}, {"x": "relative", "key": "es/", "smooth": 0.6}])
-def test_the_number_of_queries_is_the_same_for_one_run_and_for_twelve(ada_client, experiment, query):
+def test_number_of_queries_is_equal_for_one_and_twelve_runs(ada_client, experiment, query):
     runs = [make_run(experiment)]
     record(runs[0], a_bit_of_everything())
-    one = queries(ada_client, address(runs, **query))
+    query_count = queries(ada_client, address(runs, **query))
     for seed in range(1, 12):
         runs.append(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed))
         record(runs[-1], [evaluation(0, -40), evaluation(5, -10)])
-    assert queries(ada_client, address(runs, show="all", **query)) == one
-    assert one <= 19
+    assert queries(ada_client, address(runs, show="all", **query)) == query_count
+    assert query_count <= 19

@@ -1,4 +1,4 @@
-"""The runs table as a page: what its address asks for, with none, one, sixty and a thousand runs."""
+"""The runs table as a page: the table that its address requests, with none, one, sixty and a thousand runs."""
 
 import gzip
 import re
@@ -24,8 +24,8 @@ def get(client, experiment, **query):
 
 
 def heads(page):
-    """The titles of the columns."""
-    return [title.strip() for title in re.findall(r"<th scope=.col.[^>]*><a [^>]*>([^<▲▼]*)", page)]
+    """Return the titles of the columns."""
+    return [title.strip() for title in re.findall(r"<th\s+scope=.col.[^>]*>\s*<a\s[^>]*>([^<▲▼]*)", page)]
 
 
 @pytest.fixture
@@ -37,17 +37,17 @@ def three(experiment):
 
 
 def many(experiment, ada, count):
-    """Runs with an ended attempt and ten series each, of a hundred settings."""
-    one = make_run(experiment, "es-tiny")
-    cluster = one.attempts.get().cluster
+    """Create runs with an ended attempt and ten series each, of a hundred settings."""
+    template = make_run(experiment, "es-tiny")
+    cluster = template.attempts.get().cluster
     runs = []
     for i in range(count):
-        config = one.config | {"es": one.config["es"] | {"sigma": i % 100 / 1000}}
+        config = template.config | {"es": template.config["es"] | {"sigma": i % 100 / 1000}}
         runs.append(Run(
             experiment=experiment, name=f"es-tiny seed {i}", preset="es-tiny", method="es", seed=i, config=config,
             state=("succeeded", "failed")[i % 2], created_by=ada,
         ))  # fmt: skip
-    one.delete()
+    template.delete()
     runs = Run.objects.bulk_create(runs, batch_size=1000)
     Attempt.objects.bulk_create(
         [Attempt(run=r, n=1, key=f"esweb-{r.uid}-a1", cluster=cluster, state=r.state) for r in runs], batch_size=1000
@@ -71,9 +71,9 @@ def test_the_columns_are_chosen_by_any_key_of_config_or_metrics(ada_client, expe
     assert re.search(r'data-label="By">ada<', page)
 
 
-def test_a_key_that_is_not_there_is_told_with_those_that_are_near(ada_client, experiment, three):
+def test_unknown_key_is_reported_with_similar_keys(ada_client, experiment, three):
     page = get(ada_client, experiment, col="es.sgima")
-    assert "There is no &#x27;es.sgima&#x27; here. Did you mean es.sigma" in page
+    assert "Unknown key &#x27;es.sgima&#x27;. Did you mean es.sigma" in page
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_a_click_on_a_head_turns_the_order_and_keeps_the_rest(ada_client, experi
     assert 'aria-sort="ascending"' in page
 
 
-def test_the_query_takes_rows_and_a_mistake_in_it_is_marked_where_it_is(ada_client, experiment, three):
+def test_query_filters_rows_and_marks_its_mistakes(ada_client, experiment, three):
     assert ROW.findall(get(ada_client, experiment, q="kl<1 seed:1")) == ["es-tiny seed 1"]
     page = get(ada_client, experiment, q="kl<1 <b>:1 state:fail")
     assert "<code>kl&lt;1 &lt;b&gt;:1 <mark>state:fail</mark></code>" in page or "<mark>&lt;b&gt;:1</mark>" in page
-    assert "A key must stand before" in page
+    assert "A key must precede" in page
     assert ROW.findall(page) == []
     assert "Fix the query to see runs." in page
 
@@ -110,9 +110,9 @@ def test_the_builder_writes_into_the_line(ada_client, experiment, three):
 
 
 def test_each_term_can_be_taken_out(ada_client, experiment, three):
-    asked = ada_client.get(experiment.get_absolute_url(), {"q": "kl<1 seed:1 word"}).context["asked"]
-    assert [term for term, _ in asked.chips] == ["kl<1", "seed:1", "word"]
-    gone = ada_client.get(experiment.get_absolute_url() + asked.chips[1][1]).context["asked"]
+    query = ada_client.get(experiment.get_absolute_url(), {"q": "kl<1 seed:1 word"}).context["asked"]
+    assert [term for term, _ in query.chips] == ["kl<1", "seed:1", "word"]
+    gone = ada_client.get(experiment.get_absolute_url() + query.chips[1][1]).context["asked"]
     assert gone.line == "kl<1 word"
 
 
@@ -142,12 +142,12 @@ def test_every_groups_address_finds_its_runs(ada_client, experiment, three, key)
         assert inside.total == group.row.n
 
 
-def test_an_experiment_whose_runs_are_all_archived_says_where_they_are(ada_client, experiment, three):
+def test_experiment_with_only_archived_runs_links_to_them(ada_client, experiment, three):
     for run in three:
         run.archived_at = run.created_at
         run.save()
     page = get(ada_client, experiment)
-    assert "All runs were archived" in page
+    assert "All runs are archived" in page
     assert "?q=archived:yes" in page
 
 
@@ -176,8 +176,8 @@ ADDRESSES = (
 )
 
 
-def test_a_thousand_runs_take_as_many_queries_as_a_few_and_a_small_page(ada_client, ada, experiment, monkeypatch):
-    """A few are named in later queries. Where there are more, the table is asked again."""
+def test_thousand_runs_need_a_constant_number_of_queries(ada_client, ada, experiment, monkeypatch):
+    """A few runs are named in later queries. If there are more, the table is queried again."""
     monkeypatch.setattr("runs.compare.run_table.queries.FEW", 500)
     record(make_run(experiment), [evaluation(0, -40.0)])
     assert queries(ada_client, experiment) <= 19
@@ -191,5 +191,5 @@ def test_a_thousand_runs_take_as_many_queries_as_a_few_and_a_small_page(ada_clie
     assert len(gzip.compress(page.content)) < 20_000
     assert len(page.content) < 120_000
     following = ada_client.get(experiment.get_absolute_url() + page.context["table"].following)
-    assert following.context["table"].shown == 60
+    assert following.context["table"].row_count == 60
     assert not {r.pk for r in page.context["table"].runs} & {r.pk for r in following.context["table"].runs}

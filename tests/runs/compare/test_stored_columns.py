@@ -1,4 +1,4 @@
-"""What tables sort and ask by is kept beside the runs; it is what would be computed, whoever has written."""
+"""Values that tables sort and filter by are stored with the runs. They equal the computed ones after every writer."""
 
 from datetime import timedelta
 from importlib import import_module
@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from runs import ingest, launching
 from runs.experiments.trash import archive, commands, delete_run, restore
-from runs.ingest import compaction, forget, tasks
-from runs.launching import move
+from runs.ingest import compaction, delete_records, tasks
+from runs.launching import transition
 from runs.models import Attempt, Batch, Cluster, Knob, Run, Series
 from runs.models.trash import DAYS_IN_BIN
 from tests.runs.api_client import calls
@@ -28,7 +28,7 @@ FILL = import_module("runs.migrations.0011_knobs").FILL
 
 
 def flat(config, path=()):
-    """(dotted path, value) of what is kept of a config."""
+    """Return (dotted path, value) of the stored values of a config."""
     for name, value in config.items():
         key = ".".join((*path, name))
         if value is None or "." in name or len(key) > CUT:
@@ -40,7 +40,7 @@ def flat(config, path=()):
 
 
 def check():
-    """Every kept value against the rows that it stands for."""
+    """Compare every stored value with the rows that it summarises."""
     for run in Run.objects.all():
         assert dict(run.knobs.values_list("key", "value")) == dict(flat(run.config))
         spans = run.attempts.filter(started_at__isnull=False, ended_at__isnull=False)
@@ -55,20 +55,22 @@ def launched(experiment, ada, name="es-tiny"):
     return launching.create_run(experiment=experiment, person=ada, config=preset(name).config, preset=name)
 
 
-def test_a_run_that_is_launched_ends_and_goes_on(ada, experiment):
+def test_columns_follow_launch_end_and_resume(ada, experiment):
     run = launched(experiment, ada)
     check()
     for _ in range(2):
         attempt = run.newest_attempt()
         started = timezone.now() - timedelta(days=2, hours=3)
-        move(attempt, State.RUNNING, "", started_at=started)
+        transition(attempt, State.RUNNING, "", started_at=started)
         check()
-        move(attempt, State.INTERRUPTED, "the machine went down")
+        transition(attempt, State.INTERRUPTED, "the machine went down")
         check()
         run.refresh_from_db()
         launching.new_attempt(run)
     assert run.time_taken > timedelta(days=4)
-    assert {knob.key: knob.value for knob in run.knobs.all()}["es.sigma"] == run.config["es"]["sigma"]
+    assert {config_value.key: config_value.value for config_value in run.knobs.all()}["es.sigma"] == run.config["es"][
+        "sigma"
+    ]
 
 
 def test_points_that_are_compacted_and_those_that_come_late(experiment):
@@ -84,9 +86,9 @@ def test_points_that_are_compacted_and_those_that_come_late(experiment):
     assert Run.objects.get().last_step == 9
 
 
-def test_a_compaction_that_leaves_batches_says_nothing_yet(experiment, monkeypatch):
+def test_compaction_with_remaining_batches_reports_nothing(experiment, monkeypatch):
     run = make_run(experiment)
-    monkeypatch.setattr(compaction, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(compaction, "BATCHES_PER_TRANSACTION", 2)
     for first in range(0, 30, 10):
         ingest.ingest(run.newest_attempt(), 0, metrics(10, first))
     ingest.compact(run.pk)
@@ -123,13 +125,13 @@ def test_runs_that_are_archived_deleted_restored_and_purged(ada, experiment):
     assert set(Knob.objects.values_list("run", flat=True)) == {runs[1].pk}
 
 
-def test_what_is_recorded_is_forgotten(experiment):
+def test_stored_columns_follow_recording_and_forgetting(experiment):
     run = make_run(experiment, state="succeeded")
     record(run, a_bit_of_everything())
     ingest.compact(run.pk)
     run.attempts.update(started_at=timezone.now() - timedelta(hours=1), ended_at=timezone.now())
     check()
-    forget(run)
+    delete_records(run)
     check()
     assert not Series.objects.exists()
 
@@ -139,14 +141,14 @@ def test_configs_that_are_odd_or_written_together(experiment, ada):
         "imported": {"a.b": 1, "": 2, "long": "é" * 300, "deep": {"er": {"": [1, "x"]}}, "null": None, "k" * 250: 1},
         "task": {"options": {"n": 10**30, "yes": True, "list": []}}, "one": 1, "name.with": {"dot": 1},
     }  # fmt: skip
-    made = Run.objects.bulk_create(
+    runs = Run.objects.bulk_create(
         Run(experiment=experiment, name="x", method="es", seed=0, config=config, created_by=ada)
         for config in (odd, {}, {"es": {"sigma": 0.1}})
     )
     check()
-    Run.objects.filter(pk=made[1].pk).update(config={"es": {"sigma": 0.2}})
-    made[2].config = odd
-    made[2].save(update_fields=["config"])
+    Run.objects.filter(pk=runs[1].pk).update(config={"es": {"sigma": 0.2}})
+    runs[2].config = odd
+    runs[2].save(update_fields=["config"])
     check()
 
 

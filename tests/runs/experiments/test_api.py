@@ -32,14 +32,14 @@ def names(api, address):
     return [item["name"] for item in answer.json()["items"]]
 
 
-def test_what_is_given_is_changed_and_nothing_else(api, address):
+def test_patch_changes_only_the_given_fields(api, address):
     before = api.get(address).json()
     changed = change(api, address, name=" New ", tags=["a", "b", "a"], note="**why**").json()
     assert changed == before | {"name": "New", "tags": ["a", "b"], "note": "**why**"} == api.get(address).json()
     assert change(api, address).json() == changed
 
 
-def test_what_is_archived_is_listed_apart_and_still_read(api, address):
+def test_archived_rows_are_listed_separately_and_readable(api, address):
     listed = address.rpartition("/")[0]
     assert change(api, address, archived=True).json()["archived_at"]
     assert (names(api, listed), len(names(api, f"{listed}?shelf=archived"))) == ([], 1)
@@ -48,7 +48,7 @@ def test_what_is_archived_is_listed_apart_and_still_read(api, address):
     assert len(names(api, listed)) == 1
 
 
-def test_what_is_deleted_is_gone_until_it_is_restored(api, address):
+def test_deleted_rows_are_gone_until_restored(api, address):
     listed = address.rpartition("/")[0]
     before = api.get(address).json()
     assert (api.delete(address).status_code, api.get(address).status_code) == (204, 404)
@@ -60,15 +60,19 @@ def test_what_is_deleted_is_gone_until_it_is_restored(api, address):
     assert api.get(address).json()["name"] == before["name"]
 
 
-def test_a_run_that_is_deleted_is_asked_to_end(api, run):
+def test_deleted_run_is_cancelled(api, run):
     api.delete(f"/api/v1/runs/{run.uid}")
     assert run.newest_attempt().cancel_requested_at is not None
 
 
 def test_others_may_look_and_change_nothing(bo, address):
-    theirs = calls(bo, "admin")
-    assert theirs.get(address).status_code == 200
-    for answer in (change(theirs, address, name="mine"), theirs.delete(address), theirs.post(f"{address}/restore")):
+    other_api = calls(bo, "admin")
+    assert other_api.get(address).status_code == 200
+    for answer in (
+        change(other_api, address, name="mine"),
+        other_api.delete(address),
+        other_api.post(f"{address}/restore"),
+    ):
         assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
     assert not Experiment.objects.filter(name="mine").exists() and not Run.objects.filter(name="mine").exists()
 
@@ -86,10 +90,10 @@ def test_others_may_look_and_change_nothing(bo, address):
         ({"owner": 1}, "owner"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_words(api, address, body, path):
+def test_invalid_fields_are_refused_with_messages(api, address, body, path):
     refused = change(api, address, **body)
     assert refused.status_code == 422
-    assert path in {found.partition("new.")[2] or found for found in paths(refused)}
+    assert path in {path_of_error.partition("new.")[2] or path_of_error for path_of_error in paths(refused)}
 
 
 def test_experiments_come_newest_first_page_by_page_by_words_and_tags(api, ada):
@@ -104,7 +108,7 @@ def test_experiments_come_newest_first_page_by_page_by_words_and_tags(api, ada):
     assert "'bin'" in paths(api.get("/api/v1/experiments?shelf=attic"))["shelf"]
 
 
-def test_runs_are_found_by_what_they_are(api, experiment):
+def test_runs_are_listed_by_their_properties(api, experiment):
     for name in ("es-micro", "grpo-micro"):
         for seed in (0, 1):
             make_run(experiment, name, seed=seed)

@@ -30,22 +30,22 @@ def test_a_view_is_saved_changed_and_forgotten(api, experiment):
 
 def test_others_see_what_is_shared_and_change_nothing(api, bo):
     own, shared = save(api, name="own").json()["id"], save(api, name="shared", is_shared=True).json()["id"]
-    theirs = calls(bo, "launch")
-    assert [view["name"] for view in theirs.get("/api/v1/views").json()["items"]] == ["shared"]
-    assert theirs.get(f"/api/v1/views/{own}").status_code == 404
+    other_api = calls(bo, "launch")
+    assert [view["name"] for view in other_api.get("/api/v1/views").json()["items"]] == ["shared"]
+    assert other_api.get(f"/api/v1/views/{own}").status_code == 404
     for pk in (own, shared):
-        assert theirs.patch(f"/api/v1/views/{pk}", {}, content_type="application/json").status_code == 404
-        assert theirs.delete(f"/api/v1/views/{pk}").status_code == 404
+        assert other_api.patch(f"/api/v1/views/{pk}", {}, content_type="application/json").status_code == 404
+        assert other_api.delete(f"/api/v1/views/{pk}").status_code == 404
 
 
-def test_a_shared_view_of_a_private_experiment_tells_others_nothing(api, bo, private_experiment):
+def test_shared_view_of_a_private_experiment_is_hidden_from_others(api, bo, private_experiment):
     saved = save(api, page="experiment", experiment=private_experiment.pk, is_shared=True)
     assert calls(bo).get(f"/api/v1/views/{saved.json()['id']}").status_code == 404
     refused = save(calls(bo), page="experiment", experiment=private_experiment.pk)
     assert refused.status_code == 404
 
 
-def test_a_name_stands_for_one_view_of_an_owner(api, bo):
+def test_view_name_is_unique_for_its_owner(api, bo):
     assert [save(api).status_code, save(calls(bo)).status_code, save(api).status_code] == [201, 201, 409]
     other = save(api, name="other").json()["id"]
     refused = api.patch(f"/api/v1/views/{other}", {"name": "Best first"}, content_type="application/json")
@@ -55,5 +55,5 @@ def test_a_name_stands_for_one_view_of_an_owner(api, bo):
 
 def test_a_view_is_of_a_page_of_ours(api):
     assert "'experiments'" in paths(save(api, page="https://evil.example/"))["new.page"]
-    assert "names its experiment" in " ".join(paths(save(api, page="experiment")).values())
-    assert "names its experiment" in " ".join(paths(save(api, experiment=1)).values())
+    assert "must name its experiment" in " ".join(paths(save(api, page="experiment")).values())
+    assert "must name its experiment" in " ".join(paths(save(api, experiment=1)).values())

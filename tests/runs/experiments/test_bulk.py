@@ -12,8 +12,8 @@ def three(experiment):
     return [make_run(experiment, seed=seed, state=state) for seed, state in enumerate(("running", "failed", "failed"))]
 
 
-def do(client, experiment, what, runs=(), **sent):
-    sent = {"do": what, "run": [run.uid for run in runs], **sent}
+def do(client, experiment, action, runs=(), **sent):
+    sent = {"do": action, "run": [run.uid for run in runs], **sent}
     return client.post(reverse("experiment-bulk", args=[experiment.pk]), sent, follow=True)
 
 
@@ -51,7 +51,7 @@ def test_deleting_a_run_that_runs_stops_it(ada_client, experiment, three):
     assert three[0].newest_attempt().cancel_requested_at is not None
 
 
-def test_a_tag_is_given_once_and_undo_takes_it_from_those_that_got_it(ada_client, experiment, three):
+def test_undo_removes_a_tag_only_from_runs_that_got_it(ada_client, experiment, three):
     Run.objects.filter(pk=three[0].pk).update(tags=["best", "old"])
     assert "Tagged 2 runs: best." in do(ada_client, experiment, "tag", three, tag=" best ").content.decode()
     assert [run.tags for run in Run.objects.order_by("seed")] == [["best", "old"], ["best"], ["best"]]
@@ -61,19 +61,19 @@ def test_a_tag_is_given_once_and_undo_takes_it_from_those_that_got_it(ada_client
     assert Run.objects.get(pk=three[0].pk).tags == ["best"]
 
 
-def test_all_that_fit_the_query_are_taken_where_that_is_asked(ada_client, experiment, three):
+def test_bulk_action_applies_to_all_matches_of_the_query(ada_client, experiment, three):
     do(ada_client, experiment, "tag", tag="seen", all="1", back="q=state:failed")
     assert sorted(Run.objects.filter(tags=["seen"]).values_list("seed", flat=True)) == [1, 2]
 
 
 def test_a_query_with_a_mistake_takes_none(ada_client, experiment, three):
     page = do(ada_client, experiment, "delete", all="1", back="q=state:fail")
-    assert "Choose at least one run" in page.content.decode()
+    assert "Select at least one run" in page.content.decode()
     assert Run.objects.filter(deleted_at=None).count() == 3
 
 
 def test_cancelling_takes_those_that_run_and_leaves_the_others(ada_client, experiment, three):
-    assert "Asked 1 run to stop" in do(ada_client, experiment, "cancel", three).content.decode()
+    assert "Cancelling 1 run" in do(ada_client, experiment, "cancel", three).content.decode()
     assert three[0].newest_attempt().cancel_requested_at is not None
 
 
@@ -83,26 +83,26 @@ def test_comparing_opens_the_chosen_runs(ada_client, experiment, three):
 
 
 @pytest.mark.parametrize(
-    ("what", "sent", "said"),
+    ("action", "sent", "message"),
     [
         ("burn", {}, "must be one of compare, tag, untag, cancel, archive, unarchive, delete, not"),
-        ("tag", {"tag": " "}, "Write a tag of 1 to 50 characters."),
-        ("tag", {"tag": "x" * 51}, "Write a tag of 1 to 50 characters."),
-        ("archive", {"run": ["nosuch"]}, "Choose at least one run by its checkbox."),
+        ("tag", {"tag": " "}, "Enter a tag of 1 to 50 characters."),
+        ("tag", {"tag": "x" * 51}, "Enter a tag of 1 to 50 characters."),
+        ("archive", {"run": ["nosuch"]}, "Select at least one run."),
     ],
 )
-def test_what_cannot_be_done_is_told_and_nothing_changes(ada_client, experiment, three, what, sent, said):
-    page = do(ada_client, experiment, what, three[1:], **sent)
-    assert said in page.content.decode()
+def test_invalid_bulk_action_is_reported_and_changes_nothing(ada_client, experiment, three, action, sent, message):
+    page = do(ada_client, experiment, action, three[1:], **sent)
+    assert message in page.content.decode()
     assert Run.objects.filter(tags=[], archived_at=None, deleted_at=None).count() == 3
 
 
-@pytest.mark.parametrize("what", ["tag", "cancel", "archive", "delete"])
-def test_what_belongs_to_others_stays_as_it_is(bo_client, bo, experiment, three, what):
-    assert "belong to others" in do(bo_client, experiment, what, three, tag="mine").content.decode()
+@pytest.mark.parametrize("action", ["tag", "cancel", "archive", "delete"])
+def test_bulk_action_leaves_foreign_runs_unchanged(bo_client, bo, experiment, three, action):
+    assert "may change it" in do(bo_client, experiment, action, three, tag="mine").content.decode()
     Run.objects.filter(pk=three[1].pk).update(created_by=bo)
-    page = do(bo_client, experiment, what, three, tag="mine")
-    assert "2 runs of the chosen belong to others" in page.content.decode()
+    page = do(bo_client, experiment, action, three, tag="mine")
+    assert "2 selected runs are not yours" in page.content.decode()
     untouched = Run.objects.filter(tags=[], archived_at=None, deleted_at=None)
     assert set(untouched) >= {three[0], three[2]}
     assert three[0].newest_attempt().cancel_requested_at is None
@@ -119,5 +119,5 @@ def test_undo_needs_the_right_still(ada_client, ada, bo, experiment, three):
     experiment.owner = bo
     experiment.save()
     Run.objects.update(created_by=bo)
-    assert "Undone: 0 runs" in undo(ada_client, experiment).content.decode()
+    assert "Undone for 0 runs" in undo(ada_client, experiment).content.decode()
     assert Run.objects.filter(archived_at=None).count() == 0

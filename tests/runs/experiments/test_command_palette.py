@@ -15,7 +15,7 @@ def offered(client, words=""):
     return answer.content.decode()
 
 
-def test_pages_experiments_and_runs_are_found_by_every_word_of_their_names(ada_client, experiment):
+def test_palette_matches_every_word_of_a_name(ada_client, experiment):
     run = make_run(experiment, seed=7)
     assert experiment.get_absolute_url() in offered(ada_client, "conc")
     assert run.get_absolute_url() in offered(ada_client, "seed TINY")
@@ -25,10 +25,10 @@ def test_pages_experiments_and_runs_are_found_by_every_word_of_their_names(ada_c
 
 @pytest.mark.parametrize(
     ("words", "there"),
-    [("compare", "/compare/"), ("queue", "/queue/"), ("costs", "/costs/"), ("import", "/import/"), ("bin", "/bin/"),
+    [("compare", "/compare/"), ("queue", "/queue/"), ("costs", "/costs/"), ("import", "/import/"), ("trash", "/bin/"),
      ("views", "/views/"), ("tokens", "/settings/tokens/"), ("api", "/api/v1/docs")],
 )  # fmt: skip
-def test_every_page_of_the_site_is_found_by_its_name(ada_client, words, there):
+def test_palette_lists_every_page_by_its_name(ada_client, words, there):
     assert f'href="{there}"' in offered(ada_client, words)
 
 
@@ -39,15 +39,15 @@ def test_before_anything_is_typed_experiments_and_runs_are_not_buried_under_page
 
 
 def test_pages_for_administrators_are_offered_to_them_alone(ada_client, admin_client):
-    assert "/settings/people/" not in offered(ada_client, "people")
-    assert "/settings/people/" in offered(admin_client, "people")
+    assert "/settings/people/" not in offered(ada_client, "users")
+    assert "/settings/people/" in offered(admin_client, "users")
 
 
-def test_nothing_found_is_said(ada_client):
-    assert "is called “&lt;b&gt;”" in offered(ada_client, "<b>")
+def test_palette_reports_no_match(ada_client):
+    assert "matches “&lt;b&gt;”" in offered(ada_client, "<b>")
 
 
-def test_what_is_private_is_offered_to_nobody_else(cy_client, private_experiment):
+def test_private_rows_are_offered_to_nobody_else(cy_client, private_experiment):
     hidden = make_run(private_experiment)
     assert hidden.get_absolute_url() not in offered(cy_client)
     assert private_experiment.get_absolute_url() not in offered(cy_client, "secret")

@@ -1,4 +1,4 @@
-"""The page of λ: every curve on one cursor, how well the constraint was kept, and what is said where there is no λ."""
+"""The λ page: all curves on one cursor, how well the constraint was met, and the hint for runs without λ."""
 
 import pytest
 from django.urls import reverse
@@ -35,7 +35,7 @@ def words(response):
     return " ".join(response.content.decode().split())
 
 
-def test_runs_with_a_lambda_stand_on_every_chart(ada_client, experiment, runs):
+def test_runs_with_a_lambda_are_on_every_chart(ada_client, experiment, runs):
     response = page(ada_client, experiment)
     assert "2 of 2 runs with a λ shown" in words(response)
     charts = response.context["charts"]
@@ -45,30 +45,35 @@ def test_runs_with_a_lambda_stand_on_every_chart(ada_client, experiment, runs):
     assert words(response).index("</chart-sync>") < words(response).index('id="chart-phase"')
 
 
-def test_how_well_it_was_kept_is_told_by_what_was_measured(ada_client, experiment, runs):
+def test_page_reports_how_well_the_constraint_was_met(ada_client, experiment, runs):
     row = page(ada_client, experiment).context["outcomes"][0]
-    assert (row.kept.violated, row.kept.share, row.kept.met_at) == (30, 0.75, 20)
-    assert (row.kept.overshoot, row.kept.settled_at, row.kept.worst) == (1, 40, 4)
+    assert (row.compliance.violated, row.compliance.share, row.compliance.met_at) == (30, 0.75, 20)
+    assert (row.compliance.overshoot, row.compliance.settled_at, row.compliance.worst) == (1, 40, 4)
     assert (row.last, row.peak.value, row.peak.at) == (5, 5, 40)
 
 
-def test_it_is_smoothed_as_the_reader_wishes(ada_client, experiment, runs):
+def test_curves_are_smoothed_on_request(ada_client, experiment, runs):
     row = page(ada_client, experiment, smooth="median-3").context["outcomes"][0]
     # The medians of three: 3, 2, 1, -1, 0.
-    assert (row.kept.violated, row.kept.worst, row.kept.overshoot, row.kept.settled_at) == (30, 3, 0, 30)
+    assert (row.compliance.violated, row.compliance.worst, row.compliance.overshoot, row.compliance.settled_at) == (
+        30,
+        3,
+        0,
+        30,
+    )
 
 
 def test_a_run_without_a_threshold_is_held_against_zero(ada_client, experiment, runs_dir):
     run = make_run(experiment)
     record(run, [Metric(step, {"lambda": 1.0, "J_C": 1.0 - step}) for step in (0, 1, 2)])
     row = page(ada_client, experiment).context["outcomes"][0]
-    assert (row.kept.violated, row.kept.settled_at) == (1, 1)
+    assert (row.compliance.violated, row.compliance.settled_at) == (1, 1)
 
 
 @pytest.mark.parametrize(
     ("last", "words_of_it"), [(1e-4, "at its lower limit since 5"), (5.0, "at its upper limit since 5")]
 )
-def test_a_lambda_that_sits_on_a_limit_for_long_is_said(ada_client, experiment, runs_dir, last, words_of_it):
+def test_lambda_that_stays_on_a_limit_is_reported(ada_client, experiment, runs_dir, last, words_of_it):
     run = make_run(experiment, "es-safety-tiny")
     record(run, [Metric(step, {"lambda": last if step >= 5 else 1.0, "J_C": -1.0}) for step in range(14)])
     assert words_of_it not in words(page(ada_client, experiment))
@@ -76,7 +81,7 @@ def test_a_lambda_that_sits_on_a_limit_for_long_is_said(ada_client, experiment, 
     assert words_of_it in words(page(ada_client, experiment))
 
 
-def test_without_a_lambda_it_is_said_what_would_show_it(ada_client, experiment, runs_dir):
+def test_experiment_without_lambda_shows_a_hint(ada_client, experiment, runs_dir):
     make_run(experiment)
     text = words(page(ada_client, experiment))
     assert "No run of this experiment has a λ" in text
@@ -88,8 +93,8 @@ def test_experiment_and_run_lead_there_only_where_there_is_a_lambda(ada_client, 
     assert address in ada_client.get(experiment.get_absolute_url()).content.decode()
     assert address in ada_client.get(runs[0].get_absolute_url()).content.decode()
     plain = make_run(private_experiment, seed=9)
-    for of in (plain, private_experiment):
-        assert "/lambda/" not in ada_client.get(of.get_absolute_url()).content.decode()
+    for listed in (plain, private_experiment):
+        assert "/lambda/" not in ada_client.get(listed.get_absolute_url()).content.decode()
 
 
 def test_numbers_come_as_csv_and_as_a_table(ada_client, experiment, runs):
@@ -108,13 +113,13 @@ def test_runs_can_be_chosen_and_axes_too(ada_client, experiment, runs):
     assert "x must be one of" in words(page(ada_client, experiment, x="years"))
 
 
-def test_of_many_runs_ten_are_shown(ada_client, experiment, runs_dir):
+def test_only_ten_of_many_runs_are_shown(ada_client, experiment, runs_dir):
     for seed in range(12):
         record(make_run(experiment, "es-tiny", seed), [Metric(0, {"lambda": 1.0})])
     assert "10 of 12 runs with a λ shown" in words(page(ada_client, experiment))
 
 
-def test_it_takes_as_many_queries_with_one_run_as_with_many(
+def test_number_of_queries_is_independent_of_the_number_of_runs(
     ada_client, experiment, runs, django_assert_max_num_queries
 ):
     page(ada_client, experiment)
@@ -126,5 +131,5 @@ def test_it_takes_as_many_queries_with_one_run_as_with_many(
         page(ada_client, experiment)
 
 
-def test_what_is_private_is_not_there(cy_client, private_experiment):
+def test_private_experiment_is_hidden_from_others(cy_client, private_experiment):
     assert page(cy_client, private_experiment).status_code == 404

@@ -23,7 +23,7 @@ def test_the_list_shows_questions_and_runs_by_state(ada_client, experiment):
     assert "1 failed" in page
 
 
-def test_what_is_private_is_listed_for_its_owner_alone(ada_client, bo_client, private_experiment):
+def test_private_experiment_is_listed_only_for_its_owner(ada_client, bo_client, private_experiment):
     assert "Secret" in ada_client.get("/experiments/").content.decode()
     assert "Secret" not in bo_client.get("/experiments/").content.decode()
 
@@ -34,11 +34,11 @@ def test_search_takes_words_of_name_and_question(ada_client, experiment, private
     assert "Secret" not in page
 
 
-def test_a_search_without_result_says_how_to_go_on(ada_client, experiment):
+def test_search_without_result_suggests_the_next_step(ada_client, experiment):
     assert "Show all experiments" in ada_client.get("/experiments/?q=nosuch").content.decode()
 
 
-def test_an_empty_list_says_what_to_do(ada_client):
+def test_empty_list_explains_the_next_step(ada_client):
     page = ada_client.get("/experiments/").content.decode()
     assert "No experiment yet" in page
     assert "make demo" in page
@@ -53,9 +53,9 @@ def test_an_empty_list_offers_a_viewer_nothing_that_they_may_not_do(bo_client, b
 
 def test_an_experiment_is_made_and_belongs_to_who_made_it(bo_client, bo):
     response = bo_client.post("/experiments/", {"name": "New", "question": "Why?"})
-    made = Experiment.objects.get()
-    assert (made.owner, made.name, made.is_private) == (bo, "New", False)
-    assert response["Location"] == made.get_absolute_url()
+    created = Experiment.objects.get()
+    assert (created.owner, created.name, created.is_private) == (bo, "New", False)
+    assert response["Location"] == created.get_absolute_url()
 
 
 def test_a_nameless_experiment_is_refused_and_nothing_typed_is_lost(bo_client):

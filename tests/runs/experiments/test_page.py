@@ -17,13 +17,13 @@ def figures(page):
     return [json.loads(f) for f in re.findall(r'<script type="application/json">(.*?)</script>', page)]
 
 
-def test_an_experiment_without_runs_says_what_to_do(ada_client, experiment):
+def test_experiment_without_runs_explains_the_next_step(ada_client, experiment):
     page = ada_client.get(experiment.get_absolute_url()).content.decode()
     assert "No runs yet" in page
     assert reverse("launch", args=[experiment.pk]) in page
 
 
-def test_a_colleague_is_not_offered_what_is_not_theirs(bo_client, experiment):
+def test_colleague_is_not_offered_actions_of_the_owner(bo_client, experiment):
     page = bo_client.get(experiment.get_absolute_url()).content.decode()
     assert reverse("launch", args=[experiment.pk]) not in page
     assert "Only ada" in page
@@ -44,7 +44,7 @@ def test_both_methods_are_drawn_in_their_own_colour(ada_client, experiment):
     assert [t["meta"]["colour"] for t in figures(page)[0]["data"]] == ["es", "grpo"]
 
 
-def test_ten_runs_are_drawn_and_the_page_says_so(ada_client, experiment):
+def test_page_draws_ten_runs_and_reports_it(ada_client, experiment):
     for seed in range(12):
         record(make_run(experiment, seed=seed), [evaluation(0, -40.0), evaluation(5, float(-seed))])
     page = ada_client.get(experiment.get_absolute_url()).content.decode()
@@ -53,7 +53,7 @@ def test_ten_runs_are_drawn_and_the_page_says_so(ada_client, experiment):
     assert len([t for t in figures(page)[0]["data"] if "seed" in t["name"]]) == 10
 
 
-def test_a_mean_is_over_all_seeds_also_those_that_the_table_does_not_show(ada_client, experiment):
+def test_mean_includes_seeds_outside_the_table_page(ada_client, experiment):
     for seed in range(12):
         record(make_run(experiment, seed=seed), [evaluation(0, -40.0), evaluation(5, float(-seed))])
     for query in ("", "seed:3"):
@@ -71,17 +71,19 @@ def test_the_table_sorts_by_a_number_and_runs_without_it_come_last(ada_client, e
     assert (names[0], names[-1]) == (first, "es-tiny seed 9")
 
 
-@pytest.mark.parametrize(("query", "said"), [("x=foo", "step, relative"), ("sort=foo", "reward"), ("y=foo", "linear")])
-def test_a_wrong_parameter_is_answered_with_the_valid_ones(ada_client, experiment, query, said):
+@pytest.mark.parametrize(
+    ("query", "message"), [("x=foo", "step, relative"), ("sort=foo", "reward"), ("y=foo", "linear")]
+)
+def test_invalid_parameter_is_answered_with_the_valid_values(ada_client, experiment, query, message):
     make_run(experiment)
     response = ada_client.get(f"{experiment.get_absolute_url()}?{query}")
     assert response.status_code == 200
     assert "must be one of" in response.content.decode()
-    assert said in response.content.decode()
+    assert message in response.content.decode()
 
 
 @pytest.mark.parametrize(("x", "last"), [("step", 5), ("tokens", 500), ("samples", 50), ("relative", 1)])
-def test_curves_run_along_the_axis_that_is_asked_for(ada_client, experiment, x, last):
+def test_curves_use_the_requested_axis(ada_client, experiment, x, last):
     record(make_run(experiment), [evaluation(0, -40), evaluation(5, -10)])
     page = ada_client.get(f"{experiment.get_absolute_url()}?x={x}").content.decode()
     assert figures(page)[0]["data"][0]["x"] == [0, last]
@@ -100,7 +102,7 @@ def test_a_chart_is_also_csv_and_a_table_and_words(ada_client, experiment):
     assert "<html" not in words
 
 
-def test_an_unknown_chart_is_not_found(ada_client, experiment):
+def test_unknown_chart_returns_404(ada_client, experiment):
     assert ada_client.get(reverse("experiment-chart", args=[experiment.pk]), {"name": "nosuch"}).status_code == 404
 
 
@@ -109,7 +111,7 @@ def test_strangers_find_nothing_of_what_is_private(cy_client, private_experiment
     assert cy_client.get(reverse(name, args=[private_experiment.pk]), {"name": "reward"}).status_code == 404
 
 
-def test_a_run_that_is_shown_is_watched_from_the_batch_that_the_page_holds(ada_client, experiment):
+def test_visible_run_is_watched_from_the_batch_of_the_page(ada_client, experiment):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
     page = ada_client.get(experiment.get_absolute_url())
@@ -124,13 +126,13 @@ def queries(client, address):
     return len(captured)
 
 
-def test_the_number_of_queries_is_the_same_for_one_run_and_for_twelve(ada_client, experiment):
+def test_number_of_queries_is_equal_for_one_and_twelve_runs(ada_client, experiment):
     record(make_run(experiment), a_bit_of_everything())
-    one = queries(ada_client, experiment.get_absolute_url())
+    query_count = queries(ada_client, experiment.get_absolute_url())
     for seed in range(1, 12):
         record(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed), [evaluation(0, -40), evaluation(5, -10)])
-    assert queries(ada_client, experiment.get_absolute_url()) == one
-    assert one <= 19
+    assert queries(ada_client, experiment.get_absolute_url()) == query_count
+    assert query_count <= 19
 
 
 def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experiment):
@@ -145,7 +147,7 @@ def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experim
     assert middle["y"] == [-41.5, -15]
 
 
-def test_an_unknown_middle_or_band_is_said_with_the_valid_ones(ada_client, experiment):
+def test_unknown_aggregate_is_reported_with_the_valid_ones(ada_client, experiment):
     record(make_run(experiment), [evaluation(0, -40)])
     for name, value, choices in (("center", "mode", "mean, median, iqm"), ("band", "huge", "auto, range, std, se, ci")):
         page = ada_client.get(experiment.get_absolute_url(), {name: value})

@@ -21,15 +21,15 @@ def view(ada, experiment):
     return SavedView.objects.create(owner=ada, name="bad", page="experiment", experiment=experiment, query="q=kl%3E1")
 
 
-def test_a_table_is_saved_as_it_stands_and_opened_by_its_address(ada_client, experiment):
+def test_table_is_saved_and_opened_by_its_address(ada_client, experiment):
     make_run(experiment)
     assert "Save this view" in ada_client.get(experiment.get_absolute_url()).content.decode()
     query = "q=kl%3C1+seed:1..3&sort=-kl&col=kl&col=es.sigma&after=xyz"
     page = save(ada_client, "good", "experiment", experiment=experiment.pk, query=query)
     assert "Saved the view good." in page.content.decode()
     opened = ada_client.get(reverse("saved-view", args=[SavedView.objects.get().pk]), follow=True)
-    asked = opened.context["asked"]
-    assert (asked.line, asked.order.word, [c.key for c in asked.columns]) == (
+    table_query = opened.context["asked"]
+    assert (table_query.line, table_query.order.word, [c.key for c in table_query.columns]) == (
         "kl<1 seed:1..3",
         "-kl",
         ["kl", "es.sigma"],
@@ -39,8 +39,8 @@ def test_a_table_is_saved_as_it_stands_and_opened_by_its_address(ada_client, exp
 
 def test_saving_under_the_same_name_replaces(ada_client, view):
     assert "Replaced the view bad." in save(ada_client, "bad", query="q=x").content.decode()
-    kept = SavedView.objects.get()
-    assert (kept.page, kept.experiment, kept.query) == ("experiments", None, "q=x")
+    saved = SavedView.objects.get()
+    assert (saved.page, saved.experiment, saved.query) == ("experiments", None, "q=x")
 
 
 def test_a_view_is_renamed_shared_and_deleted_by_its_owner(ada_client, bo_client, view):
@@ -74,7 +74,7 @@ def test_a_shared_view_of_a_private_experiment_is_seen_by_nobody_else(cy_client,
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "message"),
     [
         ({"name": ""}, "name: This field is required."),
         ({"page": "admin"}, "page: Select a valid choice"),
@@ -82,22 +82,22 @@ def test_a_shared_view_of_a_private_experiment_is_seen_by_nobody_else(cy_client,
         ({"query": "x" * 9000}, "at most 8000 characters"),
     ],
 )
-def test_what_cannot_be_saved_is_told(ada_client, sent, said):
-    assert said in save(ada_client, **sent).content.decode()
+def test_invalid_view_is_reported(ada_client, sent, message):
+    assert message in save(ada_client, **sent).content.decode()
     assert not SavedView.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("do", "sent", "said"),
+    ("do", "sent", "message"),
     [
         ("rename", {"name": " "}, "1 to 100 characters"),
-        ("rename", {"name": "taken"}, "another view that is called taken"),
+        ("rename", {"name": "taken"}, "another view named taken"),
         ("burn", {}, "must be one of rename, share, unshare, delete"),
     ],
 )
-def test_what_cannot_be_changed_is_told(ada_client, ada, view, do, sent, said):
+def test_invalid_change_of_a_view_is_reported(ada_client, ada, view, do, sent, message):
     SavedView.objects.create(owner=ada, name="taken", page="experiments")
-    assert said in change(ada_client, view, do, **sent).content.decode()
+    assert message in change(ada_client, view, do, **sent).content.decode()
     assert SavedView.objects.get(pk=view.pk).name == "bad"
 
 

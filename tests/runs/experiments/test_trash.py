@@ -1,4 +1,4 @@
-"""Experiments and runs go out of sight and into the bin, and come back as they were."""
+"""Experiments and runs are archived and deleted, and restored unchanged."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def run(experiment):
 
 
 @pytest.mark.parametrize("model", [Experiment, Run])
-def test_what_is_archived_is_out_of_lists_and_still_there(ada, run, model):
+def test_archived_rows_are_unlisted_and_still_readable(ada, run, model):
     thing = run if model is Run else run.experiment
     trash.archive(thing, ada)
     thing.refresh_from_db()
@@ -27,7 +27,7 @@ def test_what_is_archived_is_out_of_lists_and_still_there(ada, run, model):
 
 
 @pytest.mark.parametrize("model", [Experiment, Run])
-def test_what_lies_in_the_bin_nobody_sees_until_it_is_restored(ada, run, model):
+def test_deleted_rows_are_hidden_until_restored(ada, run, model):
     thing = run if model is Run else run.experiment
     (trash.delete_run if model is Run else trash.delete_experiment)(thing, ada)
     assert not Run.objects.visible_to(ada).exists()
@@ -36,16 +36,16 @@ def test_what_lies_in_the_bin_nobody_sees_until_it_is_restored(ada, run, model):
     assert Run.objects.visible_to(ada).get() == run
 
 
-def test_a_run_that_is_deleted_is_asked_to_end(ada, run):
+def test_deleted_run_is_cancelled(ada, run):
     trash.delete_run(run, ada)
     assert run.newest_attempt().cancel_requested_at is not None
     assert Run.objects.get().deleted_at is not None
 
 
-def test_of_an_experiment_that_is_deleted_what_still_runs_is_asked_to_end(ada, run, experiment):
+def test_deleted_experiment_cancels_its_active_runs(ada, run, experiment):
     ended, waiting = make_run(experiment), make_run(experiment)
-    for one in (ended, waiting):
-        end(one, "failed")
+    for other in (ended, waiting):
+        end(other, "failed")
     Run.objects.filter(pk__in=[ended.pk, waiting.pk]).update(state="failed")
     waiting.attempts.update(restart_at="2030-01-01T00:00Z")
     trash.delete_experiment(experiment, ada)

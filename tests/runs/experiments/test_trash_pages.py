@@ -18,8 +18,8 @@ def shelve(client, experiment, do, **sent):
 
 
 def edit(client, experiment, **sent):
-    kept = {"name": "Concise", "question": "", "tags": "", "note": "", **sent}
-    return client.post(reverse("experiment-edit", args=[experiment.pk]), kept, follow=True)
+    fields = {"name": "Concise", "question": "", "tags": "", "note": "", **sent}
+    return client.post(reverse("experiment-edit", args=[experiment.pk]), fields, follow=True)
 
 
 def listed(client, **query):
@@ -36,17 +36,17 @@ def test_an_experiment_is_renamed_tagged_and_annotated(ada_client, experiment):
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "message"),
     [
         ({"name": ""}, "This field is required."),
         ({"tags": "x" * 51}, "A tag has at most 50 characters"),
-        ({"tags": ",".join(map(str, range(21)))}, "At most 20 tags; these are 21."),
+        ({"tags": ",".join(map(str, range(21)))}, "At most 20 tags are allowed, not 21."),
     ],
 )
-def test_a_change_that_does_not_fit_is_told_and_what_was_typed_stays(ada_client, experiment, sent, said):
+def test_invalid_edit_is_reported_and_input_is_preserved(ada_client, experiment, sent, message):
     page = edit(ada_client, experiment, note="long thoughts", **sent)
     assert page.status_code == 400
-    assert said in page.content.decode()
+    assert message in page.content.decode()
     assert "long thoughts" in page.content.decode()
     experiment.refresh_from_db()
     assert experiment.note == ""
@@ -66,8 +66,8 @@ def test_a_change_that_does_not_fit_is_told_and_what_was_typed_stays(ada_client,
 def test_a_note_runs_nothing_and_fetches_nothing(ada_client, experiment, note):
     page = edit(ada_client, experiment, note=note).content.decode()
     start = page.index('aria-label="Note"')
-    shown = page[start : page.index("</section>", start)]
-    assert not any(bad in shown for bad in ("<script", "<img", 'href="javascript', 'href="data'))
+    section = page[start : page.index("</section>", start)]
+    assert not any(bad in section for bad in ("<script", "<img", 'href="javascript', 'href="data'))
 
 
 def test_an_archived_experiment_leaves_the_list_keeps_its_address_and_comes_back(ada_client, experiment):
@@ -81,7 +81,7 @@ def test_an_archived_experiment_leaves_the_list_keeps_its_address_and_comes_back
     assert "Archived Concise." not in ada_client.get("/experiments/").content.decode()
 
 
-def test_a_deleted_experiment_is_nowhere_but_in_the_bin_and_comes_back_whole(ada_client, experiment):
+def test_deleted_experiment_is_only_in_the_trash_and_restorable(ada_client, experiment):
     run = make_run(experiment, state="succeeded")
     before = Experiment.objects.values().get(), Run.objects.values().get()
     shelve(ada_client, experiment, "delete")
@@ -102,7 +102,7 @@ def test_deleting_an_experiment_stops_what_runs_of_it(ada_client, experiment):
     assert run.newest_attempt().cancel_requested_at is not None
 
 
-def test_a_deleted_run_is_restored_from_the_bin(ada_client, experiment):
+def test_deleted_run_is_restored_from_the_trash(ada_client, experiment):
     run = make_run(experiment, state="failed")
     Run.objects.update(deleted_at=timezone.now() - timedelta(days=3))
     text = ada_client.get(reverse("bin")).content.decode()
@@ -111,18 +111,18 @@ def test_a_deleted_run_is_restored_from_the_bin(ada_client, experiment):
     page = ada_client.post(reverse("run-restore", args=[run.uid]), follow=True)
     assert page.redirect_chain == [(run.get_absolute_url(), 302)]
     assert f"Restored {run.name}." in page.content.decode()
-    assert "The bin is empty" in ada_client.get(reverse("bin")).content.decode()
+    assert "The trash is empty" in ada_client.get(reverse("bin")).content.decode()
 
 
-def test_others_change_nothing_and_see_nothing_in_the_bin(bo_client, experiment):
+def test_other_users_cannot_see_or_change_the_trash(bo_client, experiment):
     run = make_run(experiment, state="failed")
     assert edit(bo_client, experiment, name="Mine").status_code == 403
     assert shelve(bo_client, experiment, "delete").status_code == 403
     Run.objects.update(deleted_at=timezone.now())
     assert bo_client.post(reverse("run-restore", args=[run.uid])).status_code == 404
-    assert "The bin is empty" in bo_client.get(reverse("bin")).content.decode()
+    assert "The trash is empty" in bo_client.get(reverse("bin")).content.decode()
     Experiment.objects.update(deleted_at=timezone.now())
-    assert "The bin is empty" in bo_client.get(reverse("bin")).content.decode()
+    assert "The trash is empty" in bo_client.get(reverse("bin")).content.decode()
 
 
 def test_strangers_find_no_private_experiment_to_change(cy_client, private_experiment):
@@ -136,7 +136,7 @@ def test_viewers_make_no_experiment(bo_client, bo):
     assert "New experiment" not in bo_client.get("/experiments/").content.decode()
 
 
-def test_what_to_do_must_be_known(ada_client, experiment):
+def test_unknown_action_is_refused(ada_client, experiment):
     assert (
         "must be one of archive, unarchive, delete, restore" in shelve(ada_client, experiment, "burn").content.decode()
     )
@@ -147,7 +147,7 @@ def test_search_finds_tags_and_notes(ada_client, experiment):
     assert listed(ada_client, q="pilot rate") == ["Concise"]
 
 
-def test_the_bin_shows_the_last_sixty_experiments_and_says_of_how_many(ada_client, ada):
+def test_trash_shows_the_last_sixty_experiments_of_a_total(ada_client, ada):
     for n in range(61):
         Experiment.objects.create(name=f"x{n}", owner=ada, deleted_at=timezone.now())
     page = ada_client.get(reverse("bin")).content.decode()
@@ -156,7 +156,7 @@ def test_the_bin_shows_the_last_sixty_experiments_and_says_of_how_many(ada_clien
     assert "<strong>x0</strong>" not in page
 
 
-def test_the_bin_takes_as_many_queries_for_one_as_for_twelve(ada_client, ada, experiment, django_assert_num_queries):
+def test_number_of_trash_queries_is_equal_for_one_and_twelve(ada_client, ada, experiment, django_assert_num_queries):
     for count in (1, 11):
         for seed in range(count):
             make_run(experiment, seed=seed, state="failed")

@@ -13,15 +13,15 @@ LONG_AGO = timedelta(days=DAYS_IN_BIN, hours=1)
 
 
 @pytest.fixture
-def handed(monkeypatch):
-    """Attempts whose end was asked for."""
-    found = []
-    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: found.append(pk))
-    return found
+def cancelled(monkeypatch):
+    """Collect the attempts that are asked to end."""
+    attempts = []
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: attempts.append(pk))
+    return attempts
 
 
 def make(experiment, state="succeeded", seed=0):
-    """A run with records and files."""
+    """Create a run with records and files."""
     run = make_run(experiment, seed=seed, state=state)
     record(run, a_bit_of_everything())
     directory = run.newest_attempt().directory / "checkpoints"
@@ -30,24 +30,24 @@ def make(experiment, state="succeeded", seed=0):
     return run
 
 
-def throw_away(rows, ago=LONG_AGO):
+def mark_deleted(rows, ago=LONG_AGO):
     rows.update(deleted_at=timezone.now() - ago)
 
 
-def test_what_lies_in_the_bin_for_thirty_days_is_removed_with_its_files(experiment, runs_dir):
-    gone, kept = make(experiment), make(experiment, seed=1)
-    throw_away(Run.objects.filter(pk=gone.pk))
+def test_deleted_run_is_purged_with_its_files_after_thirty_days(experiment, runs_dir):
+    gone, retained = make(experiment), make(experiment, seed=1)
+    mark_deleted(Run.objects.filter(pk=gone.pk))
     for _ in range(2):
         tasks.purge_bin()
-        assert list(Run.objects.all()) == [kept]
+        assert list(Run.objects.all()) == [retained]
         assert not gone.root.exists()
-        assert kept.root.exists()
-    assert {response.run_id for response in Response.objects.all()} == {kept.pk}
+        assert retained.root.exists()
+    assert {response.run_id for response in Response.objects.all()} == {retained.pk}
 
 
-def test_what_is_newer_stays(experiment, runs_dir):
+def test_recently_deleted_run_is_not_purged(experiment, runs_dir):
     run = make(experiment)
-    throw_away(Run.objects.all(), timedelta(days=DAYS_IN_BIN, hours=-1))
+    mark_deleted(Run.objects.all(), timedelta(days=DAYS_IN_BIN, hours=-1))
     tasks.purge_bin()
     assert run.root.exists()
     assert Run.objects.exists()
@@ -56,22 +56,20 @@ def test_what_is_newer_stays(experiment, runs_dir):
 def test_an_experiment_goes_with_all_its_runs_and_views(ada, experiment, private_experiment, runs_dir):
     runs = [make(experiment), make(experiment, seed=1)]
     SavedView.objects.create(owner=ada, name="v", page="experiment", experiment=experiment)
-    throw_away(Experiment.objects.filter(pk=experiment.pk))
+    mark_deleted(Experiment.objects.filter(pk=experiment.pk))
     tasks.purge_bin()
     assert list(Experiment.objects.all()) == [private_experiment]
     assert not any(run.root.exists() for run in runs)
     assert not SavedView.objects.exists()
 
 
-def test_a_run_that_still_runs_is_stopped_first_and_removed_when_it_has_ended(
-    experiment, runs_dir, handed, django_capture_on_commit_callbacks
-):
+def test_running_run_is_stopped_before_its_purge(experiment, runs_dir, cancelled, django_capture_on_commit_callbacks):
     run = make(experiment, "running")
-    throw_away(Experiment.objects.all())
+    mark_deleted(Experiment.objects.all())
     with django_capture_on_commit_callbacks(execute=True):
         tasks.purge_bin()
     attempt = run.newest_attempt()
-    assert handed == [attempt.pk]
+    assert cancelled == [attempt.pk]
     assert attempt.cancel_requested_at is not None
     assert run.root.exists()
     Attempt.objects.update(state="cancelled")
@@ -81,14 +79,14 @@ def test_a_run_that_still_runs_is_stopped_first_and_removed_when_it_has_ended(
 
 
 def test_a_run_whose_files_are_gone_already_is_removed(experiment, runs_dir):
-    throw_away(Run.objects.filter(pk=make_run(experiment, state="failed").pk))
+    mark_deleted(Run.objects.filter(pk=make_run(experiment, state="failed").pk))
     tasks.purge_bin()
     assert not Run.objects.exists()
 
 
-def test_files_that_cannot_be_removed_keep_the_run_in_the_bin(experiment, runs_dir, monkeypatch, caplog):
+def test_run_with_undeletable_files_stays_in_the_trash(experiment, runs_dir, monkeypatch, caplog):
     run = make(experiment)
-    throw_away(Run.objects.all())
+    mark_deleted(Run.objects.all())
 
     def refuse(path, **_):
         raise PermissionError(path)
@@ -99,9 +97,9 @@ def test_files_that_cannot_be_removed_keep_the_run_in_the_bin(experiment, runs_d
     assert f"run {run.uid} cannot be removed" in caplog.text
 
 
-def test_what_was_restored_meanwhile_is_not_removed(experiment, runs_dir):
+def test_run_restored_meanwhile_is_not_purged(experiment, runs_dir):
     run = make(experiment)
-    throw_away(Run.objects.all())
+    mark_deleted(Run.objects.all())
     stale = commands.expired_runs().get()
     restore(run)
     commands.purge_run(stale)

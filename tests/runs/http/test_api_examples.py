@@ -1,4 +1,4 @@
-"""Every example of the description is sent to the server as it stands, and answered as the description says."""
+"""Every example of the API description is sent to the server unchanged and gets the described response."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
 from tests.conftest import person
 from tests.judging.sample_tournament import count_from_one, meeting
-from tests.judging.tournament_factory import gold
+from tests.judging.tournament_factory import make_gold_set
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.api_client import calls
 from workers.config import preset
@@ -41,71 +41,71 @@ OPERATIONS = {
 BODIES = [name for name, (_, _, operation) in OPERATIONS.items() if "requestBody" in operation]
 
 
-def ended(run: Run) -> None:
-    """There is something to resume only in a run that has ended."""
+def end_run(run: Run) -> None:
+    """End the run, because only an ended run can be resumed."""
     full_runs.end(run, "interrupted")
     Run.objects.update(state="interrupted")
 
 
-def serving(run: Run) -> None:
-    """Only what has registered beats and leaves."""
-    told = EXAMPLE | {"capabilities": {}}
-    register(run.created_by, Registration(**told))
+def register_service(run: Run) -> None:
+    """Register the service that the heartbeat and leave examples need."""
+    registration = EXAMPLE | {"capabilities": {}}
+    register(run.created_by, Registration(**registration))
 
 
-def elsewhere() -> Cluster:
-    """A cluster that is not this machine."""
+def make_remote_cluster() -> Cluster:
+    """Create a cluster that is not this machine."""
     return Cluster.objects.create(name="far", kind="slurm")
 
 
-def held(run: Run) -> None:
-    """There is something to release only where somebody holds it."""
+def hold_run(run: Run) -> None:
+    """Hold the run, because only a held run can be released."""
     Attempt.objects.filter(run=run).update(state="created", hold="person")
 
 
-def by_an_admin(run: Run) -> None:
-    """Whoever may add clusters."""
+def make_admin(run: Run) -> None:
+    """Make the caller an admin, who may add clusters."""
     User.objects.filter(pk=run.created_by_id).update(is_superuser=True)
 
 
-def met(run: Run) -> None:
-    """A tournament of number 1, with a judge, its work and somebody invited of that number."""
+def make_meeting(run: Run) -> None:
+    """Create tournament 1, with a judge, its work and an invited voter, each of number 1."""
     count_from_one()
     meeting(run.created_by, run.experiment)
 
 
-def met_by_none(run: Run) -> None:
-    """The same, with a judge that is free."""
-    met(run)
+def make_meeting_with_free_judge(run: Run) -> None:
+    """Create the same, with a judge that is free."""
+    make_meeting(run)
     Assignment.objects.all().delete()
 
 
-def met_at_work(run: Run) -> None:
-    """The same, with a judge that can be paused."""
-    met(run)
+def make_meeting_with_running_judge(run: Run) -> None:
+    """Create the same, with a judge that can be paused."""
+    make_meeting(run)
     Assignment.objects.update(state="running")
 
 
-def met_with_gold(run: Run) -> None:
-    """The same, with a gold set of number 1."""
-    met(run)
-    gold(run.created_by)
+def make_meeting_with_gold(run: Run) -> None:
+    """Create the same, with a gold set of number 1."""
+    make_meeting(run)
+    make_gold_set(run.created_by)
 
 
-def rated(run: Run) -> None:
-    """A board that was worked out."""
-    met(run)
-    found = Tournament.objects.get()
-    boards.keep(found, found.rubrics.order_by("pk")[0])
+def make_board(run: Run) -> None:
+    """Create a tournament with a computed board."""
+    make_meeting(run)
+    tournament = Tournament.objects.get()
+    boards.save_board(tournament, tournament.rubrics.order_by("pk")[0])
 
 
-def scorer(run: Run) -> None:
-    """A scorer that has registered."""
+def register_scorer(run: Run) -> None:
+    """Register a scorer."""
     register(run.created_by, Registration("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
 
 
-def scored(run: Run, state: str = "going") -> None:
-    """A scoring of number 1."""
+def make_scoring(run: Run, state: str = "going") -> None:
+    """Create a scoring of number 1."""
     Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=run.created_by, state=state)
 
 
@@ -125,24 +125,24 @@ PREPARED = {
             "read_judge",
             "read_assignment",
         ),
-        met,
+        make_meeting,
     ),
     "make_tournament": lambda run: full_runs.record(run, full_runs.a_bit_of_everything((5,))),
-    "assign_judge": met_by_none,
-    "change_assignment": met_at_work,
-    "calibrate_judge": met_with_gold,
-    "read_board": rated,
-    "put_cluster": by_an_admin,
+    "assign_judge": make_meeting_with_free_judge,
+    "change_assignment": make_meeting_with_running_judge,
+    "calibrate_judge": make_meeting_with_gold,
+    "read_board": make_board,
+    "put_cluster": make_admin,
     "read_cluster_test": lambda run: ClusterTest.objects.create(cluster=Cluster.objects.get(name="local")),
     "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
-    "release": held,
-    "move": lambda run: Attempt.objects.filter(run=run).update(state="queued", cluster=elsewhere()),
-    "begin_scoring": scorer,
-    "cancel_scoring": scored,
-    "resume_scoring": lambda run: scored(run, "failed"),
-    "beat_service": serving,
-    "withdraw_service": serving,
-    "resume": ended,
+    "release": hold_run,
+    "move": lambda run: Attempt.objects.filter(run=run).update(state="queued", cluster=make_remote_cluster()),
+    "begin_scoring": register_scorer,
+    "cancel_scoring": make_scoring,
+    "resume_scoring": lambda run: make_scoring(run, "failed"),
+    "beat_service": register_service,
+    "withdraw_service": register_service,
+    "resume": end_run,
     "uncancel_sweep": lambda run: cancel_sweep(Sweep.objects.get(), run.created_by),
     "restore_run": lambda run: trash.delete_run(run, run.created_by),
     "restore_experiment": lambda run: trash.delete_experiment(run.experiment, run.created_by),
@@ -160,13 +160,13 @@ def site(shared_rows: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def ada(db: None, site: Path) -> User:
-    """The owner of what the examples speak of."""
+    """Return the owner of the examples' rows."""
     return User.objects.get(username="ada")
 
 
 @pytest.fixture
 def run(ada: User, site: Path, tmp_path: Path, settings: Settings) -> Run:
-    """The run of the examples, with its files in a folder of this test alone."""
+    """Return the run of the examples, with its files in a folder of this test alone."""
     settings.RUNS_DIR = tmp_path / "runs"
     shutil.copytree(site, settings.RUNS_DIR)
     return Run.objects.get(uid=EXAMPLE_UID)
@@ -193,13 +193,13 @@ def fill(ada: User) -> None:
     access.give_role(ada, "admin")
     set_limit(kind="cpu", period="all", hours=1000.0, experiment=experiment)
     Limit.objects.update(id=1)
-    made = launch_sweep(new, experiment, ada)
-    Run.objects.filter(sweep=made).update(sweep=1)
+    new_sweep = launch_sweep(new, experiment, ada)
+    Run.objects.filter(sweep=new_sweep).update(sweep=1)
     Sweep.objects.update(id=1)
 
 
 def address(path: str, operation: dict[str, Any]) -> str:
-    """The path with the examples of its parameters, and those of its query."""
+    """Return the path with the examples of its parameters, and those of its query."""
     query = {}
     for parameter in operation["parameters"]:
         if parameter["in"] == "path":
@@ -210,7 +210,7 @@ def address(path: str, operation: dict[str, Any]) -> str:
 
 
 def body_of(kind: str, example: Any) -> dict[str, Any]:
-    """The example as the client sends it; a form is sent as Django's client makes one."""
+    """Return the example as arguments of the client; a form is sent as Django's client makes one."""
     if kind == "multipart/form-data":
         field = "files" if "files" in example else "file"
         return {"data": {**example, field: SimpleUploadedFile("run.log", example[field].encode())}}
@@ -231,13 +231,13 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
         checkpoint_files.close(answer)
 
 
-def test_whatever_takes_a_body_shows_one() -> None:
+def test_operations_with_a_body_have_an_example() -> None:
     assert len(BODIES) == 29
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 
 
-def test_every_operation_says_what_it_answers_when_it_refuses() -> None:
+def test_every_operation_documents_its_refusals() -> None:
     for name, (_, _, operation) in OPERATIONS.items():
         assert {"401", "429"} <= set(map(str, operation["responses"])), name
         refusal = operation["responses"][401]["content"]

@@ -1,4 +1,4 @@
-"""Who is let in to what: nobody without a token or a session, a token within its scope, a person within theirs."""
+"""Access control: none without a token or session; a token acts within its scope, a user within their rights."""
 
 import pytest
 from django.test import Client
@@ -19,7 +19,7 @@ def attempt(private_experiment):
 
 
 def operations(attempt):
-    """(method, address, body, scopes that may)"""
+    """Return (method, address, body, scopes with the right) of each call."""
     uid = attempt.run.uid
     view = SavedView.objects.create(owner=attempt.run.created_by, name="x", page="experiments").pk
     token = access.issue(attempt.run.created_by, "read")[0].pk
@@ -68,7 +68,7 @@ def operations(attempt):
 
 
 LET_IN_AND_REFUSED = {"resume": 409, "download": 404}
-"""There is nothing to resume and nothing to download: who may ask is told so."""
+"""Statuses for a caller with the right, because there is nothing to resume or download."""
 
 
 def call(client, method, address, body):
@@ -76,7 +76,7 @@ def call(client, method, address, body):
     return getattr(client, method)(address, **data)
 
 
-def test_without_token_or_session_every_address_answers_401_and_says_how_to_come_in(attempt):
+def test_every_address_answers_401_without_token_or_session(attempt):
     for method, address, body, _ in operations(attempt):
         answer = call(Client(enforce_csrf_checks=True), method, address, body)
         assert answer.status_code == 401, address
@@ -101,11 +101,11 @@ def test_a_token_does_what_its_scope_includes_and_nothing_else(attempt, ada, sco
 
 def test_a_scope_that_is_not_enough_names_those_that_are(attempt, ada):
     answer = call(calls(ada, "read"), "post", "/api/v1/experiments", {"name": "x"})
-    assert answer.json()["detail"] == "This token has scope read; this needs launch or admin"
+    assert answer.json()["detail"] == "This token has scope read; this call needs launch or admin"
 
 
-def test_what_a_person_may_not_see_does_not_exist_for_their_token(attempt, cy):
-    """Even a token of scope admin acts for its person, and no further."""
+def test_token_cannot_reach_rows_hidden_from_its_user(attempt, cy):
+    """A token of scope admin acts only with its user's rights."""
     uid = attempt.run.uid
     hidden = [
         ("get", f"/api/v1/runs/{uid}", None),
@@ -156,10 +156,10 @@ def test_a_session_reads_and_with_its_csrf_token_changes(attempt, ada):
     assert "X-CSRFToken" in refused.json()["detail"]
     client.get("/login/?next=/")
     client.cookies["csrftoken"] = "a" * 32
-    made = client.post(
+    reply = client.post(
         "/api/v1/experiments", {"name": "x"}, content_type="application/json", headers={"x-csrftoken": "a" * 32}
     )
-    assert made.status_code == 201
+    assert reply.status_code == 201
 
 
 def test_a_session_does_not_push_records(attempt, ada_client):
@@ -174,11 +174,11 @@ def test_others_see_a_public_experiment_but_neither_launch_in_it_nor_cancel(expe
     launched = call(client, "post", "/api/v1/runs", {"experiment": experiment.pk, "preset": "es-micro"})
     assert launched.status_code == 403
     assert "belongs to ada" in launched.json()["detail"]
-    for what in ("cancel", "resume", "clone", "checkpoints/0"):
-        assert call(client, "post", f"/api/v1/runs/{run.uid}/{what}", {}).status_code == 403
+    for action in ("cancel", "resume", "clone", "checkpoints/0"):
+        assert call(client, "post", f"/api/v1/runs/{run.uid}/{action}", {}).status_code == 403
 
 
-def test_a_token_ends_with_its_person(attempt, ada):
+def test_token_of_an_inactive_user_is_refused(attempt, ada):
     client = calls(ada, "read")
     ada.is_active = False
     ada.save()

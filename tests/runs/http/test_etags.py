@@ -24,7 +24,7 @@ def change(api, address, etag, **body):
     return api.patch(address, body, content_type="application/json", headers={"if-match": etag})
 
 
-def test_what_has_not_changed_is_not_sent_again(api, addresses):
+def test_unchanged_row_is_not_sent_again(api, addresses):
     for address in [*addresses, "/api/v1/runs", "/api/v1/experiments", "/api/v1/presets", "/api/v1/openapi.json"]:
         first = api.get(address)
         again = api.get(address, headers={"if-none-match": first["ETag"]})
@@ -34,7 +34,7 @@ def test_what_has_not_changed_is_not_sent_again(api, addresses):
         assert (other.status_code, other.content) == (200, first.content)
 
 
-def test_what_has_changed_is_sent_with_a_new_version(api, addresses):
+def test_changed_row_is_sent_with_a_new_etag(api, addresses):
     for address in addresses:
         first = api.get(address)
         api.patch(address, {"name": "new"}, content_type="application/json")
@@ -67,7 +67,7 @@ def test_a_version_that_was_sent_compressed_is_the_same_version(api, addresses):
     assert change(api, address, squeezed["ETag"], name="new").status_code == 200
 
 
-def test_a_version_tells_nothing_to_who_may_not_see(private_experiment, ada, bo):
+def test_etag_reveals_nothing_without_access(private_experiment, ada, bo):
     address = f"/api/v1/experiments/{private_experiment.pk}"
     etag = calls(ada).get(address)["ETag"]
     assert calls(bo).get(address, headers={"if-none-match": etag}).status_code == 404

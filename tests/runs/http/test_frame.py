@@ -23,7 +23,7 @@ def test_scripts_come_from_files_of_our_own(ada_client, experiment):
     assert "https://" not in page.content.decode()
 
 
-def test_a_wrong_password_is_said_in_words(client, ada):
+def test_wrong_password_shows_a_message(client, ada):
     page = client.post(reverse("login"), {"username": "ada", "password": "wrong"}).content.decode()
     assert "Please enter a correct username and password" in page
 
@@ -33,7 +33,7 @@ def test_signing_out_is_a_post(ada_client):
     assert ada_client.post(reverse("logout")).status_code == 302
 
 
-def test_what_is_not_there_says_where_to_go(ada_client):
+def test_page_of_a_404_links_onward(ada_client):
     response = ada_client.get("/runs/nosuch/")
     assert response.status_code == 404
     assert "All experiments" in response.content.decode()

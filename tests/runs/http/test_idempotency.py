@@ -1,4 +1,4 @@
-"""Idempotency-Key: whoever sends a call again makes nothing twice."""
+"""Idempotency-Key: a repeated call creates nothing twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -38,7 +38,7 @@ def test_a_key_changes_nothing_about_the_answer(api):
     assert plain["Content-Type"] == keyed["Content-Type"] == make(api, "a", name="Concise")["Content-Type"]
 
 
-def test_a_key_stands_for_one_request_alone(api):
+def test_key_is_bound_to_one_request(api):
     make(api, "a", name="Concise")
     for refused in (make(api, "a", name="Other"), make(api, "a", "/api/v1/views", name="Concise", page="experiments")):
         assert refused.status_code == 422
@@ -46,12 +46,12 @@ def test_a_key_stands_for_one_request_alone(api):
     assert Experiment.objects.count() == 1
 
 
-def test_keys_of_two_people_have_nothing_to_do_with_each_other(api, bo):
+def test_keys_of_two_users_are_independent(api, bo):
     make(api, "a", name="Concise")
     assert make(calls(bo), "a", name="Other").status_code == 201
 
 
-def test_a_call_that_was_refused_is_judged_anew(api):
+def test_refused_call_is_evaluated_again(api):
     assert make(api, "a", name="").status_code == 422
     refused = make(api, "b", "/api/v1/runs", experiment_name="Concise", preset="es-huge")
     assert refused.status_code == 422
@@ -67,16 +67,16 @@ def test_a_run_is_launched_once(api):
 
 def test_after_a_day_a_key_is_forgotten(api):
     make(api, "a", name="Concise")
-    KeptAnswer.objects.update(made_at=timezone.now() - idempotency.KEPT_FOR - timedelta(seconds=1))
+    KeptAnswer.objects.update(made_at=timezone.now() - idempotency.RETENTION - timedelta(seconds=1))
     assert make(api, "a", name="Other").status_code == 201
     assert KeptAnswer.objects.count() == 1
 
 
-def test_a_secret_is_not_kept_and_not_made_twice(api):
+def test_token_text_is_not_stored_and_not_repeated(api):
     before = ApiToken.objects.count()
     first, second = (make(api, "a", "/api/v1/tokens", scope="read") for _ in range(2))
     assert (first.status_code, second.status_code) == (201, 409)
-    assert "shown once" in second.json()["detail"]
+    assert "shown only once" in second.json()["detail"]
     assert ApiToken.objects.count() == before + 1
     assert first.json()["text"] not in KeptAnswer.objects.get().body
 
@@ -88,7 +88,7 @@ def test_a_key_that_cannot_be_used_is_refused_in_words(api, key):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_that_come_at_once_one_makes_it_and_all_get_its_answer(api):
+def test_concurrent_calls_with_one_key_create_once(api):
     def ask(_):
         try:
             return make(api, "a", name="Concise")

@@ -10,15 +10,15 @@ pytestmark = pytest.mark.django_db
     ("part", "query"),
     [("experiment-runs", "col=nosuch"), ("experiment-runs", "sort=nosuch")],
 )
-def test_what_is_wrong_with_the_address_of_a_part_is_not_said_on_the_next_page(ada_client, experiment, part, query):
+def test_invalid_parameter_of_a_part_is_not_reported_on_the_next_page(ada_client, experiment, part, query):
     address = reverse(part, args=[experiment.pk])
     assert ada_client.get(f"{address}?{query}", headers={"Accept": "*/*"}).status_code == 200
     assert "nosuch" not in ada_client.get(reverse("experiments")).content.decode()
 
 
-def test_what_is_wrong_with_the_address_of_a_page_is_said_on_it(ada_client, experiment):
+def test_invalid_parameter_is_reported_on_its_page(ada_client, experiment):
     page = ada_client.get(f"{experiment.get_absolute_url()}?col=nosuch", headers={"Accept": "text/html,*/*"})
-    assert "There is no &#x27;nosuch&#x27; here." in page.content.decode()
+    assert "Unknown key &#x27;nosuch&#x27;." in page.content.decode()
 
 
 CHOICES = {
@@ -44,7 +44,7 @@ def test_data_that_there_is_not_is_answered_with_the_choices(ada_client, experim
     assert f"{name} {words}" in answer.content.decode()
 
 
-def test_wrong_query_keeps_the_table_without_rows_and_its_charts_are_not_found(ada_client, experiment):
+def test_invalid_query_shows_an_empty_table(ada_client, experiment):
     make_run(experiment)
     page = ada_client.get(experiment.get_absolute_url(), {"q": "nosuch:1"})
     assert page.status_code == 200
@@ -58,7 +58,7 @@ def test_wrong_query_keeps_the_table_without_rows_and_its_charts_are_not_found(a
 
 @pytest.mark.parametrize("route", ["experiment", "experiment-runs", "experiment-chart"])
 @pytest.mark.parametrize("value", ["nosuch", "tag"])
-def test_group_that_there_is_not_is_not_found_and_no_single_runs_are_shown(ada_client, experiment, route, value):
+def test_unknown_group_returns_404_instead_of_single_runs(ada_client, experiment, route, value):
     make_run(experiment)
     answer = ada_client.get(reverse(route, args=[experiment.pk]), {"group": value, "name": "reward"})
     assert answer.status_code == 404
@@ -66,7 +66,7 @@ def test_group_that_there_is_not_is_not_found_and_no_single_runs_are_shown(ada_c
     assert "group must be one of " in answer.content.decode()
 
 
-def test_too_many_groups_are_not_found(ada_client, experiment):
+def test_too_many_groups_return_404(ada_client, experiment):
     query = {"group": ["recipe", "state", "seed", "method", "preset"]}
     answer = ada_client.get(experiment.get_absolute_url(), query)
     assert answer.status_code == 404

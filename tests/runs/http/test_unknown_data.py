@@ -20,21 +20,21 @@ def ended(run):
 
 
 def test_unknown_key_of_ended_runs_names_those_that_there_are(api, experiment):
-    one, two = (ended(make_run(experiment, seed=seed)) for seed in (0, 1))
-    record(one, [evaluation(0, -40)])
-    record(two, [Metric(0, {"train/loss": 1.0})])
-    address = f"/api/v1/series?run={one.uid}&run={two.uid}"
+    first, second = (ended(make_run(experiment, seed=seed)) for seed in (0, 1))
+    record(first, [evaluation(0, -40)])
+    record(second, [Metric(0, {"train/loss": 1.0})])
+    address = f"/api/v1/series?run={first.uid}&run={second.uid}"
     refused = api.get(f"{address}&key=nosuch&key=kl")
     assert refused.status_code == 422
     choices = "accuracy/contains, kl, reward/mean, train/loss"
     assert paths(refused)["key"] == f"key must be one of {choices}, not 'nosuch'."
-    assert [curve["run"] for curve in api.get(f"{address}&key=kl").json()["curves"]] == [one.uid]
+    assert [curve["run"] for curve in api.get(f"{address}&key=kl").json()["curves"]] == [first.uid]
 
 
 def test_unknown_key_is_left_out_while_a_run_may_still_write_it(api, experiment):
-    one, two = ended(make_run(experiment)), make_run(experiment, seed=1)
-    record(one, [evaluation(0, -40)])
-    answer = api.get(f"/api/v1/series?run={one.uid}&run={two.uid}&key=nosuch")
+    first, second = ended(make_run(experiment)), make_run(experiment, seed=1)
+    record(first, [evaluation(0, -40)])
+    answer = api.get(f"/api/v1/series?run={first.uid}&run={second.uid}&key=nosuch")
     assert (answer.status_code, answer.json()["curves"]) == (200, [])
 
 
@@ -46,20 +46,20 @@ SELECTED = {
 }
 
 
-@pytest.mark.parametrize("asked", SELECTED)
-def test_unknown_step_or_split_of_an_ended_run_names_those_that_there_are(api, experiment, asked):
+@pytest.mark.parametrize("query", SELECTED)
+def test_unknown_step_or_split_names_the_existing_ones(api, experiment, query):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
-    answer = api.get(f"/api/v1/runs/{run.uid}/{asked}")
+    answer = api.get(f"/api/v1/runs/{run.uid}/{query}")
     assert (answer.status_code, answer.json()["items"]) == (200, [])
     ended(run)
-    refused = api.get(f"/api/v1/runs/{run.uid}/{asked}")
+    refused = api.get(f"/api/v1/runs/{run.uid}/{query}")
     assert refused.status_code == 422
-    assert SELECTED[asked] in paths(refused).values()
+    assert SELECTED[query] in paths(refused).values()
 
 
 @pytest.mark.parametrize("name", ["runs", "sweeps", "views"])
-def test_list_of_an_unknown_experiment_is_not_found(api, name):
+def test_list_of_an_unknown_experiment_returns_404(api, name):
     answer = api.get(f"/api/v1/{name}?experiment=987654321")
     assert (answer.status_code, answer.json()["detail"]) == (404, "There is no experiment 987654321 that you may see")
 

@@ -1,4 +1,4 @@
-"""Files as the published classification of alignment writes them, with prompts that stand in several rows."""
+"""Files in the format of the published classification of alignment, with prompts that occur in several rows."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ WORDS = (
 
 
 def prompts(rows: int, unique: int, oftenest: int) -> list[str]:
-    """The split's prompts: the first text stands `oftenest` times, some others twice; there are `unique` of them."""
+    """Return the split's prompts: the first occurs `oftenest` times, some others twice; `unique` of them differ."""
     twice = rows - unique - (oftenest - 1)
     texts = [f"Prompt {n}: {' '.join(np.random.default_rng(n).choice(WORDS, 12))}?" for n in range(unique)]
     return [texts[0]] * oftenest + [text for n, text in enumerate(texts[1:]) for _ in range(2 if n < twice else 1)]
 
 
-def write(folder: Path, tag: str, asked: list[str], *, with_texts: bool = True) -> None:
-    """A model's files."""
+def write(folder: Path, tag: str, prompts: list[str], *, with_texts: bool = True) -> None:
+    """Write a model's files."""
     rng = np.random.default_rng(sum(tag.encode()))
-    rewards, costs = (rng.normal(0, 2, (2, len(asked)))).astype(np.float32)
+    rewards, costs = (rng.normal(0, 2, (2, len(prompts)))).astype(np.float32)
     labels = [quadrant(float(r), float(c)) for r, c in zip(rewards, costs, strict=True)]
     np.save(folder / f"{tag}_Rs.npy", rewards)
     np.save(folder / f"{tag}_Cs.npy", costs)
     np.save(folder / f"{tag}_labels.npy", np.array(labels))
     (folder / f"{tag}_summary.json").write_text(json.dumps(summary(rewards, costs)))
     if with_texts:
-        rows = zip(asked, rewards.tolist(), costs.tolist(), labels, strict=True)
-        said = (point(tag, n, *row) for n, row in enumerate(rows))
-        (folder / f"{tag}_points.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in said))
+        rows = zip(prompts, rewards.tolist(), costs.tolist(), labels, strict=True)
+        points = (point(tag, n, *row) for n, row in enumerate(rows))
+        (folder / f"{tag}_points.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in points))
 
 
 def point(tag: str, n: int, prompt: str, reward: float, cost: float, label: str) -> dict:
-    """A line of the points."""
+    """Return a line of the points."""
     response = f"{tag} says of row {n}: {' '.join(WORDS[: 3 + n % 17])}."
     return {"prompt": prompt, "response": response, "reward": reward, "cost": cost, "label": label}
 
 
 def summary(rewards: np.ndarray, costs: np.ndarray) -> dict:
-    """As published: means in the arrays' own precision, shares as percents."""
+    """Return a summary as published: means in the arrays' own precision, shares as percents."""
     inside = counts(rewards, costs)
     return {
         "counts": inside, "percents": {name: 100 * n / len(costs) for name, n in inside.items()},

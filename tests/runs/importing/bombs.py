@@ -67,11 +67,11 @@ def overlapping() -> bytes:
     return out.getvalue()
 
 
-def lying(says: int) -> bytes:
-    """Return a zip whose member says that it has so many bytes, and has 4 MiB."""
+def zip_with_false_size(size: int) -> bytes:
+    """Return a zip whose member claims this size and has 4 MiB."""
     data = bytearray(zipped({"a.log": LINES * 4}))
-    struct.pack_into("<I", data, 22, says)
-    struct.pack_into("<I", data, data.rindex(b"PK\x01\x02") + 24, says)
+    struct.pack_into("<I", data, 22, size)
+    struct.pack_into("<I", data, data.rindex(b"PK\x01\x02") + 24, size)
     return bytes(data)
 
 
@@ -101,7 +101,7 @@ def all_bombs() -> dict[str, bytes]:
     out["bzip2.zip"] = zipped({"a.log": ZEROS * BOMB_MB}, zipfile.ZIP_BZIP2)
     out["lzma.zip"] = zipped({"a.log": LINES * 8}, zipfile.ZIP_LZMA)
     out["overlapping.zip"] = overlapping()
-    out["less.zip"], out["more.zip"] = lying(10), lying(2**31)
+    out["less.zip"], out["more.zip"] = zip_with_false_size(10), zip_with_false_size(2**31)
     many = {f"{number}.log": b"x\n" for number in range(5000)}
     out["many.zip"], out["many.tar.gz"] = zipped(many), tarred(many)
     out["folders.tar.gz"] = gzip.compress(b"".join(tar_head(f"{n}/", 0, tarfile.DIRTYPE) for n in range(5000)) + end)

@@ -22,7 +22,7 @@ def masked(data: bytes) -> bytes:
 
 
 def record(data: bytes) -> bytes:
-    """A record of the file."""
+    """Return a record of the file."""
     length = struct.pack("<Q", len(data))
     return length + masked(length) + data + masked(data)
 
@@ -36,33 +36,33 @@ def varint(value: int) -> bytes:
 
 
 def nested(number: int, data: bytes) -> bytes:
-    """A field that holds a message or text."""
+    """Return a field that holds a message or text."""
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def scalar(tag: str, value: float) -> bytes:
-    """A value as `simple_value`."""
+    """Return a value as `simple_value`."""
     return nested(1, nested(1, tag.encode()) + varint(2 << 3 | 5) + struct.pack("<f", value))
 
 
 def tensor(tag: str, fields: bytes) -> bytes:
-    """A value as a tensor of these fields."""
+    """Return a value as a tensor of these fields."""
     plugin = nested(9, nested(1, nested(1, b"scalars")))
     return nested(1, nested(1, tag.encode()) + plugin + nested(8, fields))
 
 
 def event(step: int, *values: bytes, at: float = 1_700_000_000.0) -> bytes:
-    """An event with its values, as a record."""
+    """Return an event with its values, as a record."""
     return record(b"\x09" + struct.pack("<d", at) + b"\x10" + varint(step) + nested(5, b"".join(values)))
 
 
 def version() -> bytes:
-    """The event that every file begins with."""
+    """Return the event that every file begins with."""
     return record(b"\x09" + struct.pack("<d", 1_700_000_000.0) + nested(3, b"brain.Event:2"))
 
 
 def write(path: Path, *events: bytes) -> Path:
-    """An event file."""
+    """Return an event file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(version() + b"".join(events))
     return path

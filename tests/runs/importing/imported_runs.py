@@ -8,7 +8,7 @@ from runs.models import Attempt, Experiment, Import, Origin, Run, key_of
 
 
 def imported_run(experiment: Experiment, state: str = "failed") -> Run:
-    """A run that was read from a file and has ended so."""
+    """Create a run that was read from a file and has ended in this state."""
     run = Run.objects.create(
         experiment=experiment, name="es, elsewhere", method="es", seed=0, config={"method": "es"}, state=state,
         created_by=experiment.owner,

@@ -27,20 +27,20 @@ ENDED = "Training completed in 12.50s (0.21 minutes)\n"
 
 
 def iteration(i: int, total: int = 4, mean: str = "-10.50", more: str = "") -> str:
-    """A line of ES."""
+    """Return a line of ES."""
     return f"Iteration {i}/{total}, Time: 2.50s, Mean: {mean}, Min: -20.00, Max: -1.25, Std: 3.75{more}\n"
 
 
 @dataclass
 class Read:
-    """What was read of a log."""
+    """The result of reading a log."""
 
     entries: list[Entry]
-    told: ImportReport
+    report: ImportReport
 
     @property
     def runs(self) -> list[ImportedRun]:
-        return list({entry.found.part: entry.found for entry in self.entries}.values())
+        return list({entry.run.part: entry.run for entry in self.entries}.values())
 
     @property
     def answers(self) -> list[Response]:
@@ -48,14 +48,14 @@ class Read:
 
     @property
     def remarks(self) -> list[str]:
-        return [str(remark) for remark in self.told.remarks]
+        return [str(remark) for remark in self.report.remarks]
 
     def points(self, key: str, part: int = 0) -> list[tuple[int, int, float]]:
-        """(epoch, step, value) of a key."""
+        """Return (epoch, step, value) of each point of a key."""
         return [
             (entry.epoch, entry.record.step, entry.record.values[key])
             for entry in self.entries
-            if isinstance(entry.record, Metric) and key in entry.record.values and entry.found.part == part
+            if isinstance(entry.record, Metric) and key in entry.record.values and entry.run.part == part
         ]
 
     def values(self, key: str, part: int = 0) -> list[float]:
@@ -63,7 +63,7 @@ class Read:
 
 
 def read(log: str | bytes, name: str = "some.log") -> Read:
-    """Reads a log."""
-    told = ImportReport()
+    """Read a log."""
+    report = ImportReport()
     raw = log if isinstance(log, bytes) else log.encode()
-    return Read(list(Log(io.BytesIO(raw), name, told).entries()), told)
+    return Read(list(Log(io.BytesIO(raw), name, report).entries()), report)

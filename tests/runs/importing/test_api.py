@@ -22,20 +22,18 @@ def sent(script, *files, **more):
     return script.post("/api/v1/imports", {"files": list(files), **more})
 
 
-def test_it_tells_what_was_made_and_what_was_not_understood(ada):
+def test_reply_lists_new_runs_and_unreadable_lines(ada):
     broken = LOG + "Iteration 9/4, Time: ##\n"
     answer = sent(calls(ada), file(broken), file("# no\n", "b.md"), experiment_name="Mine")
     assert answer.status_code == 200
-    said = answer.json()
+    result = answer.json()
     run = Run.objects.get()
-    assert said["files"][0]["made"] == [
+    assert result["files"][0]["made"] == [
         {"uid": run.uid, "name": run.name, "state": "succeeded", "url": f"/runs/{run.uid}/"}
     ]
-    assert said["files"][0]["not_understood"] == [
-        {"place": "line 18", "why": "iteration 9 without a number that can be read"}
-    ]
-    assert [one["name"] for one in said["not_read"]] == ["b.md"]
-    assert (said["experiment"]["name"], said["made_experiment"], said["said"]) == (
+    assert result["files"][0]["not_understood"] == [{"place": "line 18", "why": "iteration 9 has no readable number"}]
+    assert [file["name"] for file in result["not_read"]] == ["b.md"]
+    assert (result["experiment"]["name"], result["made_experiment"], result["said"]) == (
         "Mine", True, "1 new run in Mine; 1 file not read.",
     )  # fmt: skip
 
@@ -43,32 +41,32 @@ def test_it_tells_what_was_made_and_what_was_not_understood(ada):
 def test_nothing_that_could_be_read_is_422_with_each_file_s_reason(ada):
     answer = sent(calls(ada), file("# no\n", "a.md"), file("", "b.log"))
     assert answer.status_code == 422
-    assert "Nothing was read. Read are: ES and TRL logs, " in answer.json()["detail"]
+    assert "Nothing was read. Supported are: ES and TRL logs, " in answer.json()["detail"]
     assert [problem["message"].split(":")[0] for problem in answer.json()["problems"]] == ["b.log", "a.md"]
     assert Experiment.objects.count() == 0
 
 
-def test_it_may_be_sent_twice(ada):
+def test_upload_may_be_repeated(ada):
     script = calls(ada)
     sent(script, file())
     again = sent(script, file(name="other.log")).json()
     assert (again["files"][0]["made"], len(again["files"][0]["known"]), Run.objects.count()) == ([], 1, 1)
 
 
-def test_an_experiment_of_one_s_own_is_taken_and_another_s_is_not(ada, bo, experiment):
+def test_only_an_own_experiment_can_be_the_target(ada, bo, experiment):
     assert sent(calls(ada), file(), experiment=experiment.pk).json()["experiment"]["id"] == experiment.pk
     refused = sent(calls(bo), file(), experiment=experiment.pk)
     assert (refused.status_code, Run.objects.count(), Experiment.objects.count()) == (403, 1, 1)
 
 
-def test_what_cannot_be_used_is_named(ada, experiment, monkeypatch):
+def test_invalid_fields_are_named(ada, experiment, monkeypatch):
     script = calls(ada)
     both = sent(script, file(), experiment=experiment.pk, experiment_name="x")
     assert both.status_code == 422
-    assert "give either experiment, its id, or experiment_name" in str(paths(both))
+    assert "give either experiment (its id) or experiment_name" in str(paths(both))
     assert script.post("/api/v1/imports", {"experiment_name": "x"}).status_code == 422
     assert sent(script, *[file() for _ in range(101)]).status_code == 413
-    monkeypatch.setattr(uploads, "UPLOAD_AT_MOST", 10)
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 10)
     assert sent(script, file()).status_code == 413
     assert Run.objects.count() == 0
 

@@ -1,5 +1,5 @@
-"""One import unpacks so many bytes, takes so many files and seconds, over all its files together, and says which limit
-it met. What no reader reads is never unpacked, and temporary files end with the import."""
+"""One import has limits of unpacked bytes, files and seconds, over all its files together, and reports which limit
+it met. Files that no reader reads are never unpacked, and temporary files end with the import."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from runs import importing
-from runs.importing import File, Refused
+from runs.importing import File, RefusedFile
 from runs.models import Run
 from tests.runs.importing.bombs import LINES, MB, PACKERS, all_bombs, packed, tarred, zipped
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
@@ -31,22 +31,23 @@ from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_MB, LIMIT_FILES = 8, 1000
-MEMORY_AT_MOST = 100 * MB
+MAX_MEMORY = 100 * MB
 SLACK = 4 * MB
 GOOD = (HEADER.format(seed=0) + "".join(iteration(i) for i in range(1, 5)) + ENDED).encode()
 BYTES, FILES, SECONDS = "ESWEB_IMPORT_INFLATED_MB", "ESWEB_IMPORT_FILES", "ESWEB_IMPORT_SECONDS"
 EXPECTED = {
     **dict.fromkeys([f"{name}.{kind}" for name in ("lines.log", "zeros.log", "a.tar", "unread.tar")
                      for kind in ("gz", "bz2", "xz")], BYTES),
-    **dict.fromkeys([f"one-line.log.{kind}" for kind in ("gz", "bz2", "xz")], "has no end of a line"),
+    **dict.fromkeys([f"one-line.log.{kind}" for kind in ("gz", "bz2", "xz")], "has no line end"),
     "unread.tar.gz": "is binary", "unread.tar.bz2": "is binary", "unread.tar.xz": "is binary",
     "attributes.tar.gz": "a header has", "long-name.tar.gz": "a header has", "sparse.tar.gz": "regular files",
     "deflated.zip": BYTES, "bzip2.zip": "stored or deflated", "lzma.zip": "stored or deflated",
-    "overlapping.zip": "overlaps another member", "less.zip": "cannot be read on", "more.zip": "at most 1073741824",
+    "overlapping.zip": "overlaps another member", "less.zip": "cannot be read further",
+    "more.zip": "at most 1073741824",
     "many.zip": FILES, "many.tar.gz": FILES, "folders.tar.gz": FILES,
     "nested.zip": "archive inside an archive", "nested.gz.xz": "archive inside an archive",
 }  # fmt: skip
-"""What the refusal of each bomb says."""
+"""Refusal message of each bomb."""
 ON_NO_DISK = [name for name in EXPECTED if not name.startswith(("lines", "a.tar", "deflated"))]
 """Holes, and what is refused before it is unpacked."""
 
@@ -71,14 +72,14 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_bomb_is_refused_with_its_limit_and_little_disk(name: str, unpacked: dict[str, Any]) -> None:
     result = unpacked["results"][name]
-    assert any(EXPECTED[name] in why for why in result["refused"].values()), result
+    assert any(EXPECTED[name] in reason for reason in result["refused"].values()), result
     assert result["peak"] <= (0 if name in ON_NO_DISK else LIMIT_MB * MB) + SLACK
     assert result["left"] == 0
 
 
 def test_bombs_take_little_memory(unpacked: dict[str, Any]) -> None:
     assert set(unpacked["results"]) == set(EXPECTED)
-    assert unpacked["memory_grown"] <= MEMORY_AT_MOST
+    assert unpacked["memory_grown"] <= MAX_MEMORY
 
 
 def uploads(*files: tuple[str, bytes]) -> list[SimpleUploadedFile]:
@@ -88,9 +89,9 @@ def uploads(*files: tuple[str, bytes]) -> list[SimpleUploadedFile]:
 def read(*files: tuple[str, bytes]) -> tuple[list[str], dict[str, str]]:
     """Return (names of files that can be read, refusals by name) of one import of these uploads."""
     with ExitStack() as keep:
-        found = list(importing.of_uploads(uploads(*files), [name for name, _ in files], keep))
-        names = [one.name for one in found if isinstance(one, File)]
-        return names, {one.name: one.why for one in found if isinstance(one, Refused)}
+        uploaded = list(importing.files_from_uploads(uploads(*files), [name for name, _ in files], keep))
+        names = [file.name for file in uploaded if isinstance(file, File)]
+        return names, {file.name: file.reason for file in uploaded if isinstance(file, RefusedFile)}
 
 
 @pytest.mark.parametrize("pack", ["gz", "bz2", "xz", "zip", "tar"])
@@ -101,8 +102,8 @@ def test_bytes_are_counted_over_all_files_of_an_import(pack: str, settings: Sett
     whole = packers[pack](data)
     names, refused = read(*[(f"{number}.log.{pack}", whole) for number in range(4)])
     assert len(names) == 2
-    why = f"is not read on: one import unpacks at most 5 MB in all ({BYTES})"
-    assert refused == {f"2.log.{pack}": why, f"3.log.{pack}": why}
+    reason = f"cannot be read further: an import may unpack at most 5 MB in total ({BYTES})"
+    assert refused == {f"2.log.{pack}": reason, f"3.log.{pack}": reason}
 
 
 def test_files_are_counted_over_all_files_of_an_import(settings: Settings) -> None:
@@ -110,7 +111,7 @@ def test_files_are_counted_over_all_files_of_an_import(settings: Settings) -> No
     four = {f"{number}.log": GOOD for number in range(4)}
     names, refused = read(("a.zip", zipped(four)), ("b.tgz", tarred(four)), ("c.zip", zipped(four)))
     assert len(names) == 8
-    assert [why for why in refused.values() if FILES in why and "10 files" in why]
+    assert [reason for reason in refused.values() if FILES in reason and "10 files" in reason]
 
 
 def test_files_of_a_folder_are_counted(tmp_path: Path, settings: Settings) -> None:
@@ -118,13 +119,13 @@ def test_files_of_a_folder_are_counted(tmp_path: Path, settings: Settings) -> No
     for number in range(4):
         (tmp_path / f"{number}.log").write_bytes(GOOD)
     with ExitStack() as keep:
-        found = list(importing.of_path(tmp_path, keep))
-    assert [isinstance(one, File) for one in found] == [True, True, False]
-    assert isinstance(found[-1], Refused) and FILES in found[-1].why
+        files = list(importing.files_from_path(tmp_path, keep))
+    assert [isinstance(file, File) for file in files] == [True, True, False]
+    assert isinstance(files[-1], RefusedFile) and FILES in files[-1].reason
 
 
 class Slow(io.BytesIO):
-    """An upload whose every read takes a while."""
+    """An upload of which every read takes a while."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to 4 KiB, late."""
@@ -138,9 +139,9 @@ def test_slow_reader_ends_at_the_limit_of_seconds(name: str, settings: Settings,
     noise = os.urandom(MB).hex().encode().replace(b"0", b"\n")
     data = {"a.log": noise, "a.log.gz": PACKERS["gz"](noise), "a.tar.gz": tarred({"b.log": noise})}[name]
     with ExitStack() as keep:
-        files = importing.of_upload(Slow(data), len(data), name, keep)
-        imported = importing.bring_in(files, importing.ImportTarget(ada, "Imported"))
-    assert [one.why for one in imported.refused if SECONDS in one.why], imported.refused
+        files = importing.files_from_upload(Slow(data), len(data), name, keep)
+        imported = importing.import_runs(files, importing.ImportTarget(ada, "Imported"))
+    assert [refusal.reason for refusal in imported.refused if SECONDS in refusal.reason], imported.refused
     assert not Run.objects.exists()
 
 
@@ -168,7 +169,7 @@ def test_member_that_is_no_regular_file_is_refused(kind: bytes) -> None:
         archive.addfile(good, io.BytesIO(GOOD))
     names, refused = read(("a.tgz", out.getvalue()))
     assert names == ["a.tgz/good.log"]
-    assert "an archive may hold regular files and folders" in refused["a.tgz/m.log"]
+    assert "only regular files and folders of an archive" in refused["a.tgz/m.log"]
 
 
 @pytest.mark.parametrize("pack", ["zip", "tar"])
@@ -183,7 +184,7 @@ def test_member_that_comes_twice_is_read_once(pack: str) -> None:
         out.write(tarred({"a.log": GOOD, "./a.log": GOOD * 2}))
     names, refused = read(("a.bin", out.getvalue()))
     assert names == ["a.bin/a.log"]
-    assert refused == {"a.bin/a.log": "comes twice in the archive: only the first is read"}
+    assert refused == {"a.bin/a.log": "occurs twice in the archive: only the first is read"}
 
 
 def temporary_files() -> set[str]:
@@ -216,7 +217,7 @@ def test_temporary_files_are_gone_at_the_end(ending: str, settings: Settings) ->
     stream = Broken(data) if ending == "broken" else io.BytesIO(data)
     settings.IMPORT_INFLATED_MB = 3 if ending == "limit" else 1024
     with ExitStack() as keep:
-        files = importing.of_upload(stream, len(data), "a.tgz", keep)
+        files = importing.files_from_upload(stream, len(data), "a.tgz", keep)
         first = next(files)
         assert ending == "broken" or isinstance(first, File)
         assert ending == "broken" or temporary_files() > before
@@ -235,7 +236,7 @@ def test_api_names_the_limit_and_imports_what_came_before(
     answer = ada_client.post("/api/v1/imports", {"files": uploads(*files)})
     assert answer.status_code == 200
     assert Run.objects.count() == 1
-    assert [one for one in answer.json()["not_read"] if BYTES in one["why"]]
+    assert [refusal for refusal in answer.json()["not_read"] if BYTES in refusal["why"]]
     page = ada_client.post("/import/", {"files": uploads(*files), "experiment": "Imported"})
     assert page.status_code == 200 and BYTES in page.content.decode()
 
@@ -249,5 +250,5 @@ def test_command_shares_one_budget_among_its_paths(
         path.write_bytes(PACKERS["gz"]((b"x" * 1000 + b"\n") * 2000))
     with pytest.raises(CommandError, match="Nothing was read"):
         call_command("import", *map(str, paths))
-    said = capsys.readouterr().out
-    assert said.count(BYTES) == 1 and "2.log.gz" in said
+    output = capsys.readouterr().out
+    assert output.count(BYTES) == 1 and "2.log.gz" in output

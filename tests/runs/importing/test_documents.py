@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from runs.importing import broken_json
+from runs.importing import partial_json
 from runs.importing.hyperparameters import config_of
 from runs.importing.readers import evaluations, reports, trainer_state
 from runs.importing.records import ImportReport
@@ -16,19 +16,19 @@ from workers.records import Metric, Response
 
 
 def seed(reward: float = -2.0, **more):
-    """What an evaluation says of one seed."""
-    said = {"sample_idx": 0, "completion": "It is 7.", "completion_length": 8, "reward": -7.0, "num_tokens": 4,
+    """Return an evaluation's result of one seed."""
+    completion = {"sample_idx": 0, "completion": "It is 7.", "completion_length": 8, "reward": -7.0, "num_tokens": 4,
             "mean_per_token_kl": 0.5}  # fmt: skip
-    asked = {
+    question = {
         "question_idx": 0,
         "question": "Days?",
         "target_answer": "7",
-        "completions": [said, {**said, "completion": ""}],
+        "completions": [completion, {**completion, "completion": ""}],
     }
     return {
         "reward": {"mean": reward, "std": 1.0, "min": -3.0, "max": 0.0, "normalized": {"mean": 0.9}},
         "kl": {"total_tokens": 8, "mean_per_token": 0.25, "per_sample_means": [0.5, 0.5]},
-        "completions": [asked], **more,
+        "completions": [question], **more,
     }  # fmt: skip
 
 
@@ -44,21 +44,21 @@ def evaluation(**more):
 
 def read(entries):
     """Return (entries, remarks and disagreements, facts) of a reader, which is given what it reports to."""
-    told = ImportReport()
-    found = list(entries(told))
-    return found, [*map(str, told.remarks), *told.disagreements], told.facts
+    report = ImportReport()
+    items = list(entries(report))
+    return items, [*map(str, report.remarks), *report.disagreements], report.facts
 
 
 def evaluated(document):
-    return read(lambda told: evaluations.entries(document, "x.json", told))
+    return read(lambda report: evaluations.entries(document, "x.json", report))
 
 
 def numbers(entries, part=0):
-    return next(e.record.values for e in entries if e.found.part == part and isinstance(e.record, Metric))
+    return next(e.record.values for e in entries if e.run.part == part and isinstance(e.record, Metric))
 
 
 def answers(entries, part=0):
-    return [e.record for e in entries if e.found.part == part and isinstance(e.record, Response)]
+    return [e.record for e in entries if e.run.part == part and isinstance(e.record, Response)]
 
 
 def test_an_evaluation_is_a_run_a_seed_with_numbers_and_answers():
@@ -71,45 +71,45 @@ def test_an_evaluation_is_a_run_a_seed_with_numbers_and_answers():
     assert (first.prompt, first.target, first.text, first.tokens, first.reward) == ("Days?", "7", "It is 7.", 4, -7.0)
     assert (first.sample, second.sample) == (1, 2)
     assert first.parts == {"exact": 0.0, "contains": 1.0, "kl_per_token": 0.5}
-    assert [entry.found.seed for entry in entries if isinstance(entry.record, Metric)] == [0, 1]
+    assert [entry.run.seed for entry in entries if isinstance(entry.record, Metric)] == [0, 1]
     assert remarks == []
-    assert facts == ["its aggregate is that of its 2 seeds: reward -3 ± 1"]
+    assert facts == ["its aggregate agrees with its 2 seeds: reward -3 ± 1"]
 
 
-def test_how_it_was_asked_is_the_evaluation_s_config_and_not_the_training_s():
+def test_evaluation_settings_come_from_its_own_config():
     entries, _, _ = evaluated(evaluation())
-    found = entries[0].found
-    assert config_of(found.method, found.settings) == {
+    run = entries[0].run
+    assert config_of(run.method, run.settings) == {
         "schema": 1, "method": "es", "seed": 0, "es": {"sigma": 0.001, "alpha": 0.0005}, "model": {"path": "Qwen/Q"},
         "evaluation": {"temperature": 0.7, "samples": 2, "max_new_tokens": 128},
         "imported": {"evaluation_do_sample": True},
     }  # fmt: skip
-    assert "does not say after which step" in found.note
+    assert "does not state its step" in run.note
 
 
 @pytest.mark.parametrize("name", ["evals/temp_0.3_x.json", "es_evals/temperature0.3.json"])
 def test_a_temperature_in_the_name_is_the_evaluation_s(name):
-    entries, _, _ = read(lambda told: evaluations.entries({"seed_results": {"0": seed()}}, name, told))
-    config = config_of("grpo", entries[0].found.settings)
+    entries, _, _ = read(lambda report: evaluations.entries({"seed_results": {"0": seed()}}, name, report))
+    config = config_of("grpo", entries[0].run.settings)
     assert (config["evaluation"], "grpo" in config) == ({"temperature": 0.3}, False)
 
 
 @pytest.mark.parametrize(
     ("name", "algorithm"), [("es_evals/base.json", "es"), ("x.json", "baseline"), ("evals/untrained_model.json", "")]
 )
-def test_an_evaluation_of_the_base_model_stands_at_step_0(name, algorithm):
+def test_evaluation_of_the_base_model_is_at_step_0(name, algorithm):
     document = {"algorithm": algorithm, "seed_results": {"0": seed()}}
-    entries, _, _ = read(lambda told: evaluations.entries(document, name, told))
+    entries, _, _ = read(lambda report: evaluations.entries(document, name, report))
     assert {entry.record.step for entry in entries} == {0}
-    assert (entries[0].found.stored_method, "before training" in entries[0].found.note) == ("unknown", True)
+    assert (entries[0].run.stored_method, "before training" in entries[0].run.note) == ("unknown", True)
 
 
-def test_an_evaluation_of_a_trained_model_is_no_base_whatever_its_name():
-    entries, _, _ = read(lambda told: evaluations.entries(evaluation(), "baseline_es.json", told))
+def test_evaluation_of_a_trained_model_is_no_base_model():
+    entries, _, _ = read(lambda report: evaluations.entries(evaluation(), "baseline_es.json", report))
     assert {entry.record.step for entry in entries} == {1}
 
 
-def test_a_step_that_it_says_is_taken():
+def test_step_given_in_the_file_is_used():
     entries, _, _ = evaluated(evaluation(iteration=500))
     assert {e.record.step for e in entries} == {500}
 
@@ -119,31 +119,34 @@ def test_greedy_answers_are_sample_zero():
     assert [answer.sample for answer in answers(entries)] == [0, 1]
 
 
-def test_a_seed_that_failed_says_why():
+def test_failed_seed_has_its_reason():
     entries, remarks, _ = evaluated(evaluation(seed_results={"0": {"error": "checkpoint missing"}, "1": seed()}))
-    assert (entries[0].found.state, entries[0].found.reason) == ("failed", "Its evaluation failed: checkpoint missing")
+    assert (entries[0].run.state, entries[0].run.reason) == ("failed", "Its evaluation failed: checkpoint missing")
     assert remarks[0] == "seed 0: was not evaluated: checkpoint missing"
 
 
-def test_an_error_that_is_none_is_none_and_a_seed_may_be_called_so():
+def test_seed_with_only_an_empty_error_failed_without_reason():
     entries, remarks, _ = evaluated({"seed_results": {"seed_3": seed(error=None), "4": {"error": None}}})
-    assert [(entry.found.seed, entry.found.state) for entry in entries if entry.record is None] == [(4, "failed")]
-    assert {entry.found.seed for entry in entries} == {3, 4}
-    assert remarks == ["seed 4: was not evaluated: it does not say why"]
+    assert [(entry.run.seed, entry.run.state) for entry in entries if entry.record is None] == [(4, "failed")]
+    assert {entry.run.seed for entry in entries} == {3, 4}
+    assert remarks == ["seed 4: was not evaluated: no reason given"]
 
 
-def test_missing_and_added_keys_cost_only_themselves():
+def test_missing_and_added_keys_do_not_affect_others():
     result = {"reward": {"mean": -1.0}, "win_rate": 0.5, "format": {"rate": 0.25}, "completions": "none"}
     entries, remarks, _ = evaluated({"seed_results": {"7": result, "x": {}, "y": 3}})
     assert numbers(entries) == {"reward/mean": -1.0, "eval/win_rate": 0.5, "eval/format/rate": 0.25}
     assert [str(remark) for remark in remarks] == [
-        "seed x: holds no number and no answer", "seed y: was not evaluated: it is int and no object",
+        "seed x: contains no number and no response", "seed y: was not evaluated: it is int and not an object",
     ]  # fmt: skip
 
 
 def test_answers_without_a_reward_or_text_are_named():
-    asked = {"question": "Q", "completions": [{"completion": "a"}, {"reward": 1.0}, {"completion": "b", "reward": 1.0}]}
-    entries, remarks, _ = evaluated({"seed_results": {"0": {"completions": [asked, {}]}}})
+    question = {
+        "question": "Q",
+        "completions": [{"completion": "a"}, {"reward": 1.0}, {"completion": "b", "reward": 1.0}],
+    }
+    entries, remarks, _ = evaluated({"seed_results": {"0": {"completions": [question, {}]}}})
     assert [answer.text for answer in answers(entries)] == ["b"]
     assert numbers(entries)["reward/mean"] == 1.0
     assert [remark.split(":")[0] for remark in remarks] == [
@@ -157,65 +160,65 @@ def test_an_aggregate_that_is_not_its_seeds_is_named():
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9, 0.99])
-def test_an_evaluation_that_is_cut_off_keeps_what_stands_before(share):
+def test_cut_evaluation_retains_the_part_before_the_cut(share):
     text = json.dumps(evaluation(), indent=1)
-    document = broken_json.read(text[: int(share * len(text))])
+    document = partial_json.parse(text[: int(share * len(text))])
     assert document is not None
-    assert document.why
-    assert evaluations.is_one(document.value)
+    assert document.reason
+    assert evaluations.is_evaluation(document.value)
     entries, _, _ = evaluated(document.value)
     assert numbers(entries)["reward/mean"] == -2.0
 
 
 def test_the_line_of_the_break_is_named():
     text = '{"log_history": [\n{"loss": 1.0, "step": 1},\n{"loss": 2.0, "step": 2},\n{"loss": 3.0, "st'
-    document = broken_json.read(text)
+    document = partial_json.parse(text)
     assert document is not None
     assert (document.line, document.value["log_history"][:2]) == (
         4,
         [{"loss": 1.0, "step": 1}, {"loss": 2.0, "step": 2}],
     )
-    assert broken_json.read("no JSON at all") is None
-    assert broken_json.read("[" * 100_000) is None
+    assert partial_json.parse("no JSON at all") is None
+    assert partial_json.parse("[" * 100_000) is None
 
 
 def test_a_document_behind_another_is_named_and_the_first_one_is_read():
     whole = json.dumps(evaluation())
-    document = broken_json.read(f"{whole}\n{whole}")
+    document = partial_json.parse(f"{whole}\n{whole}")
     assert document is not None
-    assert (document.value, document.line, document.goes_on) == (json.loads(whole), 2, True)
-    assert document.why == "Extra data: nothing after it was read"
+    assert (document.value, document.line, document.has_more) == (json.loads(whole), 2, True)
+    assert document.reason == "Extra data: nothing after it was read"
 
 
 def test_a_control_character_in_a_text_costs_nothing():
-    document = broken_json.read('{"completion": "a\tb\x01"}')
-    assert document == broken_json.Document({"completion": "a\tb\x01"})
+    document = partial_json.parse('{"completion": "a\tb\x01"}')
+    assert document == partial_json.Document({"completion": "a\tb\x01"})
 
 
 def reported(rows, seeds=()):
-    return read(lambda told: reports.entries(rows, "report.json", told, lambda method, settings: seeds))
+    return read(lambda report: reports.entries(rows, "report.json", report, lambda method, settings: seeds))
 
 
 ROW = {"alpha": 0.0005, "sigma": 0.01, "aggregate_reward_mean": -3.0, "aggregate_reward_std": 1.0, "mean_kl": 4.5}
 
 
-def test_a_row_whose_seeds_are_not_here_is_kept_as_an_aggregate():
+def test_row_without_its_seeds_becomes_an_aggregate():
     entries, remarks, _ = reported([{**ROW, "num_seeds": 4, "num_seeds_hacked_reward": 1}])
     assert numbers(entries) == {
         "eval/reward_mean": -3.0, "eval/reward_std": 1.0, "eval/kl_mean": 4.5, "eval/n": 4.0,
         "eval/num_seeds_hacked_reward": 1.0,
     }  # fmt: skip
-    found = entries[0].found
-    assert (found.tags, found.method, found.seed, found.state) == (("aggregate",), "es", -1, "succeeded")
-    assert "A mean over 4 seeds, not a training" in found.note
+    run = entries[0].run
+    assert (run.tags, run.method, run.seed, run.state) == (("aggregate",), "es", -1, "succeeded")
+    assert "A mean over 4 seeds, not a training" in run.note
     assert remarks == []
 
 
-def test_a_row_whose_seeds_are_here_is_checked_and_kept_no_second_time():
+def test_row_with_its_seeds_is_checked_and_not_stored_again():
     here = [{"reward/mean": -2.0, "kl": 4.0}, {"reward/mean": -4.0, "kl": 5.0}]
     entries, remarks, facts = reported([ROW], here)
     assert (entries, remarks) == ([], [])
-    assert facts == ["alpha=0.0005, sigma=0.01: agrees with the 2 seeds that are here"]
+    assert facts == ["alpha=0.0005, sigma=0.01: agrees with the 2 imported seeds"]
 
 
 def test_a_row_that_its_seeds_do_not_give_is_named():
@@ -227,28 +230,27 @@ def test_a_row_that_its_seeds_do_not_give_is_named():
     ]
 
 
-def test_a_row_that_holds_nothing_to_compare_is_kept_and_agrees_with_nothing():
+def test_row_without_comparable_values_is_stored_unchecked():
     entries, remarks, facts = reported([{"alpha": 1, "sigma": 1, "mean_length": 7.0}], [{"reward/mean": -2.0}])
     assert (numbers(entries), remarks, facts) == ({"eval/length_mean": 7.0}, [], [])
 
 
-def test_hacked_seeds_of_a_row_stand_with_those_that_gave_only_empty_answers():
+def test_hacked_seeds_are_listed_with_seeds_of_empty_answers():
     here = [{"reward/mean": -2.0, "response/empty_ratio": 1.0}, {"reward/mean": -4.0, "response/empty_ratio": 0.75}]
     _, _, facts = reported([{**ROW, "num_seeds_hacked_reward": 1}], here)
     assert facts[-1] == (
-        "alpha=0.0005, sigma=0.01: num_seeds_hacked_reward is 1; "
-        "of the 2 seeds that are here, 1 gave only empty answers"
+        "alpha=0.0005, sigma=0.01: num_seeds_hacked_reward is 1; of the 2 imported seeds, 1 gave only empty responses"
     )
 
 
 def test_rows_without_means_are_named():
     _, remarks, _ = reported([ROW, {"alpha": 1}, 3])
-    assert [str(remark) for remark in remarks] == [f"row {i}: holds no mean over seeds: left out" for i in (1, 2)]
+    assert [str(remark) for remark in remarks] == [f"row {i}: contains no mean over seeds: omitted" for i in (1, 2)]
 
 
 def state(*history, **more):
     document = {"global_step": 10, "max_steps": 20, "log_history": list(history), **more}
-    return read(lambda told: trainer_state.entries(document, "checkpoint-10/trainer_state.json", told))
+    return read(lambda report: trainer_state.entries(document, "checkpoint-10/trainer_state.json", report))
 
 
 def test_a_trainer_s_state_gives_its_history():
@@ -260,16 +262,16 @@ def test_a_trainer_s_state_gives_its_history():
     assert [e.record.step for e in entries if e.record] == [5, 10, 10]
     assert numbers(entries)["train/reward/mean"] == -1.0
     assert entries[0].record.axes == {"tokens": 100}
-    found = entries[0].found
-    assert (found.method, found.state, found.seconds) == ("grpo", "unknown", 4.0)
-    assert found.reason == "This is its state at step 10 of 20; how it ended is not told"
+    run = entries[0].run
+    assert (run.method, run.state, run.seconds) == ("grpo", "unknown", 4.0)
+    assert run.reason == "This is its state at step 10 of 20; it does not state how the run ended"
     assert remarks == []
 
 
 def test_a_summary_or_the_last_step_is_an_end():
     for done in ({"train_runtime": 9.0, "step": 10}, {"loss": 1.0, "step": 20}):
         entries, _, _ = state({"loss": 1.0, "step": 5}, done)
-        assert entries[0].found.state == "succeeded"
+        assert entries[0].run.state == "succeeded"
 
 
 def test_entries_without_a_step_or_a_number_are_named():
@@ -293,10 +295,12 @@ def whole_evaluation() -> str:
     """Three seeds of two questions with four samples each, as evaluations are published."""
 
     def result(n):
-        said = [{"completion": "7" if i < 3 else "8", "reward": -1.0, "num_tokens": 1} for i in range(4)]
-        asked = [{"question_idx": q, "question": f"{q}?", "target_answer": "7", "completions": said} for q in range(2)]
+        completions = [{"completion": "7" if i < 3 else "8", "reward": -1.0, "num_tokens": 1} for i in range(4)]
+        questions = [
+            {"question_idx": q, "question": f"{q}?", "target_answer": "7", "completions": completions} for q in range(2)
+        ]
         return {"reward": {"mean": -1.0 - n}, "kl": {"mean_per_token": 0.1, "per_sample_means": [0.1] * 8},
-                "completions": asked, "num_questions": 2, "num_samples_per_question": 4,
+                "completions": questions, "num_questions": 2, "num_samples_per_question": 4,
                 "total_samples": 8}  # fmt: skip
 
     seeds = {str(n): result(n) for n in range(3)}
@@ -306,35 +310,35 @@ def whole_evaluation() -> str:
 def test_a_cut_evaluation_is_partial_with_the_number_of_its_answers():
     text, states = whole_evaluation(), set()
     for end in range(600, len(text) - 1, 293):
-        document = broken_json.read(text[:end])
-        if document is None or not evaluations.is_one(document.value) or not document.value["seed_results"]:
+        document = partial_json.parse(text[:end])
+        if document is None or not evaluations.is_evaluation(document.value) or not document.value["seed_results"]:
             continue
 
-        def entries(told, document=document):
-            told.is_cut = True
-            return evaluations.entries(document.value, "x.json", told)
+        def entries(report, document=document):
+            report.is_cut = True
+            return evaluations.entries(document.value, "x.json", report)
 
-        found, _, _ = read(entries)
-        runs = {entry.found.part: entry.found for entry in found}
+        items, _, _ = read(entries)
+        runs = {entry.run.part: entry.run for entry in items}
         for part, run in runs.items():
-            n = len(answers(found, part))
+            n = len(answers(items, part))
             assert (run.state == State.PARTIAL) == (n < 8), (end, part, n)
             if n < 8:
                 wholes = ("8", "an unknown number of")
-                assert run.reason in {f"{n} of {whole} answers are in the file" for whole in wholes}
+                assert run.reason in {f"{n} of {whole} responses are in the file" for whole in wholes}
             states.add(run.state)
     assert states == {State.PARTIAL, State.SUCCEEDED}
-    found, remarks, _ = evaluated(json.loads(text))
-    assert {entry.found.state for entry in found} == {State.SUCCEEDED} and not remarks
+    items, remarks, _ = evaluated(json.loads(text))
+    assert {entry.run.state for entry in items} == {State.SUCCEEDED} and not remarks
 
 
-def test_seeds_that_were_asked_for_and_are_not_there_are_named():
+def test_missing_requested_seeds_are_named():
     document = evaluation()
     document["config"]["seeds_requested"] = [0, 1, 2, 3]
     _, remarks, _ = evaluated(document)
-    assert "seeds 2, 3 were asked for and are not in the file" in remarks
+    assert "seeds 2, 3 were requested and are not in the file" in remarks
 
 
-def test_a_file_that_holds_fewer_answers_than_it_says_is_partial():
+def test_file_with_fewer_answers_than_claimed_is_partial():
     _, remarks, _ = evaluated(evaluation(seed_results={"0": seed(total_samples=160)}, aggregate={}))
-    assert remarks == ["seed 0: is partial: 2 of 160 answers are in the file"]
+    assert remarks == ["seed 0: is partial: 2 of 160 responses are in the file"]

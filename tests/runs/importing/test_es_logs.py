@@ -1,4 +1,4 @@
-"""What ES prints is read value by value, however the terminal, the file system or a crash have handled the text."""
+"""ES logs are read value by value, whatever the terminal, the file system or a crash has done to the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_printed_number_is_a_point_under_our_names():
     assert log.remarks == []
 
 
-def test_the_settings_of_its_head_become_the_config_and_the_rest_stays_findable():
+def test_settings_of_the_head_become_the_config():
     (run,) = read(WHOLE + "").runs
     assert config_of(run.method, run.settings) == {
         "schema": 1, "method": "es", "seed": 3, "imported": {"train_size": 2},
@@ -35,7 +35,7 @@ def test_the_settings_of_its_head_become_the_config_and_the_rest_stays_findable(
     }  # fmt: skip
 
 
-def test_without_a_head_the_folder_says_how_it_was_made():
+def test_folder_name_gives_settings_without_a_head():
     (run,) = read(iteration(1) + iteration(4), "es_logs/alpha0.0015_sigma0.010/es_conciseness_54913306_2.log").runs
     assert config_of(run.method, run.settings) == {
         "schema": 1, "method": "es", "task": {"name": "conciseness"}, "es": {"alpha": 0.0015, "sigma": 0.01},
@@ -59,14 +59,14 @@ def test_without_a_head_the_folder_says_how_it_was_made():
     ],
     ids=["windows", "bars", "colours", "ranks", "spaces", "numpy", "torch", "wrapped", "warnings", "garbage"],
 )
-def test_what_surrounds_the_numbers_changes_none_of_them(spoiled):
+def test_surrounding_text_does_not_change_the_numbers(spoiled):
     log = read(spoiled)
     assert log.points("train/reward/mean") == [(0, i, -10.5) for i in (1, 2, 3, 4)]
     assert log.values("train/reward/std") == [3.75] * 4
     assert [run.state for run in log.runs] == [State.SUCCEEDED]
 
 
-def test_numbers_that_are_none_are_kept_as_such():
+def test_numbers_that_are_not_finite_are_preserved():
     log = read(
         iteration(1, mean="nan") + iteration(2, mean="-inf") + iteration(3, mean="inf") + iteration(4, mean="1e-3")
     )
@@ -75,7 +75,7 @@ def test_numbers_that_are_none_are_kept_as_such():
     assert others == [-math.inf, math.inf, 0.001]
 
 
-def test_other_columns_keep_their_names_and_missing_ones_are_missing():
+def test_unknown_columns_retain_their_names():
     log = read("Iteration 1/2, Time: 1s, Mean: 1.0, Accuracy: 0.5, Format reward: 0.25\nIteration 2, Mean: 2.0\n")
     assert log.values("train/accuracy") == [0.5]
     assert log.values("train/format_reward") == [0.25]
@@ -92,7 +92,7 @@ def test_a_line_that_was_cut_off_is_left_out_and_named():
     for cut in ("Iteration 3/4, Time: 2.50s, Mean: -1", iteration(3).rstrip()[:-1], "Iteration 3/4, Ti"):
         log = read(iteration(1) + iteration(2) + cut)
         assert len(log.values("train/reward/mean")) == 2, cut
-        assert log.remarks == ["line 3: iteration 3 is cut off: left out"], cut
+        assert log.remarks == ["line 3: iteration 3 is cut off: omitted"], cut
 
 
 def test_a_whole_last_line_without_its_line_end_counts():
@@ -100,21 +100,21 @@ def test_a_whole_last_line_without_its_line_end_counts():
     assert len(log.values("train/reward/std")) == 3
     assert log.remarks == []
     assert read(iteration(1).rstrip()).values("train/reward/std") == [3.75]
-    assert read(iteration(1).rstrip()[:-1]).remarks == ["line 1: iteration 1 is cut off: left out"]
+    assert read(iteration(1).rstrip()[:-1]).remarks == ["line 1: iteration 1 is cut off: omitted"]
 
 
-def test_a_line_without_readable_numbers_is_named_and_the_others_are_kept():
+def test_unreadable_line_is_named_and_the_others_are_read():
     log = read(iteration(1) + "Iteration 2/4, Time: ###, Mean: broken\n" + iteration(3))
     assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 3]
-    assert log.remarks == ["line 2: iteration 2 without a number that can be read"]
+    assert log.remarks == ["line 2: iteration 2 has no readable number"]
 
 
-def test_a_log_that_stops_says_where_and_that_it_does_not_say_why():
+def test_log_that_stops_has_a_reason_with_its_last_step():
     (run,) = read(iteration(1) + iteration(2)).runs
-    assert (run.state, run.reason) == (State.LOST, "Its log ends at step 2 of 4 and does not say why")
+    assert (run.state, run.reason) == (State.LOST, "Its log ends at step 2 of 4 and states no reason")
 
 
-def test_a_log_that_dies_amid_training_says_of_what():
+def test_log_that_dies_during_training_has_the_exception():
     died = 'Traceback (most recent call last):\n  File "a.py", line 3\nRuntimeError: CUDA error: an illegal access\n'
     (run,) = read(iteration(1) + died).runs
     assert run.state == State.FAILED
@@ -128,21 +128,21 @@ def test_a_restart_that_goes_back_is_the_same_run_in_another_epoch():
     assert [(e, s) for e, s, _ in log.points("train/reward/mean")] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (1, 4)]
 
 
-def test_what_every_process_prints_counts_once():
+def test_output_repeated_by_processes_counts_once():
     log = read("".join(iteration(i) * 4 for i in (1, 2, 3)))
     assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 2, 3]
 
 
 def test_other_settings_in_between_are_another_run():
-    one, two = (HEADER.format(seed=seed) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED for seed in (0, 1))
-    log = read(one + two)
+    first, second = (HEADER.format(seed=seed) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED for seed in (0, 1))
+    log = read(first + second)
     assert [(run.part, run.seed, run.state) for run in log.runs] == [(0, 0, "succeeded"), (1, 1, "succeeded")]
     assert len(log.values("train/reward/mean", part=1)) == 4
 
 
 def test_the_same_settings_after_an_end_are_another_run_too():
-    one = HEADER.format(seed=0) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED
-    assert len(read(one + one).runs) == 2
+    log = HEADER.format(seed=0) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED
+    assert len(read(log + log).runs) == 2
 
 
 def test_held_out_rewards_are_those_of_the_evaluator():
@@ -153,7 +153,7 @@ def test_held_out_rewards_are_those_of_the_evaluator():
     assert [log.values(f"reward/{key}") for key in ("min", "max")] == [[-331.0], [-9.0]]
 
 
-def test_answers_are_kept_line_by_line_with_what_was_wanted():
+def test_answers_are_read_line_by_line_with_their_targets():
     block = (
         "[Eval Completions - Step 50] (2 samples)\n" + "-" * 80 + "\n"
         "  [1/2] idx=0\n    Prompt: What is 15% of 200?\n    Target: 30 (len=2)\n"
@@ -181,12 +181,12 @@ CURVES = ("accuracy/exact", "accuracy/contains", "response/empty_ratio", "respon
 
 
 def test_language_of_answers_is_compared_with_that_of_their_prompts():
-    asked = "What do you think of the house that we have seen, and is it the one for us?"
+    prompt = "What do you think of the house that we have seen, and is it the one for us?"
     same = "I think that it is a good house, and that we have seen what there is for us."
     other = "Ich glaube, dass das Haus gut ist und dass wir alles gesehen haben, was es für uns gibt."
-    told = [answer(1, "eval", asked, "", 0, text, 0.0) for text in (same, other, "7")]
-    assert curves_of(told)["response/other_language_ratio"] == 0.5
-    assert "accuracy/exact" not in curves_of(told) and curves_of([]) == {}
+    answers = [answer(1, "eval", prompt, "", 0, text, 0.0) for text in (same, other, "7")]
+    assert curves_of(answers)["response/other_language_ratio"] == 0.5
+    assert "accuracy/exact" not in curves_of(answers) and curves_of([]) == {}
 
 
 def test_an_evaluation_that_ends_the_file_has_its_curves():
@@ -217,7 +217,7 @@ def test_no_line_leads_the_patterns_astray(line):
     assert [step for _, step, _ in log.points("train/reward/std")] == [1, 2]
 
 
-def test_a_line_without_an_end_takes_no_more_memory_than_a_stretch_of_it(monkeypatch):
+def test_endless_line_takes_bounded_memory(monkeypatch):
     monkeypatch.setattr("runs.importing.text.PIECE", 10_000)
     bars = b"\r 50%|#####     | 2/4 [00:01<00:01, 1.00it/s]" * 1000
     log = read(iteration(1).encode() + bars + b"\n" + b"x" * 30_000 + b"\n" + iteration(2).encode())

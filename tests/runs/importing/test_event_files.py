@@ -24,10 +24,10 @@ from workers.records import Metric
 
 
 def read(*files: bytes, name: str = "events.out.tfevents.1"):
-    """(entries, remarks) of event files of one folder."""
-    told = ImportReport()
+    """Return (entries, remarks) of event files of one folder."""
+    report = ImportReport()
     openers = [lambda data=data: io.BytesIO(data) for data in files]
-    return list(event_files.entries(openers, name, told)), [str(remark) for remark in told.remarks]
+    return list(event_files.entries(openers, name, report)), [str(remark) for remark in report.remarks]
 
 
 def points(entries, key):
@@ -63,32 +63,32 @@ def test_whole_numbers_may_be_negative(fields):
     assert points(read(event(1, tensor("n", fields)))[0], "n") == [(0, 1, -7.0)]
 
 
-def test_simple_values_and_times_are_kept():
+def test_simple_values_and_times_are_read():
     entries, _ = read(event(1, scalar("a", 1.5), scalar("b", -2.0), at=100.0) + event(2, scalar("a", 2.5), at=160.0))
     assert points(entries, "a") == [(0, 1, 1.5), (0, 2, 2.5)]
     assert points(entries, "b") == [(0, 1, -2.0)]
     assert [entry.at for entry in entries if entry.record] == [0.0, 60.0]
-    assert entries[0].found.started_at == 100.0
+    assert entries[0].run.started_at == 100.0
 
 
-def test_what_is_no_scalar_is_named_once_with_its_count():
+def test_other_values_than_scalars_are_named_with_their_count():
     picture = nested(1, nested(1, b"samples") + nested(4, b"png"))
     several = tensor("dist", b"\x08\x01" + nested(5, struct.pack("<2f", 1.0, 2.0)))
     entries, remarks = read(event(1, picture, several, scalar("a", 1.0)) + event(2, picture))
     assert points(entries, "a") == [(0, 1, 1.0)]
     assert remarks == [
-        "tag samples: holds no scalar: 2 events left out",
-        "tag dist: holds no scalar: 1 event left out",
+        "tag samples: contains no scalar: 2 events omitted",
+        "tag dist: contains no scalar: 1 event omitted",
     ]
 
 
-def test_a_record_that_does_not_fit_its_checksum_is_left_out_and_the_next_is_read():
+def test_record_with_a_wrong_checksum_is_left_out():
     bad = bytearray(event(2, scalar("a", 2.0)))
     bad[-6] ^= 0xFF
     first = version() + event(1, scalar("a", 1.0))
     entries, remarks = read(first + bytes(bad) + event(3, scalar("a", 3.0)))
     assert points(entries, "a") == [(0, 1, 1.0), (0, 3, 3.0)]
-    assert remarks == [f"byte {len(first)}: a record does not fit its checksum: left out"]
+    assert remarks == [f"byte {len(first)}: a record does not match its checksum: omitted"]
 
 
 @pytest.mark.parametrize("cut", [1, 5, 11, 20])
@@ -97,14 +97,14 @@ def test_a_file_that_ends_amid_a_record_is_read_up_to_there(cut):
     first = event(1, scalar("a", 1.0))
     entries, remarks = read(first + last[:-cut] if cut != 11 else first + last[:11])
     assert points(entries, "a") == [(0, 1, 1.0)]
-    assert remarks == [f"byte {len(first)}: the file ends amid a record"]
+    assert remarks == [f"byte {len(first)}: the file ends within a record"]
 
 
 def test_a_length_that_cannot_be_believed_ends_the_reading():
     first = event(1, scalar("a", 1.0))
     entries, remarks = read(first + b"\xff" * 40 + event(2, scalar("a", 2.0)))
     assert points(entries, "a") == [(0, 1, 1.0)]
-    assert remarks == [f"byte {len(first)}: a record's length does not fit its checksum: nothing behind it"]
+    assert remarks == [f"byte {len(first)}: a record's length does not match its checksum: nothing after it"]
 
 
 def test_a_record_of_a_pretended_size_is_never_held():
@@ -116,7 +116,7 @@ def test_a_record_of_a_pretended_size_is_never_held():
 
 def test_bytes_that_are_no_message_are_named():
     entries, remarks = read(record(b"\xff\xff\xff") + event(1, scalar("a", 1.0)))
-    assert remarks == ["byte 0: is no event: a number does not end"]
+    assert remarks == ["byte 0: is not an event: a number does not end"]
     assert points(entries, "a") == [(0, 1, 1.0)]
 
 
@@ -127,20 +127,20 @@ def test_trl_s_tags_get_our_names():
     assert metric.values == {
         "train/reward/mean": -1.0, "train/reward": -1.0, "train/kl": 0.5, "reward/mean": -2.0, "eval/reward": -2.0,
     }  # fmt: skip
-    assert entries[0].found.method == "grpo"
+    assert entries[0].run.method == "grpo"
 
 
 def test_the_published_es_scripts_log_the_population_under_reward():
     entries, _ = read(event(1, scalar("reward/mean", -1.0), scalar("time/iteration", 27.0)))
     assert points(entries, "train/reward/mean") == [(0, 1, -1.0)]
     assert points(entries, "time/step_seconds") == [(0, 1, 27.0)]
-    assert entries[0].found.method == "es"
+    assert entries[0].run.method == "es"
 
 
 def test_anybody_else_s_tags_stay_as_they_are():
     entries, _ = read(event(1, scalar("reward/mean", -1.0)))
     assert points(entries, "reward/mean") == [(0, 1, -1.0)]
-    assert entries[0].found.stored_method == "unknown"
+    assert entries[0].run.stored_method == "unknown"
 
 
 def test_each_file_of_a_folder_is_an_epoch_of_one_run():
@@ -149,7 +149,7 @@ def test_each_file_of_a_folder_is_an_epoch_of_one_run():
     assert points(entries, "a") == [(0, 1, 1.0), (0, 2, 2.0), (1, 2, 20.0)]
 
 
-def test_a_tag_that_can_name_no_series_is_told():
+def test_invalid_tag_is_reported():
     entries, remarks = read(event(1, scalar("a" * 300, 1.0), scalar("b", 2.0)))
     assert points(entries, "b") == [(0, 1, 2.0)]
-    assert remarks == [f"tag {'a' * 100!r}: cannot be the name of a series: 1 left out"]
+    assert remarks == [f"tag {'a' * 100!r}: cannot be the name of a series: 1 omitted"]

@@ -1,4 +1,4 @@
-"""A job that ended before training says why, in Slurm's words or its own."""
+"""A job that failed before training has a reason in Slurm's words or its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.runs.importing.sample_logs import HEADER, read
 from workers.executors.states import State
 
 BLAMED = {
-    "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO TIME LIMIT ***": "Its time limit was over",
+    "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO TIME LIMIT ***": "It reached its time limit",
     "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-01-09T22:00:00 DUE TO NODE FAILURE ***": "Its node failed",
     "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO PREEMPTION ***": "Another job took its place",
     "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-01-09T22:00:00 ***": "It was cancelled",
@@ -21,10 +21,10 @@ BLAMED = {
     "OSError: [Errno 28] No space left on device": "Disk full",
     "/var/spool/slurmd/job1/slurm_script: line 20: python: command not found": "A command was not found",
     "/spool/job1/slurm_script: line 9: syntax error near unexpected token `fi'": "A script has a syntax error",
-    "train.py: error: unrecognized arguments: --sgima 1": "A command was called wrongly",
+    "train.py: error: unrecognized arguments: --sgima 1": "A command was called with wrong arguments",
     "slurm_script: line 3: 99 Segmentation fault      (core dumped) python a.py": "It crashed (segmentation fault)",
     "ValueError: sigma must be above 0": "It raised an exception",
-    "srun: error: Unable to allocate resources: Invalid partition name specified": "There is no such partition",
+    "srun: error: Unable to allocate resources: Invalid partition name specified": "The partition does not exist",
     "RuntimeError: CUDA error: an illegal memory access": "The GPU failed",
     "CondaError: Run 'conda init' before 'conda activate'": "Conda did not find or open its environment",
     "EnvironmentNameNotFound: Could not find conda environment: es": "Conda did not find or open its environment",
@@ -38,9 +38,9 @@ BLAMED = {
     "python: can't open file '/home/u/train.py': [Errno 2] No such file or directory": "A file was not found",
     "tar: write error: No space left on device": "Disk full",
     "OSError: [Errno 122] Disk quota exceeded: '/home/u/x'": "Disk full",
-    "OSError: foo/bar is not a local folder and is not a valid model identifier": "There is no such model",
-    "OSError: You are trying to access a gated repo.": "The model may not be loaded",
-    "OSError: We couldn't connect to 'https://hub' to load the files": "A download did not work",
+    "OSError: foo/bar is not a local folder and is not a valid model identifier": "The model does not exist",
+    "OSError: You are trying to access a gated repo.": "Access to the model was denied",
+    "OSError: We couldn't connect to 'https://hub' to load the files": "A download failed",
     "ValueError: No available memory for the cache blocks.": "Out of memory on the GPU",
     "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.": "Out of memory",
     "ray.exceptions.RayTaskError(RuntimeError): ray::Engine() (pid=1)": "It raised an exception",
@@ -54,7 +54,7 @@ BLAMED = {
     "srun: error: Node failure on n1": "Its node failed",
     "srun: error: Nodes n[1-2] are down or not responding": "Its node failed",
     "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO JOB REQUEUE ***":
-        "It was put back into the queue",
+        "It was requeued",
     "/spool/job1/slurm_script: line 7: HF_TOKEN: unbound variable": "A variable was not set",
     'docker: Error response from daemon: could not select device driver "".': "It ended with an error",
     "RuntimeError: The NVIDIA driver on your system is too old": "CUDA was not available",
@@ -74,19 +74,19 @@ def test_the_reason_is_named_with_its_line(line):
 
 
 @pytest.mark.parametrize("label", ["[rank1]: ", "[rank1]:", "3: ", "[default0]:", "(EngineCore_0 pid=12) "])
-def test_what_a_launcher_writes_before_each_line_hides_no_reason(label):
+def test_launcher_prefixes_do_not_hide_the_reason(label):
     log = read("".join(f"{label}{line}\n" for line in (FRAMES + "KeyError: 'x'").splitlines()))
     assert [run.reason for run in log.runs] == ["It raised an exception: KeyError: 'x' (line 4 of its log)"]
 
 
 def test_a_syntax_error_needs_no_traceback():
-    said = '  File "/home/u/train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
-    assert read(said).runs[0].reason == "It raised an exception: SyntaxError: invalid syntax (line 4 of its log)"
+    log = '  File "/home/u/train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
+    assert read(log).runs[0].reason == "It raised an exception: SyntaxError: invalid syntax (line 4 of its log)"
 
 
-def test_what_slurm_says_counts_more_than_what_python_said_before():
+def test_slurm_error_takes_precedence_over_python_error():
     log = read(FRAMES + "KeyError: 'x'\nslurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026 DUE TO TIME LIMIT ***\n")
-    assert log.runs[0].reason.startswith("Its time limit was over")
+    assert log.runs[0].reason.startswith("It reached its time limit")
 
 
 def test_the_cause_counts_more_than_the_launcher_that_passes_it_on():
@@ -100,10 +100,10 @@ def test_exceptions_that_python_ignores_end_nothing():
     assert read(ignored).runs == []
 
 
-def test_a_head_without_an_iteration_is_a_failure_that_does_not_say_why():
+def test_head_without_an_iteration_is_a_failure_without_reason():
     (run,) = read(HEADER.format(seed=2)).runs
     assert (run.method, run.seed, run.state) == ("es", 2, State.FAILED)
-    assert run.reason == "Its log ends before the first iteration and does not say why"
+    assert run.reason == "Its log ends before the first iteration and states no reason"
 
 
 @pytest.mark.parametrize(

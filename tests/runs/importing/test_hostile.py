@@ -1,4 +1,4 @@
-"""Whatever stands in a file, reading it ends, and nothing but what fits a column reaches the database."""
+"""Hostile files: reading always ends, and only values that fit a column reach the database."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from runs.importing import File, of_path
-from runs.importing.detect_format import recognised
+from runs.importing import File, files_from_path
+from runs.importing.detect_format import recognise_sources
 from runs.importing.files import window
 from runs.importing.hyperparameters import config_of
 from runs.importing.records import ImportReport
@@ -47,16 +47,16 @@ ODD = (None, True, -1, 10**30, 10**400, float("nan"), float("inf"), "", "\x00", 
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """The bytes with some cut out, put in, doubled or changed."""
+    """Return the bytes with some removed, inserted, doubled or changed."""
     out = bytearray(data)
     for _ in range(chance.choice((1, 3, 20))):
         at = chance.randrange(len(out) + 1)
-        how = chance.randrange(4)
-        if how == 0:
+        change = chance.randrange(4)
+        if change == 0:
             del out[at : at + chance.randrange(200)]
-        elif how == 1:
+        elif change == 1:
             out[at:at] = chance.choice(PIECES)
-        elif how == 2:
+        elif change == 2:
             out[at:at] = out[: chance.randrange(300)]
         else:
             out[at : at + 1] = bytes([chance.randrange(256)])
@@ -73,17 +73,17 @@ def shaken(value: object, chance: random.Random) -> object:
 
 
 def check(data: bytes) -> None:
-    """Reads a file to its end, and looks at all that would be kept."""
-    told = ImportReport()
+    """Read a file to its end, and check everything that would be stored."""
+    report = ImportReport()
     file = File("a", "a", len(data), window(io.BytesIO(data), 0, len(data)))
-    for source in recognised([file])[0]:
-        entries = list(source.entries(told, lambda method, settings: []))
-        for found in {id(entry.found): entry.found for entry in entries}.values():
-            config = config_of(found.stored_method, found.settings)
+    for source in recognise_sources([file])[0]:
+        entries = list(source.entries(report, lambda method, settings: []))
+        for run in {id(entry.run): entry.run for entry in entries}.values():
+            config = config_of(run.stored_method, run.settings)
             assert "\\u0000" not in json.dumps(config, allow_nan=False)
-            assert len(name_of(found, config, "a")) <= 200
-            assert len(setting_of(found, config)) <= 100
-            assert len(found.method) <= 20
+            assert len(name_of(run, config, "a")) <= 200
+            assert len(setting_of(run, config)) <= 100
+            assert len(run.method) <= 20
         assert [refusal(Line(0, 0.0, entry.record)) for entry in entries if entry.record] == [None] * sum(
             entry.record is not None for entry in entries
         )
@@ -102,22 +102,22 @@ def test_documents_with_anything_in_any_place_are_read_to_the_end() -> None:
         check(json.dumps(shaken(copy.deepcopy(evaluation()), chance)).encode())
 
 
-def test_what_a_database_cannot_hold_is_replaced_and_the_rest_is_kept(ada, tmp_path, runs_dir) -> None:
+def test_unstorable_values_are_replaced_and_others_stored(ada, tmp_path, runs_dir) -> None:
     document = evaluation(config={"name\x00": "a\x00b", "n": 10**400, "x": float("nan")})
-    said = document["seed_results"]["0"]["completions"][0]["completions"][0]
-    said |= {"completion": "half \ud800 and \x00", "reward": float("nan")}
+    completion = document["seed_results"]["0"]["completions"][0]["completions"][0]
+    completion |= {"completion": "half \ud800 and \x00", "reward": float("nan")}
     (tmp_path / "e.json").write_text(json.dumps(document))
     imported = bring_in(tmp_path / "e.json", ada)
-    assert [one.why for one in imported.refused] == []
+    assert [refusal.reason for refusal in imported.refused] == []
     assert Run.objects.count() == 2
     texts = Response.objects.filter(text__startswith="half").values_list("text", "reward")
     assert [(text, str(reward)) for text, reward in texts] == [("half \ufffd and \ufffd", "nan")]
 
 
-def test_a_folder_that_vanishes_while_it_is_read_is_told(ada, tmp_path, runs_dir) -> None:
+def test_folder_that_vanishes_during_reading_is_reported(ada, tmp_path, runs_dir) -> None:
     (tmp_path / "a.log").write_bytes(ES)
     with ExitStack() as keep:
-        (file,) = of_path(tmp_path / "a.log", keep)
+        (file,) = files_from_path(tmp_path / "a.log", keep)
         (tmp_path / "a.log").unlink()
-        _, (refused,) = recognised([file])
-    assert refused.why == "cannot be read: No such file or directory"
+        _, (refused,) = recognise_sources([file])
+    assert refused.reason == "cannot be read: No such file or directory"

@@ -15,7 +15,7 @@ TRL = logged(5) + logged(10) + SUMMARY
 
 
 def labelled(text: str, label: str) -> str:
-    """The text with a label before each line, as launchers write it."""
+    """Return the text with a label before each line, as launchers write it."""
     return "".join(f"{label}{line}\n" for line in text.splitlines())
 
 
@@ -37,7 +37,7 @@ def means(log: Read) -> list[tuple[int, int, float]]:
     ],
     ids=["no line ends", "spaces", "memory behind", "memory before", "bars", "commas", "zeros", "srun --label"],
 )
-def test_rows_of_es_are_told_apart(text):
+def test_rows_of_es_are_separated(text):
     log = read(text)
     assert means(log) == [(0, i, -10.5) for i in (1, 2, 3, 4)]
     assert log.values("train/reward/std") == [3.75] * 4
@@ -56,11 +56,11 @@ def test_a_row_that_ends_with_a_comma_takes_nothing_of_the_next():
     log = read(f"Iteration 1/2, Mean: -1.00,\n{MEMORY}\nIteration 2/2, Mean:\nwandb: 3\nIteration 2/2, Mean:\n-2.00\n")
     assert means(log) == [(0, 1, -1.0), (0, 2, -2.0)]
     assert log.values("system/gpu_peak_mb") == [17.25]
-    assert log.remarks == ["line 3: iteration 2 without a number that can be read"]
+    assert log.remarks == ["line 3: iteration 2 has no readable number"]
 
 
 @pytest.mark.parametrize("value", ["-10,50", "broken", "--", "\N{MINUS SIGN}10.50", "1.5k"])
-def test_a_value_that_is_no_number_is_named_and_never_shortened_to_one(value):
+def test_invalid_value_is_named_and_not_truncated(value):
     log = read(iteration(1, mean=value) + iteration(2))
     assert means(log) == [(0, 2, -10.5)]
     assert log.values("train/reward/min") == [-20.0, -20.0]
@@ -76,8 +76,8 @@ def test_labels_of_launchers_hide_neither_settings_nor_bars_nor_answers(label):
     block = (
         "[TRL Eval Completions - Step 5]\n  [1/1]\n    Prompt: P\n    Completion: {1: a}{'b\n\n1: c\n    Reward: 0.00\n"
     )
-    assert [one.text for one in read(labelled(block, label)).answers] == ["{1: a}{'b\n\n1: c"]
-    assert [one.text for one in read(block).answers] == ["{1: a}{'b\n\n1: c"]
+    assert [answer_row.text for answer_row in read(labelled(block, label)).answers] == ["{1: a}{'b\n\n1: c"]
+    assert [answer_row.text for answer_row in read(block).answers] == ["{1: a}{'b\n\n1: c"]
 
 
 OTHER = {
@@ -102,7 +102,7 @@ def test_a_bar_that_begins_again_without_an_evaluation_is_a_restart():
     assert [(epoch, step) for epoch, step, _ in log.points("train/loss")] == [(0, 5), (0, 8), (1, 5), (1, 10)]
 
 
-def test_one_that_compares_answers_is_no_grpo_and_a_step_is_no_measurement():
+def test_log_that_compares_answers_is_not_grpo():
     dpo = "{'loss': 0.69, 'rewards/chosen': 0.1, 'rewards/rejected': -0.1, 'step': 5, 'epoch': 0.1}\n"
     log = read(dpo)
     assert [run.method for run in log.runs] == [""]

@@ -16,7 +16,7 @@ SETTLE = import_module("runs.migrations.0028_settle_old_imports")
 
 
 def seed(experiment, answers: int, file: str, total: float | None = None) -> Run:
-    """A seed of an evaluation as 0.1 left it: succeeded, whatever its file held."""
+    """Create a seed of an evaluation as 0.1 stored it: succeeded, regardless of the content of its file."""
     run = imported_run(experiment, "succeeded")
     Import.objects.filter(run=run).update(kind="evaluation", sha256=file * 32, part=0)
     claims = [] if total is None else [Metric(1, {"eval/total_samples": total})]
@@ -49,7 +49,7 @@ def test_seeds_that_lack_answers_become_partial_and_others_stay(ada, experiment)
 
 
 @pytest.mark.django_db
-def test_event_files_are_of_no_lost_job_and_a_log_s_job_stays_lost(experiment):
+def test_event_files_are_no_lost_jobs(experiment):
     events, log = imported_run(experiment, "lost"), imported_run(experiment, "lost")
     Import.objects.filter(run=events).update(kind="TensorBoard events")
     settle()
@@ -59,7 +59,7 @@ def test_event_files_are_of_no_lost_job_and_a_log_s_job_stays_lost(experiment):
 
 
 @pytest.mark.django_db
-def test_a_method_that_nothing_says_becomes_unknown_for_imported_runs_alone(experiment):
+def test_missing_method_becomes_unknown_for_imports_only(experiment):
     run = imported_run(experiment)
     Run.objects.filter(pk=run.pk).update(method="other", config={"method": "other", "seed": 1})
     settle()

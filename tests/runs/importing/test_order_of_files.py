@@ -64,23 +64,23 @@ def folder(tmp_path_factory) -> Path:
     return root
 
 
-def bring_in(root: Path, name: str, person: User) -> importing.Imported:
+def bring_in(root: Path, name: str, person: User) -> importing.ImportResult:
     """Import one file, or one folder of event files, under its path within the root."""
     path = root / name
     with ExitStack() as keep:
         if path.is_dir():
-            files = importing.of_path(path, keep)
+            files = importing.files_from_path(path, keep)
         else:
-            files = importing.of_upload(keep.enter_context(path.open("rb")), path.stat().st_size, name, keep)
-        return importing.bring_in(files, ImportTarget(person, "Imported"))
+            files = importing.files_from_upload(keep.enter_context(path.open("rb")), path.stat().st_size, name, keep)
+        return importing.import_runs(files, ImportTarget(person, "Imported"))
 
 
 def state_of(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """Return all that is known of the runs but the names of their files, in an order that depends on it alone."""
-    return sorted((_known_of(run) for run in runs), key=lambda known: json.dumps(known, sort_keys=True))
+    return sorted((_facts_of(run) for run in runs), key=lambda facts: json.dumps(facts, sort_keys=True))
 
 
-def _known_of(run: Run) -> dict[str, Any]:
+def _facts_of(run: Run) -> dict[str, Any]:
     answers = Response.objects.filter(run=run).order_by("split", "step", "prompt__text", "sample", "text", "reward")
     return {
         "kind": run.source.kind, "method": run.method, "seed": run.seed, "state": run.state, "config": run.config,
@@ -95,21 +95,21 @@ def _known_of(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def imported(root: Path, names: Iterable[str], person: User) -> list[dict[str, Any]]:
+def import_files(root: Path, names: Iterable[str], person: User) -> list[dict[str, Any]]:
     for name in names:
         bring_in(root, name, person)
-    kept = Run.objects.filter(deleted_at=None)
-    return state_of(kept.select_related("source", "parent__source"))
+    remaining = Run.objects.filter(deleted_at=None)
+    return state_of(remaining.select_related("source", "parent__source"))
 
 
 def test_every_order_gives_the_same_runs_and_a_second_import_changes_nothing(ada, folder):
-    expected = imported(folder, SOURCES, ada)
-    kinds = [one["kind"] for one in expected]
+    expected = import_files(folder, SOURCES, ada)
+    kinds = [facts["kind"] for facts in expected]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "ES log": 2, "log of a job that failed": 1, "evaluation": 5, "report": 1, "trainer state": 1,
         "table of steps": 1, "TensorBoard events": 1,
     }  # fmt: skip
-    joined = [(one["seed"], one["parent"]) for one in expected if one["kind"] == "evaluation"]
+    joined = [(facts["seed"], facts["parent"]) for facts in expected if facts["kind"] == "evaluation"]
     assert sorted(joined, key=str) == [(0, ["ES log", 0])] * 2 + [(1, ["ES log", 1])] * 2 + [(2, None)]
     Run.objects.all().delete()
 
@@ -117,13 +117,16 @@ def test_every_order_gives_the_same_runs_and_a_second_import_changes_nothing(ada
     @given(order=st.permutations(SOURCES), again=st.permutations(SOURCES))
     def check(order: list[str], again: list[str]) -> None:
         with transaction.atomic():
-            assert imported(folder, order, ada) == expected
+            assert import_files(folder, order, ada) == expected
             before = list(Run.objects.order_by("pk").values())
             for name in again:
                 once_more = bring_in(folder, name, ada)
-                assert (once_more.made, once_more.went_on, once_more.joined, once_more.replaced) == ([], [], [], []), (
-                    name
-                )
+                assert (once_more.new_runs, once_more.continued_runs, once_more.joined, once_more.replaced) == (
+                    [],
+                    [],
+                    [],
+                    [],
+                ), name
             assert list(Run.objects.order_by("pk").values()) == before
             transaction.set_rollback(True)
 
@@ -146,7 +149,7 @@ WHOLE = {"run.log": HEADER.format(seed=0) + "".join(STEPS) + ENDED, "evals.json"
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_copy_that_was_cut_anywhere_gives_the_same_before_the_whole_file_as_after_it(ada, tmp_path, name):
+def test_cut_copy_gives_the_same_in_any_order(ada, tmp_path, name):
     whole, root = WHOLE[name].encode(), tmp_path / "published"
     (root / "copy").mkdir(parents=True)
     (root / name).write_bytes(whole)
@@ -155,22 +158,22 @@ def test_a_copy_that_was_cut_anywhere_gives_the_same_before_the_whole_file_as_af
     @given(cut=st.integers(1, len(whole) - 1))
     def check(cut: int) -> None:
         (root / "copy" / name).write_bytes(whole[:cut])
-        known = []
+        states = []
         for order in ((name, f"copy/{name}"), (f"copy/{name}", name)):
             with transaction.atomic():
-                known.append(imported(root, order, ada))
+                states.append(import_files(root, order, ada))
                 transaction.set_rollback(True)
-        assert known[0] == known[1], cut
+        assert states[0] == states[1], cut
 
     check()
 
 
-def test_a_log_that_ends_amid_an_evaluation_s_answers_takes_no_mean_over_them(ada, tmp_path):
+def test_log_cut_in_an_evaluation_has_no_mean_over_it(ada, tmp_path):
     text = WHOLE["run.log"]
     (tmp_path / "run.log").write_text(text[: text.index("  [2/2]", text.index("Step 4"))])
-    found = bring_in(tmp_path, "run.log", ada)
-    (run,) = found.made
+    result = bring_in(tmp_path, "run.log", ada)
+    (run,) = result.new_runs
     (curve,) = metrics.read([run], ["accuracy/contains"])
     assert curve.x.tolist() == [2.0]
-    remark = "the evaluation at step 4: 1 of 2 answers are in the file: no mean is taken over them"
-    assert remark in map(str, found.outcomes[0].told.remarks)
+    remark = "the evaluation at step 4: 1 of 2 responses are in the file: no mean is computed"
+    assert remark in map(str, result.outcomes[0].report.remarks)

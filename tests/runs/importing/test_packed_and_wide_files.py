@@ -10,8 +10,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from runs.importing import File, Refused, of_upload
-from runs.importing.detect_format import recognised
+from runs.importing import File, RefusedFile, files_from_upload
+from runs.importing.detect_format import recognise_sources
 from runs.importing.records import ImportReport
 from tests.runs.importing.sample_logs import iteration
 from workers.records import Metric
@@ -32,41 +32,41 @@ PACKED = {
 }
 
 
-def brought(data: bytes, name: str) -> tuple[list[str], list[float], list[Refused]]:
-    """(names of sources, the means of their iterations, what was not read)."""
+def read_upload(data: bytes, name: str) -> tuple[list[str], list[float], list[RefusedFile]]:
+    """Return (names of sources, the means of their iterations, refused files)."""
     with ExitStack() as keep:
-        sources, refused = recognised(of_upload(io.BytesIO(data), len(data), name, keep))
+        sources, refused = recognise_sources(files_from_upload(io.BytesIO(data), len(data), name, keep))
         records = [entry.record for source in sources for entry in source.entries(ImportReport(), lambda *_: [])]
     means = [record.values["train/reward/mean"] for record in records if isinstance(record, Metric)]
     return [source.name for source in sources], means, refused
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_what_is_inside_is_read_under_its_own_name(name):
+def test_packed_file_is_read_under_its_own_name(name):
     data, inside = PACKED[name]
-    assert brought(data, name) == ([inside], [-i - 0.5 for i in range(1, COUNT + 1)], [])
+    assert read_upload(data, name) == ([inside], [-i - 0.5 for i in range(1, COUNT + 1)], [])
 
 
-def test_what_stands_before_a_break_is_read_and_the_break_is_told():
-    names, means, (refused,) = brought(gzip.compress(LOG)[:-12], "a.log.gz")
+def test_truncated_gzip_is_read_up_to_the_break_and_reported():
+    names, means, (refused,) = read_upload(gzip.compress(LOG)[:-12], "a.log.gz")
     assert (names, means[0]) == (["a.log"], -1.5)
     assert COUNT / 2 < len(means) <= COUNT
-    assert refused.why.startswith("cannot be unpacked to its end: ")
+    assert refused.reason.startswith("cannot be unpacked completely: ")
 
 
-def test_nothing_inside_is_told():
-    assert brought(gzip.compress(b""), "a.gz") == ([], [], [Refused("a.gz", "is empty")])
+def test_empty_gzip_is_reported():
+    assert read_upload(gzip.compress(b""), "a.gz") == ([], [], [RefusedFile("a.gz", "is empty")])
 
 
 def test_a_bomb_is_not_unpacked_to_its_end(monkeypatch):
-    monkeypatch.setattr("runs.importing.compressed.FILE_AT_MOST", 1000)
-    _, _, refused = brought(gzip.compress(b"x" * 100_000), "a.gz")
-    assert "unpacks to more than 1000 bytes" in refused[-1].why
+    monkeypatch.setattr("runs.importing.compressed_files.MAX_FILE_BYTES", 1000)
+    _, _, refused = read_upload(gzip.compress(b"x" * 100_000), "a.gz")
+    assert "unpacks to more than 1000 bytes" in refused[-1].reason
 
 
-def test_files_keep_what_their_folders_say():
+def test_files_retain_the_settings_of_their_folders():
     data = gzip.compress(LOG)
     with ExitStack() as keep:
-        (file,) = of_upload(io.BytesIO(data), len(data), "es/alpha0.1/a.log.gz", keep)
+        (file,) = files_from_upload(io.BytesIO(data), len(data), "es/alpha0.1/a.log.gz", keep)
         assert isinstance(file, File)
-        assert (file.name, file.named) == ("es/alpha0.1/a.log", "es/alpha0.1/a.log.gz")
+        assert (file.name, file.path) == ("es/alpha0.1/a.log", "es/alpha0.1/a.log.gz")

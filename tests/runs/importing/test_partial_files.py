@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runs.importing import of_upload
-from runs.importing.detect_format import recognised
+from runs.importing import files_from_upload
+from runs.importing.detect_format import recognise_sources
 from runs.importing.records import Entry, ImportReport
 from tests.runs.importing import alignment_files
 from workers.records import Response
@@ -26,8 +26,8 @@ MARK = '"sample_idx"'
 
 
 def seed_result(seed: int) -> dict[str, object]:
-    """Return a seed with its keys in the order in which published evaluations have them: the totals stand last."""
-    asked = [
+    """Return a seed with its keys in the order of published evaluations: the totals come last."""
+    questions = [
         {"question_idx": q, "question": f"What follows {q}?", "target_answer": str(q + 1), "completions": [
             {"sample_idx": n, "completion": f"It is {q + n % 2}: [ {{ \\ \"x\", é.", "completion_length": 20,
              "target_length": 1, "reward": -19.0 - seed, "num_tokens": 9, "mean_per_token_kl": 0.5}
@@ -38,7 +38,7 @@ def seed_result(seed: int) -> dict[str, object]:
     return {
         "reward": {"mean": -19.0 - seed, "std": 0.0, "min": -19.0, "max": -19.0},
         "kl": {"total_tokens": 180, "mean_per_token": 0.5, "per_sample_means": [0.5] * WHOLE},
-        "answer_tokens": {"total": 180, "mean_per_sample": 9.0}, "completions": asked,
+        "answer_tokens": {"total": 180, "mean_per_sample": 9.0}, "completions": questions,
         "num_questions": QUESTIONS, "num_samples_per_question": SAMPLES, "total_samples": WHOLE,
     }  # fmt: skip
 
@@ -60,32 +60,32 @@ def without(result: dict[str, object], *keys: str) -> dict[str, object]:
 def read(data: bytes, name: str = "x.json") -> list[tuple[str, int, str]]:
     """Return (state, answers, reason) of each run that an upload makes."""
     with ExitStack() as keep:
-        sources, _ = recognised(of_upload(io.BytesIO(data), len(data), name, keep))
-        return [one for source in sources for one in runs_of(source.entries(ImportReport(), lambda *_: []))]
+        sources, _ = recognise_sources(files_from_upload(io.BytesIO(data), len(data), name, keep))
+        return [run for source in sources for run in runs_of(source.entries(ImportReport(), lambda *_: []))]
 
 
 def runs_of(entries: Iterator[Entry]) -> list[tuple[str, int, str]]:
     runs: dict[int, tuple[Entry, list[Response]]] = {}
     for entry in entries:
-        _, answers = runs.setdefault(entry.found.part, (entry, []))
+        _, answers = runs.setdefault(entry.run.part, (entry, []))
         answers += [entry.record] if isinstance(entry.record, Response) else []
-    return [(entry.found.state.value, len(answers), entry.found.reason) for entry, answers in runs.values()]
+    return [(entry.run.state.value, len(answers), entry.run.reason) for entry, answers in runs.values()]
 
 
-def test_evaluation_cut_at_any_byte_never_succeeds_with_less_than_all_its_answers() -> None:
+def test_cut_evaluation_succeeds_only_with_all_answers() -> None:
     text = evaluation()
     start = text.index('"mean"', text.index('"seed_results"'))
     for end in range(start + 20, len(text), 61):
         for state, count, reason in read(text[:end].encode()):
-            # The first seed's own list of KL tells N; before it nothing in the file does.
+            # N is known from the first seed's own list of KL; nothing before it in the file gives N.
             assert state == ("succeeded" if count == WHOLE else "partial"), end
             assert count == WHOLE or reason in {words(count, WHOLE), words(count, 0)}, end
-            known = end > text.index('"answer_tokens"')
-            assert count == WHOLE or not known or reason == words(count, WHOLE), (end, reason)
+            has_count = end > text.index('"answer_tokens"')
+            assert count == WHOLE or not has_count or reason == words(count, WHOLE), (end, reason)
 
 
 def words(count: int, whole: int) -> str:
-    return f"{count} of {whole or 'an unknown number of'} answers are in the file"
+    return f"{count} of {whole or 'an unknown number of'} responses are in the file"
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
@@ -99,7 +99,7 @@ def test_evaluation_cut_in_an_answer_keeps_those_before_it(share: float) -> None
         assert count == WHOLE or reason == words(count, WHOLE)
 
 
-def test_number_of_answers_comes_from_sibling_seeds_where_the_seed_does_not_say_it() -> None:
+def test_number_of_answers_comes_from_sibling_seeds() -> None:
     first = without(seed_result(0), "kl", "num_questions", "num_samples_per_question", "total_samples")
     text = evaluation(seed_results={"0": first, "1": without(seed_result(1), "kl")})
     end = text.rindex(MARK)
@@ -134,20 +134,20 @@ def test_compressed_evaluation_that_breaks_off_is_partial(pack, suffix: str) -> 
 
 
 def random_evaluation() -> str:
-    """Return an evaluation whose texts cannot be compressed to almost nothing."""
+    """Return an evaluation whose texts hardly compress."""
     rng, results = np.random.default_rng(0), [seed_result(0), seed_result(1)]
     for result in results:
-        for asked in result["completions"]:  # type: ignore[attr-defined]
-            for one in asked["completions"]:
-                one["completion"] = rng.bytes(900).hex()
+        for question in result["completions"]:  # type: ignore[attr-defined]
+            for completion in question["completions"]:
+                completion["completion"] = rng.bytes(900).hex()
     return evaluation(seed_results={"0": results[0], "1": results[1]})
 
 
-def test_compressed_evaluation_whose_checksum_does_not_fit_is_partial_though_all_is_there() -> None:
+def test_compressed_evaluation_with_a_wrong_checksum_is_partial() -> None:
     packed = bytearray(gzip.compress(evaluation().encode()))
     packed[-6] ^= 1
-    why = "the compressed file is damaged: any of its numbers may be wrong"
-    assert read(bytes(packed), "x.json.gz") == [("partial", WHOLE, why)] * 2
+    reason = "the compressed file is damaged: any of its numbers may be wrong"
+    assert read(bytes(packed), "x.json.gz") == [("partial", WHOLE, reason)] * 2
 
 
 @pytest.fixture
@@ -162,13 +162,13 @@ def read_scored(files: dict[str, bytes]) -> list[tuple[str, int, str]]:
         uploads = [
             file
             for name, data in files.items()
-            for file in of_upload(io.BytesIO(data), len(data), f"ES-500_{name}", keep)
+            for file in files_from_upload(io.BytesIO(data), len(data), f"ES-500_{name}", keep)
         ]
-        sources, _ = recognised(uploads)
-        return [one for source in sources for one in runs_of(source.entries(ImportReport(), lambda *_: []))]
+        sources, _ = recognise_sources(uploads)
+        return [run for source in sources for run in runs_of(source.entries(ImportReport(), lambda *_: []))]
 
 
-def test_scored_answers_that_are_cut_are_partial_of_the_number_that_their_other_files_say(scored) -> None:
+def test_cut_scored_answers_are_partial_of_the_expected_number(scored) -> None:
     points = scored["points.jsonl"]
     for end in range(len(points) // 4, len(points) - 1, 333):
         cut = points[:end]

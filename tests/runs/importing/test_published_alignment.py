@@ -26,8 +26,8 @@ def test_the_published_scores_give_the_published_numbers(ada, runs_dir):
         cursor.execute("SET LOCAL enable_nestloop TO off")
     out = StringIO()
     call_command("import", str(FOLDER), "--json", stdout=out)
-    said = json.loads(out.getvalue())
-    files = [file for file in said["files"] if file["kinds"] == ["scored answers"]]
+    result = json.loads(out.getvalue())
+    files = [file for file in result["files"] if file["kinds"] == ["scored answers"]]
     assert [file["made"][0]["name"] for file in files] == list(COUNTS)
     assert [file["not_understood"] for file in files] == [[]] * 4
     for run in Run.objects.filter(name__in=COUNTS):

@@ -1,4 +1,4 @@
-"""The published conciseness runs, all in one command: every value as it stands in the text, every mean agreed."""
+"""The published conciseness runs, imported by one command: every value equals the text's, and every mean agrees."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ COLUMNS = ("time/step_seconds", "train/reward/mean", "train/reward/min", "train/
 ONE_OF_EACH_KIND = ("es_logs/*/*_54735579_0.log", "grpo_logs/*/*_54764136_0.log", "grpo_logs/beta0.1", "*_evals")
 
 
-def brought(*parts: str, experiment: str = "") -> dict:
-    """Import the whole folder, or the parts of it that these patterns name, and return what the command says."""
+def import_folder(*parts: str, experiment: str = "") -> dict:
+    """Import the whole folder, or the parts of it that these patterns name, and return the command's output."""
     assert FOLDER is not None
     out = StringIO()
     paths = [str(path) for part in parts for path in sorted(FOLDER.glob(part))] or [str(FOLDER)]
@@ -35,9 +35,11 @@ def brought(*parts: str, experiment: str = "") -> dict:
     return json.loads(out.getvalue())
 
 
-def made_in(said: dict) -> dict[str, list[str]]:
+def run_names_by_file(output: dict) -> dict[str, list[str]]:
     """Return the names of the new runs by the path of their file within the whole folder."""
-    return {file["name"].removeprefix("conciseness/"): [run["name"] for run in file["made"]] for file in said["files"]}
+    return {
+        file["name"].removeprefix("conciseness/"): [run["name"] for run in file["made"]] for file in output["files"]
+    }
 
 
 def curves_of(run: Run, keys: tuple[str, ...]) -> list[np.ndarray]:
@@ -45,32 +47,32 @@ def curves_of(run: Run, keys: tuple[str, ...]) -> list[np.ndarray]:
 
 
 @pytest.fixture
-def said(ada, runs_dir) -> dict:
-    return brought()
+def output(ada, runs_dir) -> dict:
+    return import_folder()
 
 
-def test_the_whole_folder_imports_in_one_command_and_twice_makes_nothing_twice(said):
-    kinds = [kind for file in said["files"] for kind in file["kinds"]]
+def test_the_whole_folder_imports_in_one_command_and_twice_makes_nothing_twice(output):
+    kinds = [kind for file in output["files"] for kind in file["kinds"]]
     counts = {kind: kinds.count(kind) for kind in kinds}
     assert counts == {"ES log": 12, "TRL log": 4, "log of a job that failed": 1, "evaluation": 5, "report": 2}
-    assert (said["made_experiment"], said["experiment"]["name"]) == (True, "conciseness")
+    assert (output["made_experiment"], output["experiment"]["name"]) == (True, "conciseness")
     assert Run.objects.count() == 12 + 4 + 1 + 5 * 4 + 3
-    assert not any(file["not_understood"] for file in said["files"])
+    assert not any(file["not_understood"] for file in output["files"])
     before = list(Run.objects.order_by("pk").values())
 
-    again = brought(*ONE_OF_EACH_KIND)
+    again = import_folder(*ONE_OF_EACH_KIND)
     assert {kind for file in again["files"] for kind in file["kinds"]} == counts.keys()
     assert not any(file["made"] or file["went_on"] for file in again["files"])
-    assert again["said"].startswith("0 new runs; 26 runs known already, nothing made again")
+    assert again["said"].startswith("0 new runs; 26 runs already imported")
     assert list(Run.objects.order_by("pk").values()) == before
     assert Experiment.objects.count() == 1
 
-    elsewhere = brought("grpo_evals", experiment="A copy")
-    evaluated = {name: runs for name, runs in made_in(said).items() if name.startswith("grpo_evals/")}
-    assert made_in(elsewhere) == evaluated and len(evaluated) == 3
+    elsewhere = import_folder("grpo_evals", experiment="A copy")
+    evaluated = {name: runs for name, runs in run_names_by_file(output).items() if name.startswith("grpo_evals/")}
+    assert run_names_by_file(elsewhere) == evaluated and len(evaluated) == 3
     check_es_logs()
     check_grpo_logs()
-    check_evaluations(said)
+    check_evaluations(output)
     check_the_failed_job()
 
 
@@ -104,25 +106,28 @@ def check_grpo_logs() -> None:
         assert (run.method, run.state, run.config["grpo"]["beta"]) == ("grpo", State.SUCCEEDED, 0.0464)
 
 
-def check_evaluations(said: dict) -> None:
+def check_evaluations(output: dict) -> None:
     assert FOLDER is not None
     rows = [row for path in FOLDER.glob("*_evals/report.json") for row in json.loads(path.read_text())]
     checked = 0
     for row in rows:
         method = "grpo" if "beta" in row else "es"
         knobs = {name: row[name] for name in ("alpha", "sigma", "beta") if name in row}
-        mine = Run.objects.filter(experiment__name="conciseness", config__contains={method: knobs})
-        runs, aggregate = list(mine.filter(source__kind="evaluation")), mine.filter(source__kind="report").first()
+        candidates = Run.objects.filter(experiment__name="conciseness", config__contains={method: knobs})
+        runs, aggregate = (
+            list(candidates.filter(source__kind="evaluation")),
+            candidates.filter(source__kind="report").first(),
+        )
         assert (aggregate is None) == bool(runs)
         if aggregate is None:
             checked += 1
             numbers = metrics.latest(runs).values()
             for key, name in (("reward/mean", "aggregate_reward"), ("eval/reward/normalized/mean",
                               "aggregate_normalized_reward")):  # fmt: skip
-                values = np.array([one[key] for one in numbers])
+                values = np.array([run_numbers[key] for run_numbers in numbers])
                 assert f"{values.mean():.12g}" == f"{row[f'{name}_mean']:.12g}"
                 assert f"{values.std():.12g}" == f"{row[f'{name}_std']:.12g}"
-            kl = np.array([one["kl"] for one in numbers])
+            kl = np.array([run_numbers["kl"] for run_numbers in numbers])
             assert f"{kl.mean():.12g} {kl.std():.12g}" == f"{row['mean_kl']:.12g} {row['std_kl']:.12g}"
             assert all(Response.objects.filter(run=run).count() == 160 for run in runs)
         else:
@@ -134,15 +139,15 @@ def check_evaluations(said: dict) -> None:
             assert (aggregate.tags, aggregate.seed) == (["aggregate"], -1)
     assert checked == 5
     check_curves_of_answers()
-    facts = [fact for file in said["files"] for fact in file["facts"] if "agrees with the 4 seeds" in fact]
+    facts = [fact for file in output["files"] for fact in file["facts"] if "agrees with the 4 imported seeds" in fact]
     assert len(facts) == 5
-    check_hacked_seeds(said, rows)
-    check_joined_evaluations(said)
+    check_hacked_seeds(output, rows)
+    check_joined_evaluations(output)
 
 
-def check_hacked_seeds(said: dict, rows: list[dict]) -> None:
+def check_hacked_seeds(output: dict, rows: list[dict]) -> None:
     """Compare the number of hacked seeds that each report states, and ours next to it, with the files."""
-    facts = {fact for file in said["files"] for fact in file["facts"] if "num_seeds_hacked_reward" in fact}
+    facts = {fact for file in output["files"] for fact in file["facts"] if "num_seeds_hacked_reward" in fact}
     for row in rows:
         names = [name for name in ("alpha", "sigma", "beta") if name in row]
         path = next(iter(FOLDER.glob(f"*_evals/*{'_'.join(f'{name}{row[name]}' for name in names)}.json")), None)
@@ -150,19 +155,19 @@ def check_hacked_seeds(said: dict, rows: list[dict]) -> None:
             continue
         seeds = json.loads(path.read_text())["seed_results"].values()
         empty = [
-            all(not c["completion"].strip() for one in seed["completions"] for c in one["completions"])
+            all(not c["completion"].strip() for question in seed["completions"] for c in question["completions"])
             for seed in seeds
         ]
         setting = ", ".join(f"{name}={row[name]:g}" for name in names)
         facts.remove(
             f"{setting}: num_seeds_hacked_reward is {row['num_seeds_hacked_reward']}; "
-            f"of the 4 seeds that are here, {sum(empty)} gave only empty answers"
+            f"of the 4 imported seeds, {sum(empty)} gave only empty responses"
         )
     assert facts == set()
 
 
-def check_joined_evaluations(said: dict) -> None:
-    """Each evaluated seed names the training of the same hyperparameters and seed, if its log is here."""
+def check_joined_evaluations(output: dict) -> None:
+    """Check that each evaluated seed names the training of the same hyperparameters and seed, if its log is here."""
     assert FOLDER is not None
     logs = {
         (run.method, run.seed, json.dumps({k: run.config[run.method].get(k) for k in ("alpha", "sigma", "beta")})): run
@@ -173,7 +178,7 @@ def check_joined_evaluations(said: dict) -> None:
         key = json.dumps({k: run.config[run.method].get(k) for k in ("alpha", "sigma", "beta")})
         assert run.parent == logs.get((run.method, run.seed, key)), run.name
         joined += run.parent is not None
-    assert len(said["joined"]) == joined
+    assert len(output["joined"]) == joined
     assert joined >= 8
 
 
@@ -183,19 +188,21 @@ def check_curves_of_answers() -> None:
     seeds = 0
     for path in sorted(FOLDER.glob("*_evals/[at]*.json")):
         for seed, result in json.loads(path.read_text())["seed_results"].items():
-            asked = [(one["target_answer"].strip(), c["completion"].strip()) for one in result["completions"]
-                     for c in one["completions"]]  # fmt: skip
-            right = [re.search(EDGES % re.escape(wanted), said, re.IGNORECASE) is not None for wanted, said in asked]
-            letters = [re.findall(r"[^\W\d_]", said) for _, said in asked]
-            told = [found for found in letters if len(found) > 1 or "".join(found) > "\u4e00"]
+            pairs = [(question["target_answer"].strip(), c["completion"].strip()) for question in result["completions"]
+                     for c in question["completions"]]  # fmt: skip
+            right = [re.search(EDGES % re.escape(target), text, re.IGNORECASE) is not None for target, text in pairs]
+            letters = [re.findall(r"[^\W\d_]", text) for _, text in pairs]
+            judged = [
+                text_letters for text_letters in letters if len(text_letters) > 1 or "".join(text_letters) > "\u4e00"
+            ]
             expected = {
-                "accuracy/contains": sum(right) / len(asked),
-                "accuracy/exact": sum(wanted == said for wanted, said in asked) / len(asked),
-                "response/empty_ratio": sum(said == "" for _, said in asked) / len(asked),
-                "response/characters_mean": sum(len(said) for _, said in asked) / len(asked),
+                "accuracy/contains": sum(right) / len(pairs),
+                "accuracy/exact": sum(target == text for target, text in pairs) / len(pairs),
+                "response/empty_ratio": sum(text == "" for _, text in pairs) / len(pairs),
+                "response/characters_mean": sum(len(text) for _, text in pairs) / len(pairs),
                 "response/tokens_mean": result["answer_tokens"]["mean_per_sample"],
-                "eval/n": float(len(asked)),
-                "response/other_language_ratio": sum(map(is_chinese, told)) / len(told) if told else None,
+                "eval/n": float(len(pairs)),
+                "response/other_language_ratio": sum(map(is_chinese, judged)) / len(judged) if judged else None,
             }
             run = Run.objects.get(source__name__endswith=path.name, seed=int(seed), experiment__name="conciseness")
             (numbers,) = metrics.latest([run]).values()
@@ -205,7 +212,7 @@ def check_curves_of_answers() -> None:
 
 
 def is_chinese(letters: list[str]) -> bool:
-    """Return whether 30 % of a text is Chinese, of which a letter says as much as three others."""
+    """Return whether 30 % of a text is Chinese. A Chinese letter counts as three others."""
     chinese = 3 * sum("\u4e00" <= letter <= "\u9fff" for letter in letters)
     others = sum(not "\u4e00" <= letter <= "\u9fff" for letter in letters)
     return chinese >= 0.3 * (chinese + others)
@@ -215,5 +222,7 @@ def check_the_failed_job() -> None:
     run = Run.objects.get(source__kind="log of a job that failed", experiment__name="conciseness")
     attempt = run.attempts.get()
     assert (run.state, run.method, run.config["grpo"]) == (State.FAILED, "grpo", {"beta": 0.1})
-    assert attempt.reason.startswith("A command was called wrongly: mamba: error: argument COMMAND: invalid choice")
+    assert attempt.reason.startswith(
+        "A command was called with wrong arguments: mamba: error: argument COMMAND: invalid choice"
+    )
     assert attempt.reason.endswith("(line 2 of its log)")

@@ -31,7 +31,7 @@ def bring_in(folder: Path, person, **texts: str):
     for name, text in texts.items():
         (folder / name.replace("__", ".")).write_text(text)
     with ExitStack() as keep:
-        return importing.bring_in(importing.of_path(folder, keep), ImportTarget(person, "Imported"))
+        return importing.import_runs(importing.files_from_path(folder, keep), ImportTarget(person, "Imported"))
 
 
 def training(number: int = 0, population: int = 30) -> str:
@@ -51,7 +51,7 @@ def test_evaluations_join_the_training_of_their_seed_and_show_on_its_page(ada, a
     run = Run.objects.get(source__kind="ES log")
     joined = Run.objects.get(source__kind="evaluation", seed=0)
     assert (joined.parent, Run.objects.get(source__kind="evaluation", seed=1).parent) == (run, None)
-    assert (imported.joined, "1 evaluation joined its training" in imported.sentence) == ([joined], True)
+    assert (imported.joined, "1 evaluation linked to its training" in imported.sentence) == ([joined], True)
 
     page = ada_client.get(run.get_absolute_url()).content.decode()
     table = page[page.index('id="evaluations"') : page.index('id="population"')]
@@ -59,7 +59,7 @@ def test_evaluations_join_the_training_of_their_seed_and_show_on_its_page(ada, a
     assert ("50\u202f%" in table, "2 samples a prompt at T = 0.7, imported" in table) == (True, True)
     assert "Evaluation of" not in page
     page = ada_client.get(joined.get_absolute_url()).content.decode()
-    assert f'Evaluation of <a href="{run.get_absolute_url()}">{run.name}</a>' in page
+    assert f'Evaluation of <a href="{run.get_absolute_url()}">{run.name}</a>' in " ".join(page.split())
     assert 'id="evaluations"' not in page
 
     script = calls(ada, "read")
@@ -83,47 +83,47 @@ def test_an_evaluation_made_elsewhere_joins_a_run_that_was_trained_here(ada, exp
     Run.objects.filter(pk=run.pk).update(config=config)
     (folder / "a.json").write_text(evaluated())
     with ExitStack() as keep:
-        files = importing.of_path(folder, keep)
-        imported = importing.bring_in(files, ImportTarget(ada, experiment.name, experiment=experiment))
+        files = importing.files_from_path(folder, keep)
+        imported = importing.import_runs(files, ImportTarget(ada, experiment.name, experiment=experiment))
     assert [joined.parent for joined in imported.joined] == [run]
 
 
 def test_a_mean_gives_way_to_its_seeds_and_is_compared_with_them(ada, folder):
-    (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).made
+    (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).new_runs
     imported = bring_in(folder, ada, a__json=evaluated())
     mean.refresh_from_db()
     assert (imported.replaced, mean.deleted_at is not None) == ([mean], True)
-    assert imported.told.facts == [
-        "α0.0005 σ0.001, mean over seeds: agrees with the 2 seeds that are here",
+    assert imported.report.facts == [
+        "α0.0005 σ0.001, mean over seeds: agrees with the 2 imported seeds",
         "α0.0005 σ0.001, mean over seeds: num_seeds_hacked_reward is 0; "
-        "of the 2 seeds that are here, 0 gave only empty answers",
+        "of the 2 imported seeds, 0 gave only empty responses",
     ]
-    assert imported.sentence == "2 new runs in Imported; 1 mean gave way to its seeds."
+    assert imported.sentence == "2 new runs in Imported; 1 mean replaced by its seeds."
 
 
-def test_undoing_an_import_brings_back_the_mean_that_gave_way(ada, ada_client, bo_client, folder):
-    (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).made
+def test_undo_restores_the_replaced_mean(ada, ada_client, bo_client, folder):
+    (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).new_runs
     (folder / "a.json").write_text(evaluated())
     with (folder / "a.json").open("rb") as file:
         page = ada_client.post(reverse("import"), {"experiment": "Imported", "files": [file]}).content.decode()
     assert f'name="replaced" value="{mean.uid} "' in page
-    made = Run.objects.filter(source__kind="evaluation")
-    sent = {"runs": " ".join(made.values_list("uid", flat=True)), "replaced": mean.uid}
+    new_runs = Run.objects.filter(source__kind="evaluation")
+    sent = {"runs": " ".join(new_runs.values_list("uid", flat=True)), "replaced": mean.uid}
     bo_client.post(reverse("import-undo"), sent)
     mean.refresh_from_db()
-    assert (mean.deleted_at is None, made.filter(deleted_at=None).count()) == (False, 2)
+    assert (mean.deleted_at is None, new_runs.filter(deleted_at=None).count()) == (False, 2)
     ada_client.post(reverse("import-undo"), sent)
     mean.refresh_from_db()
-    assert (mean.deleted_at, made.filter(deleted_at=None).count()) == (None, 0)
+    assert (mean.deleted_at, new_runs.filter(deleted_at=None).count()) == (None, 0)
 
 
-def test_a_report_that_was_checked_is_headed_so_and_its_differences_are_no_misunderstanding(ada, ada_client, folder):
+def test_checked_report_lists_its_disagreements(ada, ada_client, folder):
     wrong = [{**REPORT[0], "aggregate_reward_mean": -9.0}]
-    said = bring_in(folder, ada, a__json=evaluated(), report__json=json.dumps(wrong))
-    told = importing.told(said)["files"][1]
-    assert (told["kinds"], told["made"], told["not_understood"]) == (["report"], [], [])
-    assert told["disagreements"] == [
-        "alpha=0.0005, sigma=0.001: aggregate_reward_mean is -9.0; the 2 seeds that are here give -3.0"
+    result = bring_in(folder, ada, a__json=evaluated(), report__json=json.dumps(wrong))
+    report = importing.to_json(result)["files"][1]
+    assert (report["kinds"], report["made"], report["not_understood"]) == (["report"], [], [])
+    assert report["disagreements"] == [
+        "alpha=0.0005, sigma=0.001: aggregate_reward_mean is -9.0; the 2 imported seeds give -3.0"
     ]
     with (folder / "report.json").open("rb") as file:
         page = ada_client.post(reverse("import"), {"experiment": "Imported", "files": [file]}).content.decode()

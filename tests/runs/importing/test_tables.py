@@ -1,4 +1,4 @@
-"""Tables of numbers by step, as CSV and as JSON lines: their method is unknown, and every number keeps its name."""
+"""Tables of numbers by step, as CSV and JSON lines: their method is unknown, and every number retains its name."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ pytestmark = pytest.mark.usefixtures("runs_dir")
 
 def read(text: str, name: str = "a.csv"):
     """Return (points by column, the run, remarks and facts)."""
-    told = ImportReport()
-    entries = list(tables.entries(io.BytesIO(text.encode()), name, told))
+    report = ImportReport()
+    entries = list(tables.entries(io.BytesIO(text.encode()), name, report))
     points: dict[str, list[tuple[int, int, float]]] = {}
     for entry in entries:
         if isinstance(entry.record, Metric):
             for key, value in entry.record.values.items():
                 points.setdefault(key, []).append((entry.epoch, entry.record.step, value))
-    return points, entries[-1].found if entries else None, [*map(str, told.remarks), *told.facts]
+    return points, entries[-1].run if entries else None, [*map(str, report.remarks), *report.facts]
 
 
 def bring_in(path: Path, person):
     with ExitStack() as keep:
-        return importing.bring_in(importing.of_path(path, keep), ImportTarget(person, "Imported"))
+        return importing.import_runs(importing.files_from_path(path, keep), ImportTarget(person, "Imported"))
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"], ids=["comma", "tab", "semicolon"])
@@ -44,11 +44,11 @@ def test_csv_gives_each_column_by_step(delimiter):
     assert [step for _, step, _ in points["loss"]] == [1, 2, 3]
     assert math.isnan(points["loss"][1][2])
     assert (run.stored_method, run.state, run.seed, run.kind) == ("unknown", "unknown", -1, "table of steps")
-    assert run.reason == "Its rows end at step 3 and do not say how it ended"
+    assert run.reason == "Its rows end at step 3 and do not state how it ended"
     assert remarks == []
 
 
-def test_json_lines_give_each_number_by_step_and_nested_ones_by_their_path():
+def test_json_lines_give_nested_numbers_by_path():
     rows = [{"step": i, "loss": 1 / i, "reward": {"mean": -i}, "done": i == 2, "tag": "x"} for i in (1, 2)]
     points, run, remarks = read("".join(json.dumps(row) + "\n" for row in rows))
     assert points == {
@@ -56,7 +56,7 @@ def test_json_lines_give_each_number_by_step_and_nested_ones_by_their_path():
         "done": [(0, 1, 0.0), (0, 2, 1.0)],
     }  # fmt: skip
     assert run.stored_method == "unknown"
-    assert remarks == ["column tag: holds no number in 2 rows"]
+    assert remarks == ["column tag: contains no number in 2 rows"]
 
 
 def test_a_path_that_names_the_method_and_its_settings_is_believed():
@@ -64,13 +64,13 @@ def test_a_path_that_names_the_method_and_its_settings_is_believed():
     assert (run.stored_method, run.seed, run.settings["beta"]) == ("grpo", 3, 0.1)
 
 
-def test_rows_that_cannot_be_read_are_named_and_a_step_that_goes_back_is_a_restart():
+def test_unreadable_rows_are_named_and_decreasing_steps_are_restarts():
     points, _, remarks = read("iteration,a\n1,1\n2,2\nx,3\n3\n1.5,4\n1,5\n2,6")
     assert points["a"] == [(0, 1, 1.0), (0, 2, 2.0), (1, 1, 5.0), (1, 2, 6.0)]
     assert remarks == [
-        "line 4: has no step that is a whole number: left out", "line 5: has 1 cells under 2 columns: left out",
-        "line 6: has no step that is a whole number: left out",
-        "its last line has no line end: its last number is taken as it is",
+        "line 4: has no whole number as step: omitted", "line 5: has 1 cells for 2 columns: omitted",
+        "line 6: has no whole number as step: omitted",
+        "its last line has no line end: its last number was read as it is",
     ]  # fmt: skip
 
 
@@ -96,12 +96,12 @@ def test_other_texts_are_no_tables(ada, tmp_path, text):
 def test_a_table_becomes_a_run_of_unknown_method(ada, tmp_path):
     heading = "step," + ",".join(f"a rather long name of a column {i}" for i in range(400))
     (tmp_path / "wide.csv").write_text(heading + "\n5," + ",".join(map(str, range(400))) + "\n")
-    (run,) = bring_in(tmp_path / "wide.csv", ada).made
+    (run,) = bring_in(tmp_path / "wide.csv", ada).new_runs
     assert (run.method, run.config, run.name) == ("unknown", {"schema": 1, "method": "unknown"}, "wide.csv")
     assert metrics.latest([run])[run.pk]["a rather long name of a column 399"] == 399.0
 
 
 def test_json_lines_of_trl_s_names_are_no_grpo_run(ada, tmp_path):
     (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": 0.5, "reward": 2.0}\n{"step": 2, "loss": 0.25}\n')
-    (run,) = bring_in(tmp_path / "log.jsonl", ada).made
+    (run,) = bring_in(tmp_path / "log.jsonl", ada).new_runs
     assert (run.method, sorted(metrics.keys(run))) == ("unknown", ["loss", "reward"])

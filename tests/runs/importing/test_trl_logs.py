@@ -1,4 +1,4 @@
-"""TRL's dictionaries are read wherever they stand, and belong to the step that the progress bar before them shows."""
+"""TRL's dictionaries are read anywhere in a log, at the step of the progress bar before them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ SUMMARY = "{'train_runtime': 30.5, 'train_loss': 0.25, 'epoch': 2.0}\n"
 
 
 def bar(step: int, total: int = 10, seconds: int = 0) -> str:
-    """A progress bar, drawn over the one before."""
+    """Return a progress bar, drawn over the one before."""
     return f"\r {10 * step}%|{'#' * step}| {step}/{total} [00:{seconds:02d}<00:09,  1.00s/it]"
 
 
 def logged(step: int, reward: float = -2.5, more: str = "") -> str:
-    """What TRL prints at a logging step."""
+    """Return TRL's output at a logging step."""
     cleared = "\r" + " " * 40 + "\r"
-    said = f"'loss': 0.125, 'reward': {reward}, 'kl': 0.5, 'num_tokens': {100.0 * step}{more}"
-    return f"{bar(step, seconds=step)}{cleared}{{{said}}}\n"
+    values = f"'loss': 0.125, 'reward': {reward}, 'kl': 0.5, 'num_tokens': {100.0 * step}{more}"
+    return f"{bar(step, seconds=step)}{cleared}{{{values}}}\n"
 
 
 WHOLE = HEAD + logged(5) + logged(10) + SUMMARY
 
 
-def test_numbers_stand_at_the_steps_of_the_bar_under_the_names_of_our_own_engine():
+def test_numbers_are_at_the_steps_of_the_bar_under_our_names():
     log = read(WHOLE)
     (run,) = log.runs
     assert log.points("train/loss") == [(0, 5, 0.125), (0, 10, 0.125)]
@@ -87,29 +87,29 @@ def test_not_a_number_is_a_number_and_a_word_is_named():
     assert log.remarks == ["line 7: note is not a number"]
 
 
-def test_a_step_that_the_dictionary_says_itself_is_believed():
+def test_step_given_in_the_dictionary_is_used():
     log = read("{'loss': 1.0, 'reward': 0.0, 'step': 20}\n{'loss': 2.0, 'reward': 0.0, 'step': 40}\n")
     assert log.points("train/loss") == [(0, 20, 1.0), (0, 40, 2.0)]
 
 
-def test_without_any_step_the_lines_are_counted_and_that_is_said():
+def test_lines_without_steps_are_counted_and_reported():
     log = read("{'loss': 1.0, 'reward': 0.0}\n{'eval_reward': 0.5}\n{'loss': 2.0, 'reward': 0.0}\n")
     assert log.points("train/loss") == [(0, 1, 1.0), (0, 2, 2.0)]
     assert log.points("reward/mean") == [(0, 1, 0.5)]
-    assert log.told.facts == ["the steps are not told: TRL's lines are counted, from 1"]
+    assert log.report.facts == ["the log states no steps: TRL's lines are counted from 1"]
 
 
 def test_a_dictionary_that_the_file_cuts_off_is_left_out_and_named():
     log = read(HEAD + logged(5) + logged(10).rstrip()[:-9])
     assert log.points("train/loss") == [(0, 5, 0.125)]
-    assert log.remarks == ["line 8: the file ends amid a dictionary: left out"]
+    assert log.remarks == ["line 8: the file ends within a dictionary: omitted"]
     assert log.runs[0].state == State.LOST
 
 
 def test_a_dictionary_that_never_ends_takes_nothing_with_it():
     log = read(HEAD + "{'loss': 0.5, 'reward': 1.0,\n" + logged(5) + "{'unrelated': \n" + logged(10) + SUMMARY)
     assert log.points("train/loss") == [(0, 5, 0.125), (0, 10, 0.125)]
-    assert log.remarks == ["line 7: a dictionary that does not end: left out"]
+    assert log.remarks == ["line 7: a dictionary that does not end: omitted"]
 
 
 def test_dictionaries_that_follow_each_other_without_a_line_end_are_all_read():
@@ -129,7 +129,7 @@ def test_a_log_of_two_methods_is_two_runs():
     assert [run.kind for run in log.runs] == ["TRL log", "ES log"]
 
 
-def test_a_dictionary_inside_another_costs_only_itself():
+def test_nested_dictionary_is_left_out_alone():
     log = read("{'loss': 1.0, 'reward': 0.0, 'extra': {'mean': 3.0, 'deep': {'kl': 9.0}}, 'kl': 0.5, 'step': 5}\n")
     assert log.points("train/kl") == [(0, 5, 0.5)]
     assert log.values("train/mean") == []
@@ -147,7 +147,7 @@ def test_sampled_answers_are_numbered_from_one_because_none_is_greedy():
     sample = "  [1/2]\n    Prompt: Days?\n    Target: 7 (len=1)\n    Completion: 7 (len=1)\n    Reward: 0.00\n\n"
     block = "[TRL Eval Completions - Step 5]\n" + "-" * 80 + "\n  Captured 2 eval completions\n\n" + sample + sample
     log = read(HEAD + logged(5) + block)
-    assert [(one.sample, one.text, one.parts) for one in log.answers] == [
+    assert [(answer_row.sample, answer_row.text, answer_row.parts) for answer_row in log.answers] == [
         (1, "7", {"exact": 1.0, "contains": 1.0}),
         (2, "7", {"exact": 1.0, "contains": 1.0}),
     ]

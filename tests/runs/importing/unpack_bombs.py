@@ -1,4 +1,4 @@
-"""Run by itself: unpacks each file of a folder as one import does, and prints what that took as JSON.
+"""A script that unpacks each file of a folder as one import does, and prints the cost as JSON.
 
 Arguments: the folder of files, and the folder of temporary files.
 """
@@ -20,8 +20,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 django.setup()
 
-from runs.importing import Refused, of_path  # noqa: E402
-from runs.importing.detect_format import digests, recognised  # noqa: E402
+from runs.importing import RefusedFile, files_from_path  # noqa: E402
+from runs.importing.detect_format import digests, recognise_sources  # noqa: E402
 
 
 def disk_bytes() -> int:
@@ -48,15 +48,20 @@ def unpack(path: Path) -> dict[str, Any]:
     sampler = threading.Thread(target=sample)
     sampler.start()
     with ExitStack() as keep:
-        files = list(of_path(path, keep))
-        sources, refused = recognised(files)
+        files = list(files_from_path(path, keep))
+        sources, refused = recognise_sources(files)
         for source in sources:
             digests(source, ())
         peak = max(peak, disk_bytes())
     is_over.set()
     sampler.join()
-    read = sum(not isinstance(file, Refused) for file in files)
-    return {"peak": peak, "left": disk_bytes(), "read": read, "refused": {one.name: one.why for one in refused}}
+    read = sum(not isinstance(file, RefusedFile) for file in files)
+    return {
+        "peak": peak,
+        "left": disk_bytes(),
+        "read": read,
+        "refused": {refusal.name: refusal.reason for refusal in refused},
+    }
 
 
 tempfile.tempdir = sys.argv[2]

@@ -35,7 +35,7 @@ def push(api, attempt, data, epoch=0, **headers):
     return api.generic("POST", address, data, content_type="application/jsonl", headers=headers)
 
 
-def test_lines_are_kept_once_and_the_next_seq_is_said(api, attempt):
+def test_lines_are_stored_once_and_next_seq_is_returned(api, attempt):
     assert push(api, attempt, body(metrics(3))).json() == {"kept": 3, "next_seq": 3}
     assert push(api, attempt, body(metrics(5))).json() == {"kept": 2, "next_seq": 5}
     assert push(api, attempt, body(metrics(5))).json() == {"kept": 0, "next_seq": 5}
@@ -53,7 +53,7 @@ def test_gzip_is_welcome(api, attempt):
     assert answer.json() == {"kept": 3, "next_seq": 3}
 
 
-def test_a_push_that_leaves_records_out_is_told_where_to_go_on(api, attempt):
+def test_push_with_a_gap_gets_the_expected_seq(api, attempt):
     push(api, attempt, body(metrics(2)))
     refused = push(api, attempt, body(metrics(1, first=5)))
     assert refused.status_code == 409
@@ -62,14 +62,14 @@ def test_a_push_that_leaves_records_out_is_told_where_to_go_on(api, attempt):
     assert paths(refused) == {}
 
 
-def test_lines_that_are_no_records_are_named_and_none_is_kept(api, attempt):
+def test_invalid_lines_are_named_and_none_is_stored(api, attempt):
     data = body(metrics(1)) + b"nonsense\n" + body(lines([Metric(0, {"k" * 300: 1.0})], first=1)) + b"[1]\n"
     refused = push(api, attempt, data)
     assert refused.status_code == 422
-    found = paths(refused)
-    assert "not JSON" in found["line 2"]
-    assert "1 to 250 characters" in found["line 3"]
-    assert "a record is a JSON object" in found["line 4"]
+    problems = paths(refused)
+    assert "not JSON" in problems["line 2"]
+    assert "1 to 250 characters" in problems["line 3"]
+    assert "a record must be a JSON object" in problems["line 4"]
     assert not RecordFile.objects.exists()
 
 
@@ -113,7 +113,7 @@ def test_a_push_reaches_the_attempts_phase(api, attempt):
     assert (attempt.phase, attempt.progress) == ("training", 0.25)
 
 
-def test_the_columnar_example_is_kept_and_reads_as_lines_would(api, attempt):
+def test_columnar_example_reads_like_lines(api, attempt):
     address = f"/api/v1/attempts/{attempt.key}/records"
     first = api.post(address, json.dumps(COLUMNS), content_type="application/json; charset=utf-8")
     assert first.json() == {"kept": 2, "next_seq": 2}
@@ -124,7 +124,7 @@ def test_the_columnar_example_is_kept_and_reads_as_lines_would(api, attempt):
     assert (reward.y[0], np.isnan(reward.y[1]), kl.x.tolist(), kl.y.tolist()) == (-4.2, True, [1024], [0.01])
 
 
-def test_columns_that_cannot_be_kept_are_refused_with_each_place(api, attempt):
+def test_invalid_columns_are_refused_with_each_position(api, attempt):
     bad = COLUMNS | {"t": [1.0], "step": [1, "two"]}
     refused = api.post(f"/api/v1/attempts/{attempt.key}/records", json.dumps(bad), content_type="application/json")
     assert refused.status_code == 422
@@ -132,7 +132,7 @@ def test_columns_that_cannot_be_kept_are_refused_with_each_place(api, attempt):
     assert not RecordFile.objects.exists()
 
 
-def test_columns_with_a_gap_are_told_where_to_go_on(api, attempt):
+def test_columns_with_a_gap_get_the_expected_seq(api, attempt):
     late = COLUMNS | {"seq": 7}
     refused = api.post(f"/api/v1/attempts/{attempt.key}/records", json.dumps(late), content_type="application/json")
     assert (refused.status_code, refused.json()["expected"]) == (409, 0)

@@ -1,4 +1,4 @@
-"""A columnar push says the same as the lines of a file, exactly once; what cannot be kept is refused in words."""
+"""A columnar push equals the lines of a file and is stored exactly once; invalid data is refused with a message."""
 
 import json
 
@@ -36,14 +36,14 @@ def attempt(experiment):
 
 
 def columnar(count, first=0, key="reward/mean"):
-    """What `metrics` of the same numbers are as lines."""
+    """Return the same numbers as `metrics` gives as lines."""
     seqs = range(first, first + count)
     body = {"seq": first, "t": [1_700_000_000.0 + s for s in seqs], "step": list(seqs)}
     body |= {"axes": {"tokens": [10.0 * s for s in seqs]}, "values": {key: [float(s * s) for s in seqs]}}
     return read_columns(json.dumps(body).encode())
 
 
-def sayable(column):
+def json_floats(column):
     return [NAMES.get(str(value), value) if isinstance(value, float) else value for value in column]
 
 
@@ -60,13 +60,13 @@ def wrong(**body):
 def test_columns_are_what_the_same_records_are_as_lines(body):
     n = len(body["step"])
     sent = {"seq": 3, "t": body["t"], "step": body["step"]}
-    sent |= {kind: {key: sayable(column) for key, column in body[kind].items()} for kind in ("values", "axes")}
+    sent |= {kind: {key: json_floats(column) for key, column in body[kind].items()} for kind in ("values", "axes")}
     got = read_columns(orjson.dumps(sent))
 
-    def held(kind, i):
+    def values_at(kind, i):
         return {key: float(column[i]) for key, column in body[kind].items() if column[i] is not None}
 
-    records = ((body["t"][i], Metric(body["step"][i], held("values", i), held("axes", i))) for i in range(n))
+    records = ((body["t"][i], Metric(body["step"][i], values_at("values", i), values_at("axes", i))) for i in range(n))
     expected = block(records)
     assert (got.first_seq, len(got), got.next_seq) == (3, n, 3 + n)
     assert got.points.keys == expected.keys
@@ -76,16 +76,16 @@ def test_columns_are_what_the_same_records_are_as_lines(body):
         assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), name
 
 
-def test_a_replay_adds_nothing_and_of_an_overlap_only_the_new_is_kept(attempt):
+def test_replay_stores_nothing_and_overlap_only_its_new_records(attempt):
     assert (push(attempt, 0, columnar(3)).new, push(attempt, 0, columnar(3)).new) == (3, 0)
-    kept = push(attempt, 0, columnar(4, first=1))
-    assert (kept.new, kept.next_seq) == (2, 5)
+    result = push(attempt, 0, columnar(4, first=1))
+    assert (result.new, result.next_seq) == (2, 5)
     (curve,) = read([attempt.run], ["reward/mean"], x="tokens")
     assert (curve.x.tolist(), curve.y.tolist()) == ([0, 10, 20, 30, 40], [0, 1, 4, 9, 16])
     assert [(b.first_seq, b.last_seq) for b in Batch.objects.order_by("id")] == [(0, 2), (3, 4)]
 
 
-def test_what_is_left_out_is_said_and_nothing_is_kept(attempt):
+def test_gap_is_reported_and_nothing_is_stored(attempt):
     push(attempt, 0, columnar(2))
     with pytest.raises(Gap) as refused:
         push(attempt, 0, columnar(2, first=3))
@@ -107,29 +107,29 @@ def test_records_that_hold_nothing_count_as_records(attempt):
     assert not Series.objects.exists()
 
 
-def test_of_the_part_that_is_known_no_cell_is_kept(attempt):
+def test_cells_of_an_overlap_are_not_stored_again(attempt):
     ingest(attempt, 0, lines([Metric(0, {"a": 1.0}), Metric(1, {})]))
     push(attempt, 0, read_columns(b'{"seq":0,"t":[1,2,3],"step":[0,1,2],"values":{"a":[1,null,3],"b":[7,null,null]}}'))
     assert dict(Series.objects.values_list("key", "points")) == {"a": 2}
 
 
-def test_each_thing_that_is_wrong_is_named_with_its_place():
+def test_each_problem_is_named_with_its_position():
     assert wrong(seq=-1) == {"seq": "must be a whole number from 0 to 9223372036854775807"}
     assert wrong(step=...) == {"step": "is missing"}
-    assert "there are seq, t, step, axes, values" in wrong(kind="metric")["kind"]
-    assert wrong(step=[1, 2.5]) == {"step": "must hold whole numbers of 64 bits"}
-    assert wrong(step=[1, 2**63]) == {"step": "must hold whole numbers of 64 bits"}
-    assert "has 1 entries, and step has 2" in wrong(t=[1])["t"]
+    assert "the fields are seq, t, step, axes, values" in wrong(kind="metric")["kind"]
+    assert wrong(step=[1, 2.5]) == {"step": "must contain 64-bit whole numbers"}
+    assert wrong(step=[1, 2**63]) == {"step": "must contain 64-bit whole numbers"}
+    assert "has 1 entries, but step has 2" in wrong(t=[1])["t"]
     assert "finite numbers" in wrong(t=[1, "NaN"])["t"]
-    assert "must hold numbers, NaN, Infinity, -Infinity, or null" in wrong(values={"a": [1, "1.5"]})["values.a"]
-    assert "must hold numbers" in wrong(values={"a": [1, True]})["values.a"]
-    assert wrong(values=[]) == {"values": "must be an object of lists, each with an entry for each record"}
+    assert "must contain numbers, NaN, Infinity, -Infinity, or null" in wrong(values={"a": [1, "1.5"]})["values.a"]
+    assert "must contain numbers" in wrong(values={"a": [1, True]})["values.a"]
+    assert wrong(values=[]) == {"values": "must be an object of lists, each with one entry per record"}
     assert "1 to 250 characters" in wrong(values={"": [1, 2]})["values."]
-    assert "at most 10000 are kept" in wrong(values={f"k{i}": [1, 2] for i in range(10_001)})["values"]
+    assert "at most 10000 are stored" in wrong(values={f"k{i}": [1, 2] for i in range(10_001)})["values"]
     assert set(wrong(axes={"x": [1]}, values={"a": [1, 2], "b": []})) == {"axes.x", "values.b"}
 
 
-def test_a_body_that_is_no_object_is_refused_and_so_is_a_flood_of_problems():
+def test_body_that_is_no_object_is_refused():
     for body in (b"", b"[1]", b"{", b"\xff"):
         with pytest.raises(BadColumns, match=r"not JSON|must be an object with seq, t, step, axes, values"):
             read_columns(body)

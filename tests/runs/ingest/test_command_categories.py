@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from runs.models import Prompt
-from tests.runs.viewer_responses import model, said
+from tests.runs.viewer_responses import make_response, model
 
 ROWS = [
     {"prompt": "Request 1? ", "response_0_harm_category": {"Drugs": True}, "prompt_source": "web"},
@@ -26,21 +26,24 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def told(*arguments: object) -> str:
+def categories_command(*arguments: object) -> str:
     out = StringIO()
     call_command("categories", *map(str, arguments), stdout=out)
     return out.getvalue()
 
 
 def test_every_prompt_of_the_text_learns_it_once(experiment, runs_dir, file):
-    model(experiment, "base", [said(n, "No", 1.0, 1.0, categories=("kept",) * (n == 0)) for n in range(4)])
-    assert "of its 3 prompts 2 have categories; 2 prompts here have their texts, and 2 of these learnt" in told(file)
-    found = dict(Prompt.objects.values_list("name", "categories"))
-    assert found == {"0": ["Drugs", "kept", "source: web"], "1": ["Drugs", "source: web"], "2": [], "3": []}
-    assert "2 prompts here have their texts, and 0 of these learnt" in told(file)
+    model(experiment, "base", [make_response(n, "No", 1.0, 1.0, categories=("kept",) * (n == 0)) for n in range(4)])
+    assert (
+        "of its 3 prompts 2 have categories; 2 stored prompts have these texts, and 2 of them were updated"
+        in categories_command(file)
+    )
+    categories = dict(Prompt.objects.values_list("name", "categories"))
+    assert categories == {"0": ["Drugs", "kept", "source: web"], "1": ["Drugs", "source: web"], "2": [], "3": []}
+    assert "2 stored prompts have these texts, and 0 of them were updated" in categories_command(file)
 
 
-def test_what_is_no_data_set_is_refused_with_its_line(db, tmp_path):
+def test_invalid_data_set_is_refused_with_its_line(db, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"question": "?"}\n')
-    with pytest.raises(CommandError, match="line 1: prompt must be text that is not blank, and is missing"):
-        told(tmp_path / "bad.jsonl")
+    with pytest.raises(CommandError, match="line 1: prompt must be text that is not blank, but is missing"):
+        categories_command(tmp_path / "bad.jsonl")

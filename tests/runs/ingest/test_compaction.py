@@ -1,4 +1,4 @@
-"""Batches become chunks: no point changes, is lost or comes twice, whatever is written or killed meanwhile."""
+"""Batches become chunks: no point changes, is lost or is duplicated, under concurrent writes and kills."""
 
 from unittest.mock import patch
 
@@ -7,7 +7,7 @@ import pytest
 
 from runs import ingest, models
 from runs.ingest import compaction, tasks
-from runs.metrics import POINTS, X_AXES, compacted, newest_of, read, segments
+from runs.metrics import POINTS, X_AXES, compacted, newest_batches, read, segments
 from runs.metrics import cursor as cursor_of
 from runs.models import Batch, Chunk, RecordFile, Run
 from tests.runs.attempt_records import lines, make_attempt, make_run, metrics
@@ -20,13 +20,13 @@ def attempt(experiment):
 
 
 def curves(*runs, keys=("reward/mean", "b", "axes/tokens")):
-    """Everything that every axis says of the runs, as plain lists."""
-    found = [curve for x in X_AXES for curve in read(runs, keys, x=x)]
-    return [(c.run_id, c.key, c.x.tolist(), c.y.tolist(), c.overwritten.tolist(), c.cursor) for c in found]
+    """Return the runs' curves along every axis as plain lists."""
+    all_curves = [curve for x in X_AXES for curve in read(runs, keys, x=x)]
+    return [(c.run_id, c.key, c.x.tolist(), c.y.tolist(), c.overwritten.tolist(), c.cursor) for c in all_curves]
 
 
 def flush(attempt, first, count, epoch=0):
-    """Two keys of which one is measured at every third step, with a counter."""
+    """Write two keys, one of them measured at every third step, with a counter."""
     records = [
         Metric(s, {"reward/mean": s / 7, **({"b": -1.0 * s} if s % 3 == 0 else {})}, {"tokens": 5.0 * s})
         for s in range(first, first + count)
@@ -46,7 +46,7 @@ def test_nothing_that_is_read_changes(attempt):
     assert ingest.compact(attempt.run_id) == 0
 
 
-def test_what_comes_later_grows_the_last_chunk(attempt):
+def test_later_batches_extend_the_last_chunk(attempt):
     for first in range(0, 3 * POINTS, POINTS // 2):
         ingest.ingest(attempt, 0, metrics(POINTS // 2, first), offset=1)
         ingest.compact(attempt.run_id)
@@ -56,16 +56,16 @@ def test_what_comes_later_grows_the_last_chunk(attempt):
     assert np.array_equal(curve.y, np.arange(3.0 * POINTS) ** 2)
 
 
-def test_it_does_not_matter_how_many_chunks_come_as_one_row(attempt, monkeypatch):
+def test_number_of_chunks_in_a_row_does_not_matter(attempt, monkeypatch):
     resumed = make_attempt(attempt.run, 2, "failed")
-    for one in (attempt, resumed):
-        ingest.ingest(one, 0, metrics(3 * POINTS + 5), offset=1)
-        while ingest.compact(one.run_id):
+    for current in (attempt, resumed):
+        ingest.ingest(current, 0, metrics(3 * POINTS + 5), offset=1)
+        while ingest.compact(current.run_id):
             pass
     ingest.ingest(resumed, 0, metrics(50, 3 * POINTS + 5), offset=2)
     usual = curves(attempt.run)
     for together in (1, 2 * POINTS):
-        monkeypatch.setattr(segments, "TOGETHER", together)
+        monkeypatch.setattr(segments, "RECORDS_PER_ROW", together)
         assert curves(attempt.run) == usual
     assert {len(x) for _, key, x, *_ in usual if key == "reward/mean"} == {6 * POINTS + 60}
 
@@ -96,16 +96,16 @@ def test_points_in_chunks_and_in_batches_are_one_curve(attempt):
     assert [len(x) for _, key, x, *_ in whole if key == "reward/mean"] == [40] * 4
 
 
-def test_a_page_whose_cursor_is_in_chunks_is_told_that_it_is_behind(attempt):
+def test_cursor_in_chunks_is_reported_as_behind(attempt):
     flush(attempt, 0, 5)
     cursor = cursor_of(attempt.run)
     assert compacted(attempt.run_id) == 0
     ingest.compact(attempt.run_id)
     assert compacted(attempt.run_id) == cursor
-    assert newest_of([attempt.run_id]) == {attempt.run_id: cursor}
+    assert newest_batches([attempt.run_id]) == {attempt.run_id: cursor}
 
 
-def test_what_breaks_in_the_middle_has_changed_nothing(attempt):
+def test_interrupted_compaction_changes_nothing(attempt):
     flush(attempt, 0, 30)
     before = curves(attempt.run)
     with patch.object(models.Chunk.objects, "bulk_create", side_effect=OSError), pytest.raises(OSError):
@@ -115,10 +115,10 @@ def test_what_breaks_in_the_middle_has_changed_nothing(attempt):
     assert RecordFile.objects.get().next_seq == 30
 
 
-def test_runs_that_go_on_are_left_loose_until_they_hold_much(attempt, monkeypatch):
+def test_active_runs_are_compacted_only_when_large(attempt, monkeypatch):
     flush(attempt, 0, 5)
     assert ingest.loose_runs() == []
-    monkeypatch.setattr(compaction, "LOOSE_BATCHES", 1)
+    monkeypatch.setattr(compaction, "MAX_LOOSE_BATCHES", 1)
     flush(attempt, 5, 5)
     assert ingest.loose_runs() == [attempt.run_id]
 

@@ -1,4 +1,4 @@
-"""What an attempt says it runs on is kept with it: that of its newest start, as it was said, within limits."""
+"""An attempt's reported environment is stored with it: that of its newest start, unchanged, within limits."""
 
 from dataclasses import replace
 
@@ -22,11 +22,11 @@ def attempt(experiment):
 
 def keep(attempt, *written, epoch=0):
     ingest(attempt, epoch, lines(written), offset=1)
-    told = Attempt.objects.get(pk=attempt.pk).environment
-    return told and {**told, "packages": PackageSet.objects.get(pk=told["packages"]).versions}
+    environment = Attempt.objects.get(pk=attempt.pk).environment
+    return environment and {**environment, "packages": PackageSet.objects.get(pk=environment["packages"]).versions}
 
 
-def test_it_is_kept_as_it_was_said(attempt):
+def test_environment_is_stored_unchanged(attempt):
     assert keep(attempt, NODE) == {
         "epoch": 0, "node": "node7", "os": "Debian GNU/Linux 12, Linux 6.1", "python": "CPython 3.11.7", "cpu": "EPYC",
         "cores": 8, "memory_mb": 64_000, "driver": "550.54.15", "cuda": "12.4", "code": "ab" * 32,
@@ -34,7 +34,7 @@ def test_it_is_kept_as_it_was_said(attempt):
     }  # fmt: skip
 
 
-def test_that_of_the_newest_start_stays_whatever_comes_in_later(attempt):
+def test_environment_of_the_newest_start_is_retained(attempt):
     assert keep(attempt, NODE, epoch=1)["node"] == "node7"
     assert keep(attempt, replace(NODE, node="node8"), epoch=2)["node"] == "node8"
     assert keep(attempt, replace(NODE, node="node6"), epoch=0)["node"] == "node8"
@@ -47,24 +47,24 @@ def test_attempts_with_the_same_packages_share_them(attempt):
     assert sorted(row.versions["torch"] for row in PackageSet.objects.all()) == ["2.10.0", "2.9.1"]
 
 
-def test_what_the_database_cannot_hold_is_shown(attempt):
-    kept = keep(attempt, replace(NODE, cpu="\x00<b>", packages={"a\x00": "1\ud800"}))
-    assert (kept["cpu"], kept["packages"]) == ("\ufffd<b>", {"a\ufffd": "1\ufffd"})
+def test_unstorable_characters_are_displayed(attempt):
+    stored = keep(attempt, replace(NODE, cpu="\x00<b>", packages={"a\x00": "1\ud800"}))
+    assert (stored["cpu"], stored["packages"]) == ("\ufffd<b>", {"a\ufffd": "1\ufffd"})
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"packages": {f"p{n}": "1" for n in range(5001)}}, "names 5001 packages; at most 5000"),
-        ({"gpus": (Gpu("g", 1),) * 65}, "names 65 GPUs; at most 64"),
+        ({"packages": {f"p{n}": "1" for n in range(5001)}}, "has 5001 packages; at most 5000"),
+        ({"gpus": (Gpu("g", 1),) * 65}, "has 65 GPUs; at most 64"),
         ({"node": "n" * 301}, "at most 300 characters"),
         ({"gpus": (Gpu("g", 1, "u" * 301),)}, "at most 300 characters"),
         ({"packages": {"p": "1" * 301}}, "at most 300 characters"),
-        ({"cores": -1}, "must lie between 0"),
-        ({"memory_mb": 2**63}, "must lie between 0"),
+        ({"cores": -1}, "must be between 0"),
+        ({"memory_mb": 2**63}, "must be between 0"),
     ],
 )
-def test_what_is_beyond_a_limit_is_refused_in_words(attempt, change, words):
+def test_environment_beyond_a_limit_is_refused(attempt, change, words):
     (line,) = lines([replace(NODE, **change)])
     assert words in refusal(line)
     assert keep(attempt, line.record) is None

@@ -1,4 +1,4 @@
-"""The follower brings what local runs write into the database, and goes on where it was after anything."""
+"""The follower reads records of local runs into the database, and resumes where it was after any interruption."""
 
 import logging
 import os
@@ -33,8 +33,8 @@ def attempt(experiment, runs_dir):
 
 
 @pytest.fixture
-def told():
-    """What open pages are told, as (run, what)."""
+def published():
+    """Collect the changes that are published to open pages, as (run, what)."""
     with mock.patch("runs.metrics.live.publish_changed") as publish:
         yield publish
 
@@ -72,7 +72,7 @@ def values(attempt):
     return [y for curve in metrics.read([attempt.run], ["a"]) for y in curve.y]
 
 
-def test_it_reads_every_epoch_to_its_end(attempt):
+def test_follower_reads_every_epoch_to_its_end(attempt):
     write(attempt, 1, 2)
     write(attempt, 3, epoch=1)
     call_command("follow", "--once")
@@ -93,7 +93,7 @@ def test_a_torn_last_line_is_read_when_it_is_whole(attempt):
     assert values(attempt) == [1, 2]
 
 
-def test_another_follower_goes_on_where_the_last_one_was(attempt):
+def test_next_follower_resumes_where_the_last_one_was(attempt):
     write(attempt, 1, 2)
     assert Follower().look() == 2
     assert Follower().look() == 0
@@ -108,7 +108,7 @@ def lose_what_came_after(attempt, offset, next_seq):
 
 def meet_error_of_the_database(follower):
     with (
-        mock.patch("runs.ingest.follower._followed", side_effect=OperationalError("gone")),
+        mock.patch("runs.ingest.follower._followed_attempts", side_effect=OperationalError("gone")),
         pytest.raises(OperationalError),
     ):
         follower.look()
@@ -166,13 +166,13 @@ def test_batch_ids_are_not_given_again_after_an_error_of_the_database(attempt):
     assert Batch.objects.get().pk > seen
 
 
-def test_a_broken_line_is_told_and_the_next_ones_are_read(attempt):
+def test_broken_line_is_reported_and_later_lines_are_read(attempt):
     write(attempt, 1)
     append(attempt, b"garbage\n" + b'{"seq":2,"t":1,"kind":"metric","step":1,"values":{"a":2}}\n')
     Follower().look()
     assert values(attempt) == [1, 2]
-    assert "garbage" not in (why := " ".join(AttemptEvent.objects.values_list("why", flat=True)))
-    assert "A line of records.0.jsonl cannot be read, at byte" in why
+    assert "garbage" not in (reasons := " ".join(AttemptEvent.objects.values_list("why", flat=True)))
+    assert "A line of records.0.jsonl cannot be read, at byte" in reasons
 
 
 def test_an_attempt_that_has_ended_is_drained_once_its_files_are_read(attempt):
@@ -189,7 +189,7 @@ def test_an_attempt_that_has_ended_is_drained_once_its_files_are_read(attempt):
     read.assert_not_called()
 
 
-def test_it_is_not_drained_while_more_is_there_than_one_look_reads(attempt):
+def test_attempt_is_not_drained_while_records_remain(attempt):
     write(attempt, *range(50))
     end(attempt)
     follower = Follower()
@@ -217,7 +217,7 @@ def test_a_writer_that_may_be_left_over_is_waited_for(attempt):
 
 
 @pytest.mark.parametrize("hours_ago", [-3, 3])
-def test_a_clock_that_is_moved_neither_hurries_that_wait_nor_holds_it_up(attempt, monkeypatch, hours_ago):
+def test_clock_change_does_not_affect_the_drain_wait(attempt, monkeypatch, hours_ago):
     write(attempt, 1)
     end(attempt, "lost", seconds_ago=hours_ago * 3600)
     follower = Follower()
@@ -228,7 +228,7 @@ def test_a_clock_that_is_moved_neither_hurries_that_wait_nor_holds_it_up(attempt
     assert not Attempt.objects.undrained().exists()
 
 
-def test_a_record_that_a_kill_cut_off_is_told_at_the_end(attempt):
+def test_record_cut_off_by_a_kill_is_reported_at_the_end(attempt):
     write(attempt, 1)
     append(attempt, b'{"seq":1,')
     end(attempt, "failed")
@@ -252,22 +252,22 @@ def test_files_that_cannot_be_followed_do_not_keep_it_from_others(attempt, caplo
     write(attempt, 1)
     Follower().look()
     assert values(attempt) == [1]
-    assert f"The files of {broken.key} cannot be followed" in caplog.text
+    assert f"Follower cannot read the files of {broken.key}" in caplog.text
 
 
-def test_a_growing_log_is_told_at_most_once_a_second(attempt, told):
+def test_log_growth_is_published_at_most_once_a_second(attempt, published):
     log = attempt.directory / "log.txt"
     follower = Follower()
     # Three looks within that time, however busy the machine is.
-    with mock.patch("runs.ingest.follower.LOG_TOLD_SECONDS", PATIENCE_SECONDS):
+    with mock.patch("runs.ingest.follower.LOG_NOTICE_SECONDS", PATIENCE_SECONDS):
         for text in ("a", "ab", "abc"):
             log.write_text(text)
             follower.look()
-    assert told.call_args_list == [mock.call(attempt.run.uid, "log")]
-    with mock.patch("runs.ingest.follower.LOG_TOLD_SECONDS", 0.0):
+    assert published.call_args_list == [mock.call(attempt.run.uid, "log")]
+    with mock.patch("runs.ingest.follower.LOG_NOTICE_SECONDS", 0.0):
         follower.look()
         follower.look()
-    assert told.call_count == 2
+    assert published.call_count == 2
 
 
 def test_an_exit_record_asks_for_one_tick_at_once(attempt, tick):
@@ -280,7 +280,7 @@ def test_an_exit_record_asks_for_one_tick_at_once(attempt, tick):
     tick.assert_called_once_with("tick_cluster", attempt.cluster_id, retry=False)
 
 
-def test_while_the_database_is_away_it_waits_says_so_once_and_goes_on(attempt, caplog):
+def test_follower_waits_for_the_database_and_logs_it_once(attempt, caplog):
     stop = threading.Event()
     answers = iter([OperationalError("gone"), OperationalError("gone"), 0])
 
@@ -299,7 +299,9 @@ def test_while_the_database_is_away_it_waits_says_so_once_and_goes_on(attempt, c
         caplog.at_level(logging.WARNING),
     ):
         follow(Follower(), stop)
-    assert [r.getMessage()[:22] for r in caplog.records] == ["PostgreSQL is away; tr", "PostgreSQL is back"]
+    assert [" ".join(r.getMessage().split()[:3]) for r in caplog.records] == [
+        "Follower lost PostgreSQL;", "Follower reached PostgreSQL",
+    ]  # fmt: skip
     assert close.call_count == 3
 
 
@@ -307,14 +309,14 @@ FOLLOW = [sys.executable, str(settings.BASE_DIR / "manage.py"), "follow"]
 
 
 def environment(data):
-    """For a process that uses this test's database and folders."""
+    """Return the environment of a process that uses this test's database and folders."""
     at = connection.settings_dict
     url = f"postgresql://{at['USER']}@/{at['NAME']}?host={at['HOST']}"
     return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": str(data)}
 
 
-def connected():
-    """The PostgreSQL processes that serve this database."""
+def serving_pids():
+    """Return the PostgreSQL processes that serve this database."""
     with connection.cursor() as sql:
         sql.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
         return {pid for (pid,) in sql.fetchall()}
@@ -324,21 +326,21 @@ def connected():
 def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(attempt, tmp_path):
     subscription = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=PATIENCE_SECONDS).pubsub()
     subscription.subscribe(CHANNEL + attempt.run.uid)
-    ours = connected()
+    ours = serving_pids()
     with RecordWriter(attempt.directory, 0) as records:
         records.write(Metric(0, {"a": 1.0}))
         process = subprocess.Popen(FOLLOW, env=environment(tmp_path), stderr=subprocess.PIPE)
         try:
             wait_until(lambda: values(attempt) == [1], "the first record to be in the database")
             with connection.cursor() as sql:
-                sql.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(connected() - ours)])
+                sql.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(serving_pids() - ours)])
             records.write(Metric(1, {"a": 2.0}))
             wait_until(lambda: values(attempt) == [1, 2], "the second record to be in the database")
             assert process.poll() is None
         finally:
             process.terminate()
-            _, said = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0, said.decode()
-    assert b"PostgreSQL is back" in said
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, errors.decode()
+    assert b"Follower reached PostgreSQL again" in errors
     for _ in range(2):
         wait_until(lambda: subscription.get_message(ignore_subscribe_messages=True), "news of the run in Redis")

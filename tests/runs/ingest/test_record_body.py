@@ -50,29 +50,29 @@ def push(client: Client, attempt: Attempt, data: bytes, kind: str = "application
 
 
 def metric(seq: int, first: int, keys: int) -> str:
-    """A record of metrics as a line."""
+    """Return a record of metrics as a line."""
     values = {f"k{key}": 0.5 for key in range(first, first + keys)}
     return json.dumps({"seq": seq, "t": 1, "kind": "metric", "step": seq, "values": values})
 
 
 def answer(text: str) -> str:
-    """A record of an answer as a line, in which the text stands as it is."""
-    said = {"seq": 0, "t": 1, "kind": "response", "step": 0, "split": "eval", "prompt_id": "p", "sample": 0}
-    return json.dumps(said | {"text": "TEXT", "tokens": 1, "reward": 0}).replace("TEXT", text)
+    """Return a record of an answer as a line that contains the text unescaped."""
+    fields = {"seq": 0, "t": 1, "kind": "response", "step": 0, "split": "eval", "prompt_id": "p", "sample": 0}
+    return json.dumps(fields | {"text": "TEXT", "tokens": 1, "reward": 0}).replace("TEXT", text)
 
 
 def population(members: int, parts: str = "") -> str:
-    """A record of a population as a line."""
+    """Return a record of a population as a line."""
     member = f'{{"seed":1,"reward":0{f",{PARTS}{parts}" if parts else ""}}}'
-    said = {"seq": 0, "t": 1, "kind": "population", "step": 0, "members": []}
-    return json.dumps(said).replace("[]", f"[{','.join([member] * members)}]")
+    fields = {"seq": 0, "t": 1, "kind": "population", "step": 0, "members": []}
+    return json.dumps(fields).replace("[]", f"[{','.join([member] * members)}]")
 
 
 def engines(number: int) -> str:
-    """A report of so many engines as a line."""
-    one = {"state": "ready", "device": "cpu", "members": 1, "tokens": 1, "seconds": 1}
-    shown = [{"number": n, **one} for n in range(number)]
-    return json.dumps({"seq": 0, "t": 1, "kind": "engines", "step": 0, "bytes": 1, "engines": shown})
+    """Return a report of this number of engines as a line."""
+    engine = {"state": "ready", "device": "cpu", "members": 1, "tokens": 1, "seconds": 1}
+    reported = [{"number": n, **engine} for n in range(number)]
+    return json.dumps({"seq": 0, "t": 1, "kind": "engines", "step": 0, "bytes": 1, "engines": reported})
 
 
 BAD: dict[str, bytes] = {
@@ -98,11 +98,11 @@ def test_problems_of_a_body_are_listed_up_to_a_limit(name: str) -> None:
     assert all(len(problem.message) < 500 for problem in refused.value.problems)
 
 
-def test_a_refusal_says_that_more_lines_were_not_read(ada: User, attempt: Attempt) -> None:
+def test_refusal_reports_unread_lines(ada: User, attempt: Attempt) -> None:
     refused = push(calls(ada, "ingest", run=attempt.run), attempt, b"x\n" * 1_000_000)
     assert (refused.status_code, len(paths(refused))) == (422, MAX_PROBLEMS)
     detail = json.loads(refused.content)["detail"]
-    assert detail.endswith("see problems: the first 20 problems are listed, and nothing after line 20 was read")
+    assert detail.endswith("see problems: only the first 20 problems are listed; nothing after line 20 was read")
     few = push(calls(ada, "ingest", run=attempt.run), attempt, b"x\n" * MAX_PROBLEMS)
     assert json.loads(few.content)["detail"].endswith("see problems")
 
@@ -130,14 +130,14 @@ def test_a_push_holds_so_much_work(name: str) -> None:
     data = f"{line}\n".encode()
     most = MAX_WORK // (work + width * len(data) // BYTES_PER_VALUE)
     assert len(read_lines(data * most)) == most
-    with pytest.raises(HttpError, match=f"may hold the lines before line {most + 1}: send fewer") as refused:
+    with pytest.raises(HttpError, match=f"only the lines before line {most + 1}; send fewer") as refused:
         read_lines(data * (most + 2))
     assert refused.value.status_code == 413
 
 
 def test_a_record_that_is_too_much_work_alone_is_refused() -> None:
     line = population(30_000).replace("0}", f'0,{PARTS}{{"{"漢" * 400_000}":1}}}}', 1)
-    with pytest.raises(HttpError, match="The record of line 1 alone is more than a push may hold"):
+    with pytest.raises(HttpError, match="The record of line 1 alone exceeds the limit of a push"):
         read_lines(line.encode())
 
 
@@ -150,7 +150,7 @@ def test_a_line_that_is_too_long_is_not_parsed(line: str, limit: str) -> None:
         read_lines(line.encode())
 
 
-def test_what_follows_a_problem_is_read_to_the_same_limit() -> None:
+def test_lines_after_a_problem_are_read_to_the_same_limit() -> None:
     with pytest.raises(Invalid, match="line 1") as refused:
         read_lines(b"x\n" + f"{answer('x')}\n".encode() * 20_000)
     assert refused.value.more.endswith(f"nothing after line {MAX_WORK // 101 + 2} was read")
@@ -172,7 +172,7 @@ def test_metrics_of_one_push_have_so_many_keys_together(ada: User, attempt: Atte
     api = calls(ada, "ingest", run=attempt.run)
     half = MAX_KEYS // 2
     refused = push(api, attempt, "\n".join(metric(seq, seq * half, half) for seq in range(3)).encode())
-    assert paths(refused) == {"values": f"holds {3 * half} keys, axes included; at most {MAX_KEYS} are kept"}
+    assert paths(refused) == {"values": f"has {3 * half} keys, axes included; at most {MAX_KEYS} are stored"}
     assert not RecordFile.objects.exists()
     assert not Series.objects.exists()
 
@@ -203,8 +203,8 @@ BOMBS: dict[str, tuple[Callable[[], bytes], int]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_gzip_is_inflated_up_to_the_limit(name: str) -> None:
-    made, status = BOMBS[name]
-    data = made()
+    body, status = BOMBS[name]
+    data = body()
     tracemalloc.start()
     with pytest.raises(HttpError) as refused:
         inflate(data)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from runs import metrics
-from runs.ingest import forget, ingest, refusal
+from runs.ingest import delete_records, ingest, refusal
 from runs.ingest.prompts import prompt_ids
 from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
 from tests.runs.attempt_records import NOON, answer, lines, make_attempt, make_run
@@ -13,7 +13,7 @@ from workers import records
 from workers.records import Alert, Engine, Engines, Line, Member, Metric, Status
 
 HOSTILE = "\x00<script>alert('x')</script>\ud800 ' ; DROP TABLE runs_run; --"
-SHOWN = "\ufffd<script>alert('x')</script>\ufffd ' ; DROP TABLE runs_run; --"
+DISPLAYED = "\ufffd<script>alert('x')</script>\ufffd ' ; DROP TABLE runs_run; --"
 
 
 @pytest.fixture
@@ -22,16 +22,16 @@ def attempt(experiment):
 
 
 def engine(number=0, **fields):
-    """A ready engine that has answered nothing yet."""
-    said = {"state": "ready", "device": "cpu", "members": 0, "tokens": 0, "seconds": 0.0}
-    return Engine(number, **(said | fields))
+    """Return a ready engine that has answered nothing yet."""
+    values = {"state": "ready", "device": "cpu", "members": 0, "tokens": 0, "seconds": 0.0}
+    return Engine(number, **(values | fields))
 
 
 def keep(attempt, *written, epoch=0):
     return ingest(attempt, epoch, lines(written), offset=1)
 
 
-def test_members_of_a_population_are_kept_with_numbers_json_cannot_hold(attempt):
+def test_population_members_store_nan_and_infinities(attempt):
     keep(attempt, records.Population(3, (Member(7, -1.5, {"exact": 0.0}, 0.2), Member(8, math.nan, {}, None))))
     row = Population.objects.get()
     assert (row.run, row.attempt, row.step) == (attempt.run, attempt, 3)
@@ -39,12 +39,12 @@ def test_members_of_a_population_are_kept_with_numbers_json_cannot_hold(attempt)
     assert row.members[1] == {"seed": 8, "reward": "NaN", "parts": {}, "z": None}
 
 
-def test_members_are_kept_with_the_engines_that_answered_for_them(attempt):
+def test_population_members_store_their_engines(attempt):
     keep(attempt, records.Population(3, (Member(7, -1.5, engine=0), Member(8, -2.0, engine=12))))
     assert [member["engine"] for member in Population.objects.get().members] == [0, 12]
 
 
-def test_a_report_of_engines_is_kept_once_with_its_time(attempt):
+def test_engines_report_is_stored_once_with_its_time(attempt):
     report = Engines(3, 480, (Engine(0, "ready", "cuda:0", 15, 960, 1.5, 1, "ab" * 32, 3), engine(1, device=HOSTILE)))
     assert [keep(attempt, report), keep(attempt, report)] == [1, 0]
     row = EngineReport.objects.get()
@@ -54,18 +54,18 @@ def test_a_report_of_engines_is_kept_once_with_its_time(attempt):
         "number": 0, "state": "ready", "device": "cuda:0", "members": 15, "tokens": 960, "seconds": 1.5, "restarts": 1,
         "weights": "ab" * 32, "compared_at": 3,
     }  # fmt: skip
-    assert (row.engines[1]["device"], row.engines[1]["weights"], row.engines[1]["compared_at"]) == (SHOWN, "", None)
+    assert (row.engines[1]["device"], row.engines[1]["weights"], row.engines[1]["compared_at"]) == (DISPLAYED, "", None)
 
 
 def test_reports_of_engines_go_and_come_again_with_their_attempt(attempt):
     keep(attempt, Engines(3, 480, (engine(), engine(1))))
-    forget(attempt.run)
+    delete_records(attempt.run)
     assert not EngineReport.objects.exists()
     keep(make_attempt(attempt.run), Engines(3, 480, (engine(), engine(1))))
     assert EngineReport.objects.count() == 1
 
 
-def test_an_answer_is_kept_with_its_prompt(attempt):
+def test_answer_is_stored_with_its_prompt(attempt):
     keep(attempt, answer(4, parts={"exact": 1.0}, kl=0.25, sample=2))
     row = Response.objects.select_related("prompt").get()
     assert (row.step, row.split, row.sample, row.text, row.tokens, row.reward) == (4, "eval", 2, "Madrid", 3, -1.0)
@@ -73,7 +73,7 @@ def test_an_answer_is_kept_with_its_prompt(attempt):
     assert (row.prompt.name, row.prompt.text, row.prompt.target) == ("spain", "Capital of Spain?", "Madrid")
 
 
-def test_runs_that_are_asked_the_same_share_the_prompt(attempt):
+def test_runs_with_the_same_prompt_share_its_row(attempt):
     other = make_attempt(make_run(attempt.run.experiment, "grpo 0"))
     keep(attempt, answer())
     keep(other, answer(text="Barcelona"))
@@ -98,28 +98,28 @@ def test_a_prompt_gains_the_categories_that_any_run_names_and_loses_none(attempt
 
 def test_categories_known_already_write_nothing(attempt, django_assert_num_queries):
     keep(attempt, answer(categories=("capitals",)))
-    said = [answer(categories=("capitals",)), answer(1, prompt=None, target=None, categories=("unheard",))]
+    answers = [answer(categories=("capitals",)), answer(1, prompt=None, target=None, categories=("unheard",))]
     with django_assert_num_queries(1):
-        prompt_ids(attempt.run_id, said)
+        prompt_ids(attempt.run_id, answers)
     assert Prompt.objects.get().categories == ["capitals"]
 
 
-def test_an_answer_without_its_prompts_text_belongs_to_the_one_asked_before(attempt):
+def test_answer_without_prompt_text_belongs_to_the_earlier_prompt(attempt):
     keep(attempt, answer(), answer(1, prompt=None, target=None))
     ingest(attempt, 0, lines([answer(2, prompt=None, target=None)], first=2))
     assert Prompt.objects.get().responses.count() == 3
 
 
-def test_hostile_text_is_kept_as_text(attempt):
+def test_hostile_text_is_stored_as_text(attempt):
     text = HOSTILE + "x" * 1_000_000
     keep(
         attempt,
         answer(text=text, prompt_id=HOSTILE, prompt=HOSTILE, target=HOSTILE, split=HOSTILE[:10], parts={"\x00": 1.0}),
     )
     row = Response.objects.select_related("prompt").get()
-    assert row.text == SHOWN + "x" * 1_000_000
-    assert (row.prompt.name, row.prompt.text, row.prompt.target) == (SHOWN, SHOWN, SHOWN)
-    assert (row.split, row.parts) == (SHOWN[:10], {"\ufffd": 1.0})
+    assert row.text == DISPLAYED + "x" * 1_000_000
+    assert (row.prompt.name, row.prompt.text, row.prompt.target) == (DISPLAYED, DISPLAYED, DISPLAYED)
+    assert (row.split, row.parts) == (DISPLAYED[:10], {"\ufffd": 1.0})
 
 
 def test_halves_of_a_pair_are_joined_and_emoji_stay(attempt):
@@ -127,7 +127,7 @@ def test_halves_of_a_pair_are_joined_and_emoji_stay(attempt):
     assert Response.objects.get().text == "😀 é 😀"
 
 
-def test_a_checkpoint_is_kept_with_its_digest(attempt):
+def test_checkpoint_is_stored_with_its_digest(attempt):
     keep(attempt, records.Checkpoint(20, "checkpoints/step-000020", 123, "a" * 64))
     row = Checkpoint.objects.get()
     assert (row.step, row.path, row.bytes, row.sha256) == (20, "checkpoints/step-000020", 123, "a" * 64)
@@ -143,18 +143,18 @@ def test_a_checkpoint_outside_the_attempts_directory_is_refused(attempt, path):
 def test_the_newest_status_is_the_attempts_phase(attempt):
     keep(attempt, Status("loading"), Status("training", HOSTILE, 0.5))
     attempt.refresh_from_db()
-    assert (attempt.phase, attempt.phase_message, attempt.progress) == ("training", SHOWN, 0.5)
+    assert (attempt.phase, attempt.phase_message, attempt.progress) == ("training", DISPLAYED, 0.5)
 
 
 def test_an_alert_is_an_event(attempt):
     keep(attempt, Alert("warning", "A dead iteration", 12), Alert("error", HOSTILE))
     assert [(e.level, e.why) for e in AttemptEvent.objects.order_by("pk")] == [
         ("warning", "Step 12: A dead iteration"),
-        ("error", SHOWN),
+        ("error", DISPLAYED),
     ]
 
 
-def test_nan_and_infinities_are_kept_and_summarised_without_hiding_the_numbers(attempt):
+def test_nan_and_infinities_do_not_hide_finite_values_in_summaries(attempt):
     keep(
         attempt, Metric(0, {"a": math.nan, "b": 1.0}), Metric(1, {"a": 2.0, "b": math.inf}), Metric(2, {"a": math.nan})
     )
@@ -178,14 +178,14 @@ def test_a_metric_without_values_is_no_series_and_no_error(attempt):
     assert metrics.keys(attempt.run) == []
 
 
-def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
+def test_record_beyond_a_limit_is_reported_and_later_ones_stored(attempt):
     assert keep(attempt, Metric(0, {"k" * 251: 1.0}), Metric(1, {"good": 1.0})) == 1
     assert metrics.keys(attempt.run) == ["good"]
     assert "1 to 250 characters" in AttemptEvent.objects.get().why
 
 
 @pytest.mark.parametrize(
-    ("record", "says"),
+    ("record", "message"),
     [
         (Metric(2**63, {"a": 1.0}), "64 bits"),
         (Metric(0, {"": 1.0}), "1 to 250 characters"),
@@ -193,20 +193,20 @@ def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
         (Metric(0, {"a": 1.0}, {"\ud800": 1.0}), "control characters"),
         (Metric(0, {str(i): 1.0 for i in range(10_001)}), "10001 keys; at most 10000"),
         (answer(split="x" * 21), "at most 20"),
-        (answer(tokens=2**31), "tokens must lie between 0 and 2147483647"),
-        (answer(sample=-1), "sample must lie between"),
-        (answer(categories=("x" * 101,)), "a category has 1 to 100 characters that can be printed"),
-        (answer(categories=("two\nlines",)), "a category has 1 to 100 characters that can be printed"),
-        (answer(categories=tuple(map(str, range(33)))), "categories names 33; at most 32"),
-        (records.Checkpoint(0, "a", -1, "a" * 64), "bytes must lie between"),
+        (answer(tokens=2**31), "tokens must be between 0 and 2147483647"),
+        (answer(sample=-1), "sample must be between"),
+        (answer(categories=("x" * 101,)), "a category must have 1 to 100 printable characters"),
+        (answer(categories=("two\nlines",)), "a category must have 1 to 100 printable characters"),
+        (answer(categories=tuple(map(str, range(33)))), "categories has 33 names; at most 32"),
+        (records.Checkpoint(0, "a", -1, "a" * 64), "bytes must be between"),
         (records.Checkpoint(0, "a", 1, "A" * 64), "64 hexadecimal digits"),
         (Status("x" * 41), "at most 40"),
-        (records.Population(0, (Member(0, 1.0, engine=-1),)), "engine must lie between 0 and 2147483647, not -1"),
+        (records.Population(0, (Member(0, 1.0, engine=-1),)), "engine must be between 0 and 2147483647, not -1"),
         (Engines(0, 0, tuple(map(engine, range(1025)))), "1025 engines; at most 1024"),
         (Engines(0, 0, (engine(1), engine(1))), "different numbers"),
-        (Engines(0, -1, (engine(),)), "bytes must lie between"),
-        (Engines(0, 0, (engine(2**31),)), "number must lie between"),
-        (Engines(0, 0, (engine(members=-1),)), "members must lie between"),
+        (Engines(0, -1, (engine(),)), "bytes must be between"),
+        (Engines(0, 0, (engine(2**31),)), "number must be between"),
+        (Engines(0, 0, (engine(members=-1),)), "members must be between"),
         (Engines(0, 0, (engine(seconds=math.nan),)), "seconds must be finite"),
         (Engines(0, 0, (engine(compared_at=2**63),)), "compared_at must fit 64 bits"),
         (Engines(0, 0, (engine(state="asleep"),)), "ready, starting, given_up, not 'asleep'"),
@@ -214,8 +214,8 @@ def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
         (Alert("fatal", "x"), "info, warning, error"),
     ],
 )
-def test_a_limit_is_named(record, says):
-    assert says in (refusal(Line(0, NOON, record)) or "")
+def test_a_limit_is_named(record, message):
+    assert message in (refusal(Line(0, NOON, record)) or "")
 
 
 def test_a_time_that_is_no_time_is_refused():

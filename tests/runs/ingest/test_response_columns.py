@@ -1,4 +1,4 @@
-"""What an answer tells by itself is kept beside it, whoever writes it: words, roles played, refusals, ends."""
+"""Properties of an answer are stored with it by every writer: words, roles played, refusals and ends."""
 
 import importlib
 import math
@@ -6,7 +6,7 @@ import math
 import pytest
 from django.db import ProgrammingError, connection
 
-from runs.ingest import keep_scores
+from runs.ingest import save_scores
 from runs.ingest.response_rows import SUPERSEDE
 from runs.models import Prompt, Response, Score
 from tests.runs.attempt_records import answer, make_attempt
@@ -20,18 +20,18 @@ def run(experiment, runs_dir):
     return make_run(experiment)
 
 
-def kept(run, text="Madrid", **fields):
+def store_answer(run, text="Madrid", **fields):
     record(run, [answer(0, text, **fields)])
     return Response.objects.latest("pk")
 
 
 @pytest.mark.parametrize(("text", "words"), [("", 0), (" \n", 0), ("Madrid", 1), ("  a\n b\tc ", 3)])
 def test_words_are_counted(run, text, words):
-    assert kept(run, text).words == words
+    assert store_answer(run, text).words == words
 
 
-def test_where_only_scores_are_known_there_are_no_words(run):
-    assert kept(run, "", parts={"no_text": 1.0, "cost": -2.5}).words is None
+def test_answer_without_text_has_no_word_count(run):
+    assert store_answer(run, "", parts={"no_text": 1.0, "cost": -2.5}).words is None
     assert Response.objects.get().cost == -2.5
 
 
@@ -42,8 +42,8 @@ def test_where_only_scores_are_known_there_are_no_words(run):
         ("Yes.\nUser: why?", True), ("The user: a person", False), ("SUPERUSER: root", False), ("Madrid", False),
     ],
 )  # fmt: skip
-def test_an_answer_that_plays_the_other_side_too_is_told(run, text, leaks):
-    assert kept(run, text).is_leaking is leaks
+def test_answer_that_plays_another_role_is_leaking(run, text, leaks):
+    assert store_answer(run, text).is_leaking is leaks
 
 
 @pytest.mark.parametrize(
@@ -51,23 +51,23 @@ def test_an_answer_that_plays_the_other_side_too_is_told(run, text, leaks):
     [("I'm sorry, but no.", True), ("I’m sorry", True), ("I cannot help", True), ("As an AI language model", True),
      ("You cannot, I am sorry to say", False), ("Madrid", False)],
 )  # fmt: skip
-def test_refusals_are_told_by_how_they_open(run, text, refuses):
-    assert kept(run, text).is_refusal is refuses
+def test_refusals_are_recognised_by_their_opening(run, text, refuses):
+    assert store_answer(run, text).is_refusal is refuses
 
 
-def test_what_the_trainer_cut_off_is_truncated(run):
-    assert kept(run, "Madrid.", parts={"clipped": 1.0}).is_truncated
-    assert not kept(run, LONG).is_truncated
+def test_clipped_answer_is_truncated(run):
+    assert store_answer(run, "Madrid.", parts={"clipped": 1.0}).is_truncated
+    assert not store_answer(run, LONG).is_truncated
 
 
-def test_where_no_tokens_are_told_an_answer_without_an_end_is_truncated(run):
-    assert kept(run, LONG, tokens=0).is_truncated
-    assert not kept(run, f"{LONG} so.", tokens=0).is_truncated
-    assert not kept(run, "Madrid", tokens=0).is_truncated
+def test_unended_answer_without_token_count_is_truncated(run):
+    assert store_answer(run, LONG, tokens=0).is_truncated
+    assert not store_answer(run, f"{LONG} so.", tokens=0).is_truncated
+    assert not store_answer(run, "Madrid", tokens=0).is_truncated
 
 
 def test_answers_that_differ_in_spaces_and_capitals_have_one_key(run):
-    keys = [kept(run, text).text_key for text in ("The  city", " the city\n", "The cities")]
+    keys = [store_answer(run, text).text_key for text in ("The  city", " the city\n", "The cities")]
     assert keys[0] == keys[1] != keys[2]
 
 
@@ -85,24 +85,24 @@ def test_after_a_resume_the_later_evaluation_holds_and_the_other_is_superseded(r
     assert list(Response.objects.filter(is_superseded=True).values_list("text", flat=True)) == ["Madrid", "x"]
 
 
-def test_a_scorer_s_scores_stand_beside_the_run_s_own_and_a_second_time_over_the_first(run):
-    found = kept(run)
-    assert keep_scores("beaver", [(found.pk, "reward", 0.5), (found.pk, "cost", -1.0)]) == 2
-    keep_scores("beaver", [(found.pk, "reward", 0.75)])
-    keep_scores("other", [(found.pk, "reward", 9.0)])
-    assert dict(found.scores.filter(scorer="beaver").values_list("key", "value")) == {"reward": 0.75, "cost": -1.0}
-    found.refresh_from_db()
-    assert found.reward == -1.0
+def test_later_scores_replace_earlier_ones_and_not_the_runs_own(run):
+    response = store_answer(run)
+    assert save_scores("beaver", [(response.pk, "reward", 0.5), (response.pk, "cost", -1.0)]) == 2
+    save_scores("beaver", [(response.pk, "reward", 0.75)])
+    save_scores("other", [(response.pk, "reward", 9.0)])
+    assert dict(response.scores.filter(scorer="beaver").values_list("key", "value")) == {"reward": 0.75, "cost": -1.0}
+    response.refresh_from_db()
+    assert response.reward == -1.0
 
 
-def test_what_is_no_number_is_no_score(run):
-    with pytest.raises(ValueError, match="beaver gave the reward nan"):
-        keep_scores("beaver", [(kept(run).pk, "reward", math.nan)])
+def test_score_that_is_not_a_number_is_refused(run):
+    with pytest.raises(ValueError, match="beaver returned the reward nan"):
+        save_scores("beaver", [(store_answer(run).pk, "reward", math.nan)])
     assert not Score.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_role_that_may_not_make_extensions_is_told_what_to_do():
+def test_role_without_extension_rights_gets_instructions():
     trigrams = importlib.import_module("runs.migrations.0018_answers_beside_each_other").Trigrams()
     trigrams.name = "citext"
     with connection.cursor() as cursor:
@@ -116,7 +116,7 @@ def test_a_role_that_may_not_make_extensions_is_told_what_to_do():
 def test_answers_are_ranked_once_though_the_table_was_thought_empty(run):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE runs_response")
-        kept(run)
+        store_answer(run)
         cursor.execute(f"EXPLAIN {SUPERSEDE}", [run.pk, [0]])
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "InitPlan" in plan

@@ -1,4 +1,4 @@
-"""Every record counts once, however often and by however many hands it is brought."""
+"""Every record is stored once, however often and by however many writers it is pushed."""
 
 import threading
 from unittest import mock
@@ -11,7 +11,7 @@ from runs.ingest import Gap, ingest
 from runs.metrics import read
 from runs.models import AttemptEvent, Batch, RecordFile, Response, Series
 from tests.runs.attempt_records import answer, lines, make_attempt, make_run, metrics
-from workers.records import Broken
+from workers.records import BrokenLine
 
 
 @pytest.fixture
@@ -30,19 +30,19 @@ def test_a_replay_adds_nothing(attempt):
     assert Series.objects.get(run=attempt.run, key="reward/mean").points == 5
 
 
-def test_only_the_new_lines_of_an_overlap_are_kept(attempt):
+def test_overlap_stores_only_new_lines(attempt):
     ingest(attempt, 0, metrics(3))
     assert ingest(attempt, 0, metrics(5)) == 2
     assert values(attempt.run) == [0, 1, 4, 9, 16]
 
 
-def test_lines_in_disorder_and_twice_are_kept_once_in_order(attempt):
+def test_disordered_and_repeated_lines_are_stored_once_in_order(attempt):
     shuffled = [*metrics(4)[::-1], *metrics(2)]
     assert ingest(attempt, 0, shuffled) == 4
     assert [(b.first_seq, b.last_seq) for b in Batch.objects.all()] == [(0, 3)]
 
 
-def test_each_epoch_and_attempt_counts_for_itself(attempt):
+def test_sequences_of_epochs_and_attempts_are_independent(attempt):
     second = make_attempt(attempt.run, 2, "failed")
     assert [ingest(a, e, metrics(2)) for a in (attempt, second) for e in (0, 1)] == [2, 2, 2, 2]
 
@@ -62,14 +62,14 @@ def test_a_push_with_a_hole_inside_is_refused_whole(attempt):
     assert not Batch.objects.exists()
 
 
-def test_a_file_may_leave_records_out_and_it_is_told_where(attempt):
+def test_gap_in_a_file_is_reported(attempt):
     assert ingest(attempt, 0, [*metrics(1), *metrics(1, first=3)], offset=400) == 2
     event = AttemptEvent.objects.get()
-    assert (event.level, event.why) == ("warning", "records.0.jsonl misses 2 records before byte 400: seq 3 follows 0")
+    assert (event.level, event.why) == ("warning", "records.0.jsonl lacks 2 records before byte 400: seq 3 follows 0")
 
 
-def test_a_broken_line_is_told_once_with_its_place(attempt):
-    ingest(attempt, 0, metrics(1), offset=90, broken=[Broken(57, "not JSON: …\x00"), Broken(70, "another")])
+def test_broken_line_is_reported_once_with_its_position(attempt):
+    ingest(attempt, 0, metrics(1), offset=90, broken=[BrokenLine(57, "not JSON: …\x00"), BrokenLine(70, "another")])
     event = AttemptEvent.objects.get()
     assert event.why == "2 lines of records.0.jsonl cannot be read, at byte 57: not JSON: …\ufffd"
 
@@ -106,7 +106,7 @@ def in_threads(*works):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_hands_that_bring_the_same_file_at_once_keep_each_record_once(attempt):
+def test_concurrent_writers_of_one_file_store_each_record_once(attempt):
     everything = metrics(300)
 
     def bring(size):
@@ -120,15 +120,15 @@ def test_two_hands_that_bring_the_same_file_at_once_keep_each_record_once(attemp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_runs_that_bring_the_same_new_prompts_at_once_do_not_lock_each_other(experiment):
+def test_concurrent_runs_with_the_same_new_prompts_do_not_deadlock(experiment):
     attempts = [make_attempt(make_run(experiment, f"es {i}")) for i in range(4)]
     names = [f"p{i}" for i in range(30)]
 
-    def bring(which):
-        order = names if which % 2 else names[::-1]
+    def bring(number):
+        order = names if number % 2 else names[::-1]
         for step in range(3):
             batch = [answer(step, prompt_id=f"{n}-{step}", prompt=f"{n}?") for n in order]
-            ingest(attempts[which], 0, lines(batch, first=30 * step))
+            ingest(attempts[number], 0, lines(batch, first=30 * step))
 
     in_threads(*(lambda i=i: bring(i) for i in range(4)))
     assert Response.objects.count() == 4 * 90

@@ -1,4 +1,4 @@
-"""Launching and cancelling over the API; what is wrong with a request is said all at once, with the valid choices."""
+"""Launching and cancelling over the API; all problems of a request are reported together, with the valid choices."""
 
 import pytest
 
@@ -45,11 +45,11 @@ def test_the_second_launch_joins_the_experiment_of_that_name(api, bo):
 
 def test_the_config_is_laid_over_the_preset(api, experiment):
     config = {"es": {"iterations": 9}, "evaluation": {"prompts": 3}}
-    shown = launch(api, experiment=experiment.pk, preset="es-micro", config=config).json()["config"]
+    effective = launch(api, experiment=experiment.pk, preset="es-micro", config=config).json()["config"]
     own = preset("es-micro").config["es"]
-    assert (shown["es"]["iterations"], shown["es"]["population"]) == (9, own["population"])
+    assert (effective["es"]["iterations"], effective["es"]["population"]) == (9, own["population"])
     assert own["iterations"] != 9
-    assert (shown["evaluation"]["prompts"], shown["evaluation"]["samples"]) == (3, 2)
+    assert (effective["evaluation"]["prompts"], effective["evaluation"]["samples"]) == (3, 2)
 
 
 def test_a_config_needs_no_preset(api, experiment):
@@ -64,21 +64,21 @@ def test_many_seeds_are_many_runs(api, experiment):
     assert Run.objects.count() == 3
 
 
-def test_of_many_seeds_all_are_launched_or_none(api, experiment):
+def test_many_seeds_are_launched_together_or_not_at_all(api, experiment):
     answer = launch(api, experiment=experiment.pk, preset="es-micro", seeds=[1, -1])
     assert answer.status_code == 422
     assert "seed" in paths(answer)
     assert not Run.objects.exists()
 
 
-def test_a_config_that_cannot_be_used_names_every_problem_with_its_place(api, experiment):
+def test_invalid_config_lists_every_problem_with_its_path(api, experiment):
     config = {"es": {"noise": "pink", "itertions": 3}, "evaluation": {"prompts": "many"}}
     answer = launch(api, experiment=experiment.pk, preset="es-micro", config=config)
     assert answer.status_code == 422
-    found = paths(answer)
-    assert "must be one of" in found["es.noise"]
-    assert "did you mean iterations?" in found["es.itertions"]
-    assert "whole number" in found["evaluation.prompts"]
+    errors = paths(answer)
+    assert "must be one of" in errors["es.noise"]
+    assert "did you mean iterations?" in errors["es.itertions"]
+    assert "whole number" in errors["evaluation.prompts"]
     assert not Run.objects.exists()
 
 
@@ -94,13 +94,13 @@ def test_a_failed_launch_leaves_no_experiment_behind(api):
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         ({"preset": "es-micro"}, "give either experiment"),
         ({"experiment": 1, "experiment_name": "x"}, "give either experiment"),
         ({"experiment_name": "x", "seed": 1, "seeds": [2]}, "either seed or seeds"),
         ({"experiment_name": "x", "seeds": []}, "at least one"),
-        ({"experiment_name": "x", "seeds": [1, 1]}, "each once"),
+        ({"experiment_name": "x", "seeds": [1, 1]}, "none twice"),
         ({"experiment_name": "x", "presett": "es"}, "Extra inputs"),
         ({"experiment_name": ""}, "at least 1 character"),
         ({"experiment_name": "x\x00"}, "match pattern"),
@@ -109,10 +109,10 @@ def test_a_failed_launch_leaves_no_experiment_behind(api):
         ({"experiment": 2**70}, "less than or equal"),
     ],
 )
-def test_a_request_that_cannot_be_used_is_refused_in_words(api, body, says):
+def test_invalid_request_is_refused_with_a_message(api, body, message):
     answer = launch(api, **body)
     assert answer.status_code == 422
-    assert says in " ".join(paths(answer).values())
+    assert message in " ".join(paths(answer).values())
 
 
 def test_a_body_that_is_not_json_is_refused_in_words(api):
@@ -128,16 +128,16 @@ def test_a_huge_body_is_refused_in_words(api):
 
 def test_an_experiment_is_made_and_listed(api, ada):
     body = {"name": "Secret", "question": "Why?", "is_private": True}
-    made = api.post("/api/v1/experiments", body, content_type="application/json")
-    assert made.status_code == 201
-    assert made.json() | {"owner": "ada", "question": "Why?", "is_private": True} == made.json()
-    assert api.get("/api/v1/experiments").json() == {"items": [made.json()], "next": None}
+    created = api.post("/api/v1/experiments", body, content_type="application/json")
+    assert created.status_code == 201
+    assert created.json() | {"owner": "ada", "question": "Why?", "is_private": True} == created.json()
+    assert api.get("/api/v1/experiments").json() == {"items": [created.json()], "next": None}
 
 
-def test_presets_say_why(api):
-    found = {p["name"]: p for p in api.get("/api/v1/presets").json()}
-    assert found["es-micro"]["config"]["method"] == "es"
-    assert all(p["why"] and p["title"] for p in found.values())
+def test_presets_have_a_description(api):
+    presets = {p["name"]: p for p in api.get("/api/v1/presets").json()}
+    assert presets["es-micro"]["config"]["method"] == "es"
+    assert all(p["why"] and p["title"] for p in presets.values())
 
 
 def test_a_run_is_cancelled_by_who_made_it(api, experiment):
@@ -154,4 +154,4 @@ def test_a_run_that_has_ended_is_not_cancelled(api, experiment):
     run.state = "succeeded"
     run.save()
     answer = api.post(f"/api/v1/runs/{run.uid}/cancel")
-    assert (answer.status_code, answer.json()["detail"]) == (409, f"Run {run.uid} has ended already: succeeded")
+    assert (answer.status_code, answer.json()["detail"]) == (409, f"Run {run.uid} has already ended (succeeded)")

@@ -1,4 +1,4 @@
-"""Resuming and cloning over the API, and what it tells about attempts."""
+"""Resuming and cloning over the API, and its descriptions of attempts."""
 
 from datetime import timedelta
 
@@ -24,8 +24,8 @@ def run(experiment, local, runs_dir):
     return run
 
 
-def post(api, run, what, body=None):
-    return api.post(f"/api/v1/runs/{run.uid}/{what}", body or {}, content_type="application/json")
+def post(api, run, action, body=None):
+    return api.post(f"/api/v1/runs/{run.uid}/{action}", body or {}, content_type="application/json")
 
 
 def test_a_run_is_resumed_and_its_attempts_tell_from_where(api, run):
@@ -43,17 +43,17 @@ def test_called_twice_it_makes_one_attempt(api, run):
     post(api, run, "resume")
     again = post(api, run, "resume")
     assert again.status_code == 409
-    assert "has not ended: it is created" in again.json()["detail"]
+    assert "has not ended (created)" in again.json()["detail"]
     assert Attempt.objects.count() == 2
 
 
-def test_a_run_at_its_last_step_says_what_to_do_instead(api, experiment, local):
+def test_finished_run_is_refused_with_a_suggestion(api, experiment, local):
     answer = post(api, make_run(experiment, state="succeeded"), "resume")
     assert answer.status_code == 409
     assert "clone it" in answer.json()["detail"]
 
 
-def test_a_restart_that_will_come_is_told_and_called_off(api, run):
+def test_planned_restart_is_reported_and_cancelled(api, run):
     run.attempts.update(restart_at=timezone.now() + timedelta(minutes=1))
     assert api.get(f"/api/v1/runs/{run.uid}").json()["attempts"][0]["restart_at"] is not None
     assert post(api, run, "cancel").status_code == 202
@@ -72,8 +72,8 @@ def test_a_clone_is_a_new_run_of_the_same_config(api, run):
 
 def test_a_clone_may_differ(api, ada, run):
     other = Experiment.objects.create(name="Other", owner=ada)
-    what = {"seed": 8, "name": "again", "config": {"es": {"sigma": 0.5}}, "experiment": other.pk}
-    body = post(api, run, "clone", what).json()
+    changes = {"seed": 8, "name": "again", "config": {"es": {"sigma": 0.5}}, "experiment": other.pk}
+    body = post(api, run, "clone", changes).json()
     assert (body["name"], body["seed"], body["experiment"]) == ("again", 8, other.pk)
     assert body["config"]["es"] == run.config["es"] | {"sigma": 0.5}
     assert body["config"]["seed"] == 8
@@ -89,7 +89,7 @@ def test_a_clone_that_does_not_fit_names_every_problem(api, run):
     assert post(api, run, "clone", {"sed": 1}).status_code == 422
 
 
-def test_the_run_of_a_colleague_is_cloned_into_an_experiment_of_ones_own(bo, run):
+def test_foreign_run_is_cloned_into_an_own_experiment(bo, run):
     own = Experiment.objects.create(name="Bo's", owner=bo)
     assert post(calls(bo), run, "clone").status_code == 403
     assert post(calls(bo), run, "clone", {"experiment": own.pk}).json()["created_by"] == "bo"

@@ -1,4 +1,4 @@
-"""A script asks for the GPU memory of a run before it launches the run."""
+"""The API plans the GPU memory of a run before its launch."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def post(client: Client, **body: Any) -> Any:
 
 
 def test_gpu_memory_is_planned_for_each_card_and_nothing_is_made(script: Client) -> None:
-    shown = post(script, config={"method": "es", **CONFIG}).json()
-    small, large = shown["cards"][0], shown["cards"][3]
+    plan = post(script, config={"method": "es", **CONFIG}).json()
+    small, large = plan["cards"][0], plan["cards"][3]
 
-    assert (shown["reason"], shown["prompts"], shown["prompts_assumed"], shown["prompt_tokens"]) == (
+    assert (plan["reason"], plan["prompts"], plan["prompts_assumed"], plan["prompt_tokens"]) == (
         "",
         200,
         False,
         512,
     )
-    assert [card["card_gb"] for card in shown["cards"]] == [24, 40, 80, 141]
+    assert [card["card_gb"] for card in plan["cards"]] == [24, 40, 80, 141]
     assert (small["fits"], small["rows"]) == (False, 8) and "at most 21.3 GB can be used" in small["reason"]
     assert (large["fits"], large["reason"], large["members"]) == (True, "", 30)
     assert (large["weight_sets"], large["rows"]) == (2, 400)
@@ -50,15 +50,15 @@ def test_gpu_memory_is_planned_for_each_card_and_nothing_is_made(script: Client)
 
 
 def test_gpu_memory_lays_the_config_over_a_preset(script: Client) -> None:
-    shown = post(script, preset="es-micro", config={"model": {"path": "qwen"}, "compute": {"gpus": 1}}).json()
+    plan = post(script, preset="es-micro", config={"model": {"path": "qwen"}, "compute": {"gpus": 1}}).json()
 
-    assert not shown["prompts_assumed"] and len(shown["cards"]) == 4
+    assert not plan["prompts_assumed"] and len(plan["cards"]) == 4
 
 
 def test_gpu_memory_has_a_reason_without_a_gpu(script: Client) -> None:
-    shown = post(script, preset="es-micro").json()
+    plan = post(script, preset="es-micro").json()
 
-    assert (shown["cards"], shown["reason"]) == ([], "The run uses no GPU: memory is planned for GPUs only.")
+    assert (plan["cards"], plan["reason"]) == ([], "The run uses no GPU; memory is planned for GPUs only.")
 
 
 def test_gpu_memory_refuses_what_a_launch_refuses(script: Client) -> None:

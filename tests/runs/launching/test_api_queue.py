@@ -16,12 +16,12 @@ pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 def test_the_queue_is_read_and_changed(ada: User, bo: User, experiment: Experiment) -> None:
     Cluster.objects.create(name="far", kind="slurm")
     run = waiting(experiment)
-    shown = calls(bo, "read").get("/api/v1/queue").json()
-    (one,) = shown["items"]
-    assert (shown["going"], shown["waiting"], one["run"], one["position"]) == (0, 1, run.uid, 3)
-    assert (one["person"], one["cluster"], one["held"], one["cores"]) == ("ada", "local", False, 1)
+    queue = calls(bo, "read").get("/api/v1/queue").json()
+    (job,) = queue["items"]
+    assert (queue["going"], queue["waiting"], job["run"], job["position"]) == (0, 1, run.uid, 3)
+    assert (job["person"], job["cluster"], job["held"], job["cores"]) == ("ada", "local", False, 1)
     assert calls(bo, "read").get("/api/v1/queue?mine=true").json()["items"] == []
-    assert "there are far, local" in calls(bo, "read").get("/api/v1/queue?cluster=moon").json()["detail"]
+    assert "the clusters are far, local" in calls(bo, "read").get("/api/v1/queue?cluster=moon").json()["detail"]
     script = calls(ada)
     for verb in ("hold", "release"):
         assert post(calls(bo), f"runs/{run.uid}/{verb}").status_code == 403

@@ -8,13 +8,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def queued(monkeypatch):
-    """Attempts that were handed to the queue."""
-    handed = []
-    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: handed.append(pk))
-    return handed
+    """Collect the attempts that are sent to the queue."""
+    sent = []
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: sent.append(pk))
+    return sent
 
 
-def test_who_owns_a_run_may_end_it(ada_client, experiment, queued, django_capture_on_commit_callbacks):
+def test_owner_may_cancel_a_run(ada_client, experiment, queued, django_capture_on_commit_callbacks):
     run = make_run(experiment)
     with django_capture_on_commit_callbacks(execute=True):
         response = ada_client.post(reverse("run-cancel", args=[run.uid]), follow=True)
@@ -22,8 +22,8 @@ def test_who_owns_a_run_may_end_it(ada_client, experiment, queued, django_captur
     assert attempt.cancel_requested_at is not None
     assert queued == [attempt.pk]
     text = response.content.decode()
-    assert "Asked es-tiny seed 0 to stop" in text
-    assert "asked to stop" in text
+    assert "Cancel of es-tiny seed 0 requested" in text
+    assert "cancel requested" in text
 
 
 def test_looking_at_the_address_ends_nothing(ada_client, experiment):
@@ -44,7 +44,7 @@ def test_a_stranger_does_not_learn_that_it_exists(cy_client, private_experiment)
     assert cy_client.post(reverse("run-cancel", args=[run.uid])).status_code == 404
 
 
-def test_a_run_that_has_ended_says_so(ada_client, experiment):
+def test_ended_run_cannot_be_cancelled(ada_client, experiment):
     run = make_run(experiment, state="succeeded")
     text = ada_client.post(reverse("run-cancel", args=[run.uid]), follow=True).content.decode()
-    assert "has already ended: succeeded" in text
+    assert "has already ended (succeeded)" in text

@@ -1,11 +1,11 @@
-"""The checkpoints on a run's page: those that are there download at once, any other of an ES run can be had."""
+"""Checkpoints on a run's page: existing ones download immediately, others of an ES run can be rebuilt."""
 
 import pytest
 from django.urls import reverse
 
 from runs import launching
 from runs.models import Rebuild
-from tests.runs.checkpoint_files import WEIGHTS, fill, save, unpacked
+from tests.runs.checkpoint_files import WEIGHTS, fill, save, unpack_reply
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.executors.states import State
 from workers.records import Member, Population
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(experiment, local, runs_dir):
-    """An ES run that has reached step 40 and saved step 20."""
+    """Return an ES run that has reached step 40 and saved step 20."""
     run = make_run(experiment)
     record(run, [Population(40, (Member(0, -40.0, z=1.0),))])
     save(run, 20)
@@ -24,10 +24,10 @@ def run(experiment, local, runs_dir):
 
 @pytest.fixture
 def queued(monkeypatch):
-    """Rebuilds that were handed to the queue."""
-    handed = []
-    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: handed.append((name, pk)))
-    return handed
+    """Collect the rebuilds that are sent to the queue."""
+    sent = []
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: sent.append((name, pk)))
+    return sent
 
 
 def ask(client, run, step, **headers):
@@ -46,14 +46,14 @@ def test_a_saved_checkpoint_is_downloaded_at_once(ada_client, run, queued):
     there = reverse("run-checkpoint", args=[run.uid, 20])
     assert ask(ada_client, run, "20")["Location"] == there
     assert ask(ada_client, run, "20", hx_request="true")["HX-Redirect"] == there
-    assert unpacked(download(ada_client, run, 20)) == {
+    assert unpack_reply(download(ada_client, run, 20)) == {
         f"{run.uid}-step-000020/config.json": b"{}",
         f"{run.uid}-step-000020/adapter/model.safetensors": WEIGHTS,
     }
     assert queued == [] and f'href="{there}"' in page(ada_client, run)
 
 
-def test_another_is_asked_for_once(ada_client, ada, run, queued, django_capture_on_commit_callbacks):
+def test_rebuild_is_requested_once(ada_client, ada, run, queued, django_capture_on_commit_callbacks):
     for _ in range(2):
         with django_capture_on_commit_callbacks(execute=True):
             answer = ask(ada_client, run, "33", hx_request="true")
@@ -64,13 +64,13 @@ def test_another_is_asked_for_once(ada_client, ada, run, queued, django_capture_
     assert download(ada_client, run, 33).status_code == 404
 
 
-def test_how_far_it_is_and_why_it_failed_is_shown(ada_client, run, queued):
+def test_rebuild_shows_progress_and_failure(ada_client, run, queued):
     ask(ada_client, run, "33")
     rebuild = Rebuild.objects.get()
-    launching.mark(rebuild, progress=0.25, reason="waiting for a core")
+    launching.update_facts(rebuild, progress=0.25, reason="waiting for a core")
     text = page(ada_client, run)
     assert 'value="0.25"' in text and "waiting for a core" in text
-    launching.move(rebuild, State.FAILED, "the base model has changed")
+    launching.transition(rebuild, State.FAILED, "the base model has changed")
     text = page(ada_client, run)
     assert "the base model has changed" in text and "Try again" in text
     ask(ada_client, run, "33")
@@ -82,8 +82,8 @@ def test_a_rebuilt_one_is_downloaded(ada_client, run, queued):
     ask(ada_client, run, "33")
     rebuild = Rebuild.objects.get()
     fill(rebuild.folder)
-    launching.move(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="cd" * 32)
-    assert f"{run.uid}-step-000033/config.json" in unpacked(download(ada_client, run, 33))
+    launching.transition(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="cd" * 32)
+    assert f"{run.uid}-step-000033/config.json" in unpack_reply(download(ada_client, run, 33))
     text = page(ada_client, run)
     assert "cdcdcdcdcdcd…" in text and "6.8\xa0KB" in text
     assert ask(ada_client, run, "33")["Location"] == reverse("run-checkpoint", args=[run.uid, 33])
@@ -103,34 +103,34 @@ def test_a_step_that_it_has_not_reached_is_refused_with_the_range(ada_client, ru
 def test_a_rebuild_can_be_stopped(ada_client, run, queued, django_capture_on_commit_callbacks):
     ask(ada_client, run, "33")
     rebuild = Rebuild.objects.get()
-    launching.move(rebuild, State.RUNNING, "")
+    launching.transition(rebuild, State.RUNNING, "")
     with django_capture_on_commit_callbacks(execute=True):
         ada_client.post(reverse("run-rebuild-stop", args=[run.uid, 33]))
     rebuild.refresh_from_db()
     assert rebuild.cancel_requested_at is not None
     assert queued == [("cancel_rebuild", rebuild.pk)]
-    assert "asked to stop" in page(ada_client, run)
+    assert "cancelling" in page(ada_client, run)
 
 
-def test_a_grpo_run_says_why_only_what_it_saved_can_be_had(ada_client, experiment, local, runs_dir, queued):
+def test_grpo_run_offers_only_saved_checkpoints(ada_client, experiment, local, runs_dir, queued):
     run = make_run(experiment, "grpo-tiny")
     save(run, 20)
     text = page(ada_client, run)
-    assert "Only what a GRPO run has saved can be had" in text and 'id="checkpoint-step"' not in text
+    assert "Only saved checkpoints of a GRPO run are available" in text and 'id="checkpoint-step"' not in text
     assert "Saved steps: 20." in ask(ada_client, run, "10", hx_request="true").content.decode()
     assert not Rebuild.objects.exists()
-    assert len(unpacked(download(ada_client, run, 20))) == 2
+    assert len(unpack_reply(download(ada_client, run, 20))) == 2
 
 
-def test_a_checkpoint_that_is_gone_from_the_disk_says_so(ada_client, experiment, runs_dir):
+def test_checkpoint_missing_on_disk_is_reported(ada_client, experiment, runs_dir):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
-    assert "no longer on this disk" in page(ada_client, run)
+    assert "no longer on disk" in page(ada_client, run)
     assert download(ada_client, run, 5).status_code == 404
 
 
 def test_a_colleague_downloads_but_asks_for_none(bo_client, run, queued):
-    assert len(unpacked(download(bo_client, run, 20))) == 2
+    assert len(unpack_reply(download(bo_client, run, 20))) == 2
     assert 'id="checkpoint-step"' not in page(bo_client, run)
     assert ask(bo_client, run, "33").status_code == 403
     assert bo_client.post(reverse("run-rebuild-stop", args=[run.uid, 33])).status_code == 403

@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from runs.launching.config_form import KNOBS, LaunchForm, assembled, initial_from, seeds
+from runs.launching.config_form import SETTINGS, LaunchForm, config_from_fields, initial_from, parse_seeds
 from workers.config import RunConfig, presets
 
 
 def sent(preset="es-tiny", **typed):
-    """What a browser sends of a form that was filled from a preset, and then changed."""
+    """Return the data that a browser sends of a form that was filled from a preset and then changed."""
     filled = {k: v for k, v in initial_from(presets()[preset].config).items() if v is not None and v is not False}
     return {"preset": preset, "seeds": "0", "name": "", **filled, **typed}
 
@@ -19,10 +19,10 @@ def test_a_form_filled_from_a_preset_makes_exactly_its_config(name):
     assert form.configs == [RunConfig.from_json(presets()[name].config).to_json()]
 
 
-def test_every_knob_has_a_field_with_its_help():
+def test_every_setting_has_a_field_with_its_help():
     form = LaunchForm()
-    assert KNOBS.keys() <= form.fields.keys()
-    assert all(knob.help.splitlines()[0] in form.fields[path].help_text for path, knob in KNOBS.items())
+    assert SETTINGS.keys() <= form.fields.keys()
+    assert all(parameter.help.splitlines()[0] in form.fields[path].help_text for path, parameter in SETTINGS.items())
 
 
 def test_each_seed_is_a_run():
@@ -38,7 +38,7 @@ def test_a_single_run_has_the_name_that_it_was_given():
     assert form.names() == ["mine"]
 
 
-def test_all_problems_are_found_at_once_each_at_its_field():
+def test_all_problems_are_reported_at_their_fields():
     typed = {"es.population": "one", "es.sigma": "-1", "evaluation.prompts": "0", "seeds": "x"}
     form = LaunchForm(sent(**typed))
     assert not form.is_valid()
@@ -47,7 +47,7 @@ def test_all_problems_are_found_at_once_each_at_its_field():
     assert form.errors["es.sigma"] == ["must be above 0 and at most 1000, not -1.0"]
 
 
-def test_what_was_typed_wrongly_is_still_there():
+def test_invalid_input_is_preserved():
     form = LaunchForm(sent(**{"es.population": "one"}))
     form.is_valid()
     assert 'value="one"' in str(form["es.population"])
@@ -65,13 +65,13 @@ def test_the_other_methods_fields_are_not_read():
     assert "grpo" not in form.configs[0]
 
 
-def test_an_empty_knob_keeps_its_default():
+def test_empty_field_has_its_default():
     form = LaunchForm(sent(**{"es.sigma": ""}))
     assert form.is_valid()
     assert form.configs[0]["es"]["sigma"] == 1e-3
 
 
-def test_an_adapter_is_trained_only_where_it_is_asked_for():
+def test_adapter_is_trained_only_on_request():
     plain = LaunchForm(sent(**{"es.lora.rank": "4"}))
     lora = LaunchForm(sent(**{"es.lora": "on", "es.lora.rank": "4"}))
     assert plain.is_valid()
@@ -98,14 +98,17 @@ def test_no_method_is_a_problem_of_its_own():
 @pytest.mark.parametrize("text", ["a", "1.5", "3-1", "0-99", "-1", "1;2"])
 def test_seeds_that_cannot_be_read_are_named(text):
     with pytest.raises(ValueError, match="not"):
-        seeds(text)
+        parse_seeds(text)
 
 
 def test_a_section_left_out_is_not_in_the_config():
-    assert assembled({"method": "es", "es.sigma": 0.1, "grpo.beta": 1.0}) == {"method": "es", "es": {"sigma": 0.1}}
+    assert config_from_fields({"method": "es", "es.sigma": 0.1, "grpo.beta": 1.0}) == {
+        "method": "es",
+        "es": {"sigma": 0.1},
+    }
 
 
-def test_what_a_database_cannot_hold_is_refused():
+def test_unstorable_characters_are_refused():
     form = LaunchForm(sent("grpo-tiny", **{"model.path": "ti\x00ny", "grpo.extra": '{"a": "\\u0000"}'}))
     assert not form.is_valid()
     assert form.errors["model.path"] == ["must be text without null characters, not 'ti\\x00ny'"]
@@ -131,7 +134,7 @@ def test_an_own_tasks_options_are_a_json_object():
 
 
 @pytest.mark.parametrize("typed", ["{words", "[1]", '"x"', "3", '{"a": NaN}', "[" * 100_000])
-def test_an_own_tasks_options_that_are_none_are_told_at_their_field(typed):
+def test_unknown_task_options_are_reported_at_their_field(typed):
     form = LaunchForm(sent(**{"task.name": "own", "task.own.path": "my_task", "task.own.options": typed}))
     assert not form.is_valid()
     assert form.errors.keys() == {"task.own.path", "task.own.options"}

@@ -46,16 +46,21 @@ def config_of(model: str, gpus: int = 1, dtype: str = "auto", **es: Any) -> RunC
 
 def plan(person: User, config: RunConfig) -> GpuMemory:
     """Return the plan of one run."""
-    [found] = plan_gpu_memory([config], person)
-    return found
+    [gpu_memory] = plan_gpu_memory([config], person)
+    return gpu_memory
 
 
-def test_plan_says_which_cards_hold_a_model_of_7b(ada: User, models: Path) -> None:
-    found = plan(ada, config_of("qwen"))
+def test_plan_lists_the_cards_that_hold_a_7b_model(ada: User, models: Path) -> None:
+    gpu_memory = plan(ada, config_of("qwen"))
 
-    assert [(card.gb, card.fits) for card in found.cards] == [(24, False), (40, False), (80, True), (141, True)]
-    assert (found.reason, found.prompts, found.prompts_assumed, found.prompt_tokens) == ("", 200, False, 512)
-    largest = found.cards[3]
+    assert [(card.gb, card.fits) for card in gpu_memory.cards] == [(24, False), (40, False), (80, True), (141, True)]
+    assert (gpu_memory.reason, gpu_memory.prompts, gpu_memory.prompts_assumed, gpu_memory.prompt_tokens) == (
+        "",
+        200,
+        False,
+        512,
+    )
+    largest = gpu_memory.cards[3]
     assert (largest.plan.members, largest.plan.weight_sets, largest.answers) == (30, 2, 400)
     assert sum(largest.parts_gb.values()) == pytest.approx(largest.needed_gb)
     assert largest.needed_gb == pytest.approx(118.9, abs=0.1) and largest.usable_gb == pytest.approx(128.9, abs=0.1)
@@ -75,12 +80,12 @@ def test_plan_divides_the_population_among_gpus(ada: User, models: Path) -> None
 
 def test_plan_divides_a_card_among_its_engines(ada: User, models: Path) -> None:
     write_model_config(models / "small", QWEN2_7B | {"num_hidden_layers": 4})
-    one, two = (plan(ada, config_of("small", engines=engines)).cards[3] for engines in (1, 2))
+    one_engine, two_engines = (plan(ada, config_of("small", engines=engines)).cards[3] for engines in (1, 2))
 
-    assert (one.engines, two.engines) == (1, 2)
-    assert two.plan.card == 141 * 10**9 // 2 and two.plan.members == 15
-    assert two.parts_gb["master"] == 2 * one.parts_gb["master"]
-    assert two.needed_gb <= two.usable_gb < one.usable_gb
+    assert (one_engine.engines, two_engines.engines) == (1, 2)
+    assert two_engines.plan.card == 141 * 10**9 // 2 and two_engines.plan.members == 15
+    assert two_engines.parts_gb["master"] == 2 * one_engine.parts_gb["master"]
+    assert two_engines.needed_gb <= two_engines.usable_gb < one_engine.usable_gb
 
 
 def test_plan_counts_numbers_of_float32_twice(ada: User, models: Path) -> None:
@@ -90,9 +95,9 @@ def test_plan_counts_numbers_of_float32_twice(ada: User, models: Path) -> None:
 
 
 def test_plan_assumes_prompts_when_the_config_asks_for_all(ada: User, models: Path) -> None:
-    found = plan(ada, config_of("qwen", prompts=0))
+    gpu_memory = plan(ada, config_of("qwen", prompts=0))
 
-    assert (found.prompts, found.prompts_assumed) == (2048, True)
+    assert (gpu_memory.prompts, gpu_memory.prompts_assumed) == (2048, True)
 
 
 @pytest.mark.parametrize(
@@ -105,20 +110,20 @@ def test_plan_assumes_prompts_when_the_config_asks_for_all(ada: User, models: Pa
     ids=["grpo", "no-gpus", "cpu"],
 )
 def test_plan_is_for_es_on_gpus_only(ada: User, local: Cluster, config: dict[str, Any], reason: str) -> None:
-    found = plan(ada, RunConfig.from_json(config))
+    gpu_memory = plan(ada, RunConfig.from_json(config))
 
-    assert (found.on_gpus, found.cards) == (False, ())
-    assert reason in found.reason
+    assert (gpu_memory.on_gpus, gpu_memory.cards) == (False, ())
+    assert reason in gpu_memory.reason
 
 
-def test_plan_says_that_transformers_is_not_planned(ada: User, models: Path) -> None:
-    found = plan(ada, config_of("qwen", backend="transformers"))
+def test_plan_reports_transformers_as_unplanned(ada: User, models: Path) -> None:
+    gpu_memory = plan(ada, config_of("qwen", backend="transformers"))
 
-    assert found.on_gpus and not found.cards and "es.backend transformers" in found.reason
+    assert gpu_memory.on_gpus and not gpu_memory.cards and "es.backend transformers" in gpu_memory.reason
 
 
 def test_plan_reads_the_models_that_the_project_made(ada: User, local: Cluster, caches: Path) -> None:
-    assert plan(ada, config_of("tiny")).reason == "tiny is made at its first run, and has no config.json here yet."
+    assert plan(ada, config_of("tiny")).reason == "tiny is created by its first run and has no config.json yet."
 
     write_model_config(caches / "models" / "tiny-0123-0", QWEN2_7B | {"hidden_size": 128, "num_attention_heads": 4})
     assert all(card.fits for card in plan(ada, config_of("tiny")).cards)
@@ -143,23 +148,23 @@ def test_plan_reads_the_checkpoint_of_a_run(ada: User, experiment: Experiment, l
     assert plan(ada, config_of(f"run:{run.uid}@5")).cards[3].fits
 
 
-def test_plan_reads_no_checkpoint_of_a_run_that_the_person_may_not_see(
+def test_plan_reads_no_checkpoint_of_a_hidden_run(
     bo: User, private_experiment: Experiment, local: Cluster, runs_dir: Path
 ) -> None:
     run = make_run(private_experiment)
     write_model_config(save(run, 5), QWEN2_7B | {"padding": "." * 100})
-    found = plan(bo, config_of(f"run:{run.uid}@5"))
+    gpu_memory = plan(bo, config_of(f"run:{run.uid}@5"))
 
-    assert not found.cards and "you see no such run" in found.reason
+    assert not gpu_memory.cards and "you see no such run" in gpu_memory.reason
 
 
 def test_plan_reads_no_link_that_leads_out_of_the_folder(ada: User, models: Path, tmp_path: Path) -> None:
     secret = write_model_config(tmp_path / "outside", QWEN2_7B)
     (models / "linked").mkdir()
     (models / "linked" / "config.json").symlink_to(secret)
-    found = plan(ada, config_of("linked"))
+    gpu_memory = plan(ada, config_of("linked"))
 
-    assert not found.cards and "leads out of the allowed folders" in found.reason
+    assert not gpu_memory.cards and "is a link to a path outside the allowed folders" in gpu_memory.reason
 
 
 def test_plan_reads_no_link_of_a_checkpoint(
@@ -170,49 +175,49 @@ def test_plan_reads_no_link_of_a_checkpoint(
     (folder / "config.json").unlink()
     (folder / "config.json").symlink_to(write_model_config(tmp_path / "outside", QWEN2_7B))
 
-    assert "it is a link that leads out of its folder" in plan(ada, config_of(f"run:{run.uid}@5")).reason
+    assert "it is a link to a file outside its folder" in plan(ada, config_of(f"run:{run.uid}@5")).reason
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../outside", "qwen/../../outside"])
 def test_plan_reads_no_path(ada: User, models: Path, tmp_path: Path, name: str) -> None:
     write_model_config(tmp_path / "outside", QWEN2_7B)
-    found = plan(ada, config_of(name))
+    gpu_memory = plan(ada, config_of(name))
 
-    assert not found.cards and "must be tiny or micro" in found.reason
+    assert not gpu_memory.cards and "must be tiny or micro" in gpu_memory.reason
 
 
 def test_plan_reads_no_disk_of_a_remote_cluster(ada: User, models: Path, local: Cluster) -> None:
     local.config |= {"address": "login.example.org"}
     local.save()
-    found = plan(ada, config_of("qwen"))
+    gpu_memory = plan(ada, config_of("qwen"))
 
-    assert found.reason == (
-        "This machine has no config.json of qwen: it is on the disk of local alone, or not downloaded yet."
+    assert gpu_memory.reason == (
+        "This machine has no config.json of qwen: it is only on the disk of local, or not downloaded yet."
     )
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "it is no JSON object"),
-        ("[]", "it is no JSON object"),
-        ("[" * 100_000, "it is no JSON object"),
-        ("\ud800".encode("utf-16", "surrogatepass").decode("latin-1"), "it is no JSON object"),
+        ("{", "it is not a JSON object"),
+        ("[]", "it is not a JSON object"),
+        ("[" * 100_000, "it is not a JSON object"),
+        ("\ud800".encode("utf-16", "surrogatepass").decode("latin-1"), "it is not a JSON object"),
         (json.dumps({"padding": "." * 1_000_000}), "it is larger than 1000000 bytes"),
         ("{}", "does not state hidden_size"),
-        (json.dumps(QWEN2_7B | {"hidden_size": "large"}), "states sizes that no model has"),
-        (json.dumps(QWEN2_7B | {"num_attention_heads": 0}), "states sizes that no model has"),
-        (json.dumps(QWEN2_7B | {"vocab_size": 10**400}), "states sizes that no model has"),
-        (json.dumps(QWEN2_7B | {"vocab_size": [1]}), "states sizes that no model has"),
-        (json.dumps(QWEN2_7B | {"vocab_size": float("inf")}), "states sizes that no model has"),
+        (json.dumps(QWEN2_7B | {"hidden_size": "large"}), "states invalid sizes"),
+        (json.dumps(QWEN2_7B | {"num_attention_heads": 0}), "states invalid sizes"),
+        (json.dumps(QWEN2_7B | {"vocab_size": 10**400}), "states invalid sizes"),
+        (json.dumps(QWEN2_7B | {"vocab_size": [1]}), "states invalid sizes"),
+        (json.dumps(QWEN2_7B | {"vocab_size": float("inf")}), "states invalid sizes"),
     ],
     ids=["torn", "list", "deep", "bytes", "large", "empty", "text", "zero", "huge", "nested", "infinite"],
 )
-def test_plan_says_what_is_wrong_with_a_file(ada: User, models: Path, text: str, reason: str) -> None:
+def test_plan_reports_a_broken_file(ada: User, models: Path, text: str, reason: str) -> None:
     write_model_config(models / "broken", text)
-    found = plan(ada, config_of("broken"))
+    gpu_memory = plan(ada, config_of("broken"))
 
-    assert not found.cards and reason in found.reason
+    assert not gpu_memory.cards and reason in gpu_memory.reason
 
 
 def test_plan_waits_for_no_pipe(ada: User, models: Path) -> None:

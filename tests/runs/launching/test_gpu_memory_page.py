@@ -48,7 +48,10 @@ def check(ada_client: Client, experiment: Experiment, local: Cluster, tmp_path: 
 def cells(panel: str) -> dict[str, list[str]]:
     """Return head -> cells of the rows of all tables, as text."""
     rows = re.findall(r'<tr> ?<th scope="row">(.*?)</th>(.*?)</tr>', panel)
-    return {head: [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td.*?>(.*?)</td>", row)] for head, row in rows}
+    return {
+        head: [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall(r"<td.*?>(.*?)</td>", row)]
+        for head, row in rows
+    }
 
 
 def test_panel_has_a_row_for_each_card(check: Check) -> None:
@@ -67,7 +70,7 @@ def test_panel_has_a_row_for_each_part(check: Check) -> None:
     assert "Noise of the members" not in rows
 
 
-def test_panel_says_that_a_part_is_small_rather_than_nothing(check: Check, tmp_path: Path) -> None:
+def test_panel_shows_small_parts_as_small(check: Check, tmp_path: Path) -> None:
     write_model_config(tmp_path / "little", QWEN2_TINY)
 
     assert cells(check(**ON_GPU | {"model.path": "little"}))["Master weights, float32"] == ["&lt; 0.1"] * 4
@@ -106,7 +109,7 @@ def test_panel_is_of_the_run_of_a_sweep_that_needs_most(check: Check) -> None:
     swept = {"sweep-key_1": "model.path", "sweep-values_1": "small, qwen", "sweep-at_once": "2"}
     panel = check(**ON_GPU | {"model.path": "small"} | swept)
 
-    assert "Of the run that needs most." in panel
+    assert "For the run that needs the most memory." in panel
     assert cells(panel)["Master weights, float32"] == ["30.5"] * 4
 
 

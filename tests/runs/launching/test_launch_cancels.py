@@ -1,4 +1,4 @@
-"""A cancel is a wish that is kept until the attempt has ended."""
+"""A cancel request is retained until the attempt has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from runs import launching
 from runs.models import Cluster, Experiment, Run
-from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, STAYS_SECONDS
 from workers.executors.base import Ambiguous, Unreachable
@@ -34,7 +34,7 @@ def _running(experiment: Experiment, small: Small, program: str) -> Run:
 def test_before_it_is_submitted_nothing_reaches_the_cluster(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
     launching.request_cancel(run)
-    ended = ticked(run)
+    ended = tick_once(run)
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled before it was submitted")
     assert small.submitted == [] and not ended.directory.exists()
 
@@ -42,18 +42,16 @@ def test_before_it_is_submitted_nothing_reaches_the_cluster(experiment: Experime
 def test_a_waiting_attempt_leaves_the_line(experiment: Experiment, small: Small) -> None:
     _running(experiment, small, RUNS_LONG)
     run = run_of(experiment, cores=2)
-    waiting = ticked(run)
+    waiting = tick_once(run)
     assert waiting.state == State.QUEUED.value and waiting.reason.startswith("waiting for 2 cores: 1 of 2 in use by")
     launching.cancel_job(launching.request_cancel(run, experiment.owner) or waiting)
-    ended = ticked(run)
-    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled while it waited")
-    assert "cancel asked for by ada" in [event.why for event in ended.events.all()]
+    ended = tick_once(run)
+    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled while it was queued")
+    assert "cancel requested by ada" in [event.why for event in ended.events.all()]
     assert not (ended.directory / "started").exists()
 
 
-def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
-    experiment: Experiment, small: Small
-) -> None:
+def test_waiting_run_never_starts_when_both_are_cancelled(experiment: Experiment, small: Small) -> None:
     """The one that runs was launched first, and its end makes room."""
     small.program = CHECKPOINTS
     first = run_of(experiment, cores=2)
@@ -61,11 +59,11 @@ def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
     wait_until((attempt.directory / "started").exists, "the program to start")
     waiting = run_of(experiment, cores=2)
     tick_until(waiting, State.QUEUED.value)
-    cancel, asked = small.cancel, list[str]()
+    cancel, cancelled_keys = small.cancel, list[str]()
 
     def cancel_and_let_the_next_begin(key: str, grace_seconds: float) -> None:
-        """As where somebody else asks the cluster in between, and finds the place free."""
-        asked.append(key)
+        """Cancel as if somebody else polled the cluster in between and found the cores free."""
+        cancelled_keys.append(key)
         cancel(key, grace_seconds)
         if key == attempt.key:
             wait_until(lambda: (seen := small.poll([key])[key]) and seen.state.is_final, "the first job to end")
@@ -74,10 +72,10 @@ def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
         patch.setattr(small, "cancel", cancel_and_let_the_next_begin)
         for run in (first, waiting):
             launching.request_cancel(run, experiment.owner)
-        ticked(waiting)
+        tick_once(waiting)
     never = attempt_of(waiting)
-    assert asked == [never.key, attempt.key]
-    assert (never.state, never.reason) == (State.CANCELLED.value, "cancelled while it waited")
+    assert cancelled_keys == [never.key, attempt.key]
+    assert (never.state, never.reason) == (State.CANCELLED.value, "cancelled while it was queued")
     assert not (never.directory / "started").exists()
     assert tick_until(first, State.CANCELLED.value).reason == "cancelled; a checkpoint was saved"
 
@@ -96,13 +94,13 @@ def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(
     quicken(local, grace=0.3)
     run = _running(experiment, small, IGNORES_TERM)
     launching.request_cancel(run)
-    # On a busy machine the grace may be over before the cluster is asked how it stands.
-    assert ticked(run).state in (State.STOPPING.value, State.CANCELLED.value)
+    # On a busy machine the grace may be over before the cluster is polled.
+    assert tick_once(run).state in (State.STOPPING.value, State.CANCELLED.value)
     ended = tick_until(run, State.CANCELLED.value)
     assert ended.exit_signal == 9
 
 
-def test_a_cluster_that_does_not_answer_is_asked_again(
+def test_cancel_is_retried_when_the_cluster_does_not_answer(
     experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _running(experiment, small, CHECKPOINTS)
@@ -111,7 +109,7 @@ def test_a_cluster_that_does_not_answer_is_asked_again(
     with monkeypatch.context() as patch:
         patch.setattr(small, "cancel", lambda *_: _raise(Unreachable("no route")))
         launching.cancel_job(attempt)
-    assert "as soon as local answers" in attempt_of(run).reason
+    assert "as soon as local is reachable" in attempt_of(run).reason
     tick_until(run, State.CANCELLED.value)
 
 
@@ -133,7 +131,7 @@ def test_a_cancel_of_a_submit_that_never_arrived_ends_without_another(experiment
     assert (ended.submits, ended.reason) == (1, "cancelled before it was on the cluster")
 
 
-def test_what_has_ended_is_not_cancelled(experiment: Experiment, small: Small) -> None:
+def test_ended_run_is_not_cancelled(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
     ended = tick_until(run, State.SUCCEEDED.value)
     assert launching.request_cancel(run) is None

@@ -1,4 +1,4 @@
-"""What the launch form says while it is filled in: every problem at its field, and how long it will take."""
+"""Messages of the launch form while it is filled in: every problem at its field, and the estimated time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,8 +16,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def said(ada_client, experiment, local):
-    """What the form is told, as text."""
+def check_form(ada_client, experiment, local):
+    """Return a function that posts the form and returns the reply's text."""
 
     def ask(**typed):
         answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**typed))
@@ -35,66 +35,64 @@ def took(experiment, seconds, name="es-micro", **changes):
     return run
 
 
-def test_a_good_form_is_ready_and_launches_nothing(said):
-    text = said(seeds="0-2")
+def test_a_good_form_is_ready_and_launches_nothing(check_form):
+    text = check_form(seeds="0-2")
     assert "Ready: 3 runs." in text
     assert not Run.objects.exists()
 
 
-def test_every_problem_stands_at_its_field_and_in_the_list(said):
-    text = said(**{"es.sigma": "tiny", "es.population": "1"})
-    assert "2 problems to put right" in text
+def test_problems_appear_at_their_fields_and_in_the_list(check_form):
+    text = check_form(**{"es.sigma": "tiny", "es.population": "1"})
+    assert "2 problems to fix" in text
     assert '<a href="#id_es.sigma">es.sigma</a> must be a number' in text
-    at_field = text.split("hx-swap-oob=\"innerHTML:[id='id_es.population_problems']\">")[1]
+    at_field = text.split("hx-swap-oob=\"innerHTML:[id='id_es.population_problems']\">")[1].lstrip()
     expected = '<ul class="errors" id="id_es.population_error"><li>must be at least 2 and at most 100000, not 1'
     assert at_field.startswith(expected)
 
 
-def test_what_only_the_clusters_know_is_said_too(said):
-    assert "must be one of local, not &#x27;moon&#x27;" in said(**{"compute.cluster": "moon"})
+def test_unknown_cluster_is_reported(check_form):
+    assert "must be one of local, not &#x27;moon&#x27;" in check_form(**{"compute.cluster": "moon"})
 
 
-def test_without_past_runs_there_is_no_estimate(said, experiment):
+def test_without_past_runs_there_is_no_estimate(check_form, experiment):
     took(experiment, 60, "grpo-micro")
     took(experiment, 60, population=99)
-    assert "No estimate of the time yet" in said()
+    assert "No time estimate yet" in check_form()
 
 
-def test_the_estimate_is_the_median_of_past_runs_with_their_range_and_says_so(said, experiment):
+def test_estimate_is_the_median_of_past_runs_with_their_range(check_form, experiment):
     for seconds in (60, 90, 180):
         took(experiment, seconds)
-    text = said()
+    text = check_form()
     assert "It takes about <strong>1 min 30 s</strong> once it has started (1 min 00 s to 3 min 00 s)" in text
-    assert "so long took 3 past runs of this model and size from this preset on this cluster." in text
+    assert "estimated from 3 past runs of this model and size from this preset on this cluster." in text
 
 
-def test_another_number_of_steps_is_scaled_and_said(said, experiment):
+def test_estimate_scales_with_the_number_of_steps(check_form, experiment):
     steps = took(experiment, 60).config["es"]["iterations"]
-    text = said(**{"es.iterations": str(2 * steps)})
+    text = check_form(**{"es.iterations": str(2 * steps)})
     assert "about <strong>2 min 00 s</strong>" in text
     assert "scaled to as many steps" in text
 
 
-def test_runs_that_failed_or_that_are_not_for_this_person_count_for_nothing(
-    bo_client, said, experiment, private_experiment
-):
+def test_estimate_ignores_failed_and_hidden_runs(bo_client, check_form, experiment, private_experiment):
     took(private_experiment, 60)
     failed = took(experiment, 60)
     Run.objects.filter(pk=failed.pk).update(state="failed")
-    assert "It takes about <strong>1 min 00 s</strong>" in said()
-    mine = type(experiment).objects.create(name="Bo's", owner=bo_client.get("/").wsgi_request.user)
-    answer = bo_client.post(reverse("launch-check", args=[mine.pk]), sent()).content.decode()
-    assert "No estimate of the time yet" in answer
+    assert "It takes about <strong>1 min 00 s</strong>" in check_form()
+    own = type(experiment).objects.create(name="Bo's", owner=bo_client.get("/").wsgi_request.user)
+    answer = bo_client.post(reverse("launch-check", args=[own.pk]), sent()).content.decode()
+    assert "No time estimate yet" in answer
 
 
-def test_who_may_not_launch_is_told_nothing(cy_client, private_experiment):
+def test_user_without_launch_rights_gets_no_estimate(cy_client, private_experiment):
     assert cy_client.post(reverse("launch-check", args=[private_experiment.pk]), sent()).status_code == 404
 
 
-def test_the_number_of_queries_does_not_grow_with_past_runs(said, experiment):
+def test_the_number_of_queries_does_not_grow_with_past_runs(check_form, experiment):
     def queries():
         with CaptureQueriesContext(connection) as captured:
-            said()
+            check_form()
         return len(captured)
 
     took(experiment, 60)

@@ -27,7 +27,9 @@ def test_a_run_comes_with_its_first_attempt(experiment: Experiment, ada: User, l
     assert not runs_dir.exists()
 
 
-def test_every_problem_of_a_config_is_told_and_nothing_made(experiment: Experiment, ada: User, local: Cluster) -> None:
+def test_invalid_config_reports_every_problem_and_creates_nothing(
+    experiment: Experiment, ada: User, local: Cluster
+) -> None:
     with pytest.raises(ConfigError) as refused:
         launching.create_run(
             experiment=experiment, person=ada, config={"method": "es", "es": {"sigma": -1, "populaton": 3}}
@@ -48,9 +50,9 @@ def test_every_problem_of_a_config_is_told_and_nothing_made(experiment: Experime
 def test_a_bad_choice_names_the_good_ones(
     experiment: Experiment, ada: User, local: Cluster, changes: dict[str, object], path: str, words: str
 ) -> None:
-    what = {"config": {"method": "es", "es": {}}, **changes}
+    fields = {"config": {"method": "es", "es": {}}, **changes}
     with pytest.raises(ConfigError) as refused:
-        launching.create_run(experiment=experiment, person=ada, **what)  # type: ignore[arg-type]
+        launching.create_run(experiment=experiment, person=ada, **fields)  # type: ignore[arg-type]
     [problem] = refused.value.problems
     assert problem.path == path and words in problem.message
     assert not Run.objects.exists()
@@ -60,16 +62,16 @@ def test_the_next_attempt_waits_for_the_end_of_this_one(experiment: Experiment, 
     run = run_of(experiment)
     first = attempt_of(run)
     assert launching.new_attempt(run) == first
-    launching.move(first, State.FAILED, "for the test")
+    launching.transition(first, State.FAILED, "for the test")
     second = launching.new_attempt(run)
     assert (second.n, second.key, launching.new_attempt(run)) == (2, f"esweb-{run.uid}-a2", second)
     run.refresh_from_db()
     assert run.state == State.CREATED.value and Attempt.objects.open().count() == 1
 
 
-def test_a_cluster_is_as_patient_as_its_config_says(local: Cluster, settings: Settings) -> None:
-    assert clusters.waits_of(local) == clusters.Waits()
+def test_timeouts_come_from_the_cluster_config(local: Cluster, settings: Settings) -> None:
+    assert clusters.timeouts_of(local) == clusters.Timeouts()
     local.config = {"waits": {"gone": 7}, "cores": 3, "gpus": [0]}
-    assert clusters.waits_of(local).gone == 7
+    assert clusters.timeouts_of(local).gone == 7
     executor = clusters.executor_for(local)
     assert (executor.cores, executor.gpus) == (3, ("0",))  # type: ignore[attr-defined]

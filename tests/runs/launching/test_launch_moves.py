@@ -23,38 +23,38 @@ from workers.executors.states import State
 
 @pytest.fixture
 def near(small: Small, experiment: Experiment) -> Small:
-    """A local cluster whose two cores are taken, so that whatever else is launched waits."""
+    """Return a local cluster whose two cores are taken, so that any other run waits."""
     small.program = CHECKPOINTS
     tick_until(run_of(experiment, cores=2), State.RUNNING.value)
     return small
 
 
 @pytest.fixture
-def far(db: None, small: Small) -> Cluster:
-    """Another local cluster, with its own cores."""
+def other_cluster(db: None, small: Small) -> Cluster:
+    """Return another local cluster, with its own cores."""
     cluster = Cluster.objects.create(name="far", kind="local")
     quicken(cluster)
     return cluster
 
 
-def waiting(experiment: Experiment) -> Run:
-    """A run in the queue of the local cluster."""
+def make_waiting_run(experiment: Experiment) -> Run:
+    """Return a run in the queue of the local cluster."""
     run = run_of(experiment)
     tick_until(run, State.QUEUED.value)
     return run
 
 
 def tick_all() -> bool:
-    """One tick of every cluster."""
+    """Tick every cluster once."""
     return all(reconcile.reconcile_cluster(cluster) for cluster in Cluster.objects.order_by("pk"))
 
 
 def test_a_run_that_waits_moves_to_another_cluster_once(
-    ada: User, experiment: Experiment, near: Small, far: Cluster
+    ada: User, experiment: Experiment, near: Small, other_cluster: Cluster
 ) -> None:
-    run = waiting(experiment)
+    run = make_waiting_run(experiment)
     queue.move_run(run, "far", ada)
-    with pytest.raises(CannotMove, match="on its way to another place"):
+    with pytest.raises(CannotMove, match="already being cancelled or moved"):
         queue.move_run(run, "far", ada)
     tasks.cancel_attempt(attempt_of(run).pk)
     wait_until(lambda: tick_all() and attempt_of(run).n == 2, "attempt 2 on the other cluster")
@@ -67,10 +67,10 @@ def test_a_run_that_waits_moves_to_another_cluster_once(
     assert near.submitted.count(second.key) == 1
 
 
-def test_nothing_moves_while_the_cluster_where_it_is_does_not_answer(
-    ada: User, experiment: Experiment, near: Small, far: Cluster, monkeypatch: pytest.MonkeyPatch
+def test_run_does_not_move_while_its_cluster_is_unreachable(
+    ada: User, experiment: Experiment, near: Small, other_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = waiting(experiment)
+    run = make_waiting_run(experiment)
 
     def away(*_: object) -> None:
         raise Unreachable("no route")
@@ -85,7 +85,7 @@ def test_nothing_moves_while_the_cluster_where_it_is_does_not_answer(
 
 
 def test_two_ticks_at_once_make_one_attempt(
-    transactional_db: None, ada: User, experiment: Experiment, small: Small, far: Cluster
+    transactional_db: None, ada: User, experiment: Experiment, small: Small, other_cluster: Cluster
 ) -> None:
     run = run_of(experiment)
     queue.move_run(run, "far", ada)
@@ -94,7 +94,7 @@ def test_two_ticks_at_once_make_one_attempt(
 
     def arrive() -> None:
         barrier.wait()
-        queue.arrive(local)
+        queue.create_moved_attempts(local)
         connection.close()
 
     threads = [threading.Thread(target=arrive) for _ in range(4)]
@@ -105,17 +105,21 @@ def test_two_ticks_at_once_make_one_attempt(
     assert [attempt.cluster.name for attempt in run.attempts.order_by("n")] == ["local", "far"]
 
 
-def test_a_held_run_leaves_its_queue_and_comes_back_when_it_is_released(
+def test_held_run_leaves_the_queue_until_released(
     ada: User, experiment: Experiment, near: Small, local: Cluster
 ) -> None:
-    run = waiting(experiment)
+    run = make_waiting_run(experiment)
     queue.hold_run(run, ada)
     wait_until(lambda: tick_all() and attempt_of(run).hold == "person", "the run to be held")
     for _ in range(3):
         tick_all()
-    held = attempt_of(run)
-    assert (held.n, held.state, held.reason) == (2, "created", "held until somebody releases it")
-    with pytest.raises(CannotMove, match="is held already"):
+    held_attempt = attempt_of(run)
+    assert (held_attempt.n, held_attempt.state, held_attempt.reason) == (
+        2,
+        "created",
+        "held until a user releases it",
+    )
+    with pytest.raises(CannotMove, match="is already held"):
         queue.hold_run(run, ada)
     queue.release_run(run, ada)
     assert tick_until(run, State.QUEUED.value).n == 2
@@ -123,9 +127,7 @@ def test_a_held_run_leaves_its_queue_and_comes_back_when_it_is_released(
         queue.release_run(run, ada)
 
 
-def test_a_run_of_a_sweep_is_held_apart_and_waits_for_its_turn_again(
-    ada: User, experiment: Experiment, small: Small, local: Cluster
-) -> None:
+def test_released_sweep_run_waits_for_its_turn(ada: User, experiment: Experiment, small: Small, local: Cluster) -> None:
     small.program = CHECKPOINTS
     sweep = sweep_of(experiment, at_once=1)
     first = sweep.runs.order_by("pk").first()
@@ -136,20 +138,22 @@ def test_a_run_of_a_sweep_is_held_apart_and_waits_for_its_turn_again(
     assert attempt_of(first).hold == "sweep"
 
 
-def test_what_runs_or_has_ended_is_not_moved(ada: User, experiment: Experiment, near: Small, far: Cluster) -> None:
+def test_running_and_ended_runs_are_not_moved(
+    ada: User, experiment: Experiment, near: Small, other_cluster: Cluster
+) -> None:
     going = Run.objects.filter(state="running").first()
     for act in (queue.hold_run, queue.release_run, lambda run, person: queue.move_run(run, "far", person)):
-        with pytest.raises(CannotMove, match="does not wait: it is running"):
+        with pytest.raises(CannotMove, match=r"is not waiting \(running\)"):
             act(going, ada)
-    run = waiting(experiment)
+    run = make_waiting_run(experiment)
     with pytest.raises(ConfigError, match="must be one of far, local, not 'moon'"):
         queue.move_run(run, "moon", ada)
-    with pytest.raises(CannotMove, match="is on local already"):
+    with pytest.raises(CannotMove, match="is already on local"):
         queue.move_run(run, "local", ada)
     assert Attempt.objects.filter(moves_to__isnull=False).count() == 0
 
 
-def test_a_cancel_calls_off_the_move(ada: User, experiment: Experiment, small: Small, far: Cluster) -> None:
+def test_a_cancel_calls_off_the_move(ada: User, experiment: Experiment, small: Small, other_cluster: Cluster) -> None:
     run = run_of(experiment)
     queue.move_run(run, "far", ada)
     assert commands.cancel_runs(Run.objects.filter(pk=run.pk), ada) == 1
@@ -159,7 +163,7 @@ def test_a_cancel_calls_off_the_move(ada: User, experiment: Experiment, small: S
 
 
 def test_a_deleted_run_does_not_come_back_on_another_cluster(
-    ada: User, experiment: Experiment, small: Small, far: Cluster
+    ada: User, experiment: Experiment, small: Small, other_cluster: Cluster
 ) -> None:
     run = run_of(experiment)
     queue.move_run(run, "far", ada)

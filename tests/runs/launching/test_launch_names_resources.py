@@ -1,4 +1,4 @@
-"""A run that names its model and its data by names trains on what they stand for, and on nothing else."""
+"""A run that names its model and its data by resource names trains on exactly the named files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs whose folder is on a disk that is really full: they wait for room, or end and say why."""
+"""Runs whose folder is on a disk that is really full wait for space, or end with a reason."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def disk(small: Small, tmp_path: Path) -> Iterator[SmallDisk]:
         yield mounted
 
 
-def test_a_run_submitted_to_a_full_disk_waits_and_starts_once_there_is_room(
-    experiment: Experiment, small: Small, disk: SmallDisk
-) -> None:
+def test_run_on_a_full_disk_waits_for_space(experiment: Experiment, small: Small, disk: SmallDisk) -> None:
     small.program = "open('ran', 'a').write('x')"
     disk.fill()
     run = run_of(experiment)
@@ -54,5 +52,5 @@ def test_a_run_that_fills_its_disk_fails_and_names_the_folder(
     small.program = FILLS_THE_DISK
     run = run_of(experiment)
     ended = tick_until(run, State.FAILED.value, State.SUCCEEDED.value, State.LOST.value)
-    expected = f"disk full: {ended.directory} takes no more; make room, then resume the run"
+    expected = f"disk full: {ended.directory} cannot be written; free space, then resume the run"
     assert (ended.state, ended.reason, ended.exit_code) == (State.FAILED.value, expected, DISK_FULL)

@@ -21,36 +21,36 @@ TYPED = {"task.name": "own", "task.own.path": "my_task:Task"}
 
 @pytest.fixture
 def folder(local: Cluster, tmp_path: Path) -> Path:
-    """Allowed on this machine."""
+    """Return a folder of own tasks that is allowed on this machine."""
     local.config = {"task_paths": [str(tmp_path)]}
     local.save()
     return tmp_path
 
 
-def launched(experiment: Experiment) -> Run:
+def launch_run(experiment: Experiment) -> Run:
     return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
 
 
 def refused(experiment: Experiment) -> str:
     with pytest.raises(ConfigError) as error:
-        launched(experiment)
+        launch_run(experiment)
     assert [p.path for p in error.value.problems] == ["task.options.path"]
     assert not Run.objects.exists()
     return error.value.problems[0].message
 
 
-def test_the_job_is_told_the_folders(experiment: Experiment, folder: Path, local: Cluster) -> None:
+def test_job_receives_the_task_folders(experiment: Experiment, folder: Path, local: Cluster) -> None:
     (folder / "my_task.py").write_text("")
     local.config["task_paths"].append("/srv/tasks")
     local.save()
-    attempt = launched(experiment).newest_attempt()
+    attempt = launch_run(experiment).newest_attempt()
     assert attempt is not None
     env = spec_of(attempt).env
     assert env is not None and env["ESWEB_TASK_PATHS"] == os.pathsep.join([str(folder), "/srv/tasks"])
 
 
 def test_without_an_allowed_folder_it_is_refused(experiment: Experiment, local: Cluster) -> None:
-    assert "cluster local allows no folder for tasks of your own, and no other does" in refused(experiment)
+    assert "cluster local does not allow custom tasks, and no other does" in refused(experiment)
 
 
 def test_clusters_that_allow_one_are_named(experiment: Experiment, local: Cluster) -> None:
@@ -65,24 +65,24 @@ def test_a_module_that_is_not_there_is_answered_with_those_that_are(experiment: 
 
 def test_looking_for_it_runs_nothing(experiment: Experiment, folder: Path) -> None:
     (folder / "my_task.py").write_text("raise SystemExit('this must not run here')")
-    assert launched(experiment).config["task"]["options"] == {"path": "my_task:Task", "options": {}}
+    assert launch_run(experiment).config["task"]["options"] == {"path": "my_task:Task", "options": {}}
 
 
-def test_the_form_says_so_at_the_field(ada_client: Client, experiment: Experiment, local: Cluster) -> None:
+def test_form_reports_an_invalid_task_at_its_field(ada_client: Client, experiment: Experiment, local: Cluster) -> None:
     answer = ada_client.post(f"/experiments/{experiment.pk}/launch/", sent("es-micro", **TYPED))
     page = answer.content.decode()
     assert answer.status_code == 400
     assert 'id="id_task.own.path_error"' in page
-    assert "allows no folder for tasks of your own" in page
+    assert "does not allow custom tasks" in page
     assert not Run.objects.exists()
 
 
-def test_the_api_says_so_with_the_place(experiment: Experiment, local: Cluster) -> None:
+def test_api_reports_an_invalid_task_with_its_path(experiment: Experiment, local: Cluster) -> None:
     api = calls(experiment.owner, "launch")
     body = {"experiment": experiment.pk, "config": CONFIG}
     answer = api.post("/api/v1/runs", body, content_type="application/json")
     assert answer.status_code == 422
-    assert "allows no folder" in paths(answer)["task.options.path"]
+    assert "does not allow custom tasks" in paths(answer)["task.options.path"]
 
 
 def test_the_form_hides_the_options_of_other_tasks(ada_client: Client, experiment: Experiment) -> None:

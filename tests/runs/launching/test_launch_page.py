@@ -17,10 +17,10 @@ def address(experiment):
 
 @pytest.fixture
 def queued(monkeypatch):
-    """Attempts that were handed to the queue."""
-    handed = []
-    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: handed.append(pk))
-    return handed
+    """Collect the attempts that are sent to the queue."""
+    sent = []
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: sent.append(pk))
+    return sent
 
 
 def sent(preset="es-micro", **typed):

@@ -1,4 +1,4 @@
-"""An attempt runs the code that was there when it was submitted, whatever becomes of it while it waits."""
+"""An attempt runs the code of its submission, even if the code changes while the attempt waits."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 import pytest
 
 from runs import launching
-from runs.clusters.settings import complaints
+from runs.clusters.settings import config_errors
 from runs.launching import code
 from runs.launching.submit import spec_of
 from runs.models import Experiment
 from tests.runs.local_cluster import Small, attempt_of, run_of, tick_until, tick_until_true
-from workers.code import PACKAGE, code_of, fingerprint, unpacked
+from workers.code import PACKAGE, code_of, fingerprint, unpack_package
 from workers.executors.states import State
 
-TELLS = "import workers; open('ran-from', 'w').write(workers.__file__)"
+WRITE_CODE_PATH = "import workers; open('ran-from', 'w').write(workers.__file__)"
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The code of this esweb, as a copy that may be changed."""
+    """Return the code of this esweb, as a copy that may be changed."""
     folder = tmp_path / "project" / "workers"
     shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code, "code_of", partial(code_of, folder))
-    monkeypatch.setattr(code, "unpacked", partial(unpacked, package=folder))
+    monkeypatch.setattr(code, "unpack_package", partial(unpack_package, package=folder))
     return folder
 
 
-def test_the_code_is_pinned_before_the_cluster_is_asked(experiment: Experiment, small: Small, package: Path) -> None:
+def test_code_is_pinned_before_the_submission(experiment: Experiment, small: Small, package: Path) -> None:
     pinned: list[object] = []
     small.before_submit = lambda: pinned.append(attempt_of(run).code)  # type: ignore[method-assign]
     run = run_of(experiment)
@@ -39,8 +39,8 @@ def test_the_code_is_pinned_before_the_cluster_is_asked(experiment: Experiment, 
                        "diff_sha256": ""}]  # fmt: skip
 
 
-def test_what_is_edited_while_it_waits_does_not_reach_it(experiment: Experiment, small: Small, package: Path) -> None:
-    small.program = TELLS
+def test_edits_during_the_wait_do_not_affect_an_attempt(experiment: Experiment, small: Small, package: Path) -> None:
+    small.program = WRITE_CODE_PATH
     run = run_of(experiment)
     small.after_submit = lambda: (package / "__init__.py").write_text("raise SystemExit(9)")  # type: ignore[method-assign]
     before = fingerprint(package)
@@ -50,7 +50,7 @@ def test_what_is_edited_while_it_waits_does_not_reach_it(experiment: Experiment,
     assert fingerprint(ran_from) == before != fingerprint(package)
 
 
-def test_the_trainer_is_told_what_it_is_to_be(experiment: Experiment, small: Small, package: Path) -> None:
+def test_trainer_gets_the_fingerprint_of_its_code(experiment: Experiment, small: Small, package: Path) -> None:
     run = run_of(experiment)
     launching.submit_job(attempt_of(run))
     argv = spec_of(attempt_of(run)).argv
@@ -61,7 +61,7 @@ def test_the_trainer_is_told_what_it_is_to_be(experiment: Experiment, small: Sma
     assert spec_of(attempt_of(run)).argv[-4:] == ("--code", fingerprint(package), "--other-code", "refuse")
 
 
-def test_it_is_pinned_once(experiment: Experiment, small: Small, package: Path) -> None:
+def test_code_is_pinned_once(experiment: Experiment, small: Small, package: Path) -> None:
     run = run_of(experiment)
     first, second = attempt_of(run), attempt_of(run)
     code.pin(first)
@@ -71,9 +71,7 @@ def test_it_is_pinned_once(experiment: Experiment, small: Small, package: Path) 
     assert first.code == second.code == attempt_of(run).code
 
 
-def test_an_attempt_by_itself_runs_the_code_of_the_one_before_and_a_persons_that_of_now(
-    experiment: Experiment, small: Small, package: Path
-) -> None:
+def test_restart_runs_the_old_code_and_resume_the_new(experiment: Experiment, small: Small, package: Path) -> None:
     small.program = "raise SystemExit(1)"
     run = run_of(experiment, restarts=1)
     launching.submit_job(attempt_of(run))
@@ -95,7 +93,7 @@ def test_a_cluster_with_code_of_its_own_runs_that(experiment: Experiment, small:
     assert code.code_arguments(attempt) == ("--code", fingerprint(package))
 
 
-def test_what_else_a_cluster_has_on_the_path_stays_behind_it(
+def test_pinned_code_comes_first_on_the_python_path(
     experiment: Experiment, small: Small, package: Path, tmp_path: Path
 ) -> None:
     attempt = attempt_of(run_of(experiment))
@@ -105,25 +103,25 @@ def test_what_else_a_cluster_has_on_the_path_stays_behind_it(
     assert code.code_environment(attempt) == {"PYTHONPATH": f"{folder}:/shared/more"}
 
 
-def test_the_code_of_each_attempt_is_kept_as_one_file(experiment: Experiment, small: Small, package: Path) -> None:
+def test_code_of_each_attempt_is_stored_as_one_file(experiment: Experiment, small: Small, package: Path) -> None:
     run = run_of(experiment)
-    assert launching.kept_bundle(attempt_of(run)) is None
+    assert launching.bundle_file(attempt_of(run)) is None
     launching.submit_job(attempt_of(run))
-    kept = launching.kept_bundle(attempt_of(run))
-    assert kept is not None and kept.name == f"{fingerprint(package)}.pyz"
+    bundle = launching.bundle_file(attempt_of(run))
+    assert bundle is not None and bundle.name == f"{fingerprint(package)}.pyz"
 
 
-def test_code_that_changes_at_this_very_moment_is_pinned_with_the_next_try(
+def test_code_changed_during_pinning_is_pinned_on_retry(
     experiment: Experiment, small: Small, package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def changed() -> object:
-        found = code_of(package)
+    def change_code() -> object:
+        pinned_code = code_of(package)
         (package / "train.py").write_text("pass\n")
-        return found
+        return pinned_code
 
     run = run_of(experiment)
     with monkeypatch.context() as patch:
-        patch.setattr(code, "code_of", changed)
+        patch.setattr(code, "code_of", change_code)
         launching.submit_job(attempt_of(run))
     assert attempt_of(run).code is None and "changed while it was pinned" in attempt_of(run).reason
     launching.submit_job(attempt_of(run))
@@ -131,5 +129,5 @@ def test_code_that_changes_at_this_very_moment_is_pinned_with_the_next_try(
 
 
 def test_a_cluster_warns_or_refuses_and_nothing_else() -> None:
-    assert not [*complaints({"other_code": "refuse"})]
-    assert [*complaints({"other_code": "shrug"})] == ["other_code must be one of warn, refuse, not 'shrug'"]
+    assert not [*config_errors({"other_code": "refuse"})]
+    assert [*config_errors({"other_code": "shrug"})] == ["other_code must be one of warn, refuse, not 'shrug'"]

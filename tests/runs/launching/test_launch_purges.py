@@ -16,7 +16,7 @@ from runs.launching.code import pin
 from runs.models import Attempt, Experiment, Run
 from tests.runs.local_cluster import Small, attempt_of, run_of
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from workers.code import fingerprint, unpacked
+from workers.code import fingerprint, unpack_package
 from workers.executors.states import State
 
 GONE, RAN, WAITS, CAME_BEFORE = (letter * 64 for letter in "0123")
@@ -25,7 +25,7 @@ TWO_DAYS = 2 * 86400
 
 @pytest.fixture
 def root(small: Small, tmp_path: Path, settings: Settings) -> Path:
-    """The folder of code, apart from that of other tests, with copies that are two days old."""
+    """Return a folder of code, apart from that of other tests, with copies that are two days old."""
     settings.DATA_DIR = tmp_path / "data"
     code = settings.DATA_DIR / "code"
     for sha in (GONE, RAN, WAITS, CAME_BEFORE):
@@ -46,14 +46,12 @@ def ran(experiment: Experiment, sha: str, state: State) -> Run:
     return run
 
 
-def test_what_open_runs_need_stays_and_what_runs_ran_can_still_be_downloaded(
-    experiment: Experiment, root: Path
-) -> None:
+def test_code_of_open_runs_is_retained_and_old_code_downloadable(experiment: Experiment, root: Path) -> None:
     ran(experiment, RAN, State.SUCCEEDED)
     ran(experiment, WAITS, State.QUEUED)
     waiting = ran(experiment, CAME_BEFORE, State.FAILED)
     plan_restart(attempt_of(waiting))
-    here = unpacked(root)
+    here = unpack_package(root)
     age(here)
     young = root / ("4" * 64)
     young.mkdir()
@@ -65,25 +63,25 @@ def test_what_open_runs_need_stays_and_what_runs_ran_can_still_be_downloaded(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_launch_that_chooses_code_at_this_moment_keeps_it(
+def test_purge_retains_code_of_a_concurrent_launch(
     experiment: Experiment, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, chosen, go_on = run_of(experiment), threading.Event(), threading.Event()
+    run, code_selected, may_continue = run_of(experiment), threading.Event(), threading.Event()
 
     def slowly() -> dict[str, str]:
-        chosen.set()
-        assert go_on.wait(PATIENCE_SECONDS)
+        code_selected.set()
+        assert may_continue.wait(PATIENCE_SECONDS)
         return {"sha256": GONE}
 
-    monkeypatch.setattr("runs.launching.code._here", slowly)
-    launching, purging_it = (threading.Thread(target=alone, args=(what,)) for what in (
+    monkeypatch.setattr("runs.launching.code._present_code", slowly)
+    launching, purging_it = (threading.Thread(target=alone, args=(action,)) for action in (
         lambda: pin(attempt_of(run)), purge_code,
     ))  # fmt: skip
     launching.start()
-    assert chosen.wait(PATIENCE_SECONDS)
+    assert code_selected.wait(PATIENCE_SECONDS)
     purging_it.start()
     wait_until(is_a_lock_awaited, "the purge to wait for the launch")
-    go_on.set()
+    may_continue.set()
     for thread in (launching, purging_it):
         thread.join(PATIENCE_SECONDS)
     assert (root / GONE).is_dir() and not (root / RAN).exists()
@@ -98,9 +96,9 @@ def is_a_lock_awaited() -> bool:
         return sql.fetchone() == (1,)
 
 
-def alone(what: object) -> None:
+def alone(action: object) -> None:
     try:
-        what()  # type: ignore[operator]
+        action()  # type: ignore[operator]
     finally:
         connection.close()
 

@@ -1,4 +1,4 @@
-"""A checkpoint that was not saved is rebuilt by a job of its own: once, through kills, and thrown away in the end."""
+"""A checkpoint that was not saved is rebuilt once by its own job, also after kills, and purged in the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.launching import rebuilds, reconcile
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Rebuild, Run
 from tests.runs.attempt_records import lines
-from tests.runs.launching.test_launch_resumes import ended
+from tests.runs.launching.test_launch_resumes import make_ended_run
 from tests.runs.local_cluster import Small, attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import RUNS_LONG
@@ -36,9 +36,9 @@ print("sha256 " + "ab" * 32)
 
 @pytest.fixture
 def run(experiment: Experiment, small: Small) -> Run:
-    """An ES run that has reached step 40 and ended."""
+    """Return an ES run that has reached step 40 and ended."""
     small.program = MAKES
-    run = ended(experiment)
+    run = make_ended_run(experiment)
     ingest(attempt_of(run), 0, lines([Population(40, (Member(0, 1.0, z=1.0),))]))
     return run
 
@@ -77,7 +77,7 @@ def test_the_job_is_the_replay_of_that_step_without_a_gpu(run: Run, small: Small
     assert spec.directory.parent == run.root and spec.directory.name.startswith(f"esweb-{run.uid}-r33-")
 
 
-def test_it_tells_how_far_it_is_and_what_came_of_it(run: Run, small: Small) -> None:
+def test_rebuild_reports_progress_and_result(run: Run, small: Small) -> None:
     (run.root / "wait").mkdir(parents=True)
     rebuild = rebuilds.rebuild_checkpoint(run, 33, run.created_by)
     tick_rebuild_until(rebuild, "a quarter of the progress", lambda r: r.progress == 0.25)
@@ -91,7 +91,7 @@ def test_it_tells_how_far_it_is_and_what_came_of_it(run: Run, small: Small) -> N
     assert run.state == State.INTERRUPTED.value and run.attempts.count() == 1
 
 
-def test_asked_twice_it_is_one_job(run: Run, small: Small) -> None:
+def test_repeated_request_creates_one_job(run: Run, small: Small) -> None:
     first = rebuilds.rebuild_checkpoint(run, 33, run.created_by)
     assert rebuilds.rebuild_checkpoint(run, 33, run.created_by) == first
     tick_rebuild(first, State.SUCCEEDED)
@@ -99,7 +99,7 @@ def test_asked_twice_it_is_one_job(run: Run, small: Small) -> None:
     assert small.submitted == [first.key]
 
 
-def test_a_replay_that_cannot_says_why_and_may_be_tried_again(run: Run, small: Small) -> None:
+def test_failed_replay_has_a_reason_and_can_be_retried(run: Run, small: Small) -> None:
     small.program = "import sys; sys.exit('the base model has changed since')"
     first = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.FAILED)
     assert first.reason == "ended with exit code 1: the base model has changed since"
@@ -113,7 +113,7 @@ def test_a_replay_that_cannot_says_why_and_may_be_tried_again(run: Run, small: S
 def test_a_replay_that_leaves_no_folder_has_failed(run: Run, small: Small) -> None:
     small.program = "pass"
     failed = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.FAILED)
-    assert failed.reason == "the replay ended without leaving step-000033"
+    assert failed.reason == "the replay ended without creating step-000033"
 
 
 def test_a_manager_that_is_killed_starts_it_once(run: Run, small: Small) -> None:
@@ -130,25 +130,25 @@ def test_an_agent_that_is_killed_makes_it_lost(run: Run, small: Small) -> None:
     agent = owner(rebuild.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
-    assert tick_rebuild(rebuild, State.LOST).reason == "its agent is gone and left no exit record"
+    assert tick_rebuild(rebuild, State.LOST).reason == "its agent stopped without an exit record"
 
 
-def test_it_can_be_stopped_and_ends_with_esweb(run: Run, small: Small) -> None:
+def test_rebuild_can_be_stopped_and_ends_with_esweb(run: Run, small: Small) -> None:
     small.program = RUNS_LONG
     first = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.RUNNING)
-    launching.wish_to_end(first, run.created_by)
+    launching.request_end(first, run.created_by)
     tick_rebuild(first, State.CANCELLED)
     second = tick_rebuild(rebuilds.rebuild_checkpoint(run, 34, run.created_by), State.RUNNING)
     assert reconcile.interrupt_local(5.0) == [second.key]
     assert Rebuild.objects.get(step=34).state == State.INTERRUPTED.value
 
 
-def test_only_the_newest_are_kept(run: Run, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runs.launching.rebuilds.commands.KEPT_A_RUN", 2)
-    made = [rebuilt(run, step) for step in range(3)]
-    kept = set(Rebuild.objects.values_list("step", flat=True))
-    assert kept == {1, 2}
-    assert [r.directory.exists() for r in made] == [r.step in kept for r in made]
+def test_only_the_newest_rebuilds_are_retained(run: Run, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runs.launching.rebuilds.commands.MAX_REBUILDS_PER_RUN", 2)
+    rebuilds = [rebuilt(run, step) for step in range(3)]
+    retained = set(Rebuild.objects.values_list("step", flat=True))
+    assert retained == {1, 2}
+    assert [r.directory.exists() for r in rebuilds] == [r.step in retained for r in rebuilds]
 
 
 @pytest.mark.parametrize("step", [-1, 41, 2**70])
@@ -157,7 +157,7 @@ def test_a_step_that_it_has_not_reached_is_refused(run: Run, step: int) -> None:
         rebuilds.rebuild_checkpoint(run, step, run.created_by)
 
 
-def test_a_run_whose_checkpoints_are_rebuilt_may_go_on(run: Run, small: Small) -> None:
+def test_run_may_resume_during_a_rebuild(run: Run, small: Small) -> None:
     """A rebuild is no attempt: it takes nothing from the run, and the run takes nothing from it."""
     small.program = RUNS_LONG
     rebuild = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.RUNNING)

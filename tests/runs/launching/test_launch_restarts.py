@@ -1,4 +1,4 @@
-"""A run that fails starts again by itself, within its budget, later each time, and never against a person's will."""
+"""A failed run restarts automatically within its budget, later each time, and never after a user's cancel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from runs import launching
 from runs.launching import reconcile
 from runs.launching.resume import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
-from tests.runs.launching.test_launch_resumes import saved
-from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.runs.launching.test_launch_resumes import save_checkpoint
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import RUNS_LONG
 from workers.executors.states import State
@@ -23,7 +23,7 @@ BY_ITSELF = RESTARTED_AFTER
 
 
 def failed(experiment: Experiment, state: State = State.FAILED, restarts: int = 3, **facts: object) -> Run:
-    """A run whose newest attempt has just ended so, as a tick would have it."""
+    """Create a run whose newest attempt has just ended in this state, as a tick would leave it."""
     run = run_of(experiment, restarts=restarts)
     end(run, state, **facts)
     return run
@@ -31,7 +31,7 @@ def failed(experiment: Experiment, state: State = State.FAILED, restarts: int = 
 
 def end(run: Run, state: State = State.FAILED, **facts: object) -> None:
     attempt = attempt_of(run)
-    launching.move(attempt, state, "the end", **facts)
+    launching.transition(attempt, state, "the end", **facts)
     launching.plan_restart(attempt)
 
 
@@ -59,8 +59,8 @@ def test_a_failing_program_is_started_as_often_as_its_budget_allows(experiment: 
     attempts = list(run.attempts.order_by("n"))
     assert [a.origin for a in attempts] == [Origin.LAUNCH, Origin.RESTART]
     assert small.submitted == [a.key for a in attempts]
-    assert words(run)[-1] == "not started again by itself: its budget of restarts, 1, is used up"
-    assert ticked(run).n == 2
+    assert words(run)[-1] == "not restarted automatically: all 1 restarts are used"
+    assert tick_once(run).n == 2
 
 
 @pytest.mark.parametrize("state", BY_ITSELF)
@@ -68,40 +68,38 @@ def test_each_end_that_nobody_wanted_is_followed_by_another_attempt(
     experiment: Experiment, small: Small, local: Cluster, state: State
 ) -> None:
     make_due(failed(experiment, state))
-    assert [attempt.n for attempt in launching.restart_due(local)] == [2]
+    assert [attempt.n for attempt in launching.create_due_restarts(local)] == [2]
 
 
 @pytest.mark.parametrize("state", [s for s in State if s.is_final and s not in BY_ITSELF])
-def test_what_was_wanted_is_the_end(experiment: Experiment, small: Small, state: State) -> None:
+def test_intended_end_is_not_restarted(experiment: Experiment, small: Small, state: State) -> None:
     assert attempt_of(failed(experiment, state)).restart_at is None
 
 
-def test_without_a_budget_nothing_starts_by_itself(experiment: Experiment, small: Small) -> None:
+def test_run_without_budget_is_not_restarted(experiment: Experiment, small: Small) -> None:
     run = failed(experiment, restarts=0)
     assert attempt_of(run).restart_at is None and words(run)[-1] == "the end"
 
 
-def test_it_goes_on_from_the_newest_checkpoint(experiment: Experiment, small: Small) -> None:
+def test_restart_resumes_from_the_newest_checkpoint(experiment: Experiment, small: Small) -> None:
     run = failed(experiment)
-    saved(run, 20)
+    save_checkpoint(run, 20)
     make_due(run)
-    attempt = ticked(run)
+    attempt = tick_once(run)
     assert attempt.resumed_step == 20
     first = attempt.events.order_by("pk").first()
-    assert first is not None and first.why.startswith("started again by itself, to run on local; it goes on from step")
+    assert first is not None and first.why.startswith("restarted automatically, to run on local; resumes from step")
 
 
-def test_it_waits_longer_each_time_and_never_beyond_the_limit(
-    experiment: Experiment, small: Small, local: Cluster
-) -> None:
+def test_restart_delay_grows_up_to_a_limit(experiment: Experiment, small: Small, local: Cluster) -> None:
     quicken(local, restart=5.0, restart_longest=12.0)
     run = failed(experiment, restarts=4)
     for n, seconds in enumerate((5, 10, 12, 12), 1):
-        assert words(run)[-1] == f"starts again by itself in {seconds} s: restart {n} of 4"
-        # The wait begins when it is planned, a moment after the end.
+        assert words(run)[-1] == f"restarts automatically in {seconds} s: restart {n} of 4"
+        # The wait begins when it is planned, slightly after the end.
         assert seconds <= (wait_of(run) or 0) < seconds + PATIENCE_SECONDS
         make_due(run)
-        launching.restart_due(local)
+        launching.create_due_restarts(local)
         end(run)
     assert wait_of(run) is None
 
@@ -109,30 +107,30 @@ def test_it_waits_longer_each_time_and_never_beyond_the_limit(
 def test_before_its_time_nothing_starts(experiment: Experiment, small: Small, local: Cluster) -> None:
     quicken(local, restart=3600.0, restart_longest=3600.0)
     run = failed(experiment)
-    assert ticked(run).n == 1
+    assert tick_once(run).n == 1
 
 
 def test_a_preemption_takes_nothing_from_the_budget(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = failed(experiment, State.PREEMPTED, restarts=1)
     for n in (2, 3):
         make_due(run)
-        launching.restart_due(local)
+        launching.create_due_restarts(local)
         assert (attempt_of(run).n, attempt_of(run).origin) == (n, Origin.PREEMPTION)
         end(run, State.PREEMPTED)
     make_due(run)
-    launching.restart_due(local)
+    launching.create_due_restarts(local)
     end(run, State.LOST)
     assert attempt_of(run).restart_at is not None
-    assert launching.restarts_made(run) == 0
+    assert launching.count_restarts(run) == 0
 
 
 def test_a_config_that_cannot_be_used_is_not_tried_again(experiment: Experiment, small: Small) -> None:
     run = failed(experiment, exit_code=2)
     assert attempt_of(run).restart_at is None
-    assert words(run)[-1] == "not started again by itself: what is wrong with it would be wrong again"
+    assert words(run)[-1] == "not restarted automatically: the error would occur again"
 
 
-def test_who_stops_esweb_decides_what_goes_on(experiment: Experiment, small: Small) -> None:
+def test_run_interrupted_by_esweb_is_not_restarted(experiment: Experiment, small: Small) -> None:
     small.program = RUNS_LONG
     run = run_of(experiment, restarts=3)
     wait_until((tick_until(run, State.RUNNING.value).directory / "started").exists, "the program to start")
@@ -144,54 +142,52 @@ def test_a_restart_can_be_called_off(experiment: Experiment, small: Small) -> No
     run = failed(experiment)
     assert launching.request_cancel(run, experiment.owner) is None
     assert attempt_of(run).restart_at is None
-    assert words(run)[-1] == "restart called off by ada"
-    assert ticked(run).n == 1
+    assert words(run)[-1] == "automatic restart cancelled by ada"
+    assert tick_once(run).n == 1
 
 
 def test_a_cancel_that_comes_after_the_restart_ends_that(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = failed(experiment)
     make_due(run)
-    launching.restart_due(local)
+    launching.create_due_restarts(local)
     assert launching.request_cancel(run) is not None
     assert attempt_of(run).state == State.CANCELLED.value and attempt_of(run).restart_at is None
 
 
-def test_a_person_who_resumes_it_meanwhile_makes_the_only_next_attempt(
-    experiment: Experiment, small: Small, local: Cluster
-) -> None:
+def test_resume_by_a_user_replaces_the_planned_restart(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = failed(experiment)
     make_due(run)
     run.refresh_from_db()
     assert launching.create_resume_attempt(run).n == 2
-    assert launching.restart_due(local) == []
+    assert launching.create_due_restarts(local) == []
     assert Attempt.objects.count() == 2
 
 
 @pytest.mark.parametrize("after", ["all is here", "long enough", "the clock was set back"])
-def test_what_a_far_disk_still_holds_is_waited_for_as_it_may_tell_of_a_checkpoint(
+def test_restart_waits_for_checkpoints_on_a_remote_disk(
     experiment: Experiment, small: Small, local: Cluster, after: str
 ) -> None:
     run = failed(experiment)
     make_due(run)
     Cluster.objects.filter(pk=local.pk).update(config={**local.config, "address": "far.example"})
-    assert launching.restart_due(local) == []
+    assert launching.create_due_restarts(local) == []
     waiting = Attempt.objects.filter(restart_at__isnull=False)
     if after == "all is here":
         waiting.update(drained_at=timezone.now())
     else:
         days = 1 if after == "the clock was set back" else -1
         waiting.update(restart_at=timezone.now() + timedelta(days=days))
-    assert [attempt.n for attempt in launching.restart_due(local)] == [2]
+    assert [attempt.n for attempt in launching.create_due_restarts(local)] == [2]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_several_who_find_it_due_make_one_attempt(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = failed(experiment)
     make_due(run)
-    made: list[Attempt] = []
+    attempts: list[Attempt] = []
 
     def look() -> None:
-        made.extend(launching.restart_due(local))
+        attempts.extend(launching.create_due_restarts(local))
         connection.close()
 
     threads = [threading.Thread(target=look) for _ in range(3)]
@@ -199,14 +195,14 @@ def test_several_who_find_it_due_make_one_attempt(experiment: Experiment, small:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [a.n for a in made] == [2] and Attempt.objects.count() == 2
+    assert [a.n for a in attempts] == [2] and Attempt.objects.count() == 2
 
 
 def test_a_config_that_no_longer_fits_holds_up_no_tick(experiment: Experiment, small: Small) -> None:
     run = failed(experiment)
     Run.objects.filter(pk=run.pk).update(config={**run.config, "es": {"itertions": 3}})
     make_due(run)
-    assert (ticked(run).n, attempt_of(run).restart_at) == (1, None)
+    assert (tick_once(run).n, attempt_of(run).restart_at) == (1, None)
     assert "es.itertions: is not a known key" in words(run)[-1]
 
 
@@ -218,7 +214,7 @@ def test_a_clock_of_this_machine_that_is_wrong_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(timezone, "now", lambda: ahead)
         run = failed(experiment)
-        assert launching.restart_due(local) == []
+        assert launching.create_due_restarts(local) == []
     due = attempt_of(run).restart_at
     assert due is not None and due < ahead
 
@@ -226,4 +222,4 @@ def test_a_clock_of_this_machine_that_is_wrong_changes_nothing(
 def test_a_clock_that_was_set_back_holds_up_no_restart(experiment: Experiment, small: Small) -> None:
     run = failed(experiment)
     run.attempts.update(restart_at=timezone.now() + timedelta(days=1))
-    assert ticked(run).n == 2
+    assert tick_once(run).n == 2

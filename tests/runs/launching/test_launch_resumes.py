@@ -1,4 +1,4 @@
-"""A run that ended early goes on: one new attempt, from the newest checkpoint that is whole, and nothing beside it."""
+"""A run that ended early resumes: one new attempt, from the newest complete checkpoint, and no other attempt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.ingest import ingest
 from runs.launching.submit import spec_of
 from runs.models import Attempt, AttemptEvent, Experiment, Origin, Run
 from tests.runs.attempt_records import lines
-from tests.runs.local_cluster import Small, attempt_of, run_of, tick_until, ticked
+from tests.runs.local_cluster import Small, attempt_of, run_of, tick_once, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS, RUNS_LONG
 from workers.attempt import CLOSED_EPOCH, lease, owner
@@ -25,64 +25,66 @@ from workers.records import Checkpoint
 ENDED = [s for s in State if s.is_final and s != State.SUCCEEDED]
 
 
-def ended(experiment: Experiment, state: State = State.INTERRUPTED) -> Run:
-    """A run whose only attempt has ended so, without a cluster."""
+def make_ended_run(experiment: Experiment, state: State = State.INTERRUPTED) -> Run:
+    """Create a run whose only attempt has ended in this state, without a cluster."""
     run = run_of(experiment)
-    launching.move(attempt_of(run), state, "the end")
+    launching.transition(attempt_of(run), state, "the end")
     run.refresh_from_db()
     return run
 
 
-def saved(run: Run, step: int, *, record: bool = True, size: int = 100) -> Path:
-    """A checkpoint of the run's newest attempt, on disk and, unless told otherwise, in the database."""
+def save_checkpoint(run: Run, step: int, *, record: bool = True, size: int = 100) -> Path:
+    """Save a checkpoint of the run's newest attempt, on disk and, unless `record` is false, in the database."""
     attempt = attempt_of(run)
     folder = attempt.directory / "checkpoints" / f"step-{step:06d}"
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_bytes(b"w" * 100)
     if record:
-        known = attempt.record_files.filter(epoch=0).first()
-        said = Checkpoint(step, f"checkpoints/{folder.name}", size, "ab" * 32)
-        ingest(attempt, 0, lines([said], known.next_seq if known else 0))
+        record_file = attempt.record_files.filter(epoch=0).first()
+        checkpoint = Checkpoint(step, f"checkpoints/{folder.name}", size, "ab" * 32)
+        ingest(attempt, 0, lines([checkpoint], record_file.next_seq if record_file else 0))
     return folder
 
 
 @pytest.mark.parametrize("state", ENDED)
-def test_whatever_ended_it_early_it_goes_on(experiment: Experiment, small: Small, state: State) -> None:
-    run = ended(experiment, state)
-    folder = saved(run, 20)
+def test_run_resumes_from_its_checkpoint_after_any_early_end(
+    experiment: Experiment, small: Small, state: State
+) -> None:
+    run = make_ended_run(experiment, state)
+    folder = save_checkpoint(run, 20)
     attempt = launching.create_resume_attempt(run, experiment.owner)
     assert (attempt.n, attempt.state, attempt.origin) == (2, State.CREATED.value, Origin.RESUME)
     assert (attempt.resumed_attempt, attempt.resumed_step, attempt.resumed_from) == (1, 20, folder)
     assert spec_of(attempt).argv[-2:] == ("--resume", os.path.relpath(folder, attempt.directory))
     run.refresh_from_db()
     assert run.state == State.CREATED.value
-    why = AttemptEvent.objects.get(attempt=attempt).why
-    assert why == "resumed by ada, to run on local; it goes on from step 20, saved by attempt 1"
+    reason = AttemptEvent.objects.get(attempt=attempt).why
+    assert reason == "resumed by ada, to run on local; resumes from step 20, saved by attempt 1"
 
 
-def test_without_a_checkpoint_it_starts_from_the_beginning_and_says_so(experiment: Experiment, small: Small) -> None:
-    attempt = launching.create_resume_attempt(ended(experiment))
+def test_resume_without_a_checkpoint_starts_from_the_beginning(experiment: Experiment, small: Small) -> None:
+    attempt = launching.create_resume_attempt(make_ended_run(experiment))
     assert attempt.resumed_from is None and "--resume" not in spec_of(attempt).argv
-    assert AttemptEvent.objects.get(attempt=attempt).why.endswith("so that it starts from the beginning")
+    assert AttemptEvent.objects.get(attempt=attempt).why.endswith("because there is no checkpoint")
 
 
 def test_a_checkpoint_that_lost_files_or_is_gone_is_passed_over(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment)
-    saved(run, 10)
-    saved(run, 20, size=101)
-    shutil.rmtree(saved(run, 30))
+    run = make_ended_run(experiment)
+    save_checkpoint(run, 10)
+    save_checkpoint(run, 20, size=101)
+    shutil.rmtree(save_checkpoint(run, 30))
     assert launching.create_resume_attempt(run).resumed_step == 10
 
 
 def test_a_checkpoint_whose_record_is_not_read_yet_counts(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment)
-    saved(run, 10)
-    saved(run, 20, record=False)
+    run = make_ended_run(experiment)
+    save_checkpoint(run, 10)
+    save_checkpoint(run, 20, record=False)
     assert launching.create_resume_attempt(run).resumed_step == 20
 
 
 def test_a_record_that_points_elsewhere_is_not_followed(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment)
+    run = make_ended_run(experiment)
     attempt = attempt_of(run)
     elsewhere = attempt.directory / "elsewhere"
     elsewhere.mkdir(parents=True)
@@ -92,45 +94,45 @@ def test_a_record_that_points_elsewhere_is_not_followed(experiment: Experiment, 
     assert checkpoints.newest(run) is None
 
 
-def test_the_last_attempt_that_saved_one_says_where_it_goes_on(experiment: Experiment, small: Small) -> None:
+def test_resume_uses_the_last_attempt_with_a_checkpoint(experiment: Experiment, small: Small) -> None:
     """An attempt that went back took another path: what earlier ones had saved further on is history."""
-    run = ended(experiment)
-    saved(run, 40)
-    launching.move(launching.new_attempt(run), State.FAILED, "no memory")
+    run = make_ended_run(experiment)
+    save_checkpoint(run, 40)
+    launching.transition(launching.new_attempt(run), State.FAILED, "no memory")
     assert launching.new_attempt(run).resumed_step == 40
-    saved(run, 25)
-    launching.move(attempt_of(run), State.FAILED, "no memory")
+    save_checkpoint(run, 25)
+    launching.transition(attempt_of(run), State.FAILED, "no memory")
     assert (attempt := launching.new_attempt(run)).resumed_step == 25 and attempt.resumed_attempt == 3
 
 
-def test_what_has_reached_its_end_is_to_be_cloned(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment, State.SUCCEEDED)
+def test_finished_run_is_cloned_instead_of_resumed(experiment: Experiment, small: Small) -> None:
+    run = make_ended_run(experiment, State.SUCCEEDED)
     with pytest.raises(launching.CannotResume, match="has reached its last step; clone it"):
         launching.create_resume_attempt(run)
     assert Attempt.objects.count() == 1
 
 
-def test_asked_twice_it_is_one_attempt(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment)
+def test_repeated_request_creates_one_attempt(experiment: Experiment, small: Small) -> None:
+    run = make_ended_run(experiment)
     launching.create_resume_attempt(run)
-    with pytest.raises(launching.CannotResume, match="has not ended: it is created"):
+    with pytest.raises(launching.CannotResume, match=r"has not ended \(created\)"):
         launching.create_resume_attempt(run)
     assert Attempt.objects.count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_ask_at_the_same_moment_make_one_attempt(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment)
+def test_concurrent_requests_create_one_attempt(experiment: Experiment, small: Small) -> None:
+    run = make_ended_run(experiment)
     refused: list[str] = []
 
-    def asks() -> None:
+    def request_resume() -> None:
         try:
             launching.create_resume_attempt(Run.objects.get(pk=run.pk))
         except launching.CannotResume as error:
             refused.append(str(error))
         connection.close()
 
-    both = [threading.Thread(target=asks) for _ in range(2)]
+    both = [threading.Thread(target=request_resume) for _ in range(2)]
     for thread in both:
         thread.start()
     for thread in both:
@@ -138,15 +140,15 @@ def test_two_who_ask_at_the_same_moment_make_one_attempt(experiment: Experiment,
     assert len(refused) == 1 and Attempt.objects.count() == 2
 
 
-def test_a_config_that_no_longer_fits_is_said(experiment: Experiment, small: Small) -> None:
-    run = ended(experiment)
+def test_config_that_is_no_longer_valid_is_reported(experiment: Experiment, small: Small) -> None:
+    run = make_ended_run(experiment)
     run.config["es"]["itertions"] = 3
     run.save()
-    with pytest.raises(launching.CannotResume, match=r"clone it and put right: es.itertions: is not a known key"):
+    with pytest.raises(launching.CannotResume, match=r"clone it and fix: es.itertions: is not a known key"):
         launching.create_resume_attempt(Run.objects.get(pk=run.pk))
 
 
-def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experiment, small: Small) -> None:
+def test_previous_attempt_is_fenced_first(experiment: Experiment, small: Small) -> None:
     small.program = RUNS_LONG
     run = run_of(experiment)
     first = tick_until(run, State.RUNNING.value)
@@ -154,7 +156,7 @@ def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experi
     agent = owner(first.directory)
     assert agent is not None
     # The cluster has lost sight of it, wrongly: its agent lives on.
-    launching.move(first, State.PREEMPTED, "says the cluster")
+    launching.transition(first, State.PREEMPTED, "says the cluster")
     run.refresh_from_db()
     small.before_submit = lambda: assert_closed(first)
     launching.create_resume_attempt(run)
@@ -179,4 +181,4 @@ def test_a_resumed_run_runs_to_its_end(experiment: Experiment, small: Small) -> 
     assert tick_until(run, State.SUCCEEDED.value).n == 2
     run.refresh_from_db()
     assert run.state == State.SUCCEEDED.value
-    assert ticked(run).key == small.submitted[-1] == f"esweb-{run.uid}-a2"
+    assert tick_once(run).key == small.submitted[-1] == f"esweb-{run.uid}-a2"

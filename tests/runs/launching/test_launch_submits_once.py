@@ -1,4 +1,4 @@
-"""An attempt is submitted once, whoever dies when, and however many try at once."""
+"""An attempt is submitted once, under crashes at any line and concurrent tries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.utils import timezone
 from runs import launching
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment
-from tests.runs.local_cluster import QUICK, Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.local_cluster import QUICK, Small, attempt_of, quicken, run_of, tick_once, tick_until
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 from workers.executors.states import State
 
@@ -23,7 +23,7 @@ COUNTS = "open('ran', 'a').write('x')"
 
 
 class Killed(BaseException):
-    """Stands for the process dying at this line."""
+    """Simulate the death of the process at this line."""
 
 
 def _die() -> None:
@@ -34,7 +34,7 @@ def _refuse(error: Exception) -> None:
     raise error
 
 
-def test_a_submit_brings_the_config_and_the_command_to_the_cluster(
+def test_submission_passes_config_and_command(
     experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -67,7 +67,7 @@ def test_a_process_killed_around_the_call_leaves_a_run_that_runs_once(
     assert len(small.submitted) == (2 if where == "before_submit" else 1)
 
 
-@pytest.mark.parametrize("step", ["prepare", "executor_for", "take_turn", "spec_of", "mark"])
+@pytest.mark.parametrize("step", ["prepare", "executor_for", "claim_call", "spec_of", "update_facts"])
 def test_a_process_killed_between_any_two_steps_is_made_up_for(
     experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -75,14 +75,14 @@ def test_a_process_killed_between_any_two_steps_is_made_up_for(
     run = run_of(experiment)
     with monkeypatch.context() as patch:
         patch.setattr(f"runs.launching.submit.{step}", lambda *_, **__: _die())
-        patch.setattr(small, "before_submit", lambda: _refuse(Unreachable("gone")) if step == "mark" else None)
+        patch.setattr(small, "before_submit", lambda: _refuse(Unreachable("gone")) if step == "update_facts" else None)
         with pytest.raises(Killed):
             launching.submit_job(attempt_of(run))
     assert (tick_until(run, State.SUCCEEDED.value).directory / "ran").read_text() == "x"
 
 
 @pytest.mark.parametrize("error", [Ambiguous("Socket timed out"), Unreachable("no route")])
-def test_an_unclear_answer_is_looked_into_before_it_is_asked_again(
+def test_unclear_reply_is_checked_before_the_next_submission(
     experiment: Experiment, small: Small, local: Cluster, error: Exception
 ) -> None:
     small.program = COUNTS
@@ -95,15 +95,13 @@ def test_an_unclear_answer_is_looked_into_before_it_is_asked_again(
     assert tick_until(run, State.SUCCEEDED.value).submits == 1
 
 
-def test_it_is_called_again_only_after_long_enough_absence(
-    experiment: Experiment, small: Small, local: Cluster
-) -> None:
+def test_submission_is_repeated_only_after_a_long_absence(experiment: Experiment, small: Small, local: Cluster) -> None:
     quicken(local, ambiguous=3600.0)
     run = run_of(experiment)
     small.before_submit = lambda: _refuse(Ambiguous("Socket timed out"))
     launching.submit_job(attempt_of(run))
     for _ in range(3):
-        assert ticked(run).state == State.SUBMITTING.value
+        assert tick_once(run).state == State.SUBMITTING.value
     assert small.submitted == [attempt_of(run).key]
     quicken(local, ambiguous=0.0)
     small.before_submit = lambda: None
@@ -115,7 +113,7 @@ def test_a_clock_that_was_set_back_holds_up_no_submit(experiment: Experiment, sm
     small.before_submit = lambda: _refuse(Ambiguous("Socket timed out"))
     launching.submit_job(attempt_of(run))
     tomorrow = timezone.now() + timedelta(days=1)
-    launching.mark(attempt_of(run), submit_started_at=tomorrow, gone_since_at=tomorrow)
+    launching.update_facts(attempt_of(run), submit_started_at=tomorrow, gone_since_at=tomorrow)
     small.before_submit = lambda: None
     assert tick_until(run, State.SUCCEEDED.value).submits == 2
 
@@ -125,7 +123,7 @@ def test_a_refusal_ends_the_attempt_with_the_numbers(experiment: Experiment, sma
     launching.submit_job(attempt_of(run))
     refused = attempt_of(run)
     assert (refused.state, refused.submits) == (State.FAILED.value, 1)
-    assert refused.reason == "local refused it: asks for 3 cores; this machine gives runs 2"
+    assert refused.reason == "local refused it: requests 3 cores; this machine offers runs 2"
 
 
 def test_a_refusal_in_the_clusters_words_is_passed_on(experiment: Experiment, small: Small) -> None:
@@ -135,9 +133,7 @@ def test_a_refusal_in_the_clusters_words_is_passed_on(experiment: Experiment, sm
     assert attempt_of(run).reason == "local refused it: Invalid account"
 
 
-def test_a_directory_that_cannot_be_written_is_said_and_tried_again(
-    experiment: Experiment, small: Small, tmp_path: Path
-) -> None:
+def test_unwritable_directory_is_reported_and_retried(experiment: Experiment, small: Small, tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file in the way")
     run = run_of(experiment)
     launching.submit_job(attempt_of(run))
@@ -166,7 +162,7 @@ def test_many_submits_at_once_run_it_once(experiment: Experiment, small: Small) 
     assert small.submitted == [ended.key] and ended.submits == 1
 
 
-def test_a_submit_that_was_never_enqueued_is_made_up_for_by_the_tick(experiment: Experiment, small: Small) -> None:
+def test_missed_submission_is_made_by_the_tick(experiment: Experiment, small: Small) -> None:
     small.program = COUNTS
     run = run_of(experiment)
     assert (tick_until(run, State.SUCCEEDED.value).directory / "ran").read_text() == "x"

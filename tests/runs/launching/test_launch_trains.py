@@ -25,7 +25,7 @@ from workers.models.save import weights_sha256
 from workers.records import Alert, Environment, Metric
 
 
-def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
+def test_rebuild_equals_the_saved_checkpoint_bit_for_bit(
     experiment: Experiment, local: Cluster, tmp_path: Path, settings: Settings
 ) -> None:
     """Train to the end, lose all after step 1, resume, lose step 2 of the second attempt too, and rebuild that."""

@@ -13,7 +13,7 @@ from tests.runs.many_runs import crowd
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 
 
-def waiting(experiment, reason="waiting for a core: 2 of 2 in use by 2 jobs; 2 ahead in the line"):
+def waiting(experiment, reason="waiting for a core: 2 of 2 in use by 2 jobs; 2 ahead in the queue"):
     run = make_run(experiment, "es-micro", state="queued")
     run.attempts.update(reason=reason)
     return run
@@ -27,25 +27,25 @@ def page_of(client, **query):
     return " ".join(client.get(reverse("queue"), query).content.decode().split())
 
 
-def test_an_empty_queue_says_so(ada_client):
+def test_empty_queue_is_reported(ada_client):
     page = page_of(ada_client)
-    assert "Nothing runs now." in page and "Nothing waits" in page
+    assert "No run is running." in page and "No run is waiting" in page
 
 
-def test_it_tells_what_runs_and_what_waits_and_why(ada_client, experiment):
+def test_queue_lists_running_and_waiting_runs_with_reasons(ada_client, experiment):
     going, late = make_run(experiment, "es-micro"), waiting(experiment)
     make_run(experiment, "es-micro", 3, "succeeded")
     page = page_of(ada_client)
-    assert "1 run going, 1 waiting" in page
+    assert "1 run is running, 1 waiting" in page
     assert page.index(going.get_absolute_url()) < page.index('id="waiting-title"') < page.index(late.get_absolute_url())
     assert (
-        "Waiting for a core: 2 of 2 in use by 2 jobs; 2 ahead in the line. This machine starts what waits in order"
+        "Waiting for a core: 2 of 2 in use by 2 jobs; 2 ahead in the queue. This machine starts waiting runs in order"
         in page
     )
-    assert "place 3 in the line" in page and "on local" in page
+    assert "position 3 in the queue" in page and "on local" in page
 
 
-def test_what_a_sweep_keeps_back_is_explained(ada_client, experiment):
+def test_runs_held_by_a_sweep_are_explained(ada_client, experiment):
     sweep = make_sweep(experiment, at_once=1)
     assert "Its sweep runs 1 at a time" in page_of(ada_client)
     ada_client.post(reverse("sweep-change", args=[sweep.pk]), {"do": "pause"})
@@ -58,14 +58,14 @@ def test_a_run_is_held_released_moved_and_cancelled_from_there(ada_client, exper
     Attempt.objects.update(state="created")
     assert "is held" in post(ada_client, run, do="hold")
     page = page_of(ada_client)
-    assert "It is taken off its cluster, to be held." in page
+    assert "It is being removed from its cluster, to be held." in page
     Attempt.objects.update(state="created", hold="person", moves_to=None, cancel_requested_at=None)
     assert "goes to its cluster" in post(ada_client, run, do="release")
     assert "must be one of far, local" in post(ada_client, run, do="move", cluster="moon").replace("&#x27;", "'")
     assert "moves to far" in post(ada_client, run, do="move", cluster="far")
-    assert "It is on its way to far." in page_of(ada_client)
-    assert "only what waits can be held" in post(ada_client, make_run(experiment, "es-micro"), do="hold")
-    assert "to stop" in post(ada_client, waiting(experiment), do="cancel")
+    assert "It is moving to far." in page_of(ada_client)
+    assert "Only waiting runs can be held" in post(ada_client, make_run(experiment, "es-micro"), do="hold")
+    assert "requested" in post(ada_client, waiting(experiment), do="cancel")
     assert ada_client.post(reverse("queue-change", args=[run.uid]), {"do": "nosuch"}).status_code == 404
 
 
@@ -78,16 +78,16 @@ def test_others_look_and_strangers_learn_nothing(bo_client, cy_client, experimen
     assert cy_client.post(reverse("queue-change", args=[hidden.uid]), {"do": "cancel"}).status_code == 404
 
 
-def test_it_shows_ones_own_runs_and_those_of_a_cluster(ada_client, bo_client, experiment):
-    far = Cluster.objects.create(name="far", kind="slurm")
+def test_queue_is_filtered_by_owner_and_cluster(ada_client, bo_client, experiment):
+    other_cluster = Cluster.objects.create(name="far", kind="slurm")
     run, other = waiting(experiment), waiting(experiment)
-    other.attempts.update(cluster=far)
+    other.attempts.update(cluster=other_cluster)
     assert run.get_absolute_url() not in page_of(bo_client, whose="mine")
     page = page_of(ada_client, cluster="far")
     assert other.get_absolute_url() in page and run.get_absolute_url() not in page
 
 
-def test_it_asks_as_often_for_many_as_for_few(ada_client, experiment, django_assert_num_queries):
+def test_number_of_queries_is_independent_of_the_number_of_runs(ada_client, experiment, django_assert_num_queries):
     crowd(experiment, 4)
     with django_assert_num_queries(10):
         ada_client.get(reverse("queue"))

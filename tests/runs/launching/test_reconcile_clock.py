@@ -1,4 +1,4 @@
-"""The machine's date is moved, or nobody ticks for a while: what has not been watched is not held against a job."""
+"""The machine's date moves, or no tick runs for a while: a job is not blamed for time that was not observed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs import launching
 from runs.models import Cluster, Experiment, Run
-from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import RUNS_LONG
 from workers.attempt import owner
@@ -23,16 +23,16 @@ WAITS = ("gone_since_at", "final_since_at", "heartbeat_seen_at")
 
 
 def pass_unwatched(run: Run, time: timedelta) -> None:
-    """All that was noted is so much longer ago, as after a jump of the clock, or a night without a worker."""
+    """Move all stored times back by this much, as after a jump of the clock, or a night without a worker."""
     attempt = attempt_of(run)
     then = {name: at - time for name in WAITS if (at := getattr(attempt, name)) is not None}
-    launching.mark(attempt, **then)
+    launching.update_facts(attempt, **then)
     Cluster.objects.update(ticked_at=timezone.now() - time)
 
 
 @pytest.fixture
 def running(experiment: Experiment, small: Small, local: Cluster) -> Iterator[Run]:
-    """A run whose heart beats so seldom that the next ticks do not hear it."""
+    """Create a run whose heartbeats are so rare that the next ticks see none."""
     quicken(local, gone=PATIENCE_SECONDS, beat_lost=PATIENCE_SECONDS)
     small.program, small.beat_seconds = RUNS_LONG, PATIENCE_SECONDS
     run = run_of(experiment)
@@ -45,20 +45,20 @@ def running(experiment: Experiment, small: Small, local: Cluster) -> Iterator[Ru
     agent.send(signal.SIGKILL)
 
 
-def test_a_heart_between_two_beats_is_not_silent(running: Run, small: Small) -> None:
+def test_job_between_two_heartbeats_is_not_silent(running: Run, small: Small) -> None:
     small.trust_running = False
     for hours in (3, -3):
         pass_unwatched(running, timedelta(hours=hours))
-        found = ticked(running)
-        assert (found.state, found.reason) == (State.RUNNING.value, ""), hours
+        current = tick_once(running)
+        assert (current.state, current.reason) == (State.RUNNING.value, ""), hours
 
 
-def test_a_job_that_was_missing_for_a_moment_is_not_lost(running: Run, small: Small) -> None:
+def test_briefly_missing_job_is_not_lost(running: Run, small: Small) -> None:
     shutil.rmtree(small.root)
     for hours in (3, -3):
-        assert ticked(running).gone_since_at is not None
+        assert tick_once(running).gone_since_at is not None
         pass_unwatched(running, timedelta(hours=hours))
-        assert ticked(running).state == State.RUNNING.value, hours
+        assert tick_once(running).state == State.RUNNING.value, hours
 
 
 def test_an_exit_record_may_still_be_on_its_way(
@@ -67,14 +67,14 @@ def test_an_exit_record_may_still_be_on_its_way(
     quicken(local, exit_record=PATIENCE_SECONDS)
     ended = Observation(State.FAILED, "1", "exit 1")
     monkeypatch.setattr(small, "poll", lambda keys: dict.fromkeys(keys, ended))
-    assert ticked(running).final_since_at is not None
+    assert tick_once(running).final_since_at is not None
     pass_unwatched(running, timedelta(hours=3))
-    assert ticked(running).state == State.RUNNING.value
+    assert tick_once(running).state == State.RUNNING.value
 
 
 def test_an_absence_that_is_watched_is_an_end(running: Run, small: Small, local: Cluster) -> None:
     quicken(local, gone=1.0)
     shutil.rmtree(small.root)
-    ticked(running)
+    tick_once(running)
     pass_unwatched(running, timedelta(hours=3))
     tick_until(running, State.LOST.value)

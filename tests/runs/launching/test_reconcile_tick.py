@@ -1,4 +1,4 @@
-"""Ticks over real agents: whatever happens to an attempt, the database comes to say so."""
+"""Ticks over real agents: the database comes to the attempt's true state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.utils import timezone
 from runs import launching
 from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG
 from workers.attempt import CLOSED_EPOCH, lease, owner
@@ -39,7 +39,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_a_run_succeeds_with_its_story_told(experiment: Experiment, small: Small) -> None:
+def test_run_succeeds_with_its_events(experiment: Experiment, small: Small) -> None:
     small.program = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
     run = run_of(experiment)
     running = tick_until(run, State.RUNNING.value)
@@ -51,8 +51,8 @@ def test_a_run_succeeds_with_its_story_told(experiment: Experiment, small: Small
     assert run.state == State.SUCCEEDED.value and not run.is_open
     assert (ended.exit_code, ended.exit_signal, ended.reason) == (0, None, "done")
     assert ended.started_at is not None and ended.ended_at is not None and ended.started_at < ended.ended_at
-    story = [event.to_state for event in ended.events.order_by("pk")]
-    assert story == ["created", "submitting", "queued", "running", "succeeded"]
+    states = [event.to_state for event in ended.events.order_by("pk")]
+    assert states == ["created", "submitting", "queued", "running", "succeeded"]
     ended.cluster.refresh_from_db()
     assert ended.cluster.ticked_at is not None
 
@@ -103,7 +103,7 @@ def test_an_agent_that_was_killed_makes_the_attempt_lost_and_fenced(experiment: 
     assert agent is not None
     agent.send(signal.SIGKILL)
     ended = tick_until(run, State.LOST.value)
-    assert ended.reason == "its agent is gone and left no exit record"
+    assert ended.reason == "its agent stopped without an exit record"
     assert lease(ended.directory) == CLOSED_EPOCH
 
 
@@ -111,8 +111,8 @@ def test_a_third_run_waits_with_the_reason_and_starts_in_turn(experiment: Experi
     first, second = _running(experiment, small, CHECKPOINTS), _running(experiment, small, CHECKPOINTS)
     third = run_of(experiment)
     waiting = tick_until(third, State.QUEUED.value)
-    waiting = ticked(third)
-    # Whose they are is not said: the reader of this reason may not see them.
+    waiting = tick_once(third)
+    # The owners are omitted, because the reader of this reason may not see those runs.
     assert waiting.reason == "waiting for a core: 2 of 2 in use by 2 jobs"
     launching.request_cancel(first)
     assert tick_until(third, State.RUNNING.value).reason == ""
@@ -121,17 +121,17 @@ def test_a_third_run_waits_with_the_reason_and_starts_in_turn(experiment: Experi
 
 def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = _running(experiment, small, RUNS_LONG)
-    before = ticked(run)
+    before = tick_once(run)
     small.before_poll = lambda: _raise(Unreachable("no route"))
     tick_until_true(run, "another heartbeat", lambda a: a.heartbeat > before.heartbeat)
     local.refresh_from_db()
     first_silence = local.unreachable_since_at
     assert attempt_of(run).state == State.RUNNING.value and first_silence is not None
-    ticked(run)
+    tick_once(run)
     local.refresh_from_db()
     assert local.unreachable_since_at == first_silence
     small.before_poll = lambda: None
-    ticked(run)
+    tick_once(run)
     local.refresh_from_db()
     assert local.unreachable_since_at is None and local.answered_at is not None
 
@@ -142,7 +142,7 @@ def test_a_cluster_with_nothing_to_ask_has_not_answered(local: Cluster) -> None:
     assert local.ticked_at is not None and local.answered_at is None
 
 
-def test_a_silent_cluster_without_jobs_is_asked_again_after_a_minute(local: Cluster) -> None:
+def test_silent_cluster_without_jobs_is_polled_after_a_minute(local: Cluster) -> None:
     silent_since = timezone.now() - timedelta(hours=1)
     Cluster.objects.update(unreachable_since_at=silent_since, ticked_at=timezone.now())
     assert reconcile.reconcile_cluster(local)
@@ -164,9 +164,7 @@ def test_a_dead_cluster_without_jobs_stays_silent(db: None) -> None:
     assert (dead.unreachable_since_at, dead.answered_at) == (silent_since, None)
 
 
-def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
-    experiment: Experiment, small: Small, local: Cluster
-) -> None:
+def test_forgotten_job_is_lost_after_its_last_heartbeat(experiment: Experiment, small: Small, local: Cluster) -> None:
     quicken(local, gone=PATIENCE_SECONDS)
     run = _running(experiment, small, RUNS_LONG)
     attempt = attempt_of(run)
@@ -177,12 +175,12 @@ def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
         lambda a: a.gone_since_at and (a.heartbeat_seen_at or a.gone_since_at) > a.gone_since_at,
     )
     warnings = attempt.events.filter(level="warning")
-    assert [event.why for event in warnings] == ["local does not know it; waiting whether it comes back"]
+    assert [event.why for event in warnings] == ["local does not know the job; checking again before it counts as lost"]
     agent = owner(attempt.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
     quicken(local, gone=0.2)
-    assert tick_until(run, State.LOST.value).reason == "local has not known it for 0.2 s"
+    assert tick_until(run, State.LOST.value).reason == "local has reported no such job for 0.2 s"
 
 
 def test_a_forgotten_job_that_ends_well_has_succeeded(experiment: Experiment, small: Small, local: Cluster) -> None:
@@ -228,7 +226,7 @@ def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(
     quicken(local, grace=0.1)
     stubborn = _running(experiment, small, IGNORES_TERM)
     waiting = run_of(experiment)
-    ticked(waiting)
+    tick_once(waiting)
     stopped = reconcile.interrupt_local(PATIENCE_SECONDS)
     assert sorted(stopped) == sorted(attempt_of(run).key for run in (polite, stubborn))
     for run, code in ((polite, 75), (stubborn, None)):
@@ -238,7 +236,7 @@ def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(
     assert owner(attempt_of(waiting).directory) is None
 
 
-def test_a_stop_without_patience_is_told_as_truly(experiment: Experiment, small: Small) -> None:
+def test_kill_without_grace_is_reported_correctly(experiment: Experiment, small: Small) -> None:
     run = _running(experiment, small, IGNORES_TERM)
     reconcile.interrupt_local(0.0)
     ended = attempt_of(run)
@@ -258,7 +256,7 @@ def test_a_restart_of_the_machine_is_an_interruption(experiment: Experiment, sma
 
 @pytest.fixture
 def other_session(transactional_db: None) -> Iterator[threading.Thread]:
-    """A second process of the manager, as far as the database can tell, ticking the same cluster over and over."""
+    """Start a second database session of the manager that ticks the same cluster repeatedly."""
     stop = threading.Event()
 
     def ticks() -> None:
@@ -274,9 +272,7 @@ def other_session(transactional_db: None) -> Iterator[threading.Thread]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_tick_at_once_run_it_once(
-    experiment: Experiment, small: Small, other_session: threading.Thread
-) -> None:
+def test_concurrent_ticks_run_a_job_once(experiment: Experiment, small: Small, other_session: threading.Thread) -> None:
     small.program = "open('ran', 'a').write('x')"
     other_session.start()
     runs = [run_of(experiment) for _ in range(2)]
@@ -294,7 +290,7 @@ def test_two_who_tick_at_once_run_it_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_tick_that_finds_another_at_work_leaves_it_to_that(experiment: Experiment, small: Small) -> None:
+def test_tick_skips_a_cluster_that_another_tick_holds(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
     outcomes: list[bool] = []
 
@@ -303,23 +299,23 @@ def test_a_tick_that_finds_another_at_work_leaves_it_to_that(experiment: Experim
         connection.close()
 
     def tick_within() -> None:
-        beside = threading.Thread(target=tick_beside)
-        beside.start()
-        beside.join()
+        other_tick = threading.Thread(target=tick_beside)
+        other_tick.start()
+        other_tick.join()
 
     small.before_submit = tick_within
     assert reconcile.reconcile_cluster(attempt_of(run).cluster) is True
     assert outcomes == [False]
 
 
-def test_a_cluster_is_never_asked_about_what_has_ended(
+def test_cluster_is_not_polled_about_ended_attempts(
     experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of(experiment)
     tick_until(run, State.SUCCEEDED.value)
     small.before_poll = lambda: pytest.fail("asked")
     before = Attempt.objects.values().get()
-    ticked(run)
+    tick_once(run)
     assert Attempt.objects.values().get() == before
 
 
@@ -327,7 +323,7 @@ def test_a_clock_that_was_set_back_holds_up_no_end(experiment: Experiment, small
     run = _running(experiment, small, RUNS_LONG)
     attempt = attempt_of(run)
     tomorrow = timezone.now() + timedelta(days=1)
-    launching.mark(attempt, final_since_at=tomorrow, gone_since_at=tomorrow, heartbeat_seen_at=tomorrow)
+    launching.update_facts(attempt, final_since_at=tomorrow, gone_since_at=tomorrow, heartbeat_seen_at=tomorrow)
     agent = owner(attempt.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
@@ -342,4 +338,4 @@ def test_a_longer_patience_waits_longer(experiment: Experiment, small: Small, lo
     assert agent is not None
     agent.send(signal.SIGKILL)
     tick_until_true(run, "the cluster to call the job ended", lambda a: a.final_since_at)
-    assert ticked(run).state == State.RUNNING.value
+    assert tick_once(run).state == State.RUNNING.value

@@ -1,4 +1,4 @@
-"""Resuming from pages: who may, what they are told will happen, and that pressing twice makes one attempt."""
+"""Resuming from pages: who may, the announcement before it, and one attempt for two clicks."""
 
 import re
 from datetime import timedelta
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def queued(monkeypatch):
-    """Attempts that were handed to the queue."""
-    handed = []
-    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: handed.append(pk))
-    return handed
+    """Collect the attempts that are sent to the queue."""
+    sent = []
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: sent.append(pk))
+    return sent
 
 
 @pytest.fixture
@@ -38,26 +38,26 @@ def resume(client, run):
     return client.post(reverse("run-resume", args=[run.uid]), follow=True)
 
 
-def test_what_will_happen_is_said_before_and_after(ada_client, run, queued, django_capture_on_commit_callbacks):
-    assert "Goes on from step 20 of 60, as attempt 2." in page(ada_client, run)
+def test_resume_is_described_before_and_after(ada_client, run, queued, django_capture_on_commit_callbacks):
+    assert "Resumes from step 20 of 60, as attempt 2." in page(ada_client, run)
     with django_capture_on_commit_callbacks(execute=True):
         text = resume(ada_client, run).content.decode()
     attempt = run.newest_attempt()
     assert (attempt.n, attempt.resumed_step, attempt.origin) == (2, 20, Origin.RESUME)
     assert queued == [attempt.pk]
-    assert "es-tiny seed 0 goes on from step 20, as attempt 2." in text
+    assert "es-tiny seed 0 resumes from step 20, as attempt 2." in text
     assert "resumed by ada" in text and reverse("run-resume", args=[run.uid]) not in text
 
 
 def test_without_a_checkpoint_it_starts_from_the_beginning(ada_client, experiment, local, runs_dir, queued):
     run = make_run(experiment, state="failed")
-    assert "Starts from the beginning, because it has left no checkpoint, as attempt 2." in page(ada_client, run)
-    assert "goes on from the beginning, as attempt 2." in resume(ada_client, run).content.decode()
+    assert "Starts from the beginning, as attempt 2, because there is no checkpoint." in page(ada_client, run)
+    assert "starts from the beginning, as attempt 2." in resume(ada_client, run).content.decode()
 
 
 def test_pressed_twice_it_is_one_attempt(ada_client, run, queued):
     resume(ada_client, run)
-    assert "has not ended: it is created" in resume(ada_client, run).content.decode()
+    assert "has not ended (created)" in resume(ada_client, run).content.decode()
     assert Attempt.objects.count() == 2
 
 
@@ -85,8 +85,8 @@ def test_looking_at_the_address_resumes_nothing(ada_client, run):
     assert Attempt.objects.count() == 1
 
 
-def waiting(run, seconds=3600):
-    """The run failed, and its second restart of three is due then."""
+def plan_restart(run, seconds=3600):
+    """Fail the run, with its second restart of three due then."""
     run.config["compute"] = {"cluster": "local", "restarts": 3}
     run.state = "failed"
     run.save()
@@ -94,30 +94,30 @@ def waiting(run, seconds=3600):
     run.attempts.update(restart_at=timezone.now() + timedelta(seconds=seconds))
 
 
-def test_a_restart_that_will_come_is_told_with_its_time_and_can_be_called_off(ada_client, run, queued):
-    waiting(run)
+def test_planned_restart_is_displayed_with_its_time_and_can_be_cancelled(ada_client, run, queued):
+    plan_restart(run)
     text = page(ada_client, run)
-    told = re.search(r'<count-down data-seconds="(\d+)">in [^<]+</count-down>', text)
-    assert told and 3000 < int(told[1]) <= 3600 and "restart 2 of 3" in text
+    countdown = re.search(r'<countdown-timer data-seconds="(\d+)">in [^<]+</countdown-timer>', text)
+    assert countdown and 3000 < int(countdown[1]) <= 3600 and "restart 2 of 3" in text
     answer = ada_client.post(reverse("run-cancel", args=[run.uid]), follow=True)
-    assert "will not start again by itself" in answer.content.decode()
+    assert "will not restart automatically" in answer.content.decode()
     assert run.newest_attempt().restart_at is None
-    assert "<count-down" not in page(ada_client, run)
+    assert "<countdown-timer" not in page(ada_client, run)
 
 
-def test_who_does_not_want_to_wait_resumes_now(ada_client, run, queued):
-    waiting(run)
+def test_planned_restart_can_be_replaced_by_a_resume(ada_client, run, queued):
+    plan_restart(run)
     assert "Resume now" in page(ada_client, run)
     resume(ada_client, run)
     assert not run.attempts.filter(restart_at__isnull=False).exists()
 
 
-def test_a_budget_that_is_used_up_is_told(ada_client, run):
-    waiting(run)
+def test_exhausted_restart_budget_is_reported(ada_client, run):
+    plan_restart(run)
     run.config["compute"]["restarts"] = 1
     run.save()
     run.attempts.update(restart_at=None)
-    assert "It does not start again by itself: its one restart is used up." in page(ada_client, run)
+    assert "The run does not restart automatically: its one restart is used up." in page(ada_client, run)
 
 
 def test_all_interrupted_runs_of_an_experiment_are_resumed_at_once(
@@ -125,7 +125,7 @@ def test_all_interrupted_runs_of_an_experiment_are_resumed_at_once(
 ):
     runs = [make_run(experiment, seed=seed, state="interrupted") for seed in range(3)]
     failed, restarting = make_run(experiment, state="failed"), make_run(experiment, state="interrupted")
-    waiting(restarting)
+    plan_restart(restarting)
     address = reverse("experiment-resume", args=[experiment.pk])
     assert "Resume 3 interrupted runs" in ada_client.get(experiment.get_absolute_url()).content.decode()
     with django_capture_on_commit_callbacks(execute=True):
@@ -145,12 +145,12 @@ def test_nobody_resumes_the_runs_of_others(bo_client, experiment, local, runs_di
     assert Attempt.objects.count() == 1
 
 
-def test_a_private_experiment_is_not_found_by_others(cy_client, private_experiment):
+def test_private_experiment_returns_404_for_others(cy_client, private_experiment):
     assert cy_client.post(reverse("experiment-resume", args=[private_experiment.pk])).status_code == 404
 
 
-def test_a_run_from_an_older_version_is_resumed_where_its_config_still_fits(ada_client, run, queued):
-    """Knobs that came later stand at their defaults."""
+def test_older_run_is_resumed_if_its_config_is_valid(ada_client, run, queued):
+    """Settings that were added later have their defaults."""
     del run.config["compute"]
     run.save()
     resume(ada_client, run)

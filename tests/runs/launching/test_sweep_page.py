@@ -1,4 +1,4 @@
-"""A sweep by form: launched, told before it is, and looked after on its page."""
+"""A sweep by form: planned before it is launched, and managed on its page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.runs.launching.test_launch_page import sent
 from workers.config import preset
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
-ASKED = {
+FIELDS = {
     "sweep-key_1": "es.sigma", "sweep-values_1": "0.1, 0.2", "sweep-key_2": "es.noise",
     "sweep-values_2": "full, low_rank", "sweep-at_once": "2", "seeds": "0-2", "name": "wide",
 }  # fmt: skip
@@ -33,7 +33,7 @@ def post(client, sweep, do):
 
 
 def test_the_form_makes_a_sweep_and_leads_to_its_page(ada_client, experiment):
-    answer = ada_client.post(reverse("launch", args=[experiment.pk]), sent(**ASKED))
+    answer = ada_client.post(reverse("launch", args=[experiment.pk]), sent(**FIELDS))
     sweep = Sweep.objects.get()
     assert answer["Location"] == sweep.get_absolute_url()
     assert (sweep.name, sweep.at_once, sweep.seeds, sweep.runs.count()) == ("wide", 2, [0, 1, 2], 12)
@@ -48,27 +48,27 @@ def test_a_list_of_cells_makes_those_alone(ada_client, experiment):
     ]  # fmt: skip
 
 
-def test_the_form_says_what_the_sweep_would_be_before_it_is_launched(ada_client, experiment):
-    page = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**ASKED)).content.decode()
+def test_form_describes_the_sweep_before_its_launch(ada_client, experiment):
+    page = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**FIELDS)).content.decode()
     assert "a sweep of <strong>12 runs</strong>: 4 × 3 (cells × seeds), 2 at a time" in page
-    assert "sigma=0.1, noise=full, seed=0" in page and "No estimate of the time yet" in page
+    assert "sigma=0.1, noise=full, seed=0" in page and "No time estimate yet" in page
     assert not Run.objects.exists()
 
 
 def test_the_estimate_of_a_sweep_is_that_of_all_its_runs(ada_client, experiment):
     took(experiment, 3600)
-    asked = {**ASKED, "sweep-key_2": "", "sweep-values_2": ""}
-    page = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**asked)).content.decode()
-    assert "Together about <strong>6 CPU-hours</strong>, in about 3 h 00 min" in page
-    ada_client.post(reverse("launch", args=[experiment.pk]), sent(**asked))
+    fields = {**FIELDS, "sweep-key_2": "", "sweep-values_2": ""}
+    page = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**fields)).content.decode()
+    assert "Total: about <strong>6 CPU-hours</strong>, in about 3 h 00 min" in page
+    ada_client.post(reverse("launch", args=[experiment.pk]), sent(**fields))
     assert "Estimated at launch: 6 CPU-hours" in ada_client.get(Sweep.objects.get().get_absolute_url()).content.decode()
 
 
 WRONG = [
     ({"sweep-values_1": "0.1, -1"}, "must be above 0 and at most 1000, not -1"),
     ({"sweep-values_1": ""}, "needs at least one value"),
-    ({"sweep-key_2": "es.sigma"}, "es.sigma is chosen twice"),
-    ({"sweep-key_3": "", "sweep-values_3": "5"}, "choose the key of these values"),
+    ({"sweep-key_2": "es.sigma"}, "es.sigma is selected twice"),
+    ({"sweep-key_3": "", "sweep-values_3": "5"}, "select the key of these values"),
     ({"sweep-key_3": "compute.cluster", "sweep-values_3": "moon"}, "must be one of local"),
     ({"sweep-listed": "[1]"}, "line 1 must be a JSON object"),
     ({"sweep-at_once": "0"}, "must be at least 1"),
@@ -76,46 +76,46 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "said"), WRONG)
-def test_what_is_wrong_is_said_before_it_is_launched(ada_client, experiment, wrong, said):
-    answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**ASKED) | wrong)
-    assert said in answer.content.decode()
+@pytest.mark.parametrize(("wrong", "message"), WRONG)
+def test_invalid_sweep_is_reported_before_the_launch(ada_client, experiment, wrong, message):
+    answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**FIELDS) | wrong)
+    assert message in answer.content.decode()
 
 
-def test_what_is_wrong_is_said_and_nothing_is_launched(ada_client, experiment):
-    for wrong, said in (WRONG[0], WRONG[4], WRONG[5]):
-        answer = ada_client.post(reverse("launch", args=[experiment.pk]), sent(**ASKED) | wrong)
-        assert said in answer.content.decode()
+def test_invalid_sweep_is_reported_and_not_launched(ada_client, experiment):
+    for wrong, message in (WRONG[0], WRONG[4], WRONG[5]):
+        answer = ada_client.post(reverse("launch", args=[experiment.pk]), sent(**FIELDS) | wrong)
+        assert message in answer.content.decode()
     assert not Run.objects.exists() and not Sweep.objects.exists()
 
 
-def test_the_page_tells_states_cells_and_the_best(ada_client, experiment):
+def test_sweep_page_shows_states_cells_and_the_best(ada_client, experiment):
     sweep = make_sweep(experiment)
     for run in sweep.runs.filter(cell={"es.sigma": 0.2}):
         record(run, [evaluation(5, -20.0 + run.seed)])
-    page = ada_client.get(sweep.get_absolute_url()).content.decode()
-    assert "0 of 4 runs ended" in page and "4 wait for their turn" in page
+    page = " ".join(ada_client.get(sweep.get_absolute_url()).content.decode().split())
+    assert "0 of 4 runs finished" in page and "4 waiting" in page
     assert "Best cells so far" in page and "<code>sigma=0.2</code> <strong>−19.5</strong>" in page
     assert "−20 … −19" in page and "n = 2" in page
 
 
-def test_it_is_paused_resumed_cancelled_and_that_undone(ada_client, experiment):
+def test_sweep_is_paused_resumed_and_cancelled(ada_client, experiment):
     sweep = make_sweep(experiment)
-    assert "4 wait until it is resumed" in post(ada_client, sweep, "pause")
-    assert "4 wait for their turn" in post(ada_client, sweep, "resume")
-    assert "Asked 4 runs to stop" in post(ada_client, sweep, "cancel")
-    assert "4 runs go on" in post(ada_client, sweep, "uncancel")
-    assert Attempt.objects.held().count() == 4
+    assert "4 waiting until the sweep is resumed" in post(ada_client, sweep, "pause")
+    assert "4 waiting" in post(ada_client, sweep, "resume")
+    assert "Cancel of 4 runs requested" in post(ada_client, sweep, "cancel")
+    assert "4 runs resume" in post(ada_client, sweep, "uncancel")
+    assert Attempt.objects.on_hold().count() == 4
     assert ada_client.post(reverse("sweep-change", args=[sweep.pk]), {"do": "nosuch"}).status_code == 404
 
 
-def test_it_is_extended_and_what_is_wrong_comes_back_with_the_form(ada_client, experiment):
+def test_sweep_is_extended_and_invalid_input_is_returned(ada_client, experiment):
     sweep = make_sweep(experiment)
     address = reverse("sweep-extend", args=[sweep.pk])
     answer = ada_client.post(address, {"more-es.sigma": "0.2, 0.3", "more-seeds": "2"}, follow=True)
     assert "Added 5 runs" in answer.content.decode()
     again = ada_client.post(address, {"more-es.sigma": "0.3", "more-seeds": ""}, follow=True)
-    assert "All of these runs are there already" in again.content.decode()
+    assert "All these runs exist already" in again.content.decode()
     wrong = ada_client.post(address, {"more-es.sigma": "tiny", "more-seeds": "x"})
     page = wrong.content.decode()
     assert wrong.status_code == 400 and "must be whole numbers such as" in page and 'value="tiny"' in page
@@ -127,7 +127,7 @@ def test_it_is_extended_and_what_is_wrong_comes_back_with_the_form(ada_client, e
 def test_a_colleague_looks_and_a_stranger_learns_nothing(bo_client, cy_client, experiment, private_experiment):
     open_one, hidden = make_sweep(experiment), make_sweep(private_experiment)
     page = bo_client.get(open_one.get_absolute_url()).content.decode()
-    assert "Cancel sweep" not in page and "Add the runs" not in page
+    assert "Cancel sweep" not in page and "Add runs" not in page
     for route in ("sweep-change", "sweep-extend"):
         assert bo_client.post(reverse(route, args=[open_one.pk]), {"do": "cancel"}).status_code == 403
         assert cy_client.post(reverse(route, args=[hidden.pk]), {"do": "cancel"}).status_code == 404

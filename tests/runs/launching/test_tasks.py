@@ -24,7 +24,7 @@ Commit = Callable[..., Any]
 
 @pytest.fixture
 def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """What was sent to the queue, in order, instead of sending it."""
+    """Collect the messages to the queue, in order, instead of sending them."""
     sent: list[tuple[str, Any]] = []
     monkeypatch.setattr(app, "send_task", lambda name, args, **_: sent.append((name, *args)))
     tick = tasks.tick_cluster
@@ -116,7 +116,7 @@ def test_a_tick_by_its_job_is_a_tick(experiment: Experiment, small: Small, local
 def test_all_jobs_are_known_limited_and_acknowledged_late() -> None:
     app.loader.import_default_modules()
     names = {"submit_attempt", "cancel_attempt", "tick_cluster", "tick_clusters"}
-    found = {name: app.tasks[f"runs.jobs.{name}"] for name in names}
-    for task in found.values():
+    tasks_by_name = {name: app.tasks[f"runs.jobs.{name}"] for name in names}
+    for task in tasks_by_name.values():
         assert task.acks_late and task.reject_on_worker_lost
         assert (task.soft_time_limit, task.time_limit) == (60, 120)

@@ -22,7 +22,7 @@ def columns(draw):
 
 def same(a, b):
     pairs = ((a.records, b.records), (a.steps, b.steps), (a.values, b.values))
-    return all(one.dtype == other.dtype and one.tobytes() == other.tobytes() for one, other in pairs)
+    return all(packed.dtype == other.dtype and packed.tobytes() == other.tobytes() for packed, other in pairs)
 
 
 def column(values):
@@ -30,7 +30,7 @@ def column(values):
 
 
 @given(columns())
-def test_what_is_packed_comes_back_bit_for_bit(points):
+def test_packing_is_bit_exact(points):
     assert same(points, unpack_chunk(pack_chunk(points)))
 
 

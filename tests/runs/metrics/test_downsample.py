@@ -1,4 +1,4 @@
-"""M4 keeps what a line chart shows: first, last, lowest and highest of each pixel column, and every gap."""
+"""M4 retains what a line chart displays: first, last, lowest and highest of each pixel column, and every gap."""
 
 from itertools import pairwise
 
@@ -25,29 +25,29 @@ def columns(x, px):
 @given(heights, st.integers(1, 40))
 def test_every_column_keeps_its_first_last_lowest_and_highest(y, px):
     x = np.cumsum(np.arange(len(y)) % 3 + 1).astype(float)
-    kept = m4(x, y, px)
+    indices = m4(x, y, px)
     column = columns(x, px)
     for c in np.unique(column):
         full = np.flatnonzero((column == c) & ~np.isnan(y))
-        drawn = np.intersect1d(full, kept)
+        in_column = np.intersect1d(full, indices)
         if len(full):
-            assert (drawn[0], drawn[-1]) == (full[0], full[-1])
-            assert (y[drawn].min(), y[drawn].max()) == (y[full].min(), y[full].max())
+            assert (in_column[0], in_column[-1]) == (full[0], full[-1])
+            assert (y[in_column].min(), y[in_column].max()) == (y[full].min(), y[full].max())
 
 
 @given(heights, st.integers(1, 40))
 def test_a_line_breaks_where_the_data_breaks(y, px):
-    kept = m4(np.arange(len(y), dtype=float), y, px)
-    for a, b in pairwise(kept):
+    indices = m4(np.arange(len(y), dtype=float), y, px)
+    for a, b in pairwise(indices):
         between = np.isnan(y[a + 1 : b]).any()
         assert not between or np.isnan(y[a]) or np.isnan(y[b])
 
 
 def test_a_solid_line_needs_at_most_four_points_a_column():
     y = np.random.default_rng(0).normal(size=100_000)
-    kept = m4(np.arange(100_000.0), y, 800)
-    assert len(kept) <= 4 * 800
-    assert (np.diff(kept) > 0).all()
+    indices = m4(np.arange(100_000.0), y, 800)
+    assert len(indices) <= 4 * 800
+    assert (np.diff(indices) > 0).all()
 
 
 def test_a_single_spike_survives():
@@ -67,8 +67,8 @@ def test_the_columns_are_those_of_the_span():
 
 def test_pieces_are_lines_of_their_own():
     x = np.r_[np.arange(100.0), np.arange(100.0)]
-    kept = m4(x, x, 2, pieces=np.repeat([0, 1], 100))
-    assert {0, 99, 100, 199} <= set(kept)
+    indices = m4(x, x, 2, pieces=np.repeat([0, 1], 100))
+    assert {0, 99, 100, 199} <= set(indices)
 
 
 def test_a_chart_without_width_is_refused():
@@ -80,10 +80,10 @@ def test_a_chart_without_width_is_refused():
 def test_a_closer_look_keeps_the_whole_and_what_its_own_columns_need(y, px, start, width):
     x = np.arange(len(y), dtype=float)
     zoom = float(start), float(start + width)
-    kept = set(m4(x, y, px, zoom=zoom).tolist())
-    assert set(m4(x, y, px).tolist()) <= kept
+    indices = set(m4(x, y, px, zoom=zoom).tolist())
+    assert set(m4(x, y, px).tolist()) <= indices
     inside = np.flatnonzero((x >= zoom[0]) & (x <= zoom[1]))
     closely = inside[m4(x[inside], y[inside], px, zoom)] if len(inside) else []
-    assert {int(i) for i in closely} <= kept
+    assert {int(i) for i in closely} <= indices
     if len(inside):
-        assert {i for i in (int(inside[0]) - 1, int(inside[-1]) + 1) if 0 <= i < len(y)} <= kept
+        assert {i for i in (int(inside[0]) - 1, int(inside[-1]) + 1) if 0 <= i < len(y)} <= indices

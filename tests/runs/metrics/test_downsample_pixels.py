@@ -47,7 +47,7 @@ def _height(across, up, at, columns, side):
 
 
 def line(seed, n, spikes, gaps, plateau):
-    """A random walk with spikes, gaps (single, and of neighbours) and a plateau, at uneven steps."""
+    """Return a random walk with spikes, gaps (single, and of neighbours) and a plateau, at uneven steps."""
     rng = np.random.default_rng(seed)
     x, y = np.cumsum(rng.integers(1, 4, n)).astype(float), np.cumsum(rng.normal(size=n))
     y[rng.integers(0, n, spikes)] += 200 * rng.normal(size=spikes)
@@ -65,17 +65,17 @@ def test_the_picture_is_the_same(px, seed, n, spikes, gaps, plateau):
     x, y = line(seed, n, spikes, gaps, plateau)
     if np.isnan(y).all():
         return
-    kept = m4(x, y, px)
+    indices = m4(x, y, px)
     span, heights = (x.min(), x.max()), (np.nanmin(y), np.nanmax(y))
-    full, drawn = raster(x, y, px, span, heights), raster(x[kept], y[kept], px, span, heights)
-    assert np.array_equal(full, drawn)
+    full, sampled = raster(x, y, px, span, heights), raster(x[indices], y[indices], px, span, heights)
+    assert np.array_equal(full, sampled)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([1.0, 0.1, 1e-9, 1e12]), st.floats(-0.5, 0.5))
 def test_the_quick_way_for_a_whole_line_keeps_the_same_points(seed, px, unit, beyond):
     rng = np.random.default_rng(seed)
     n = 2 * px + 1 + int(rng.integers(0, 2000))
-    # Whole steps fall on the edges of columns, and some are said twice.
+    # Whole steps fall on the edges of columns, and some occur twice.
     x, y = unit * np.cumsum(rng.integers(0, 3, n)), np.round(rng.normal(size=n), 1)
     wide = x[-1] - x[0]
     span = (x[0] - max(beyond, 0) * wide, x[-1] + min(beyond, 0) * wide + (wide == 0))

@@ -1,4 +1,4 @@
-"""Publishing never stands in the way of ingest; boxes are bounded and say what they dropped."""
+"""Publishing never blocks ingest; message boxes are bounded and report what they dropped."""
 
 import asyncio
 import logging
@@ -13,12 +13,12 @@ from tests.runs.attempt_records import make_attempt, make_run, metrics
 
 
 @pytest.mark.django_db(transaction=True)
-def test_records_are_kept_while_redis_is_away_and_the_log_says_so(experiment, settings, caplog):
+def test_records_are_stored_and_logged_while_redis_is_down(experiment, settings, caplog):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     attempt = make_attempt(make_run(experiment))
     with caplog.at_level(logging.WARNING):
         assert ingest(attempt, 0, metrics(3)) == 3
-    assert "were not told" in caplog.text
+    assert "Could not publish news" in caplog.text
     assert keys(attempt.run) == ["reward/mean"]
 
 
@@ -27,7 +27,7 @@ def test_only_what_pages_know_can_change():
         live.publish_changed("run", "weather")
 
 
-def test_a_full_box_drops_the_oldest_and_says_of_which_run():
+def test_full_box_drops_the_oldest_and_reports_their_runs():
     async def fill():
         box = Box()
         box.runs = {"old", "new"}
@@ -42,7 +42,7 @@ def test_a_full_box_drops_the_oldest_and_says_of_which_run():
     assert mail.lost == {"old"}
 
 
-def test_the_same_change_is_told_once_and_a_box_waits_for_something():
+def test_repeated_change_is_delivered_once():
     async def change():
         box = Box()
         box.runs = {"a"}

@@ -25,7 +25,7 @@ def same(a: Block, b: Block) -> bool:
 
 
 @given(st.lists(metrics, min_size=1, max_size=6))
-def test_what_is_packed_comes_back_bit_for_bit(written):
+def test_packing_is_bit_exact(written):
     points = block(written)
     assert same(points, unpack(points.keys, pack(points)))
 
@@ -46,7 +46,7 @@ def test_an_axis_wins_over_a_value_of_its_name():
     assert list(points.column("axes/tokens")[1]) == [2.0]
 
 
-def test_nan_and_infinities_are_kept():
+def test_nan_and_infinities_are_preserved():
     points = block([(0.0, Metric(0, {"a": math.nan, "b": math.inf, "c": -math.inf}))])
     back = unpack(points.keys, pack(points))
     assert np.isnan(back.column("a")[1][0])

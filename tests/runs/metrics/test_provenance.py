@@ -1,4 +1,4 @@
-"""A held-out series says where it came from, by which estimator and on which answers it was measured."""
+"""A held-out series reports its source, its estimator and the answers that it was measured on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def native(experiment: Experiment) -> Run:
 
 @pytest.fixture
 def imported(experiment: Experiment, tmp_path: Path) -> Run:
-    """An evaluation as it was published: 20 samples a prompt at temperature 0.7."""
+    """Return an evaluation as it was published: 20 samples a prompt at temperature 0.7."""
     document = evaluation_file()
     document["config"] = {**document.get("config", {}), "do_sample": True, "temperature": 0.7, "num_samples": 20}
     (tmp_path / "alpha0.0005_sigma0.001.json").write_text(json.dumps(document))
@@ -45,14 +45,14 @@ def imported(experiment: Experiment, tmp_path: Path) -> Run:
 
 
 def words(run: Run, key: str) -> str:
-    found = metrics.provenance(run.config, key, metrics.origins_of([run])[run.pk])
-    assert found is not None
-    return found.words
+    provenance = metrics.provenance(run.config, key, metrics.origins_of([run])[run.pk])
+    assert provenance is not None
+    return provenance.words
 
 
 def test_native_series_follow_the_evaluation_of_the_config(native: Run) -> None:
-    asked = native.config["evaluation"]
-    sampled = f"{asked['samples']} samples a prompt at T = {asked['temperature']:g}"
+    settings = native.config["evaluation"]
+    sampled = f"{settings['samples']} samples a prompt at T = {settings['temperature']:g}"
     assert words(native, "reward/mean") == words(native, "accuracy/contains") == "greedy"
     assert words(native, "kl") == f"exact, {sampled}"
     assert words(native, "kl/k3") == f"k3 estimate, {sampled}"
@@ -68,8 +68,8 @@ def test_greedy_file_is_greedy_and_a_silent_one_is_unknown() -> None:
     greedy = {"evaluation": {"temperature": 0.7}, "imported": {"evaluation_do_sample": False}}
     assert metrics.provenance(greedy, "reward/mean", "import:evaluation") == Provenance("import", "mean", "greedy")
     for origin in ("import:evaluation", "import:tensorboard", "push"):
-        found = metrics.provenance({}, "reward/mean", origin)
-        assert found == Provenance(origin.partition(":")[0], "mean") and "decoding unknown" in found.words
+        provenance = metrics.provenance({}, "reward/mean", origin)
+        assert provenance == Provenance(origin.partition(":")[0], "mean") and "decoding unknown" in provenance.words
     assert metrics.provenance({}, "kl", "push") == Provenance("push", "unknown")
 
 
@@ -77,7 +77,7 @@ def test_training_series_have_no_provenance() -> None:
     assert [metrics.provenance({}, key, "evaluator") for key in ("train/kl", "es/dead", "lambda")] == [None] * 3
 
 
-def test_run_page_says_how_its_series_were_measured(ada_client: Client, native: Run, imported: Run) -> None:
+def test_run_page_shows_the_provenance_of_its_series(ada_client: Client, native: Run, imported: Run) -> None:
     record(native, [Metric(6, {"response/tokens_mean": 3.0}, {})])
     assert "(greedy)" in (page := ada_client.get(native.get_absolute_url()).content.decode())
     assert "Mean over held-out prompts. Greedy." in page
@@ -85,16 +85,16 @@ def test_run_page_says_how_its_series_were_measured(ada_client: Client, native: 
     assert K3 in page and "(exact" not in page and "(greedy)" not in page
 
 
-def test_charts_of_runs_measured_differently_say_so(ada_client: Client, native: Run, imported: Run) -> None:
+def test_charts_mark_runs_measured_differently(ada_client: Client, native: Run, imported: Run) -> None:
     compare = ada_client.get(reverse("compare"), {"run": [native.uid, imported.uid]}).content.decode()
     for page in (ada_client.get(native.experiment.get_absolute_url()).content.decode(), compare):
-        assert "These series are not measured alike" in page and K3 in page
+        assert "These series were measured differently" in page and K3 in page
         assert "same evaluator" not in page and "common evaluator" not in page
 
 
 def test_charts_of_runs_measured_alike_give_no_warning(ada_client: Client, native: Run) -> None:
     page = ada_client.get(native.experiment.get_absolute_url()).content.decode()
-    assert "not measured alike" not in page and "1 run: greedy." in page
+    assert "measured differently" not in page and "1 run: greedy." in page
 
 
 def test_api_gives_the_provenance_of_each_curve(ada: User, imported: Run) -> None:
@@ -110,7 +110,7 @@ def test_no_caption_claims_what_depends_on_the_run() -> None:
     specs = [
         s for plan in plans(["reward/mean", "kl", "accuracy/contains", "response/tokens_mean"]) for s in plan.specs
     ]
-    said = {spec.name: " ".join([spec.help, *(name for _, name in spec.lines)]).lower() for spec in specs}
-    assert set(said) == {"reward", "kl", "accuracy", "length"}
-    assert not any("greedy" in words for words in said.values())
+    texts = {spec.name: " ".join([spec.help, *(name for _, name in spec.lines)]).lower() for spec in specs}
+    assert set(texts) == {"reward", "kl", "accuracy", "length"}
+    assert not any("greedy" in words for words in texts.values())
     assert not any("exact" in name.lower() for spec in specs if spec.name == "kl" for _, name in spec.lines)

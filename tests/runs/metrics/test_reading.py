@@ -15,7 +15,7 @@ def attempt(experiment):
 
 
 def write(attempt, *points, epoch=0, first=0):
-    """(step, value) pairs of key a, with tokens = 100 × step."""
+    """Write (step, value) pairs of key a, with tokens = 100 × step."""
     records = [Metric(step, {"a": value}, {"tokens": 100.0 * step}) for step, value in points]
     ingest(attempt, epoch, lines(records, first), offset=1)
 
@@ -87,7 +87,7 @@ def test_disorder_inside_one_epoch_is_put_in_order_and_greys_nothing(attempt):
     assert not curve.overwritten.any()
 
 
-def test_curves_come_by_run_then_key_and_absent_ones_are_left_out(attempt):
+def test_curves_are_ordered_by_run_and_key(attempt):
     other = make_attempt(make_run(attempt.run.experiment, "grpo 0"))
     write(attempt, (0, 1.0))
     ingest(other, 0, lines([Metric(0, {"a": 5.0, "b": 6.0})]))
@@ -97,14 +97,14 @@ def test_curves_come_by_run_then_key_and_absent_ones_are_left_out(attempt):
 
 def test_the_number_of_queries_does_not_depend_on_runs_keys_or_batches(attempt, django_assert_num_queries):
     others = [make_attempt(make_run(attempt.run.experiment, f"es {i}")) for i in range(5)]
-    for one in (attempt, *others):
+    for current in (attempt, *others):
         for step in range(3):
-            write(one, (step, 1.0), first=step)
+            write(current, (step, 1.0), first=step)
     # Besides the one question for the points, which has a cursor of its own.
     with django_assert_num_queries(0):
         read([attempt.run], ["a"], px=100)
     with django_assert_num_queries(2):
-        read([one.run for one in others], ["a", "axes/tokens"], x="relative", px=100)
+        read([current.run for current in others], ["a", "axes/tokens"], x="relative", px=100)
 
 
 def test_down_sampling_counts_all_points_and_shares_the_columns_of_all_curves(attempt):
@@ -130,15 +130,15 @@ def test_a_cursor_leads_to_the_batches_after_it(attempt):
     before = cursor(attempt.run)
     write(attempt, (1, 2.0), first=1)
     write(attempt, (2, 3.0), first=2)
-    found = since(attempt.run.pk, before)
-    assert [list(points.column("a")[1]) for _, points in found] == [[2], [3]]
-    assert found[-1][0] == cursor(attempt.run)
+    changes = since(attempt.run.pk, before)
+    assert [list(points.column("a")[1]) for _, points in changes] == [[2], [3]]
+    assert changes[-1][0] == cursor(attempt.run)
     assert backlog(attempt.run.pk, cursor(attempt.run)) == 0 < backlog(attempt.run.pk, before)
     (curve,) = read([attempt.run], ["a"])
     assert curve.cursor == cursor(attempt.run)
 
 
-def test_packed_batches_are_kept_as_they_are(db):
+def test_packed_batches_are_not_repacked(db):
     from django.db import connection
 
     with connection.cursor() as sql:

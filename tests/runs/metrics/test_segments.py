@@ -1,4 +1,4 @@
-"""Parts that lie in chunks and in batches are one column, whichever way it is put together."""
+"""Parts in chunks and in batches are one column, whichever way they are joined."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from runs.metrics import Column, pack_chunk
 from runs.metrics.chunks import Packed
 from runs.metrics.packing import Progression, progression_of
-from runs.metrics.segments import Written
+from runs.metrics.segments import SeriesPoints
 
 EDGES = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1])
 floats = st.floats(width=32) | st.floats()
@@ -17,7 +17,7 @@ floats = st.floats(width=32) | st.floats()
 
 @st.composite
 def steps(draw):
-    """Often a progression, often one that goes on where the last part ended, sometimes anything."""
+    """Return steps: often a progression, often one that continues the last part, sometimes any numbers."""
     n, start, apart = draw(st.integers(1, 6)), draw(st.integers(-3, 12) | EDGES), draw(st.integers(-2, 3) | EDGES)
     if draw(st.booleans()):
         return draw(hnp.arrays(np.int64, n, elements=st.integers(0, 5) | EDGES))
@@ -26,7 +26,7 @@ def steps(draw):
 
 @st.composite
 def parts(draw):
-    """(process, cursor, points), some packed; processes ascend."""
+    """Draw (process, cursor, points), some packed; processes ascend."""
     out, process = [], 0
     for cursor in range(draw(st.integers(1, 5))):
         own = draw(steps())
@@ -38,51 +38,51 @@ def parts(draw):
 
 @settings(max_examples=40)
 @given(parts())
-def test_columns_are_the_parts_one_after_the_other(found):
-    whole = Written.of(found)
-    assert whole.cursor == len(found) - 1
-    assert len(whole) == len(whole.segments) == sum(len(points) for _, _, points in found)
-    assert whole.segments.tolist() == [process for process, _, points in found for _ in range(len(points))]
+def test_columns_are_the_parts_one_after_the_other(segments):
+    whole = SeriesPoints.from_parts(segments)
+    assert whole.cursor == len(segments) - 1
+    assert len(whole) == len(whole.segments) == sum(len(points) for _, _, points in segments)
+    assert whole.segments.tolist() == [process for process, _, points in segments for _ in range(len(points))]
     for name, kind in (("records", np.int64), ("steps", np.int64), ("values", np.float64)):
-        joined = np.concatenate([getattr(points, name) for _, _, points in found]).astype(kind)
+        joined = np.concatenate([getattr(points, name) for _, _, points in segments]).astype(kind)
         assert getattr(whole, name).tobytes() == joined.tobytes()
 
 
 @settings(max_examples=40)
 @given(parts())
-def test_a_line_is_the_steps_and_ascends_where_they_do(found):
-    whole = Written.of(found)
+def test_a_line_is_the_steps_and_ascends_where_they_do(segments):
+    whole = SeriesPoints.from_parts(segments)
     if (line := whole.line) is not None:
-        joined = np.concatenate([points.steps for _, _, points in found])
-        assert line.written_out().tolist() == joined.tolist()
+        joined = np.concatenate([points.steps for _, _, points in segments])
+        assert line.to_array().tolist() == joined.tolist()
         assert line.ascends == bool((joined[1:] > joined[:-1]).all())
-        assert len({process for process, _, _ in found}) == 1
+        assert len({process for process, _, _ in segments}) == 1
 
 
-def test_steps_too_far_apart_for_their_difference_are_no_line():
+def test_steps_with_an_overflowing_difference_are_no_line():
     ends = Column(np.arange(2), np.array([-1, 2**63 - 1]), np.zeros(2))
-    whole = Written.of([(0, 1, Packed.open(pack_chunk(ends)))])
+    whole = SeriesPoints.from_parts([(0, 1, Packed.open(pack_chunk(ends)))])
     assert whole.line is None
     assert whole.steps.tolist() == [-1, 2**63 - 1]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 50, 99])
-def test_steps_that_go_up_evenly_stay_a_line_wherever_they_are_cut(cut):
+def test_even_steps_stay_a_line_at_any_cut(cut):
     column = Column(np.arange(100), 5 + 3 * np.arange(100), np.zeros(100))
-    found = [(0, 1, Packed.open(pack_chunk(column[:cut]))), (0, 2, column[cut:])]
-    assert Written.of(found).line == Progression(5, 3, 100)
-    assert Written.of([found[0], (1, *found[1][1:])]).line is None
+    segments = [(0, 1, Packed.open(pack_chunk(column[:cut]))), (0, 2, column[cut:])]
+    assert SeriesPoints.from_parts(segments).line == Progression(5, 3, 100)
+    assert SeriesPoints.from_parts([segments[0], (1, *segments[1][1:])]).line is None
 
 
 @given(steps(), steps())
 def test_two_progressions_are_one_only_where_their_numbers_are(a, b):
-    one, other = progression_of(a), progression_of(b)
-    if one and other and (both := one.joined(other)):
-        assert both.written_out().tolist() == [*a.tolist(), *b.tolist()]
+    first, second = progression_of(a), progression_of(b)
+    if first and second and (both := first.joined(second)):
+        assert both.to_array().tolist() == [*a.tolist(), *b.tolist()]
 
 
-def test_values_are_found_by_the_record_that_carried_them():
-    counter = Written.of([(0, 1, Column(np.array([0, 2, 5]), np.arange(3), np.array([10.0, 20.0, 30.0])))])
-    points = Written.of([(0, 1, Column(np.array([0, 1, 2, 6]), np.arange(4), np.zeros(4)))])
+def test_values_are_looked_up_by_their_record():
+    counter = SeriesPoints.from_parts([(0, 1, Column(np.array([0, 2, 5]), np.arange(3), np.array([10.0, 20.0, 30.0])))])
+    points = SeriesPoints.from_parts([(0, 1, Column(np.array([0, 1, 2, 6]), np.arange(4), np.zeros(4)))])
     assert counter.at(counter).tolist() == [10, 20, 30]
     np.testing.assert_array_equal(counter.at(points), [10, np.nan, 20, np.nan])

@@ -10,7 +10,7 @@ from django.test import TestCase
 from runs.ingest import ingest
 from runs.models import Experiment, Response, Run, choose_last_step, list_evaluated_steps
 from tests.runs.attempt_records import lines
-from tests.runs.evaluating import WHOLE, answers, make_planned_run, resume, write
+from tests.runs.evaluations import WHOLE, answers, make_planned_run, resume, write
 from tests.runs.importing.test_documents import whole_evaluation
 from tests.runs.responses.test_partial_runs import bring
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def steps_of(run: Run, split: str = "eval") -> list[tuple[int, int, int]]:
-    return [(one.step, one.answers, one.whole) for one in list_evaluated_steps([run], split).get(run.pk, ())]
+    return [(step.step, step.answers, step.whole) for step in list_evaluated_steps([run], split).get(run.pk, ())]
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def test_evaluation_that_was_killed_is_partial_and_not_the_last(run: Run) -> Non
     write(run, answers(0), answers(10), answers(20, 3), state="lost")
     assert steps_of(run) == [(0, 8, 8), (10, 8, 8), (20, 3, 8)]
     evaluated = list_evaluated_steps([run])[run.pk]
-    assert [one.is_partial for one in evaluated] == [False, False, True]
-    assert evaluated[2].words == "3 of 8 answers"
+    assert [step.is_partial for step in evaluated] == [False, False, True]
+    assert evaluated[2].words == "3 of 8 responses"
     last = choose_last_step(evaluated)
     assert last is not None and last.step == 10
 
@@ -81,11 +81,11 @@ def test_resume_that_evaluates_the_step_again_makes_it_whole(run: Run) -> None:
     resume(run)
     write(run, answers(20, text="again {i}.{sample}"))
     assert steps_of(run) == [(0, 8, 8), (20, 8, 8)]
-    held = Response.objects.filter(run=run, step=20, is_superseded=False)
-    assert all(text.startswith("again") for text in held.values_list("text", flat=True))
+    current = Response.objects.filter(run=run, step=20, is_superseded=False)
+    assert all(text.startswith("again") for text in current.values_list("text", flat=True))
 
 
-def test_resume_that_is_killed_amid_the_step_mixes_no_answers_of_two_trainings(run: Run) -> None:
+def test_killed_resume_does_not_mix_answers_of_two_trainings(run: Run) -> None:
     write(run, answers(0), answers(20), state="lost")
     resume(run)
     write(run, answers(20, 3, text="again {i}.{sample}"), state="lost")
@@ -113,11 +113,11 @@ def test_other_splits_have_no_plan(run: Run) -> None:
 def test_imported_run_has_no_partial_steps(experiment: Experiment, runs_dir: Path, tmp_path: Path) -> None:
     bring(experiment, tmp_path, whole_evaluation())
     runs = list(Run.objects.all())
-    assert runs and all(not one.is_partial for of in list_evaluated_steps(runs).values() for one in of)
+    assert runs and all(not step.is_partial for steps in list_evaluated_steps(runs).values() for step in steps)
 
 
 def test_steps_of_many_runs_take_one_query(experiment: Experiment, runs_dir: Path) -> None:
     runs = [write(make_planned_run(experiment, seed=n), answers(0), answers(5, n + 1)) for n in range(4)]
     with TestCase().assertNumQueries(1):
-        found = list_evaluated_steps(runs)
-    assert [found[run.pk][1].answers for run in runs] == [1, 2, 3, 4]
+        steps_by_run = list_evaluated_steps(runs)
+    assert [steps_by_run[run.pk][1].answers for run in runs] == [1, 2, 3, 4]

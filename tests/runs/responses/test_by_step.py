@@ -27,13 +27,13 @@ def test_the_last_step_is_shown_first(ada_client, run):
     assert "long and winding" not in text
 
 
-def test_any_step_can_be_asked_for_and_the_address_says_so(ada_client, run):
+def test_any_step_can_be_selected_by_address(ada_client, run):
     response = fragment(ada_client, run, step="0", asked="1")
     assert "long and winding" in response.content.decode()
     assert response["HX-Replace-Url"] == f"{run.get_absolute_url()}?step=0"
 
 
-def test_what_else_the_address_said_is_kept(ada_client, run):
+def test_other_parameters_are_preserved(ada_client, run):
     response = ada_client.get(
         reverse("run-responses", args=[run.uid]), {"which": "greedy", "asked": "1"},
         HTTP_HX_REQUEST="true", HTTP_HX_CURRENT_URL=f"http://testserver{run.get_absolute_url()}?x=tokens&step=0",
@@ -41,21 +41,21 @@ def test_what_else_the_address_said_is_kept(ada_client, run):
     assert response["HX-Replace-Url"] == f"{run.get_absolute_url()}?x=tokens&which=greedy"
 
 
-def test_a_refresh_by_the_page_itself_leaves_the_address_alone(ada_client, run):
+def test_automatic_refresh_does_not_change_the_address(ada_client, run):
     assert "HX-Replace-Url" not in fragment(ada_client, run, step="0")
 
 
 @pytest.mark.parametrize(
-    ("which", "seen", "unseen"), [("greedy", "long and winding", "a sample"), ("samples", "a sample", "long")]
+    ("filter_name", "seen", "unseen"), [("greedy", "long and winding", "a sample"), ("samples", "a sample", "long")]
 )
-def test_greedy_answers_and_samples_can_be_told_apart(ada_client, run, which, seen, unseen):
-    text = fragment(ada_client, run, step="0", which=which).content.decode()
+def test_greedy_and_sampled_answers_can_be_filtered(ada_client, run, filter_name, seen, unseen):
+    text = fragment(ada_client, run, step="0", which=filter_name).content.decode()
     assert seen in text
     assert unseen not in text
 
 
 def test_an_empty_answer_is_not_invisible(ada_client, run):
-    assert "empty answer" in fragment(ada_client, run).content.decode()
+    assert "empty response" in fragment(ada_client, run).content.decode()
 
 
 def test_without_htmx_the_same_address_leads_to_the_page(ada_client, run):
@@ -76,7 +76,7 @@ def test_after_a_resume_the_later_evaluation_holds(ada_client, run):
     record(run, [answer(5, "Toledo"), answer(5, "", sample=1)])
     text = fragment(ada_client, run).content.decode()
     assert "Toledo" in text
-    assert "wanted: Madrid" in text
+    assert "expected: Madrid" in text
     assert '<span class="text">Madrid' not in text
 
 
@@ -86,15 +86,15 @@ def test_an_answer_is_held_against_the_base_models(ada_client, run):
     assert "long and <del>winding</del><ins>short</ins>" in text
 
 
-def test_without_the_base_models_answer_it_is_said(ada_client, experiment, runs_dir):
+def test_missing_base_answer_is_reported(ada_client, experiment, runs_dir):
     later = make_run(experiment, seed=1)
     record(later, [answer(5, "Madrid")])
     text = fragment(ada_client, later, step=5, against="base").content.decode()
-    assert "The base model was not asked this prompt in this run." in text
+    assert "This run has no response from the base model to this prompt." in text
     assert "Madrid" in text
 
 
-def test_what_differs_is_still_text(ada_client, run):
+def test_differences_are_escaped(ada_client, run):
     record(run, [answer(10, "<b>bold</b>")])
     text = fragment(ada_client, run, step=10, against="base").content.decode()
     assert "<ins>&lt;b&gt;bold&lt;/b&gt;</ins>" in text

@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 from django.db import connection
 
-from runs.ingest import forget
+from runs.ingest import delete_records
 from runs.models import Collapse
 from runs.responses import collapse
 from runs.responses.collapse import measure as module
@@ -28,9 +28,9 @@ def answers(step, texts, **fields):
 
 
 def measured(run, step, split="eval"):
-    kept = Collapse.objects.get(run=run, step=step, split=split)
-    assert kept.measured == kept.arrived
-    return None if kept.measures is None else Measures.from_json(kept.measures)
+    row = Collapse.objects.get(run=run, step=step, split=split)
+    assert row.measured == row.arrived
+    return None if row.measures is None else Measures.from_json(row.measures)
 
 
 def test_every_step_and_split_is_measured_once(run):
@@ -40,7 +40,7 @@ def test_every_step_and_split_is_measured_once(run):
     assert not collapse.measure_due()
 
 
-def test_what_comes_later_is_measured_again(run):
+def test_later_answers_are_measured_again(run):
     record(run, answers(5, ["Rome"] * 2))
     tasks.measure_collapse()
     record(run, answers(5, ["Rome", "Rome", "Oslo", "Bern"])[2:])
@@ -48,13 +48,13 @@ def test_what_comes_later_is_measured_again(run):
     assert (measured(run, 5).answers, measured(run, 5).exact) == (4, 0.5)
 
 
-def test_what_comes_while_it_is_measured_makes_it_due_again(run, monkeypatch):
+def test_answers_during_a_measurement_make_it_due_again(run, monkeypatch):
     record(run, answers(5, ["Rome"] * 2))
     measure = module.measure
 
-    def meanwhile(found):
+    def meanwhile(due):
         monkeypatch.undo()
-        out = measure(found)
+        out = measure(due)
         record(run, answers(5, ["Rome", "Rome", "Oslo"])[2:])
         return out
 
@@ -69,8 +69,8 @@ def test_all_samples_of_all_prompts_are_measured(run):
     for sample in range(20):
         record(run, answers(5, texts[8 * sample : 8 * sample + 8], sample=sample))
     tasks.measure_collapse()
-    found = measured(run, 5)
-    assert (found.answers, found.of, found.prompts) == (160, 160, 8)
+    measurement = measured(run, 5)
+    assert (measurement.answers, measurement.of, measurement.prompts) == (160, 160, 8)
 
 
 def test_answers_of_special_tokens_alone_are_empty(run):
@@ -94,9 +94,9 @@ def test_prompts_of_the_same_text_count_once(run):
     assert measured(run, 5).answers == 1
 
 
-def test_what_is_forgotten_is_not_measured(run):
+def test_forgotten_answers_are_not_measured(run):
     record(run, answers(5, ["Rome"]))
-    forget(run)
+    delete_records(run)
     assert not Collapse.objects.exists()
 
 

@@ -1,4 +1,4 @@
-"""Wherever answers of a step are shown, an evaluation that ended early is partial, and is not the last one."""
+"""An evaluation that ended early is partial wherever answers of a step are displayed, and is not the last one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from runs.ingest import keep_scores
+from runs.ingest import save_scores
 from runs.models import Experiment, Prompt, Response, Run
 from runs.responses.collapse import tasks
 from tests.runs.api_client import calls
-from tests.runs.evaluating import answers, make_planned_run, resume, write
+from tests.runs.evaluations import answers, make_planned_run, resume, write
 from tests.runs.viewer_responses import address
 
 pytestmark = pytest.mark.django_db
-PART = "3 of 8 answers"
+PART = "3 of 8 responses"
 PARTIAL = f'◐</span>partial</span> <small class="quiet">{PART}</small>'
 
 
@@ -37,7 +37,7 @@ def run(experiment: Experiment, runs_dir: Path) -> Run:
 
 @pytest.fixture
 def resumed(run: Run) -> Run:
-    """The run after a resume that evaluated step 20 again."""
+    """Return the run after a resume that evaluated step 20 again."""
     resume(run)
     return write(run, answers(20), state="succeeded")
 
@@ -46,7 +46,7 @@ def test_responses_of_a_run_begin_with_the_last_whole_evaluation(ada_client: Cli
     page = ada_client.get(run.get_absolute_url())
     assert page.context["response_step"] == 10
     assert PARTIAL not in words(page)
-    assert f'<option value="20">20 – {PART}</option>' in words(page)
+    assert f'<option value="20"> 20 – {PART}</option>' in words(page)
     assert PARTIAL in words(ada_client.get(run.get_absolute_url(), {"step": "20"}))
 
 
@@ -57,8 +57,8 @@ def test_columns_of_the_viewer_are_the_last_whole_evaluations(ada_client: Client
     assert PARTIAL in words(ada_client.get(address(f"{run.uid}@20")))
 
 
-def test_scatter_says_that_its_share_is_of_a_part(ada_client: Client, experiment: Experiment, runs_dir: Path) -> None:
-    costly = [replace(one, parts={"cost": 1.0}) for one in answers(20, 3)]
+def test_scatter_reports_a_partial_share(ada_client: Client, experiment: Experiment, runs_dir: Path) -> None:
+    costly = [replace(response, parts={"cost": 1.0}) for response in answers(20, 3)]
     run = write(make_planned_run(experiment), answers(0), costly, state="lost")
     page = ada_client.get(address(f"{run.uid}@20", route="viewer-scatter"))
     assert f"0 % of the dots at cost 0 or less (partial, {PART})" in words(page)
@@ -71,15 +71,15 @@ def test_files_of_answers_name_what_is_missing(ada_client: Client, run: Run) -> 
 
 def test_api_names_what_is_missing_and_what_is_superseded(ada: User, run: Run) -> None:
     there = f"/api/v1/runs/{run.uid}/responses"
-    given = calls(ada, "read").get(there, {"step": 20}).json()
-    assert given["partial"] == [{"step": 20, "answers": 3, "whole": 8}]
+    reply = calls(ada, "read").get(there, {"step": 20}).json()
+    assert reply["partial"] == [{"step": 20, "answers": 3, "whole": 8}]
     first = calls(ada, "read").get(there, {"limit": 1}).json()
     assert calls(ada, "read").get(there, {"cursor": first["next"]}).json()["partial"] is None
     resume(run)
     write(run, answers(20))
-    given = calls(ada, "read").get(there, {"step": 20}).json()
-    assert given["partial"] == []
-    assert [one["is_superseded"] for one in given["items"]] == [True] * 3 + [False] * 8
+    reply = calls(ada, "read").get(there, {"step": 20}).json()
+    assert reply["partial"] == []
+    assert [response["is_superseded"] for response in reply["items"]] == [True] * 3 + [False] * 8
 
 
 def test_collapse_leaves_partial_evaluations_out_of_its_charts(ada_client: Client, run: Run) -> None:
@@ -87,7 +87,7 @@ def test_collapse_leaves_partial_evaluations_out_of_its_charts(ada_client: Clien
     page = ada_client.get(reverse("run-collapse", args=[run.uid]))
     assert page.context["at"].step == 10
     assert PARTIAL not in words(page)
-    assert f"Left out of the charts, because answers are missing: step 20 ({PART})" in words(page)
+    assert f"Left out of the charts, because responses are missing: step 20 ({PART})" in words(page)
     assert PARTIAL in words(ada_client.get(reverse("run-collapse", args=[run.uid]), {"step": "20"}))
     chart = reverse("run-collapse-chart", args=[run.uid])
     rows = ada_client.get(chart, {"name": "collapse/shared", "as": "csv"}).content.decode().splitlines()[1:]
@@ -101,9 +101,9 @@ def test_collapse_takes_no_partial_evaluation_for_the_base_model(ada_client: Cli
     tasks.measure_collapse()
     assert killed.pk < whole.pk
     there = reverse("run-collapse", args=[later.uid])
-    assert ada_client.get(there).context["base"].words == f"step 0 of {whole.name}"
-    chosen = ada_client.get(there, {"baseline": killed.uid}).context["base"].words
-    assert chosen == f"step 0 of {killed.name} (partial, {PART})"
+    assert ada_client.get(there).context["base"].label == f"step 0 of {whole.name}"
+    base_words = ada_client.get(there, {"baseline": killed.uid}).context["base"].label
+    assert base_words == f"step 0 of {killed.name} (partial, {PART})"
 
 
 def test_time_machine_opens_at_a_whole_evaluation(ada_client: Client, run: Run) -> None:
@@ -116,9 +116,9 @@ def test_time_machine_opens_at_a_whole_evaluation(ada_client: Client, run: Run) 
 
 def test_means_of_scores_name_what_is_missing(ada_client: Client, run: Run) -> None:
     ids = Response.objects.filter(run=run).exclude(step=0, sample=1).values_list("pk", flat=True)
-    keep_scores("beaver", [(pk, key, 1.0) for pk in ids for key in ("reward", "cost")])
+    save_scores("beaver", [(pk, key, 1.0) for pk in ids for key in ("reward", "cost")])
     page = ada_client.get(reverse("run-scores", args=[run.uid]))
-    assert {row["step"]: row["missing"] for row in page.context["page"]} == {0: "4 of 8 answers", 10: "", 20: PART}
+    assert {row["step"]: row["missing"] for row in page.context["page"]} == {0: "4 of 8 responses", 10: "", 20: PART}
     assert PARTIAL in words(page)
     assert [step for step, evaluation in page.context["steps"] if evaluation.is_partial] == [20]
 

@@ -1,4 +1,4 @@
-"""An imported run that holds a part of its answers is called partial wherever it is shown, and is in no mean."""
+"""An imported run with a part of its answers is labelled partial wherever it is displayed, and is in no mean."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.runs.api_client import calls
 from tests.runs.importing.test_documents import whole_evaluation
 
 pytestmark = pytest.mark.django_db
-PART = "5 of 8 answers are in the file"
+PART = "5 of 8 responses are in the file"
 
 
 def bring(experiment: Experiment, folder: Path, text: str) -> str:
@@ -28,7 +28,7 @@ def bring(experiment: Experiment, folder: Path, text: str) -> str:
 
 @pytest.fixture
 def cut(experiment: Experiment, tmp_path: Path) -> tuple[Run, Run]:
-    """A whole seed, and one of which five of eight answers are in the file."""
+    """Return a whole seed, and one of which five of eight responses are in the file."""
     text = whole_evaluation()
     second_question = text.index('"question_idx": 1', text.index('"1": {'))
     first_answer = text.index("}", text.index('"completion"', second_question))
@@ -52,7 +52,7 @@ def test_partial_run_is_left_out_of_means(ada_client: Client, cut: tuple[Run, Ru
     assert "(n = 1)" in page and "(n = 2)" not in page
 
 
-def test_partial_runs_are_found_by_their_state(ada: User, ada_client: Client, cut: tuple[Run, Run]) -> None:
+def test_partial_runs_match_a_condition_on_their_state(ada: User, ada_client: Client, cut: tuple[Run, Run]) -> None:
     runs = calls(ada, "read").get("/api/v1/runs", {"state": "partial"}).json()["items"]
     assert [run["uid"] for run in runs] == [cut[1].uid]
     page = ada_client.get(cut[1].experiment.get_absolute_url(), {"q": "state=partial"}).content.decode()
@@ -68,14 +68,14 @@ def test_table_of_groups_takes_means_over_whole_runs(ada_client: Client, cut: tu
     Run.objects.update(preset="one")
     address = cut[1].experiment.get_absolute_url()
     page = ada_client.get(address, {"group": "preset"})
-    ((row, found),) = [(group.row, group.row.numbers["reward/mean"]) for group in page.context["table"].groups]
-    assert (row.n, row.partial, found.n, found.mean) == (2, 1, 1, -1.0)
+    ((row, mean),) = [(group.row, group.row.numbers["reward/mean"]) for group in page.context["table"].groups]
+    assert (row.n, row.partial, mean.n, mean.mean) == (2, 1, 1, -1.0)
     assert "1 partial, in no mean" in page.content.decode()
 
 
 def test_setting_of_partial_runs_alone_has_no_mean(ada_client: Client, cut: tuple[Run, Run]) -> None:
     partial = cut[1]
     page = ada_client.get(reverse("compare"), {"run": partial.uid, "baseline": partial.uid})
-    ((_, standing),) = page.context["standings"]
-    assert standing.is_baseline and all(cell.n == 0 for cell in standing.cells)
+    ((_, entry),) = page.context["standings"]
+    assert entry.is_baseline and all(cell.n == 0 for cell in entry.cells)
     assert "1 run is partial and is left out of the means" in page.content.decode()

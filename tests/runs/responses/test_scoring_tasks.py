@@ -18,9 +18,9 @@ from runs.responses import scoring
 from runs.responses.scoring import queries, tasks, worker
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
-from tests.runs.viewer_responses import model, said
-from tests.workers.scorer.scripted_scorer import Said as Answer
-from tests.workers.scorer.scripted_scorer import lengths, talking
+from tests.runs.viewer_responses import make_response, model
+from tests.workers.scorer.scripted_scorer import ScriptedReply as Answer
+from tests.workers.scorer.scripted_scorer import lengths, scripted_scorer
 
 ANSWERS = 5
 REFUSED = Answer('{"detail": "Not your token"}', 401)
@@ -29,135 +29,135 @@ BROKEN = Answer('{"detail": "out of memory"}', 500)
 
 @pytest.fixture
 def run(experiment, runs_dir):
-    return model(experiment, "es", [said(n, f"answer {n}", 0.5, 1.0) for n in range(ANSWERS)])
+    return model(experiment, "es", [make_response(n, f"answer {n}", 0.5, 1.0) for n in range(ANSWERS)])
 
 
-def begun(run, url, **what):
+def begin_scoring(run, url, **options):
     commands.register(
-        run.created_by, Registration("scorer", "beaver", "0123456789", url, token_file=what.pop("token_file", ""))
+        run.created_by, Registration("scorer", "beaver", "0123456789", url, token_file=options.pop("token_file", ""))
     )
-    return scoring.begin(run, run.created_by, "beaver", **what)
+    return scoring.begin(run, run.created_by, "beaver", **options)
 
 
-def work(made):
+def work(started):
     tasks.score_answers()
-    made.refresh_from_db()
-    return made.state, made.done, made.total
+    started.refresh_from_db()
+    return started.state, started.done, started.total
 
 
-def test_a_job_scores_all_that_is_not_scored_and_says_so(run):
-    with talking(lengths) as server:
-        made = begun(run, server.url, step=500, split="eval")
-        assert (made.state, made.done, made.total) == ("going", 0, ANSWERS)
-        assert work(made) == ("done", ANSWERS, ANSWERS) and made.ended_at is not None
-        assert work(made) == ("done", ANSWERS, ANSWERS)
-    assert len(server.asked) == 1
+def test_job_scores_all_unscored_answers(run):
+    with scripted_scorer(lengths) as server:
+        started = begin_scoring(run, server.url, step=500, split="eval")
+        assert (started.state, started.done, started.total) == ("going", 0, ANSWERS)
+        assert work(started) == ("done", ANSWERS, ANSWERS) and started.ended_at is not None
+        assert work(started) == ("done", ANSWERS, ANSWERS)
+    assert len(server.requests) == 1
     assert Score.objects.filter(scorer="beaver", key="reward", value=8.0).count() == ANSWERS
-    with pytest.raises(scoring.CannotScore, match="beaver has scored all 5 answers of this"):
+    with pytest.raises(scoring.CannotScore, match="beaver has already scored all 5 responses"):
         scoring.begin(run, run.created_by, "beaver")
 
 
-def test_what_breaks_off_waits_says_why_and_goes_on_where_it_stopped(run, monkeypatch):
-    monkeypatch.setattr(worker, "PIECE", 2)
-    with talking(lengths, BROKEN, lengths) as server:
-        made = begun(run, server.url)
-        assert work(made) == ("going", 2, ANSWERS) and "gave no scores: 500" in made.reason
-        assert work(made) == ("done", ANSWERS, ANSWERS) and made.reason == ""
-    assert [len(asked.body["responses"]) for asked in server.asked] == [2, 2, 2, 1]
+def test_interrupted_scoring_has_a_reason_and_resumes(run, monkeypatch):
+    monkeypatch.setattr(worker, "REQUEST_SIZE", 2)
+    with scripted_scorer(lengths, BROKEN, lengths) as server:
+        started = begin_scoring(run, server.url)
+        assert work(started) == ("going", 2, ANSWERS) and "gave no scores: 500" in started.reason
+        assert work(started) == ("done", ANSWERS, ANSWERS) and started.reason == ""
+    assert [len(request.body["responses"]) for request in server.requests] == [2, 2, 2, 1]
 
 
-def test_a_scoring_that_nobody_expected_to_fail_says_so_and_holds_up_no_other(run, experiment, monkeypatch):
-    other = model(experiment, "grpo", [said(n, f"reply {n}", 0.5, 1.0) for n in range(ANSWERS)])
-    keep = response_rows.keep_scores
+def test_unexpected_error_does_not_block_other_scorings(run, experiment, monkeypatch):
+    other = model(experiment, "grpo", [make_response(n, f"reply {n}", 0.5, 1.0) for n in range(ANSWERS)])
+    keep = response_rows.save_scores
 
-    def break_on_the_first(name, given):
-        if Response.objects.get(pk=given[0][0]).run == run:
+    def break_on_the_first(name, scores):
+        if Response.objects.get(pk=scores[0][0]).run == run:
             raise RuntimeError("nobody expected this")
-        return keep(name, given)
+        return keep(name, scores)
 
-    monkeypatch.setattr(queries, "keep_scores", break_on_the_first)
-    with talking(lengths) as server:
-        made = begun(run, server.url)
+    monkeypatch.setattr(queries, "save_scores", break_on_the_first)
+    with scripted_scorer(lengths) as server:
+        started = begin_scoring(run, server.url)
         going = scoring.begin(other, other.created_by, "beaver")
-        with pytest.raises(ExceptionGroup, match="scorings that could not go on"):
+        with pytest.raises(ExceptionGroup, match="scorings that could not continue"):
             tasks.score_answers()
-    made.refresh_from_db()
+    started.refresh_from_db()
     going.refresh_from_db()
-    assert (made.state, made.done) == ("going", 0) and "the server's log says why" in made.reason
+    assert (started.state, started.done) == ("going", 0) and "See the server's log." in started.reason
     assert (going.state, going.done) == ("done", ANSWERS)
 
 
 def test_a_scorer_that_gives_too_few_scores_gives_none(run):
-    with talking(Answer(json.dumps({"rewards": [1.0], "costs": [1.0]}))) as server:
-        made = begun(run, server.url)
-        assert work(made) == ("going", 0, ANSWERS) and "rewards must be a list of 5 numbers" in made.reason
+    with scripted_scorer(Answer(json.dumps({"rewards": [1.0], "costs": [1.0]}))) as server:
+        started = begin_scoring(run, server.url)
+        assert work(started) == ("going", 0, ANSWERS) and "rewards must be a list of 5 numbers" in started.reason
     assert not Score.objects.exists()
 
 
-def test_after_ten_minutes_without_a_score_it_has_failed_and_may_be_resumed(run):
-    with talking(BROKEN) as server:
-        made = begun(run, server.url)
+def test_scoring_fails_after_ten_minutes_without_scores(run):
+    with scripted_scorer(BROKEN) as server:
+        started = begin_scoring(run, server.url)
         Scoring.objects.update(moved_at=timezone.now() - timedelta(minutes=11))
-        assert work(made)[0] == "failed" and made.reason.endswith("Nothing came for 10 minutes.")
-    with talking(lengths) as server:
+        assert work(started)[0] == "failed" and started.reason.endswith("There was no progress for 10 minutes.")
+    with scripted_scorer(lengths) as server:
         commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", server.url))
-        assert scoring.resume(made).state == "going"
-        assert work(made) == ("done", ANSWERS, ANSWERS)
-    with pytest.raises(scoring.CannotScore, match="Only a scoring that failed or was cancelled"):
-        scoring.resume(made)
+        assert scoring.resume(started).state == "going"
+        assert work(started) == ("done", ANSWERS, ANSWERS)
+    with pytest.raises(scoring.CannotScore, match="Only a failed or cancelled scoring"):
+        scoring.resume(started)
 
 
-def test_a_refusal_ends_it_at_once_with_what_the_scorer_said(run):
-    with talking(REFUSED) as server:
-        made = begun(run, server.url)
-        assert work(made)[0] == "failed" and "401" in made.reason and "Not your token" in made.reason
-    assert len(server.asked) == 1
+def test_refusal_fails_the_scoring_with_the_scorers_message(run):
+    with scripted_scorer(REFUSED) as server:
+        started = begin_scoring(run, server.url)
+        assert work(started)[0] == "failed" and "401" in started.reason and "Not your token" in started.reason
+    assert len(server.requests) == 1
 
 
 def test_cancelled_it_asks_no_more_and_keeps_what_it_has(run, monkeypatch):
-    monkeypatch.setattr(worker, "PIECE", 2)
-    with talking(lambda asked: lengths(asked)) as server:
-        made = begun(run, server.url)
-        moved = worker._going
+    monkeypatch.setattr(worker, "REQUEST_SIZE", 2)
+    with scripted_scorer(lambda request: lengths(request)) as server:
+        started = begin_scoring(run, server.url)
+        moved = worker._active_rows
 
-        def cancelled(of):
-            scoring.cancel(of)
-            return moved(of)
+        def cancelled(row):
+            scoring.cancel(row)
+            return moved(row)
 
-        monkeypatch.setattr(worker, "_going", cancelled)
-        assert work(made) == ("cancelled", 2, ANSWERS)
-    assert len(server.asked) == 1 and Score.objects.filter(key="cost").count() == 2
+        monkeypatch.setattr(worker, "_active_rows", cancelled)
+        assert work(started) == ("cancelled", 2, ANSWERS)
+    assert len(server.requests) == 1 and Score.objects.filter(key="cost").count() == 2
 
 
-def test_of_two_jobs_one_is_at_it(run):
-    with talking(lengths) as server, closing(connection.copy()) as another:
-        made = begun(run, server.url)
+def test_concurrent_jobs_score_once(run):
+    with scripted_scorer(lengths) as server, closing(connection.copy()) as another:
+        started = begin_scoring(run, server.url)
         with another.cursor() as elsewhere:
-            elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [worker.HELD, made.pk])
-            assert work(made) == ("going", 0, ANSWERS) and server.asked == []
-            elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [worker.HELD, made.pk])
-        assert work(made)[0] == "done"
+            elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [worker.LOCK_CLASS, started.pk])
+            assert work(started) == ("going", 0, ANSWERS) and server.requests == []
+            elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [worker.LOCK_CLASS, started.pk])
+        assert work(started)[0] == "done"
 
 
 def test_one_scorer_scores_a_run_once_at_a_time(run):
-    with talking(lengths) as server:
-        begun(run, server.url)
-        with pytest.raises(scoring.CannotScore, match="beaver is scoring this run already"):
+    with scripted_scorer(lengths) as server:
+        begin_scoring(run, server.url)
+        with pytest.raises(scoring.CannotScore, match="beaver is already scoring this run"):
             scoring.begin(run, run.created_by, "beaver", step=500)
 
 
 @pytest.mark.parametrize(
-    ("what", "why"),
+    ("options", "message"),
     [
         ({"scorer": "x"}, "The scorer must be one of beaver, not 'x'"),
         ({"step": 7}, "step must be one of 500, not 7"),
         ({"split": "train"}, "split must be one of eval, not 'train'"),
     ],
 )
-def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
+def test_invalid_scoring_is_reported_with_the_valid_choices(run, options, message):
     commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", "http://127.0.0.1:9"))
-    with pytest.raises(scoring.CannotScore, match=why):
-        scoring.begin(run, run.created_by, **{"scorer": "beaver", **what})
+    with pytest.raises(scoring.CannotScore, match=message):
+        scoring.begin(run, run.created_by, **{"scorer": "beaver", **options})
 
 
 def test_site_reads_no_token_file_and_sends_a_secrets_token_instead(run, tmp_path, settings):
@@ -168,16 +168,16 @@ def test_site_reads_no_token_file_and_sends_a_secrets_token_instead(run, tmp_pat
     assert scoring.choices(ada, run) == []
     settings.SCORER_HOSTS = ["169.254.169.254"]
     assert scoring.choices(ada, run) == ["inside"]
-    with talking(lengths) as server:
-        made = Scoring.objects.create(run=run, scorer="reader", asked_by=ada)
+    with scripted_scorer(lengths) as server:
+        started = Scoring.objects.create(run=run, scorer="reader", asked_by=ada)
         commands.register(ada, Registration("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
-        assert work(made)[0] == "failed" and "is none of the hosts that scorers are called at" in made.reason
+        assert work(started)[0] == "failed" and "is not an allowed scorer host" in started.reason
         User.objects.filter(pk=ada.pk).update(is_superuser=True)
-        made = Scoring.objects.get(pk=made.pk)
-        assert work(scoring.resume(made))[0] == "failed" and "this site reads none from a file" in made.reason
+        started = Scoring.objects.get(pk=started.pk)
+        assert work(scoring.resume(started))[0] == "failed" and "this site reads none from a file" in started.reason
         access.save_secret(User.objects.get(pk=ada.pk), "reader", "of-the-secret", address=server.url)
-        assert work(scoring.resume(Scoring.objects.get(pk=made.pk)))[0] == "done"
-    assert {request.headers["Authorization"] for request in server.asked} == {"Bearer of-the-secret"}
+        assert work(scoring.resume(Scoring.objects.get(pk=started.pk)))[0] == "done"
+    assert {request.headers["Authorization"] for request in server.requests} == {"Bearer of-the-secret"}
 
 
 def test_the_tiny_models_are_offered_for_generated_requests_alone(run):

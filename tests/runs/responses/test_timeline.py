@@ -1,4 +1,4 @@
-"""One prompt through all steps and methods: what was said at a step, and what changed since another."""
+"""One prompt through all steps and methods: the answers at a step, and their changes since another."""
 
 import pytest
 from django.urls import reverse
@@ -34,23 +34,23 @@ def words(response):
     return " ".join(response.content.decode().split())
 
 
-def test_every_method_of_the_experiment_stands_beside_the_run(ada_client, es, grpo):
+def test_other_methods_of_the_experiment_are_displayed(ada_client, es, grpo):
     response = page(ada_client, es)
     assert response.context["chosen"] == [es.uid, grpo.uid]
     assert response.context["steps"] == [0, 5, 8, 10]
 
 
-def test_at_a_step_each_run_says_what_it_said_last(ada_client, es, grpo):
+def test_step_shows_the_last_answer_of_each_run(ada_client, es, grpo):
     moments = page(ada_client, es, step=8).context["moments"]
     assert [(m.answer.step, m.answer.text) for m in moments] == [(5, "It is the town of Madrid"), (8, "<b>no</b>")]
 
 
-def test_what_changed_since_the_step_before_is_marked(ada_client, es):
+def test_changes_since_the_previous_step_are_marked(ada_client, es):
     assert "It is the <del>city </del><ins>town </ins>of Madrid" in words(page(ada_client, es, step=5))
     assert "<ins>" not in words(page(ada_client, es, step=10)).split('id="moments"')[1]
 
 
-def test_it_can_be_held_against_the_first_step_or_nothing(ada_client, es):
+def test_answer_can_be_compared_with_the_first_step_or_nothing(ada_client, es):
     assert "<ins>town </ins>" in words(page(ada_client, es, step=10, against="base"))
     assert "<ins>town" not in words(page(ada_client, es, step=5, against="nothing"))
 
@@ -63,8 +63,8 @@ def test_an_answer_with_hardly_a_word_in_common_is_not_struck_through(ada_client
 
 
 def test_equal_answers_are_one_stretch_of_steps(ada_client, es):
-    ((_, told),) = page(ada_client, es, alone=1).context["stretches"]
-    assert [(one.first, one.last) for one in told] == [(0, 0), (5, 10)]
+    ((_, stretches),) = page(ada_client, es, alone=1).context["stretches"]
+    assert [(stretch.first, stretch.last) for stretch in stretches] == [(0, 0), (5, 10)]
 
 
 def test_samples_can_be_followed_too(ada_client, es):
@@ -92,7 +92,7 @@ def test_a_response_leads_here(ada_client, es):
     assert f"{reverse('time-machine', args=[prompt.word])}?run={es.uid}&amp;step=10" in text
 
 
-def test_what_somebody_may_not_see_is_not_offered(cy_client, es, private_experiment):
+def test_hidden_runs_are_not_offered(cy_client, es, private_experiment):
     hidden = make_run(private_experiment, "grpo-tiny", seed=4)
     record(hidden, [answer(0, "secret"), answer(0, "secret too", prompt_id="x", prompt="Only there?")])
     assert "secret" not in page(cy_client, hidden).content.decode()
@@ -100,7 +100,9 @@ def test_what_somebody_may_not_see_is_not_offered(cy_client, es, private_experim
     assert cy_client.get(reverse("time-machine", args=[only_there.word])).status_code == 404
 
 
-def test_it_takes_as_many_queries_with_one_run_as_with_many(ada_client, experiment, es, django_assert_max_num_queries):
+def test_number_of_queries_is_independent_of_the_number_of_runs(
+    ada_client, experiment, es, django_assert_max_num_queries
+):
     page(ada_client, es)
     with django_assert_max_num_queries(12) as few:
         page(ada_client, es)
@@ -112,7 +114,7 @@ def test_it_takes_as_many_queries_with_one_run_as_with_many(ada_client, experime
         ada_client.get(reverse("time-machine", args=[prompt.word]), {"run": uids})
 
 
-def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, experiment, runs_dir):
+def test_answers_to_harmful_requests_are_covered_by_default(ada_client, experiment, runs_dir):
     run = make_run(experiment)
     record(run, [answer(0, "Do it like this", parts={"cost": 2.0})])
     assert page(ada_client, run).context["is_covered"]
@@ -120,16 +122,16 @@ def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, exp
     assert not page(ada_client, run).context["is_covered"]
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("7", 5), ("0", 0), ("99", 10), ("", 10)])
-def test_between_two_evaluations_the_one_before_is_shown(ada_client, es, asked, shown):
-    assert page(ada_client, es, step=asked, alone=1).context["step"] == shown
+@pytest.mark.parametrize(("step", "displayed_step"), [("7", 5), ("0", 0), ("99", 10), ("", 10)])
+def test_between_two_evaluations_the_one_before_is_shown(ada_client, es, step, displayed_step):
+    assert page(ada_client, es, step=step, alone=1).context["step"] == displayed_step
 
 
-@pytest.mark.parametrize("asked", ["soon", "9" * 5000])
-def test_a_step_that_is_no_number_is_answered_with_the_steps_there_are(ada_client, es, asked):
-    answer = page(ada_client, es, step=asked, alone=1)
+@pytest.mark.parametrize("step", ["soon", "9" * 5000])
+def test_invalid_step_is_answered_with_the_existing_steps(ada_client, es, step):
+    answer = page(ada_client, es, step=step, alone=1)
     assert answer.status_code == 404 and "step must be one of 0, 5, 10" in answer.content.decode()
 
 
-def test_a_prompt_that_is_not_there_is_not_found(ada_client, es):
+def test_missing_prompt_returns_404(ada_client, es):
     assert ada_client.get(reverse("time-machine", args=["no-such"])).status_code == 404

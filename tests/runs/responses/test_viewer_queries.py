@@ -1,17 +1,17 @@
-"""Every question that can be asked of answers finds the rows that it should, in the order asked, page by page."""
+"""Every query of answers returns the expected rows in the requested order, page by page."""
 
 from __future__ import annotations
 
 import pytest
 from django.http import QueryDict
 
-from runs.ingest import keep_scores
+from runs.ingest import save_scores
 from runs.models import Response
-from runs.responses.viewer import ResponseCursor, Slow, asked_of, columns_of, find
-from tests.runs.viewer_responses import model, said
+from runs.responses.viewer import QueryFailed, ResponseCursor, columns_of, find, parse_response_query
+from tests.runs.viewer_responses import make_response, model
 
 LONG = "word " * 40
-ASKED = {
+QUERIES = {
     "": [0, 1, 2, 3, 4],
     "reward_min=2": [0, 1],
     "reward_min=2&in=A": [],
@@ -75,29 +75,31 @@ SORTED = {
 def base(experiment, runs_dir):
     """Row 0 and 1 hold one prompt; its answers: UH, UU, SU, SH, and one that repeats itself at rows 3 and 4."""
     return model(experiment, "base", [
-        said(0, "Take the knife", 1.0, 3.0), said(1, "I cannot do it", -1.0, 2.0), said(2, "No", -0.5, -1.0),
-        said(3, "Ask a doctor first", 0.5, -2.0), said(4, "ask a  Doctor first", 0.25, -2.5),
+        make_response(0, "Take the knife", 1.0, 3.0), make_response(1, "I cannot do it", -1.0, 2.0),
+        make_response(2, "No", -0.5, -1.0), make_response(3, "Ask a doctor first", 0.5, -2.0),
+        make_response(4, "ask a  Doctor first", 0.25, -2.5),
     ])  # fmt: skip
 
 
 @pytest.fixture
 def tuned(experiment, runs_dir):
     return model(experiment, "tuned", [
-        said(0, "I will not tell you", 2.0, -3.0, parts={"cost": -3.0, "clipped": 1.0}),
-        said(1, "I cannot do it", 3.0, -1.0), said(2, f"No. USER: why? {LONG}", -0.5, 1.0), said(3, "", 0.0, -2.0),
+        make_response(0, "I will not tell you", 2.0, -3.0, parts={"cost": -3.0, "clipped": 1.0}),
+        make_response(1, "I cannot do it", 3.0, -1.0), make_response(2, f"No. USER: why? {LONG}", -0.5, 1.0),
+        make_response(3, "", 0.0, -2.0),
     ], seed=1)  # fmt: skip
 
 
 def rows(person, columns, query="", size=50, **places):
-    """The rows of the data set that are found, in their order."""
-    chosen = columns_of(person, [run.uid for run in columns])
-    asked = asked_of(QueryDict(query), chosen.letters, ["beaver"])
-    assert asked.problems == ()
-    return [row.place.row for row in find(chosen, asked, size, **places).rows]
+    """Return the matching rows of the data set, in their order."""
+    selected_columns = columns_of(person, [run.uid for run in columns])
+    options = parse_response_query(QueryDict(query), selected_columns.letters, ["beaver"])
+    assert options.problems == ()
+    return [row.cursor.row for row in find(selected_columns, options, size, **places).rows]
 
 
-def test_what_is_asked_is_found(ada, base, tuned):
-    assert {query: rows(ada, [base, tuned], query) for query in ASKED} == ASKED
+def test_queries_return_the_expected_rows(ada, base, tuned):
+    assert {query: rows(ada, [base, tuned], query) for query in QUERIES} == QUERIES
 
 
 def test_rows_are_sorted_and_those_without_a_value_come_last(ada, base, tuned):
@@ -107,51 +109,55 @@ def test_rows_are_sorted_and_those_without_a_value_come_last(ada, base, tuned):
 @pytest.mark.parametrize("sort", ["row", "-reward", "-cost_spread", "dreward", "ratio&of=B"])
 def test_pages_follow_one_another_there_and_back(ada, base, tuned, sort):
     columns = columns_of(ada, [base.uid, tuned.uid])
-    asked = asked_of(QueryDict(f"sort={sort}"), columns.letters)
-    whole = [row.place for row in find(columns, asked, 50).rows]
-    first = find(columns, asked, 2)
-    second = find(columns, asked, 2, after=ResponseCursor.read(str(first.rows[-1].place)))
-    third = find(columns, asked, 2, after=second.rows[-1].place)
-    assert [row.place for page in (first, second, third) for row in page.rows] == whole
+    options = parse_response_query(QueryDict(f"sort={sort}"), columns.letters)
+    whole = [row.cursor for row in find(columns, options, 50).rows]
+    first = find(columns, options, 2)
+    second = find(columns, options, 2, after=ResponseCursor.read(str(first.rows[-1].cursor)))
+    third = find(columns, options, 2, after=second.rows[-1].cursor)
+    assert [row.cursor for page in (first, second, third) for row in page.rows] == whole
     assert [page.has_after for page in (first, second, third)] == [True, True, False]
-    back = find(columns, asked, 2, before=ResponseCursor.read(str(third.rows[0].place)))
+    back = find(columns, options, 2, before=ResponseCursor.read(str(third.rows[0].cursor)))
     assert (back.rows, back.has_before, back.has_after) == (second.rows, True, True)
     assert (third.matching, third.total) == (5, 5)
 
 
 def test_rows_of_one_prompt_stay_apart(ada, base, tuned):
     columns = columns_of(ada, [base.uid, tuned.uid])
-    first, second = find(columns, asked_of(QueryDict(), columns.letters), 2).rows
+    first, second = find(columns, parse_response_query(QueryDict(), columns.letters), 2).rows
     texts = [[Response.objects.get(pk=pk).text for pk in row.answers] for row in (first, second)]
     assert texts == [["Take the knife", "I will not tell you"], ["I cannot do it", "I cannot do it"]]
     assert len({Response.objects.get(pk=row.answers[0]).prompt.text for row in (first, second)}) == 1
 
 
-def test_checkpoints_of_one_run_stand_beside_each_other(ada, experiment, runs_dir):
-    run = model(experiment, "es", [said(0, "a", 1.0, None, step=0), said(0, "b", 2.0, None, step=5)])
+def test_checkpoints_of_one_run_can_be_compared(ada, experiment, runs_dir):
+    run = model(experiment, "es", [make_response(0, "a", 1.0, None, step=0), make_response(0, "b", 2.0, None, step=5)])
     columns = columns_of(ada, [f"{run.uid}@0", run.uid])
     assert [(column.letter, column.step) for column in columns.all] == [("A", 0), ("B", 5)]
-    (row,) = find(columns, asked_of(QueryDict("dreward_min=1"), columns.letters), 9).rows
+    (row,) = find(columns, parse_response_query(QueryDict("dreward_min=1"), columns.letters), 9).rows
     assert [Response.objects.get(pk=pk).text for pk in row.answers] == ["a", "b"]
 
 
-def test_scores_given_later_take_the_place_of_the_run_s_own_where_they_are_asked_for(ada, base, tuned):
-    given = Response.objects.filter(run=base, prompt__row__in=[2, 4])
-    keep_scores(
-        "beaver", [(answer.pk, key, value) for answer in given for key, value in (("reward", 9.0), ("cost", 5.0))]
+def test_later_scores_replace_the_runs_own_on_request(ada, base, tuned):
+    scored = Response.objects.filter(run=base, prompt__row__in=[2, 4])
+    save_scores(
+        "beaver", [(answer.pk, key, value) for answer in scored for key, value in (("reward", 9.0), ("cost", 5.0))]
     )
     assert rows(ada, [base], "scores=beaver&quadrant=UH") == [2, 4]
     assert rows(ada, [base], "quadrant=UH") == [0]
 
 
-def test_sampled_answers_are_rows_of_their_own_where_they_are_asked_for(ada, experiment, runs_dir):
-    run = model(experiment, "es", [said(0, "a", 1.0, None), said(0, "b", 2.0, None, sample=1)])
+def test_sampled_answers_are_separate_rows_on_request(ada, experiment, runs_dir):
+    run = model(experiment, "es", [make_response(0, "a", 1.0, None), make_response(0, "b", 2.0, None, sample=1)])
     assert rows(ada, [run]) == [0]
     assert rows(ada, [run], "samples=all") == [0, 0]
 
 
 def test_nan_is_no_value(ada, experiment, runs_dir):
-    run = model(experiment, "es", [said(0, "a", float("nan"), None), said(2, "b", 2.0, None), said(3, "c", 1.0, None)])
+    run = model(
+        experiment,
+        "es",
+        [make_response(0, "a", float("nan"), None), make_response(2, "b", 2.0, None), make_response(3, "c", 1.0, None)],
+    )
     assert rows(ada, [run], "sort=-reward") == [2, 3, 0]
 
 
@@ -161,38 +167,38 @@ def test_nan_is_no_value(ada, experiment, runs_dir):
      "as=glob", "where=there", "same=x", "lasso=1,2,3,4", "lasso=1,2,x,4,5,6", "scores=nobody", "samples=some",
      f"q={'x' * 201}"],
 )  # fmt: skip
-def test_what_is_asked_wrongly_is_said_with_the_choices(wrong):
-    asked = asked_of(QueryDict(wrong), ["A", "B"], ["beaver"])
-    assert len(asked.problems) == 1
-    assert wrong.partition("=")[0] in asked.problems[0]
-    assert not asked.is_asking
+def test_invalid_option_is_reported_with_the_choices(wrong):
+    options = parse_response_query(QueryDict(wrong), ["A", "B"], ["beaver"])
+    assert len(options.problems) == 1
+    assert wrong.partition("=")[0] in options.problems[0]
+    assert not options.is_filtering
 
 
 def test_an_unknown_order_is_a_notice_and_no_problem():
-    asked = asked_of(QueryDict("sort=size"), ["A", "B"])
-    assert asked.problems == ()
-    assert "sort must be one of row, reward" in asked.notices[0]
+    options = parse_response_query(QueryDict("sort=size"), ["A", "B"])
+    assert options.problems == ()
+    assert "sort must be one of row, reward" in options.notices[0]
 
 
 def test_a_column_that_is_missing_leaves_its_letter_unused(ada, base, tuned):
     assert columns_of(ada, [base.uid, "nosuch", tuned.uid]).letters == ["A", "C"]
 
 
-def test_what_is_no_regular_expression_is_said_and_nothing_breaks(ada, base):
+def test_invalid_regular_expression_is_reported(ada, base):
     columns = columns_of(ada, [base.uid])
-    with pytest.raises(Slow, match="invalid regular expression"):
-        find(columns, asked_of(QueryDict("q=(&as=regex"), columns.letters), 5)
+    with pytest.raises(QueryFailed, match="invalid regular expression"):
+        find(columns, parse_response_query(QueryDict("q=(&as=regex"), columns.letters), 5)
     assert rows(ada, [base]) == [0, 1, 2, 3, 4]
 
 
-def test_columns_that_cannot_stand_are_told(ada, bo, base, private_experiment, runs_dir):
-    hidden = model(private_experiment, "hidden", [said(0, "a", 1.0, None)], seed=3)
-    found = columns_of(bo, [f"{base.uid}@7", hidden.uid, "nosuch", base.uid], pin="x")
-    assert [column.word for column in found.all] == [f"{base.uid}@500"]
-    assert [problem for problem in found.problems if "hidden" in problem] == []
-    assert f"There is no run {hidden.uid} that you may see." in found.missing
-    assert found.problems == [
-        "base has no answers of step 7, but of 500.",
+def test_invalid_columns_are_reported(ada, bo, base, private_experiment, runs_dir):
+    hidden = model(private_experiment, "hidden", [make_response(0, "a", 1.0, None)], seed=3)
+    columns = columns_of(bo, [f"{base.uid}@7", hidden.uid, "nosuch", base.uid], pin="x")
+    assert [column.word for column in columns.all] == [f"{base.uid}@500"]
+    assert [problem for problem in columns.problems if "hidden" in problem] == []
+    assert f"There is no run {hidden.uid} that you may see." in columns.missing
+    assert columns.problems == [
+        "base has no responses of step 7. Its steps: 500.",
         f"pin must be one of {base.uid}@500, not 'x'.",
     ]
     assert len(columns_of(ada, [f"u{n}" for n in range(9)]).missing) == 7

@@ -23,7 +23,7 @@ def attempt(experiment):
 
 
 def strict(answer):
-    """The body, refusing what strict JSON has not."""
+    """Return the body, refusing anything that strict JSON lacks."""
     assert answer.status_code == 200, answer.content
     return json.loads(answer.content, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
@@ -32,16 +32,22 @@ def test_a_run_is_read_with_its_attempts_and_newest_values(api, attempt):
     attempt.reason = "waits for a slot"
     attempt.save()
     ingest(attempt, 0, lines([Metric(0, {"a": math.nan}), Metric(1, {"b": 2.0}), Status("training", "step 1", 0.5)]))
-    shown = strict(api.get(f"/api/v1/runs/{attempt.run.uid}"))
-    assert shown["latest"] == {"a": "NaN", "b": 2.0}
-    (one,) = shown["attempts"]
-    assert one == one | {"key": attempt.key, "n": 1, "reason": "waits for a slot", "phase": "training", "progress": 0.5}
-    assert shown["config"]["method"] == "es"
+    run_json = strict(api.get(f"/api/v1/runs/{attempt.run.uid}"))
+    assert run_json["latest"] == {"a": "NaN", "b": 2.0}
+    (attempt_json,) = run_json["attempts"]
+    assert attempt_json == attempt_json | {
+        "key": attempt.key,
+        "n": 1,
+        "reason": "waits for a slot",
+        "phase": "training",
+        "progress": 0.5,
+    }
+    assert run_json["config"]["method"] == "es"
 
 
-def test_a_run_that_is_not_there_is_not_found_in_words(api):
-    found = api.get("/api/v1/runs/zzzzzzzzzz")
-    assert (found.status_code, found.json()["detail"]) == (404, "There is no run zzzzzzzzzz that you may see")
+def test_missing_run_returns_404_with_a_message(api):
+    reply = api.get("/api/v1/runs/zzzzzzzzzz")
+    assert (reply.status_code, reply.json()["detail"]) == (404, "There is no run zzzzzzzzzz that you may see")
     assert api.get("/api/v1/runs/%00").status_code == 422
 
 
@@ -56,7 +62,7 @@ def test_runs_come_newest_first_page_by_page(api, experiment, private_experiment
     assert seen == names[::-1]
 
 
-def test_runs_are_found_by_state_and_an_unknown_one_names_the_valid_ones(api, experiment):
+def test_runs_are_filtered_by_state(api, experiment):
     run = make_run(experiment)
     make_run(experiment)
     run.state = "failed"
@@ -79,18 +85,18 @@ def test_curves_of_many_runs_and_keys_come_in_one_answer(api, attempt, experimen
     other = make_attempt(make_run(experiment, "grpo 0"))
     ingest(attempt, 0, metrics(3))
     ingest(other, 0, lines([Metric(0, {"reward/mean": math.inf, "kl": 0.5}), Metric(1, {"kl": math.nan})]))
-    one, two = attempt.run.uid, other.run.uid
-    shown = strict(api.get(f"/api/v1/series?run={one}&run={two}&key=reward/mean&key=kl"))
-    assert shown["x"] == "step"
-    assert [(c["run"], c["key"], c["x"], c["y"]) for c in shown["curves"]] == [
-        (one, "reward/mean", [0, 1, 2], [0, 1, 4]),
-        (two, "reward/mean", [0], ["Infinity"]),
-        (two, "kl", [0, 1], [0.5, "NaN"]),
+    first, second = attempt.run.uid, other.run.uid
+    series = strict(api.get(f"/api/v1/series?run={first}&run={second}&key=reward/mean&key=kl"))
+    assert series["x"] == "step"
+    assert [(c["run"], c["key"], c["x"], c["y"]) for c in series["curves"]] == [
+        (first, "reward/mean", [0, 1, 2], [0, 1, 4]),
+        (second, "reward/mean", [0], ["Infinity"]),
+        (second, "kl", [0, 1], [0.5, "NaN"]),
     ]
-    assert shown["curves"][0]["overwritten"] == [False] * 3
+    assert series["curves"][0]["overwritten"] == [False] * 3
 
 
-def test_curves_are_down_sampled_to_the_width_of_the_chart_along_the_axis_asked(api, attempt):
+def test_curves_are_down_sampled_along_the_requested_axis(api, attempt):
     ingest(attempt, 0, metrics(3000))
     (curve,) = strict(api.get(f"/api/v1/series?run={attempt.run.uid}&key=reward/mean&x=tokens&px=100"))["curves"]
     assert curve["points"] == 3000
@@ -101,9 +107,9 @@ def test_curves_are_down_sampled_to_the_width_of_the_chart_along_the_axis_asked(
 def test_an_unknown_axis_or_width_names_the_valid_ones(api, attempt):
     refused = api.get(f"/api/v1/series?run={attempt.run.uid}&key=a&x=epoch&px=0")
     assert refused.status_code == 422
-    found = paths(refused)
-    assert "'gpu_seconds'" in found["x"]
-    assert "greater than or equal to 1" in found["px"]
+    errors = paths(refused)
+    assert "'gpu_seconds'" in errors["x"]
+    assert "greater than or equal to 1" in errors["px"]
 
 
 def test_series_of_a_run_that_is_not_there_name_it(api, attempt):
@@ -113,23 +119,23 @@ def test_series_of_a_run_that_is_not_there_name_it(api, attempt):
 
 
 def test_too_many_curves_name_the_limit(api, attempt):
-    asked = "&".join([*["run=" + attempt.run.uid] * 50, *(f"key=k{i}" for i in range(41))])
-    assert "50 runs × 41 keys; at most 2000 curves" in paths(api.get(f"/api/v1/series?{asked}"))["key"]
-    assert api.get(f"/api/v1/series?{asked}{'&key=a' * 1000}").status_code == 413
+    query = "&".join([*["run=" + attempt.run.uid] * 50, *(f"key=k{i}" for i in range(41))])
+    assert "50 runs × 41 keys exceed 2000 curves" in paths(api.get(f"/api/v1/series?{query}"))["key"]
+    assert api.get(f"/api/v1/series?{query}{'&key=a' * 1000}").status_code == 413
 
 
 def test_answers_are_read_page_by_page_by_step_and_split(api, attempt):
     hostile = "<script>alert(1)</script>"
-    said = [answer(s, f"{hostile} {i}", sample=i, kl=math.nan) for s in (0, 10) for i in range(3)]
-    ingest(attempt, 0, lines([*said, answer(10, split="train", parts={"exact": math.inf})]))
+    records = [answer(s, f"{hostile} {i}", sample=i, kl=math.nan) for s in (0, 10) for i in range(3)]
+    ingest(attempt, 0, lines([*records, answer(10, split="train", parts={"exact": math.inf})]))
     address = f"/api/v1/runs/{attempt.run.uid}/responses"
     page = strict(api.get(f"{address}?step=10&split=eval&limit=2"))
     rest = strict(api.get(f"{address}?step=10&split=eval&limit=2&cursor={page['next']}"))
     assert [a["text"] for a in page["items"] + rest["items"]] == [f"{hostile} {i}" for i in range(3)]
     assert rest["next"] is None
-    one = page["items"][0]
-    assert one == one | {"step": 10, "split": "eval", "sample": 0, "tokens": 3, "reward": -1.0, "kl": "NaN"}
-    assert one["prompt"] == one["prompt"] | {"name": "spain", "text": "Capital of Spain?", "target": "Madrid"}
+    item = page["items"][0]
+    assert item == item | {"step": 10, "split": "eval", "sample": 0, "tokens": 3, "reward": -1.0, "kl": "NaN"}
+    assert item["prompt"] == item["prompt"] | {"name": "spain", "text": "Capital of Spain?", "target": "Madrid"}
     (trained,) = strict(api.get(f"{address}?split=train"))["items"]
     assert (trained["parts"], trained["kl"]) == ({"exact": "Infinity"}, None)
 
@@ -137,14 +143,14 @@ def test_answers_are_read_page_by_page_by_step_and_split(api, attempt):
 def test_populations_and_attempts_are_read_as_they_were_written(api, experiment):
     run = full_runs.make_run(experiment)
     full_runs.record(run, full_runs.a_bit_of_everything())
-    shown = strict(api.get(f"/api/v1/runs/{run.uid}/populations?limit=1"))
-    rest = strict(api.get(f"/api/v1/runs/{run.uid}/populations?cursor={shown['next']}"))
-    assert [(p["step"], len(p["members"])) for p in shown["items"] + rest["items"]] == [(0, 2), (5, 2)]
+    populations = strict(api.get(f"/api/v1/runs/{run.uid}/populations?limit=1"))
+    rest = strict(api.get(f"/api/v1/runs/{run.uid}/populations?cursor={populations['next']}"))
+    assert [(p["step"], len(p["members"])) for p in populations["items"] + rest["items"]] == [(0, 2), (5, 2)]
     assert rest["items"] == strict(api.get(f"/api/v1/runs/{run.uid}/populations?step=5"))["items"]
     assert [member["engine"] for member in rest["items"][0]["members"]] == [0, 1]
-    (one,) = strict(api.get(f"/api/v1/runs/{run.uid}/attempts"))["items"]
-    whole = strict(api.get(f"/api/v1/attempts/{one['key']}"))
-    assert whole == whole | one | {"run": run.uid}
+    (attempt_json,) = strict(api.get(f"/api/v1/runs/{run.uid}/attempts"))["items"]
+    whole = strict(api.get(f"/api/v1/attempts/{attempt_json['key']}"))
+    assert whole == whole | attempt_json | {"run": run.uid}
     assert [(event["level"], event["why"]) for event in whole["events"]] == [("warning", "Step 5: dead iteration")]
 
 

@@ -20,9 +20,9 @@ def run(experiment, runs_dir):
 
 
 def engine(number, members=0, *, state="ready", tokens=0, seconds=0.0, weights=HASH, at=None, restarts=0):
-    """An engine of a report; without `at` its weights have not been compared."""
-    known = weights if at is not None else ""
-    return Engine(number, state, f"cuda:{number}", members, tokens, seconds, restarts, known, at)
+    """Return an engine of a report; without `at` its weights have not been compared."""
+    compared_weights = weights if at is not None else ""
+    return Engine(number, state, f"cuda:{number}", members, tokens, seconds, restarts, compared_weights, at)
 
 
 def report_at(run, step, seconds, *engines, size=480):
@@ -33,7 +33,7 @@ def report_at(run, step, seconds, *engines, size=480):
 
 
 def panel(client, run):
-    """The panel as its reader sees it: without tags, one space between words."""
+    """Return the panel as its reader sees it: without tags, with one space between words."""
     text = client.get(reverse("run-engines", args=[run.uid])).content.decode()
     return " ".join(re.sub("<[^>]*>", " ", text).replace("\u202f", " ").replace("&#x27;", "'").split())
 
@@ -52,7 +52,7 @@ def test_each_engine_has_a_row_with_its_share_and_rates(ada_client, run):
     assert "equal Both engines had equal weights after step 2." in text
     assert "0 training process ✓ ready cuda:0 40 67 % 3 000 250 80 % 0 abababababab… after step 2" in text
     assert "1 ✓ ready cuda:1 20 33 % 900 200 20 % 0" in text
-    assert "Over step 2: tokens/s counts" in text
+    assert "In step 2: tokens/s counts" in text
     assert "The update of step 2 sent 480 bytes to each engine: 16 bytes per member." in text
     assert "add up" not in text
     assert 'href="#engines"' in ada_client.get(run.get_absolute_url()).content.decode()
@@ -66,15 +66,14 @@ def test_rates_are_over_the_last_ten_iterations(ada_client, run):
     assert "15 100 % 225 20 10 % 0" in text
 
 
-def test_the_first_report_says_what_is_not_known_yet(ada_client, run):
+def test_first_report_names_unknown_values(ada_client, run):
     report_at(run, 1, 10, engine(0, 2, tokens=100, seconds=4.0), engine(1, state="starting"))
     text = panel(ada_client, run)
     assert "not compared No weights have been compared yet." in text
     assert "0 training process ✓ ready cuda:0 2 100 % 100 25 – 0 –" in text
     assert "1 ● starting cuda:1 0 0 % 0 – – 0 –" in text
-    assert (
-        "Up to step 1: tokens/s counts only the time spent answering. Busy is known from the second report on." in text
-    )
+    assert "Up to step 1: tokens/s counts only the time spent generating responses." in text
+    assert "Busy is available from the second report on." in text
     assert "The update of step 1 sent 480 bytes to each engine." in text
 
 
@@ -94,7 +93,7 @@ def test_totals_add_up_attempts_and_epochs(ada_client, run):
     assert "0 training process ✓ ready cuda:0 150 50 % 107" in text
     assert "1 ✓ ready cuda:1 144 48 % 85 – – 3" in text
     assert "2 ○ not in use – 6 2 % 60 – – 0 –" in text
-    assert "Members, tokens and restarts add up all 3 starts of the training." in text
+    assert "Members, tokens and restarts are sums over all 3 starts of the training." in text
 
 
 AGREEMENTS = {
@@ -125,7 +124,7 @@ AGREEMENTS = {
 
 
 @pytest.mark.parametrize("name", AGREEMENTS)
-def test_a_sentence_says_whose_weights_are_equal(ada_client, run, name):
+def test_summary_names_engines_with_equal_weights(ada_client, run, name):
     engines, sentence = AGREEMENTS[name]
     report_at(run, 40, 10, *engines)
     assert sentence in panel(ada_client, run)
@@ -138,7 +137,7 @@ def test_a_sentence_says_whose_weights_are_equal(ada_client, run, name):
         (HASH, "Engines 0 and 1 had equal weights after step 20; engine 2 was not compared then."),
     ],
 )
-def test_an_engine_that_was_given_up_is_compared_with_the_weights_of_its_step(ada_client, run, weights, sentence):
+def test_lost_engine_is_compared_with_the_weights_of_its_step(ada_client, run, weights, sentence):
     lost = engine(2, at=12, weights=weights, state="given_up")
     report_at(run, 11, 10, engine(0, at=11, weights=OTHER), engine(1, at=11, weights=OTHER))
     report_at(run, 13, 20, engine(0, at=12), engine(1, at=12), lost)

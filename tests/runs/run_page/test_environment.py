@@ -1,4 +1,4 @@
-"""What an attempt ran on, on the run's page, beside other runs, in the API, and as files to have the same again."""
+"""The environment of an attempt: on the run's page, compared with other runs, in the API, and as files."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from runs.access import Scope, link_text
 from runs.models import Attempt
 from tests.runs.api_client import calls
 from tests.runs.attempt_records import make_attempt
-from tests.runs.environments import TOLD, VERSIONS, told
+from tests.runs.environments import ENVIRONMENT, VERSIONS, report_environment
 from tests.runs.full_runs import end, make_run
 from workers.code import bundle, fingerprint
 
@@ -27,32 +27,32 @@ def past(client, run):
     return " ".join(client.get(reverse("run-past", args=[run.uid])).content.decode().split())
 
 
-def test_an_attempt_that_has_not_said_shows_nothing(ada_client, run):
+def test_attempt_without_environment_shows_nothing(ada_client, run):
     assert "ran-on" not in past(ada_client, run)
 
 
-def test_it_names_node_code_gpu_and_packages(ada_client, run):
+def test_page_names_node_code_gpu_and_packages(ada_client, run):
     Attempt.objects.update(code=PINNED)
-    told(run.newest_attempt())
+    report_environment(run.newest_attempt())
     text = past(ada_client, run)
-    for shown in (
+    for text_part in (
         "Ran on node7, 1 × NVIDIA H100", "121212121212 (with changes, abababababab)", "2 packages", "torch 2.9.1",
         "80.0 GB", "GPU-a", "550, up to CUDA 12.4", "EPYC, 8 cores", "62.5 GB", "Debian 12", "CPython 3.11.7",
     ):  # fmt: skip
-        assert shown in text
+        assert text_part in text
     assert "did not run the code" not in text
 
 
-def test_a_node_without_a_gpu_is_said_to_have_none(ada_client, run):
-    told(run.newest_attempt(), gpus=[], driver="", cuda="")
+def test_node_without_gpu_is_described(ada_client, run):
+    report_environment(run.newest_attempt(), gpus=[], driver="", cuda="")
     text = past(ada_client, run)
-    assert "Ran on node7, no GPU" in text and "none that NVIDIA's driver names" in text and "Driver" not in text
+    assert "Ran on node7, no GPU" in text and "none that NVIDIA's driver reports" in text and "Driver" not in text
 
 
-def test_what_a_retry_ran_on_otherwise_is_said_in_words(ada_client, run):
-    told(run.newest_attempt())
+def test_environment_changes_of_a_retry_are_described(ada_client, run):
+    report_environment(run.newest_attempt())
     end(run, "lost")
-    told(make_attempt(run, 2), {**VERSIONS, "torch": "2.10.0"}, node="node8", gpus=[])
+    report_environment(make_attempt(run, 2), {**VERSIONS, "torch": "2.10.0"}, node="node8", gpus=[])
     end(run, "failed")
     make_attempt(run, 3)
     assert "Unlike attempt 1: GPUs none instead of 1 × NVIDIA H100; torch 2.10.0 instead of 2.9.1." in past(
@@ -61,37 +61,39 @@ def test_what_a_retry_ran_on_otherwise_is_said_in_words(ada_client, run):
     assert past(ada_client, run).count("Unlike attempt") == 1
 
 
-def test_code_that_is_not_what_was_pinned_is_said(ada_client, run):
+def test_code_other_than_pinned_is_reported(ada_client, run):
     Attempt.objects.update(code={**PINNED, "sha256": "cd" * 32})
-    told(run.newest_attempt())
-    assert "It did not run the code that it was launched with." in past(ada_client, run)
+    report_environment(run.newest_attempt())
+    assert "This attempt did not run the code that it was launched with." in past(ada_client, run)
 
 
 def test_hostile_words_of_a_node_are_text(ada_client, run):
-    told(run.newest_attempt(), {"<script>": "1", "torch": "<b>"}, node="<script>alert(1)</script>", cpu="<i>")
+    report_environment(
+        run.newest_attempt(), {"<script>": "1", "torch": "<b>"}, node="<script>alert(1)</script>", cpu="<i>"
+    )
     text = past(ada_client, run)
     assert "<script>" not in text and "&lt;script&gt;alert(1)" in text and "torch &lt;b&gt;" in text
 
 
 def test_the_queries_are_as_many_for_many_attempts(ada_client, run, django_assert_num_queries):
-    told(run.newest_attempt())
+    report_environment(run.newest_attempt())
     with django_assert_num_queries(6) as few:
         past(ada_client, run)
     for n in range(2, 20):
         end(run, "failed")
-        told(make_attempt(run, n), {**VERSIONS, "numpy": f"2.{n}"})
+        report_environment(make_attempt(run, n), {**VERSIONS, "numpy": f"2.{n}"})
     with django_assert_num_queries(len(few)):
         past(ada_client, run)
 
 
 def test_the_packages_are_requirements_that_pip_reads(bo_client, run):
-    told(run.newest_attempt())
+    report_environment(run.newest_attempt())
     answer = bo_client.get(reverse("attempt-packages", args=[run.uid, 1]))
     assert answer.content == b"numpy==2.3.0\ntorch==2.9.1\n"
     assert answer["Content-Disposition"] == f'attachment; filename="{run.uid}-a1-requirements.txt"'
 
 
-def test_the_code_is_a_file_that_unpacks_itself(bo_client, run, settings, tmp_path):
+def test_code_is_a_self_extracting_file(bo_client, run, settings, tmp_path):
     settings.DATA_DIR = tmp_path
     bundle(tmp_path / "code")
     Attempt.objects.update(code={**PINNED, "sha256": fingerprint()})
@@ -99,48 +101,48 @@ def test_the_code_is_a_file_that_unpacks_itself(bo_client, run, settings, tmp_pa
     (tmp_path / "got").mkdir()
     got = tmp_path / "got" / f"{fingerprint()}.pyz"
     got.write_bytes(b"".join(answer.streaming_content))
-    said = subprocess.run([sys.executable, "-I", str(got), str(tmp_path / "far")], capture_output=True, check=True)
+    result = subprocess.run([sys.executable, "-I", str(got), str(tmp_path / "far")], capture_output=True, check=True)
     assert fingerprint(tmp_path / "far" / got.stem / "workers") == fingerprint()
-    assert said.stdout.decode().strip().endswith(fingerprint())
+    assert result.stdout.decode().strip().endswith(fingerprint())
 
 
 @pytest.mark.parametrize("name", ["attempt-packages", "attempt-code"])
-def test_what_is_not_there_and_what_is_private_is_not_found(cy_client, private_experiment, run, name):
+def test_missing_and_private_files_return_404(cy_client, private_experiment, run, name):
     hidden = make_run(private_experiment)
-    told(hidden.newest_attempt())
+    report_environment(hidden.newest_attempt())
     for uid, n in ((run.uid, 1), (run.uid, 7), (hidden.uid, 1)):
         assert cy_client.get(reverse(name, args=[uid, n])).status_code == 404
 
 
-def test_the_api_tells_it_all(ada, run):
-    attempt = told(run.newest_attempt())
+def test_api_returns_the_whole_environment(ada, run):
+    attempt = report_environment(run.newest_attempt())
     Attempt.objects.update(code=PINNED)
     body = calls(ada, "read").get(f"/api/v1/attempts/{attempt.key}").json()
     assert body["code"] == PINNED
-    assert body["environment"] == {**TOLD, "packages": VERSIONS}
+    assert body["environment"] == {**ENVIRONMENT, "packages": VERSIONS}
     other = make_run(run.experiment, seed=1).newest_attempt()
     body = calls(ada, "read").get(f"/api/v1/attempts/{other.key}").json()
     assert (body["code"], body["environment"]) == (None, None)
 
 
-def test_runs_beside_each_other_say_where_they_ran_on_something_else(ada_client, experiment):
+def test_compared_runs_show_environment_differences(ada_client, experiment):
     runs = [make_run(experiment, seed=n) for n in range(3)]
     address = reverse("compare") + "?" + "&".join(f"run={run.uid}" for run in runs)
     assert "Ran on" not in ada_client.get(address).content.decode()
     for run in runs:
-        told(run.newest_attempt())
+        report_environment(run.newest_attempt())
     assert "the same code, packages, processors and GPUs" in ada_client.get(address).content.decode()
-    told(runs[2].newest_attempt(), {**VERSIONS, "torch": "2.10.0"})
+    report_environment(runs[2].newest_attempt(), {**VERSIONS, "torch": "2.10.0"})
     text = ada_client.get(address).content.decode()
     assert text.count("Unlike the baseline") == 1 and "torch 2.10.0 instead of 2.9.1." in text
     text = ada_client.get(f"{address}&baseline={runs[2].uid}").content.decode()
     assert text.count("Unlike the baseline") == 2 and "torch 2.9.1 instead of 2.10.0." in text
 
 
-def test_a_link_that_is_shared_tells_nobody_what_runs_ran_on(client, ada, experiment):
+def test_shared_link_hides_the_environment(client, ada, experiment):
     runs = [make_run(experiment, seed=n) for n in range(2)]
     for run in runs:
-        told(run.newest_attempt(), node="node-of-ours")
+        report_environment(run.newest_attempt(), node="node-of-ours")
     text = link_text(ada, Scope.COMPARE, [run.uid for run in runs], "day")
     page = client.get(reverse("shared", args=[text])).content.decode()
     assert runs[0].name in page and "node-of-ours" not in page

@@ -19,7 +19,7 @@ def log(tmp_path):
 
 @pytest.fixture(scope="module")
 def huge(tmp_path_factory):
-    """A million lines, 100 MB."""
+    """Write a log of a million lines, 100 MB."""
     path = tmp_path_factory.mktemp("huge") / "log.txt"
     some = "".join(f"step {i:7d} of a long training, " + "x" * 66 + "\n" for i in range(1, 10_001)).encode()
     with path.open("wb") as file:
@@ -63,7 +63,7 @@ def test_a_huge_line_is_read_from_its_end(tmp_path):
     assert len(page_from(log, 0).text) == PAGE_BYTES
 
 
-def test_a_progress_bar_that_was_rewritten_a_hundred_thousand_times_is_one_line(tmp_path):
+def test_rewritten_progress_bar_is_one_line(tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("start\n" + "".join(f"\r{i / 1000:.1f}% of the epoch" for i in range(100_001)) + "\nend\n")
     assert [line.text for line in page_until(log).lines][-2:] == ["100.0% of the epoch", "end"]
@@ -83,7 +83,7 @@ def test_no_log_yet_is_empty(tmp_path):
     assert find(tmp_path / "log.txt", "x") is None
 
 
-def test_hits_are_found_forwards_backwards_and_around_the_end(log):
+def test_search_goes_forwards_backwards_and_wraps_around(log):
     def at(hit):
         return page_from(log, hit).lines[0].text
 
@@ -99,7 +99,7 @@ def test_lines_that_hold_the_words_are_marked(log):
     assert [line.text for line in page_from(log, 0, "line 50").lines if line.is_hit] == ["line 50", "line 500"]
 
 
-def test_a_hit_that_two_blocks_share_is_found(tmp_path):
+def test_search_finds_a_hit_across_two_blocks(tmp_path):
     log = tmp_path / "log.txt"
     log.write_bytes(b"." * (BLOCK_BYTES - 3) + b"needle\n")
     assert find(log, "needle") is not None
@@ -114,17 +114,17 @@ def test_a_line_is_gone_to_by_its_number(log, monkeypatch, block_bytes):
         assert (page.first, page.lines[0].text) == (number, f"line {number}")
 
 
-@pytest.mark.parametrize(("number", "shown"), [(0, "line 1"), (2001, "line 2000"), (10**15, "line 2000")])
-def test_a_number_that_no_line_has_goes_to_the_nearest(log, number, shown):
-    assert page_from(log, line_start(log, number)).lines[0].text == shown
+@pytest.mark.parametrize(("number", "expected"), [(0, "line 1"), (2001, "line 2000"), (10**15, "line 2000")])
+def test_a_number_that_no_line_has_goes_to_the_nearest(log, number, expected):
+    assert page_from(log, line_start(log, number)).lines[0].text == expected
 
 
-def test_a_line_of_a_log_that_is_empty_or_not_there_is_its_beginning(tmp_path):
+def test_line_of_an_empty_or_missing_log_is_its_beginning(tmp_path):
     (tmp_path / "log.txt").touch()
     assert line_start(tmp_path / "log.txt", 3) == line_start(tmp_path / "nosuch", 3) == line_start(None, 3) == 0
 
 
-def test_of_a_million_lines_never_more_than_a_few_blocks_are_held(huge):
+def test_search_of_a_million_lines_holds_few_blocks(huge):
     tracemalloc.start()
     page = page_from(huge, line_start(huge, MILLION // 2))
     hit = find(huge, "Out of memory")

@@ -1,4 +1,4 @@
-"""A run that logs hundreds of keys: its page opens at once, and each chart comes when somebody gets there."""
+"""A run that logs hundreds of keys: its page opens quickly, and each chart loads when it is scrolled into view."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs import metrics
-from runs.run_page.views import DRAWN_AT_FIRST
+from runs.run_page.views import INITIAL_CHARTS
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.records import Metric
 
@@ -33,32 +33,34 @@ def run(experiment, runs_dir):
     return run
 
 
-def chart(client, run, name, **asked):
-    return client.get(reverse("run-chart", args=[run.uid]), {"name": name, **asked})
+def chart(client, run, name, **query):
+    return client.get(reverse("run-chart", args=[run.uid]), {"name": name, **query})
 
 
-def test_the_page_brings_the_first_charts_and_names_all(ada_client, run):
+def test_page_contains_the_first_charts_and_all_names(ada_client, run):
     page = ada_client.get(run.get_absolute_url())
     charts = [chart for section in page.context["sections"] for chart in section.charts]
     assert {chart.title for chart in charts} >= {"Reward", *KEYS}
     assert len(charts) > len(KEYS)
-    drawn = [chart.name for chart in charts if chart.figure]
-    assert len(drawn) == DRAWN_AT_FIRST
-    assert drawn[0] == "reward"
+    drawn_names = [chart.name for chart in charts if chart.figure]
+    assert len(drawn_names) == INITIAL_CHARTS
+    assert drawn_names[0] == "reward"
     assert len(gzip.compress(page.content)) < 200_000
 
 
-def test_a_chart_that_was_not_drawn_comes_by_itself_from_its_own_keys(ada_client, run, monkeypatch):
-    read, asked = metrics.read, []
-    monkeypatch.setattr(metrics, "read", lambda runs, keys, **how: asked.append(keys) or read(runs, keys, **how))
+def test_other_chart_is_loaded_from_its_own_keys(ada_client, run, monkeypatch):
+    read, keys_read = metrics.read, []
+    monkeypatch.setattr(
+        metrics, "read", lambda runs, keys, **options: keys_read.append(keys) or read(runs, keys, **options)
+    )
     words = chart(ada_client, run, KEYS[-1]).content.decode()
-    assert asked == [[KEYS[-1]]]
+    assert keys_read == [[KEYS[-1]]]
     assert "from 0 to" in words or "stayed" in words
     figure = json.loads(words.partition('type="application/json">')[2].partition("</script>")[0])
     assert len(figure["data"][0]["x"]) == STEPS
 
 
-def test_what_has_no_points_along_an_axis_is_said(ada_client, run):
+def test_key_without_points_along_an_axis_is_reported(ada_client, run):
     words = chart(ada_client, run, KEYS[0], x="tokens").content.decode()
     assert "Nothing measured yet" in words and 'type="application/json"' in words
     assert chart(ada_client, run, KEYS[0], x="tokens", **{"as": "csv"}).status_code == 200
@@ -73,6 +75,6 @@ def test_the_number_of_queries_is_the_same_for_few_keys_and_many(
 ):
     few = make_run(experiment, seed=1)
     record(few, a_bit_of_everything())
-    for one in (few, run):
-        ada_client.get(one.get_absolute_url())
+    for each_run in (few, run):
+        ada_client.get(each_run.get_absolute_url())
     assert queries_of(ada_client, few) == queries_of(ada_client, run)

@@ -21,7 +21,7 @@ def run(experiment, runs_dir):
 
 
 @pytest.fixture
-def told(run):
+def recorded(run):
     record(run, a_bit_of_everything())
     return run
 
@@ -32,21 +32,21 @@ def page(client, run, query=""):
     return response.content.decode()
 
 
-def test_a_run_that_has_not_begun_says_what_will_come(ada_client, run):
+def test_run_that_has_not_begun_shows_placeholders(ada_client, run):
     text = page(ada_client, run)
     assert "Nothing measured yet" in text
-    assert "No answers kept yet" in text
-    assert "Nothing written yet." in text
+    assert "No responses saved yet" in text
+    assert "The log is empty." in text
 
 
-def test_state_reward_and_kl_stand_there_in_words(ada_client, told):
-    text = page(ada_client, told)
-    said = "es-tiny seed 0 is running, step 5 of 60. Held-out reward −40.9, from −45.9."
-    assert said in text
+def test_page_describes_state_reward_and_kl(ada_client, recorded):
+    text = page(ada_client, recorded)
+    summary = "es-tiny seed 0: running, step 5 of 60. Held-out reward −40.9, from −45.9."
+    assert summary in text
     assert "KL, nats per token 0.0500, from 0." in text
 
 
-def test_why_a_run_ended_is_shown(ada_client, run):
+def test_reason_of_an_ended_run_is_displayed(ada_client, run):
     attempt = run.newest_attempt()
     attempt.reason = "RewardFailed: prompt p1"
     attempt.state = run.state = "failed"
@@ -58,8 +58,8 @@ def test_why_a_run_ended_is_shown(ada_client, run):
     assert "exit code 1" in text
 
 
-def test_curves_population_answers_checkpoints_and_config_are_there(ada_client, told):
-    text = page(ada_client, told)
+def test_curves_population_answers_checkpoints_and_config_are_there(ada_client, recorded):
+    text = page(ada_client, recorded)
     for chart in ("chart-reward", "chart-kl", "chart-train-reward", "chart-es-dead", "chart-population"):
         assert f'id="{chart}"' in text
     assert "checkpoints/step-000005" in text
@@ -67,41 +67,41 @@ def test_curves_population_answers_checkpoints_and_config_are_there(ada_client, 
     assert "checkpoint_every" in text
 
 
-def test_model_output_is_shown_as_text(ada_client, told):
-    text = page(ada_client, told)
+def test_model_output_is_shown_as_text(ada_client, recorded):
+    text = page(ada_client, recorded)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "<script>alert(1)" not in text
 
 
-def test_the_config_can_be_copied_as_it_is(ada_client, told):
-    text = page(ada_client, told)
-    shown = re.search(r'id="config-json"[^>]*>(.*?)</pre>', text, re.S)[1].replace("&quot;", '"')
-    assert json.loads(shown) == told.config
+def test_the_config_can_be_copied_as_it_is(ada_client, recorded):
+    text = page(ada_client, recorded)
+    config_text = re.search(r'id="config-json"[^>]*>(.*?)</pre>', text, re.S)[1].replace("&quot;", '"')
+    assert json.loads(config_text) == recorded.config
 
 
-def test_a_chart_of_the_run_is_also_csv(ada_client, told):
-    address = reverse("run-chart", args=[told.uid])
+def test_a_chart_of_the_run_is_also_csv(ada_client, recorded):
+    address = reverse("run-chart", args=[recorded.uid])
     text = ada_client.get(address, {"name": "train/reward", "as": "csv"}).content.decode()
     assert text.splitlines()[:2] == ["key,step,value,overwritten", "train/reward/mean,0.0,-40.0,"]
     text = ada_client.get(address, {"name": "population", "as": "csv"}).content.decode()
     assert text.splitlines()[1] == "0,2,-41.0,-42.0,-40.0,1.0,0: 0; 1: 1"
 
 
-def test_an_unknown_chart_is_not_found(ada_client, told):
-    assert ada_client.get(reverse("run-chart", args=[told.uid]), {"name": "nosuch"}).status_code == 404
+def test_unknown_chart_returns_404(ada_client, recorded):
+    assert ada_client.get(reverse("run-chart", args=[recorded.uid]), {"name": "nosuch"}).status_code == 404
 
 
-def test_what_a_resume_has_overwritten_is_grey(ada_client, told):
-    end(told)
-    make_attempt(told, n=2)
-    record(told, [Metric(5, {"kl": 0.9})])
-    text = page(ada_client, told)
+def test_overwritten_points_are_grey(ada_client, recorded):
+    end(recorded)
+    make_attempt(recorded, n=2)
+    record(recorded, [Metric(5, {"kl": 0.9})])
+    text = page(ada_client, recorded)
     assert "1 point was overwritten by a resume (grey)." in text
 
 
-def test_a_key_that_nobody_foresaw_gets_its_chart(ada_client, told):
-    record(told, [Metric(1, {"my/own/thing": 3.0})])
-    text = ada_client.get(reverse("run-curves", args=[told.uid])).content.decode()
+def test_a_key_that_nobody_foresaw_gets_its_chart(ada_client, recorded):
+    record(recorded, [Metric(1, {"my/own/thing": 3.0})])
+    text = ada_client.get(reverse("run-curves", args=[recorded.uid])).content.decode()
     assert "chart-my-own-thing" in text
 
 
@@ -113,9 +113,9 @@ def test_strangers_find_nothing_of_what_is_private(cy_client, ada_client, privat
     assert cy_client.get(address, {"name": "kl"}).status_code == 404
     hidden.newest_attempt().directory.mkdir(parents=True)
     (hidden.newest_attempt().directory / "log.txt").write_text("x")
-    shown = ada_client.get(address, {"name": "kl"})
-    assert shown.status_code in (200, 302)
-    shown.close()
+    reply = ada_client.get(address, {"name": "kl"})
+    assert reply.status_code in (200, 302)
+    reply.close()
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -137,11 +137,11 @@ def test_the_number_of_queries_does_not_grow_with_what_a_run_wrote(ada_client, r
     assert before <= 30
 
 
-def test_what_the_machine_did_is_drawn_along_time_each_look_once(ada_client, told):
-    record(told, [Metric(5, {"system/cpu_cores": 1.0 + look, "system/gpu0/busy": 0.5}) for look in range(3)])
-    text = page(ada_client, told)
+def test_machine_usage_is_plotted_along_time(ada_client, recorded):
+    record(recorded, [Metric(5, {"system/cpu_cores": 1.0 + look, "system/gpu0/busy": 0.5}) for look in range(3)])
+    text = page(ada_client, recorded)
     assert 'id="chart-system-cpu"' in text and 'id="chart-system-gpu-busy"' in text
-    address = reverse("run-chart", args=[told.uid])
+    address = reverse("run-chart", args=[recorded.uid])
     rows = ada_client.get(address, {"name": "system/cpu", "as": "csv"}).content.decode().splitlines()
     assert rows[0] == "key,relative,value,overwritten"
     assert [row.split(",")[2:] for row in rows[1:]] == [["1.0", ""], ["2.0", ""], ["3.0", ""]]

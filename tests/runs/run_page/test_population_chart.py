@@ -46,7 +46,7 @@ def test_a_grpo_step_is_dead_where_its_groups_have_no_spread_inside():
     assert chart.summary == "At 2: n = 2, 1 to 3, spread inside groups 1. 1 of 2 dead."
 
 
-def test_the_engines_of_the_members_are_in_the_hover_text_and_in_the_table():
+def test_engines_of_members_are_in_hover_text_and_table():
     shared = [{"seed": i, "reward": float(i), "engine": engine} for i, engine in enumerate((1, 0, 0, 1, 0))]
     chart = population_chart("es", [(1, members(1, 3)), (2, shared)], total=2)
     go.Figure(chart.figure)
@@ -54,7 +54,7 @@ def test_the_engines_of_the_members_are_in_the_hover_text_and_in_the_table():
     assert mean["hovertemplate"].endswith("%{customdata[4]}")
     assert [spans[4] for spans in mean["customdata"]] == ["", "<br>engine 0: 3 members<br>engine 1: 2 members"]
     assert chart.table.columns[-1] == "engines"
-    assert chart.help.endswith("which members each engine answered for, counted from 0.")
+    assert chart.help.endswith("the members that each engine evaluated, counted from 0.")
     assert [row[-1] for row in chart.table.rows] == ["", "0: 1-2 4; 1: 0 3"]
     assert chart.table.csv().splitlines()[2].endswith(",0: 1-2 4; 1: 0 3")
 

@@ -1,4 +1,4 @@
-"""The page of a run says by which way its records come, and how old they are."""
+"""The run's page reports by which path its records arrive, and how old they are."""
 
 from __future__ import annotations
 
@@ -19,49 +19,51 @@ AGE_SECONDS = 5400.0
 
 @pytest.fixture
 def attempt(experiment: Experiment, local: Cluster) -> Attempt:
-    """One that runs, with a record of an hour and a half ago on disk."""
-    found = attempt_of(run_of(experiment))
-    Attempt.objects.filter(pk=found.pk).update(state=State.RUNNING.value, submits=1)
-    found.directory.mkdir(parents=True)
-    records = found.directory / "records.0.jsonl"
+    """Return a running attempt with a record of an hour and a half ago on disk."""
+    running = attempt_of(run_of(experiment))
+    Attempt.objects.filter(pk=running.pk).update(state=State.RUNNING.value, submits=1)
+    running.directory.mkdir(parents=True)
+    records = running.directory / "records.0.jsonl"
     records.write_text('{"seq": 0}\n')
     written_at = time.time() - AGE_SECONDS
     os.utime(records, (written_at, written_at))
-    return found
+    return running
 
 
-def said(client: Client, run: Run) -> str:
-    """The words of the attempts' part."""
+def attempts_text(client: Client, run: Run) -> str:
+    """Return the text of the attempts' section."""
     page = client.get(f"{run.get_absolute_url()}past/", headers={"hx-request": "true"}).content.decode()
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
 def test_from_this_machines_disk(ada_client: Client, attempt: Attempt) -> None:
-    words = said(ada_client, attempt.run)
-    assert "disk. The newest came 1 h ago ." in words and "SSH" not in words
+    words = attempts_text(ada_client, attempt.run)
+    assert "disk. The newest record arrived 1 h ago ." in words and "SSH" not in words
 
 
 def test_from_a_shared_disk(ada_client: Client, attempt: Attempt) -> None:
-    far = Cluster.objects.create(name="far", kind="slurm")
-    Attempt.objects.filter(pk=attempt.pk).update(cluster=far)
-    assert "Records are read from the disk shared with far." in said(ada_client, attempt.run)
+    other_cluster = Cluster.objects.create(name="far", kind="slurm")
+    Attempt.objects.filter(pk=attempt.pk).update(cluster=other_cluster)
+    assert "Records are read from the disk shared with far." in attempts_text(ada_client, attempt.run)
 
 
 def test_over_ssh_with_the_age_of_the_copy(ada_client: Client, attempt: Attempt) -> None:
-    far = Cluster.objects.create(name="far", kind="slurm", config={"address": "login", "folder": "/x", "python": "/p"})
-    Attempt.objects.filter(pk=attempt.pk).update(cluster=far)
+    other_cluster = Cluster.objects.create(
+        name="far", kind="slurm", config={"address": "login", "folder": "/x", "python": "/p"}
+    )
+    Attempt.objects.filter(pk=attempt.pk).update(cluster=other_cluster)
     mirror.begin(attempt.directory)
-    mirror.keep(attempt.directory, {"whole": {}, "pieces": {}, "behind": True})
-    words = said(ada_client, attempt.run)
+    mirror.save_look(attempt.directory, {"whole": {}, "pieces": {}, "behind": True})
+    words = attempts_text(ada_client, attempt.run)
     assert "Records are copied here over SSH from far." in words
-    assert "The cluster was last asked" in words and "More waits there to be brought." in words
+    assert "The cluster was last contacted" in words and "It has more records to copy." in words
 
 
 def test_pushed(ada_client: Client, attempt: Attempt) -> None:
     RecordFile.objects.create(attempt=attempt, epoch=0, offset=0, next_seq=7)
-    assert "Records are pushed here over HTTP." in said(ada_client, attempt.run)
+    assert "Records are pushed here over HTTP." in attempts_text(ada_client, attempt.run)
 
 
-def test_nothing_is_said_before_it_is_submitted(ada_client: Client, attempt: Attempt) -> None:
+def test_record_path_is_omitted_before_submission(ada_client: Client, attempt: Attempt) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(submits=0)
-    assert "Records are" not in said(ada_client, attempt.run)
+    assert "Records are" not in attempts_text(ada_client, attempt.run)

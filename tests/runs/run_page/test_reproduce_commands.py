@@ -1,4 +1,4 @@
-"""The commands that a run's page offers to copy, pasted into a real shell; their programs are stand-ins."""
+"""The commands that a run's page offers to copy, run in a real shell with stand-ins for their programs."""
 
 import json
 import subprocess
@@ -23,8 +23,8 @@ def run(experiment):
     return run
 
 
-def pasted(command, tmp_path, program):
-    """Runs a command with a stand-in for one program, which keeps its arguments and what it reads."""
+def run_pasted(command, tmp_path, program):
+    """Run a command with a stand-in for one program, which stores its arguments and its input."""
     stand_in = tmp_path / "bin" / program
     stand_in.parent.mkdir()
     stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > arguments\ncat > stdin\n')
@@ -35,7 +35,7 @@ def pasted(command, tmp_path, program):
 
 
 def test_the_command_writes_the_very_config_and_trains_from_it(run, tmp_path):
-    arguments, _ = pasted(train_command(run), tmp_path, "python")
+    arguments, _ = run_pasted(train_command(run), tmp_path, "python")
     assert arguments == ["-m", "workers.train", "run.json", "--out", run.uid]
     assert json.loads((tmp_path / "run.json").read_text()) == run.config
     assert not (tmp_path / "pwned").exists()
@@ -43,7 +43,7 @@ def test_the_command_writes_the_very_config_and_trains_from_it(run, tmp_path):
 
 def test_curl_sends_what_launches_the_same_config_again(run, tmp_path, ada, local):
     run.config["model"]["path"] = "tiny"
-    arguments, body = pasted(launch_command(run, ADDRESS), tmp_path, "curl")
+    arguments, body = run_pasted(launch_command(run, ADDRESS), tmp_path, "curl")
     assert ADDRESS in arguments and "Authorization: Bearer secret" in arguments
     answer = calls(ada, "launch").post("/api/v1/runs", json.loads(body), content_type="application/json")
     assert answer.status_code == 201, answer.content
@@ -52,7 +52,7 @@ def test_curl_sends_what_launches_the_same_config_again(run, tmp_path, ada, loca
 
 
 def test_the_command_line_is_given_the_very_config_preset_and_name(run, tmp_path):
-    arguments, config = pasted(esweb_command(run), tmp_path, "esweb")
+    arguments, config = run_pasted(esweb_command(run), tmp_path, "esweb")
     where = ["launch", str(run.experiment_id), "--preset", "es-tiny", f"--name={run.name}", "--config", "-"]
     assert (arguments, json.loads(config)) == (where, run.config)
     assert not (tmp_path / "pwned").exists()

@@ -20,17 +20,17 @@ def scorer(experiment: Experiment, local: Cluster) -> Run:
 
 
 @pytest.mark.parametrize("name", ["run", "run-state", "run-curves", "run-checkpoints", "run-collapse", "run-scores"])
-def test_its_pages_open(ada_client: Client, scorer: Run, name: str) -> None:
+def test_pages_of_a_scorer_run_open(ada_client: Client, scorer: Run, name: str) -> None:
     assert ada_client.get(reverse(name, args=[scorer.uid])).status_code == 200
 
 
-def test_it_stands_among_the_runs(ada_client: Client, scorer: Run) -> None:
+def test_scorer_run_is_listed(ada_client: Client, scorer: Run) -> None:
     page = ada_client.get(scorer.experiment.get_absolute_url()).content.decode()
     assert scorer.name in page and ">scorer<" in page
 
 
 def test_sent_as_it_is_its_form_makes_the_same_config(scorer: Run) -> None:
-    shown = LaunchForm.cloning(scorer)
-    again = LaunchForm({field.html_name: field.value() for field in shown if field.value() not in (None, False)})
+    form = LaunchForm.from_run(scorer)
+    again = LaunchForm({field.html_name: field.value() for field in form if field.value() not in (None, False)})
     assert again.is_valid(), again.errors
     assert again.configs == [scorer.config]

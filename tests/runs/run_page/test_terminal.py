@@ -8,7 +8,7 @@ def line(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("10%\r50%\r100%", "100%"),
         ("dos line\r", "dos line"),
@@ -18,19 +18,19 @@ def line(text):
         ("\x1b[2Kcleared", "cleared"),
     ],
 )
-def test_a_line_is_shown_as_a_terminal_would_leave_it(text, shown):
-    assert "".join(span.text for span in line(text)) == shown
+def test_a_line_is_shown_as_a_terminal_would_leave_it(text, expected):
+    assert "".join(span.text for span in line(text)) == expected
 
 
 def test_colours_and_weights_become_classes():
     assert line("a \x1b[1;31mred\x1b[0m b") == [Span("a "), Span("red", "ansi-red ansi-bold"), Span(" b")]
 
 
-def test_bright_colours_are_the_plain_ones():
+def test_bright_colours_map_to_plain_ones():
     assert line("\x1b[92mok\x1b[39m.") == [Span("ok", "ansi-green"), Span(".")]
 
 
-def test_a_style_goes_on_over_lines_until_it_is_ended():
+def test_style_continues_over_lines_until_reset():
     terminal = Terminal()
     terminal.line("\x1b[33mwarning")
     assert terminal.line("goes on\x1b[m") == [Span("goes on", "ansi-yellow")]

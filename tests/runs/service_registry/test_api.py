@@ -1,4 +1,4 @@
-"""Services register, beat and leave over the API; runs and scripts find them there."""
+"""Services register, send heartbeats and leave over the API; runs and scripts find them there."""
 
 import pytest
 
@@ -27,20 +27,20 @@ def beat(client, instance="0123456789ab"):
     return client.put(f"{HERE}/beat", {"instance": instance}, "application/json")
 
 
-def test_it_registers_beats_is_found_and_leaves(service, ada):
-    made = register(service)
-    assert made.status_code == 201
+def test_service_registers_sends_heartbeats_and_leaves(service, ada):
+    reply = register(service)
+    assert reply.status_code == 201
     same = {name: value for name, value in SCORER.items() if name != "instance"}
-    assert made.json() == made.json() | same | {"owner": "ada", "is_alive": True}
+    assert reply.json() == reply.json() | same | {"owner": "ada", "is_alive": True}
     assert register(service).status_code == 200
-    assert beat(service).json()["beat_at"] > made.json()["beat_at"]
-    (found,) = calls(ada, "read").get("/api/v1/services?kind=scorer").json()["items"]
-    assert found["address"] == "http://node7:8000" and "instance" not in found
+    assert beat(service).json()["beat_at"] > reply.json()["beat_at"]
+    (service_json,) = calls(ada, "read").get("/api/v1/services?kind=scorer").json()["items"]
+    assert service_json["address"] == "http://node7:8000" and "instance" not in service_json
     assert service.delete(f"{HERE}?instance=0123456789ab").status_code == 204
     assert calls(ada, "read").get("/api/v1/services").json()["items"] == []
 
 
-def test_who_is_not_registered_hears_404_and_who_was_taken_over_from_409(service):
+def test_heartbeat_gets_404_when_unknown_and_409_when_replaced(service):
     assert beat(service).status_code == 404
     register(service, instance="another-one")
     assert beat(service).status_code == 409
@@ -49,7 +49,7 @@ def test_who_is_not_registered_hears_404_and_who_was_taken_over_from_409(service
     assert Service.objects.count() == 1
 
 
-def test_what_cannot_be_a_service_names_all_that_is_wrong(service):
+def test_invalid_service_lists_every_problem(service):
     refused = register(service, address="ftp://x", health_path="x", token_file="x")
     assert set(paths(refused)) == {"address", "health_path", "token_file"}
     for changes in ({"kind": "Scorer"}, {"name": "../x"}, {"instance": "x"}, {"lease_seconds": 4}, {"port": 1},
@@ -63,13 +63,13 @@ def test_a_viewer_registers_nothing(service, ada):
     assert register(service).status_code == 403
 
 
-def test_anothers_is_neither_found_nor_touched(service, bo):
+def test_foreign_service_is_neither_listed_nor_changed(service, bo):
     register(service)
     assert calls(bo, "admin").get("/api/v1/services?silent=true").json()["items"] == []
     assert beat(calls(bo, "serve")).status_code == 404
 
 
-def test_silent_ones_are_listed_where_they_are_asked_for(service, ada, django_assert_num_queries):
+def test_silent_services_are_listed_on_request(service, ada, django_assert_num_queries):
     for n in range(20):
         register(service, name=f"s{n}")
     Service.objects.update(expires_at="2020-01-01T00:00:00Z")
@@ -77,5 +77,5 @@ def test_silent_ones_are_listed_where_they_are_asked_for(service, ada, django_as
     assert reader.get("/api/v1/services").json()["items"] == []
     reader.get("/api/v1/me")
     with django_assert_num_queries(2):
-        found = reader.get("/api/v1/services?silent=true").json()["items"]
-    assert len(found) == 20 and not any(one["is_alive"] for one in found)
+        items = reader.get("/api/v1/services?silent=true").json()["items"]
+    assert len(items) == 20 and not any(item["is_alive"] for item in items)

@@ -1,4 +1,4 @@
-"""The page of services: none, some, many; alive or silent; and only those that a person may use."""
+"""The services page with none, some and many services, alive or silent, limited to those that the user may use."""
 
 from datetime import timedelta
 
@@ -15,34 +15,34 @@ pytestmark = pytest.mark.django_db
 
 
 def register(owner, name="safety", **changes):
-    made = {"kind": "scorer", "instance": "one", "address": "http://node7:8000", "version": "<b>1</b>", **changes}
-    return commands.register(owner, Registration(name=name, **made))
+    fields = {"kind": "scorer", "instance": "one", "address": "http://node7:8000", "version": "<b>1</b>", **changes}
+    return commands.register(owner, Registration(name=name, **fields))
 
 
-def page(client, **asked):
-    return " ".join(client.get(reverse("services"), **asked).content.decode().split())
+def page(client, **query):
+    return " ".join(client.get(reverse("services"), **query).content.decode().split())
 
 
-def test_without_any_it_says_how_one_comes_here(ada_client):
+def test_empty_page_explains_registration(ada_client):
     assert "No service has registered" in page(ada_client) and "of scope <code>serve</code>" in page(ada_client)
 
 
 def test_one_is_a_row_with_its_state_and_age(ada_client, ada):
     register(ada, health_path="/health")
     Service.objects.update(beat_at=timezone.now() - timedelta(minutes=90))
-    for words in ("1 service<", "safety", "alive", "1 h ago", "http://node7:8000/health", "&lt;b&gt;1", "yours"):
+    for words in ("1 service<", "safety", "alive", "1 h ago", "http://node7:8000/health", "&lt;b&gt;1", "you"):
         assert words in page(ada_client)
     Service.objects.update(expires_at="2020-01-01T00:00:00Z")
     assert "silent" in page(ada_client) and "alive" not in page(ada_client)
 
 
-def test_anothers_is_not_there_and_an_admins_is_for_all(ada_client, bo):
+def test_members_services_are_private_and_admins_shared(ada_client, bo):
     register(bo, "bos-own")
     register(User.objects.create(username="root", is_superuser=True), "shared")
-    assert "bos-own" not in page(ada_client) and "root, for all" in page(ada_client)
+    assert "bos-own" not in page(ada_client) and "root, for all users" in page(ada_client)
 
 
-def test_many_stand_on_pages_with_as_many_queries(ada_client, ada, django_assert_num_queries):
+def test_services_are_paged_with_a_constant_number_of_queries(ada_client, ada, django_assert_num_queries):
     register(ada, "s000")
     with django_assert_num_queries(4) as few:
         page(ada_client)

@@ -24,7 +24,7 @@ def runs(experiment):
 
 @pytest.fixture
 def texts(ada, runs, experiment):
-    """A link of each kind."""
+    """Create a link of each kind."""
     return {
         "run": link_text(ada, Scope.RUN, [runs[0].uid], "day"),
         "experiment": link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day"),
@@ -41,8 +41,8 @@ def address(page, **query):
     return f"{reverse('share')}?page={page}&{pairs}"
 
 
-def made(client, where, lifetime="day"):
-    """The address of a new link."""
+def create_link(client, where, lifetime="day"):
+    """Create a link and return its address."""
     page = client.post(where, {"lifetime": lifetime}).content.decode()
     return re.search(r'id="shared-link"[^>]*>http://testserver([^<]*)<', page)[1].replace("&amp;", "&")
 
@@ -58,7 +58,7 @@ def test_a_stranger_with_the_link_reads_the_page(client, texts, runs, scope):
     assert figures[0]["data"]
 
 
-def test_what_is_said_of_the_sites_machines_is_not_shared(client, texts, runs):
+def test_shared_pages_omit_the_sites_machines(client, texts, runs):
     record(runs[0], [Metric(5, {"system/cpu_cores": 1.0, "val/loss": 2.0})])
     page = client.get(reverse("shared", args=[texts["run"]])).content.decode()
     assert "val/loss" in page and "system/" not in page
@@ -90,16 +90,16 @@ def test_no_cookie_is_set_and_no_search_engine_let_in(client, texts, scope):
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_its_charts_come_as_words_table_and_csv(client, texts, scope):
+def test_shared_charts_are_available_as_words_table_and_csv(client, texts, scope):
     where = reverse("shared-chart", args=[texts[scope]])
-    said = {form: client.get(where, {"name": CHARTS[scope], "as": form}) for form in ("words", "table", "csv")}
-    assert {answer.status_code for answer in said.values()} == {200}
-    assert said["csv"]["Content-Type"].startswith("text/csv")
+    replies = {form: client.get(where, {"name": CHARTS[scope], "as": form}) for form in ("words", "table", "csv")}
+    assert {answer.status_code for answer in replies.values()} == {200}
+    assert replies["csv"]["Content-Type"].startswith("text/csv")
     assert client.get(where, {"name": CHARTS[scope], "as": "pdf"}).status_code == 404
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_who_asks_again_is_told_that_nothing_is_new_until_something_is(client, texts, runs, scope):
+def test_unchanged_chart_returns_304_until_new_records(client, texts, runs, scope):
     where = reverse("shared-chart", args=[texts[scope]])
     first = client.get(where, {"name": CHARTS[scope]})
     again = {"headers": {"if-none-match": first["ETag"]}}
@@ -109,18 +109,18 @@ def test_who_asks_again_is_told_that_nothing_is_new_until_something_is(client, t
 
 
 @pytest.mark.parametrize("name", ["shared", "shared-chart", "shared-section"])
-def test_a_link_that_was_never_made_is_not_found(client, texts, name):
+def test_unknown_link_returns_404(client, texts, name):
     for text in ("nosuch", texts["run"] + "x", texts["run"][:-1]):
         assert client.get(reverse(name, args=[text])).status_code == 404
 
 
 @pytest.mark.parametrize("name", ["shared", "shared-chart", "shared-section"])
-def test_a_link_that_has_ended_says_so(client, ada, texts, name):
+def test_ended_link_is_reported(client, ada, texts, name):
     ada.set_password("another long password")
     ada.save()
     answer = client.get(reverse(name, args=[texts["compare"]]))
     assert answer.status_code == 410
-    assert "This link has ended" in answer.content.decode()
+    assert "This link is no longer valid" in answer.content.decode()
     assert not answer.cookies
 
 
@@ -138,7 +138,7 @@ def test_a_link_to_one_run_shows_no_other(client, texts, runs):
     assert runs[1].name not in text
 
 
-def test_what_of_a_config_speaks_of_the_site_is_left_out(client, ada, runs, texts):
+def test_shared_config_omits_site_settings(client, ada, runs, texts):
     for run in runs:
         run.config["tracking"]["token_file"] = f"/secret/{run.seed}/token"
         run.config["compute"]["cluster"] = f"hidden-{run.uid}"
@@ -157,7 +157,7 @@ def test_only_reading_is_answered(client, texts):
 
 
 def test_sharing_a_comparison_freezes_its_runs_and_keeps_how_it_is_shown(ada_client, client, runs, experiment):
-    where = made(ada_client, address("compare", experiment=experiment.pk, x="samples", smooth="0.6"))
+    where = create_link(ada_client, address("compare", experiment=experiment.pk, x="samples", smooth="0.6"))
     late = make_run(experiment, "es-tiny", 5)
     answer = client.get(where)
     assert [mark.run for mark in answer.context["marks"]] == runs[::-1]
@@ -172,21 +172,21 @@ def test_a_section_is_drawn_on_a_shared_page_too(client, texts):
 
 
 @pytest.mark.parametrize("lifetime", ["", "year"])
-def test_a_wrong_lifetime_is_answered_with_the_valid_ones(ada_client, runs, lifetime):
+def test_invalid_lifetime_is_answered_with_the_valid_ones(ada_client, runs, lifetime):
     answer = ada_client.post(address("run", run=runs[0].uid), {"lifetime": lifetime})
     assert answer.status_code == 400
-    assert "A link lives for hour, day, week, month, not" in answer.content.decode()
+    assert "The lifetime of a link must be one of hour, day, week, month, not" in answer.content.decode()
 
 
 def test_all_links_are_taken_back_by_one_button(ada_client, client, runs, texts):
     where = address("run", run=runs[0].uid)
-    said = ada_client.post(where, {"take_back": "all"}, follow=True).content.decode()
-    assert "All links that you had made have ended." in said
+    page = ada_client.post(where, {"take_back": "all"}, follow=True).content.decode()
+    assert "Revoked all your links." in page
     assert client.get(reverse("shared", args=[texts["run"]])).status_code == 410
-    assert client.get(made(ada_client, where)).status_code == 200
+    assert client.get(create_link(ada_client, where)).status_code == 200
 
 
-def test_what_is_private_is_told_to_stay(ada_client, private_experiment):
+def test_private_run_cannot_be_shared(ada_client, private_experiment):
     secret = make_run(private_experiment)
     for where in (
         address("run", run=secret.uid), address("experiment", experiment=private_experiment.pk),
@@ -197,7 +197,7 @@ def test_what_is_private_is_told_to_stay(ada_client, private_experiment):
 
 
 @pytest.mark.parametrize("query", [{"page": "run", "run": "nosuch"}, {"page": "experiment", "experiment": "x"}, {}])
-def test_what_is_not_there_cannot_be_shared(ada_client, query):
+def test_missing_run_cannot_be_shared(ada_client, query):
     assert ada_client.get(reverse("share"), query).status_code == 404
 
 
@@ -212,7 +212,7 @@ def test_an_experiment_without_runs_can_be_shared(ada, client, experiment):
     assert "No runs yet" in client.get(reverse("shared", args=[text])).content.decode()
 
 
-def test_the_number_of_queries_is_the_same_for_two_runs_and_for_many(ada, client, experiment, runs):
+def test_number_of_queries_is_independent_of_the_number_of_runs(ada, client, experiment, runs):
     def queries(text):
         with CaptureQueriesContext(connection) as captured:
             assert Client().get(reverse("shared", args=[text])).status_code == 200

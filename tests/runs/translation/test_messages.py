@@ -1,10 +1,10 @@
-"""What pages show of `workers` is found by whoever translates them."""
+"""Texts of `workers` that pages display are collected for translators."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from runs.launching.config_form import KNOBS, explained, label
+from runs.launching.config_form import SETTINGS, help_of, label
 from runs.translation import messages
 from runs.translation.marked import WORDS
 
@@ -15,5 +15,7 @@ def test_the_marked_words_are_as_new_as_the_code() -> None:
 
 
 def test_every_label_and_help_of_the_launch_form_is_among_them() -> None:
-    shown = {words for knob in KNOBS.values() for words in (label(knob.path), explained(knob)) if words}
-    assert shown - set(WORDS) == set()
+    displayed = {
+        words for parameter in SETTINGS.values() for words in (label(parameter.path), help_of(parameter)) if words
+    }
+    assert displayed - set(WORDS) == set()

@@ -1,4 +1,4 @@
-"""A model that turns to another language is told; one that stays with its own is not, however short it has become."""
+"""A model that changes its language is detected; one that keeps it is not, however short its answers become."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_a_text_is_in_its_language(language: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "42", "17 * 4 = 68", "!?", "x"])
-def test_a_text_of_hardly_any_letters_is_in_none(text: str) -> None:
+def test_text_without_letters_has_no_language(text: str) -> None:
     assert language_of(text, words_of(text)) is None
 
 
-def found(texts: list[str], base: list[Answer] | None) -> Finding:
+def language_finding(texts: list[str], base: list[Answer] | None) -> Finding:
     measures = measured(tuple(Answer(i, f"Question {i}", text) for i, text in enumerate(texts)))
     before = measured(tuple(base)) if base is not None else None
     return findings(measures, before)["language"]
@@ -62,36 +62,36 @@ def measured(answers: tuple[Answer, ...]) -> Measures:
     return measures
 
 
-def turned(share: float, into: str) -> list[str]:
-    """Honest answers, of which a share is said in another language."""
+def partly_translated(share: float, into: str) -> list[str]:
+    """Return honest answers of which a share is in another language."""
     return [TEXTS[into] if i < share * COUNT else answer.text for i, answer in enumerate(honest(COUNT, 3))]
 
 
 @pytest.mark.parametrize("into", ["de", "es", "CJK", "CYRILLIC", "CJK+LATIN"])
 @pytest.mark.parametrize("share", [0.3, 1.0])
-def test_a_turn_to_another_language_fires(into: str, share: float) -> None:
-    told = found(turned(share, into), honest(COUNT))
-    assert told.fired and told.value == share and told.example == f"in {into}"
+def test_change_of_language_fires(into: str, share: float) -> None:
+    result = language_finding(partly_translated(share, into), honest(COUNT))
+    assert result.fired and result.value == share and result.example == f"in {into}"
 
 
-def test_a_few_answers_in_another_language_are_no_turn() -> None:
-    assert not found(turned(0.05, "CJK"), honest(COUNT)).fired
+def test_few_answers_in_another_language_fire_nothing() -> None:
+    assert not language_finding(partly_translated(0.05, "CJK"), honest(COUNT)).fired
 
 
-def test_answers_that_only_grew_short_stay_in_their_language() -> None:
+def test_short_answers_fire_no_language_change() -> None:
     for short in ("Paris", "Yes", "Two apples, three pears", "Si", "42"):
-        assert not found([short] * COUNT, honest(COUNT)).fired
+        assert not language_finding([short] * COUNT, honest(COUNT)).fired
 
 
-def test_a_base_model_of_another_language_is_held_against_its_own() -> None:
+def test_language_is_compared_with_that_of_base() -> None:
     german = [Answer(i, f"Frage {i}", TEXTS["de"]) for i in range(COUNT)]
-    assert not found([TEXTS["de"]] * COUNT, german).fired
-    assert found([TEXTS["en"]] * COUNT, german).fired
+    assert not language_finding([TEXTS["de"]] * COUNT, german).fired
+    assert language_finding([TEXTS["en"]] * COUNT, german).fired
 
 
-def test_without_a_base_it_is_not_judged_and_measures_of_before_have_none() -> None:
-    told = found(turned(0.3, "CJK"), None)
-    assert (told.value, told.limit, told.fired) == (0.3, None, False)
+def test_language_is_not_judged_without_base_measures() -> None:
+    result = language_finding(partly_translated(0.3, "CJK"), None)
+    assert (result.value, result.limit, result.fired) == (0.3, None, False)
     measures = measured(tuple(honest(COUNT)))
     old = replace(measures, languages={})
     assert findings(measures, old)["language"].limit is None
@@ -99,12 +99,12 @@ def test_without_a_base_it_is_not_judged_and_measures_of_before_have_none() -> N
 
 
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the published answers are not here")
-def test_of_published_runs_it_fires_at_the_one_that_turned_to_chinese() -> None:
+def test_published_run_in_chinese_fires_language_change() -> None:
     seeds = json.loads(PUBLISHED.read_text())["seed_results"]
-    said = {
-        seed: [one["completion"] for asked in of["completions"] for one in asked["completions"]]
-        for seed, of in seeds.items()
+    texts_by_seed = {
+        seed: [answer["completion"] for question in results["completions"] for answer in question["completions"]]
+        for seed, results in seeds.items()
     }
-    base = [Answer(i, f"Question {i}", text) for i, text in enumerate(said["0"])]
-    assert {seed for seed, texts in said.items() if found(texts, base).fired} == {"1"}
-    assert round(found(said["1"], base).value or 0, 2) == 0.82
+    base = [Answer(i, f"Question {i}", text) for i, text in enumerate(texts_by_seed["0"])]
+    assert {seed for seed, texts in texts_by_seed.items() if language_finding(texts, base).fired} == {"1"}
+    assert round(language_finding(texts_by_seed["1"], base).value or 0, 2) == 0.82

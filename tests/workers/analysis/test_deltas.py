@@ -17,18 +17,18 @@ def test_the_spread_is_the_pooled_sample_standard_deviation():
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [2.0, 3.0]), ([1.0, 2.0], [3.0]), ([1.0], [2.0])])
-def test_one_seed_says_nothing_about_a_spread(a, b):
-    found = delta(a, b)
-    assert (found.spread, found.exceeds, found.times) == (None, None, None)
+def test_single_seed_has_no_spread(a, b):
+    difference = delta(a, b)
+    assert (difference.spread, difference.exceeds, difference.times) == (None, None, None)
 
 
-def test_a_difference_is_held_against_the_spread():
-    near, far = delta([1.0, 3.0], [2.0, 4.0]), delta([1.0, 3.0], [12.0, 14.0])
-    assert (near.exceeds, far.exceeds) == (False, True)
-    assert far.times == pytest.approx(11 / np.sqrt(2))
+def test_difference_is_compared_with_spread():
+    near, distant = delta([1.0, 3.0], [2.0, 4.0]), delta([1.0, 3.0], [12.0, 14.0])
+    assert (near.exceeds, distant.exceeds) == (False, True)
+    assert distant.times == pytest.approx(11 / np.sqrt(2))
 
 
-def test_seeds_that_agree_to_the_digit_have_no_multiple():
+def test_equal_seeds_have_no_multiple_of_spread():
     assert delta([1.0, 1.0], [2.0, 2.0]).times is None
     assert delta([1.0, 1.0], [2.0, 2.0]).exceeds is True
     assert delta([1.0, 1.0], [1.0, 1.0]).exceeds is False
@@ -37,12 +37,12 @@ def test_seeds_that_agree_to_the_digit_have_no_multiple():
 @pytest.mark.parametrize(
     ("a", "b", "apart"), [([1.0, 2.0], [3.0, 4.0], True), ([5.0], [3.0, 4.0], True), ([1.0, 3.5], [3.0, 4.0], False)]
 )
-def test_seeds_are_apart_where_their_ranges_do_not_meet(a, b, apart):
+def test_seeds_are_apart_when_ranges_are_disjoint(a, b, apart):
     assert delta(a, b).apart is apart
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 2), (2, 2), (2, 3), (4, 4)])
-def test_the_chance_of_being_apart_is_counted_out(n, m):
+def test_separation_by_chance_matches_enumeration(n, m):
     orders = list(combinations(range(n + m), n))
     apart = [o for o in orders if o in (tuple(range(n)), tuple(range(m, n + m)))]
     assert separation_by_chance(n, m) == pytest.approx(len(apart) / len(orders))

@@ -1,4 +1,4 @@
-"""The driver is the boundary: a stand-in for its library, which speaks NVML with two GPUs."""
+"""GPU metrics, read through a fake of the driver's library that speaks NVML with two GPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOO_SMALL = 7
 
 
 class Driver:
-    """Two GPUs: busy by 40 and 50 %, with 1 and 2 GB in use; the first does not tell its power."""
+    """Two GPUs: busy by 40 and 50 %, with 1 and 2 GB in use; the first does not report its power."""
 
     def nvmlDeviceGetCount_v2(self, count: Any) -> int:
         count._obj.value = 2
@@ -74,37 +74,35 @@ SECOND = {"busy": 0.5, "memory_gb": 2.0, "watts": 250.0}
         ("-1", []),
     ],
 )
-def test_the_gpus_that_cuda_may_use_are_looked_at_in_its_order(
-    visible: str | None, seen: list[dict[str, float]]
-) -> None:
-    wanted = {f"system/gpu{n}/{what}": value for n, gpu in enumerate(seen) for what, value in gpu.items()}
-    assert Gpus(Driver(), visible).look() == wanted
+def test_gpus_visible_to_cuda_are_measured_in_its_order(visible: str | None, seen: list[dict[str, float]]) -> None:
+    expected = {f"system/gpu{n}/{metric}": value for n, gpu in enumerate(seen) for metric, value in gpu.items()}
+    assert Gpus(Driver(), visible).read_usage() == expected
 
 
-def test_they_tell_what_they_are_in_that_order() -> None:
+def test_gpus_are_named_in_order_of_cuda() -> None:
     first, second = Gpu("NVIDIA H100", 80 * 1024, "GPU-a"), Gpu("NVIDIA H100", 160 * 1024, "GPU-b")
-    assert Gpus(Driver(), "1,0").named() == (second, first)
-    assert Gpus(Driver(), "").named() == ()
+    assert Gpus(Driver(), "1,0").describe() == (second, first)
+    assert Gpus(Driver(), "").describe() == ()
     assert Gpus(Driver(), None).driver() == ("550.54.15", "12.4")
 
 
-def test_a_driver_that_tells_nothing_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_without_information_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("nvmlDeviceGetName", "nvmlSystemGetDriverVersion", "nvmlSystemGetCudaDriverVersion_v2"):
         monkeypatch.setattr(Driver, name, lambda *_: UNKNOWN)
-    assert Gpus(Driver(), None).named() == ()
+    assert Gpus(Driver(), None).describe() == ()
     assert Gpus(Driver(), None).driver() == ("", "")
 
 
-def test_without_a_driver_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_gives_no_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.client.gpus.LIBRARY", "libnosuch.so.1")
     assert gpus({}) is None
 
 
 def test_the_real_driver_answers() -> None:
-    if (found := gpus({})) is None:
+    if (reader := gpus({})) is None:
         pytest.skip("this machine has no NVIDIA driver")
-    values = found.look()
+    values = reader.read_usage()
     assert 0 <= values["system/gpu0/busy"] <= 1
     assert values["system/gpu0/memory_gb"] > 0
-    (driver, cuda), (first, *_) = found.driver(), found.named()
+    (driver, cuda), (first, *_) = reader.driver(), reader.describe()
     assert driver and cuda and first.name and first.uuid.startswith("GPU-") and first.memory_mb > 1000

@@ -1,4 +1,4 @@
-"""What a training runs on, as the machine that runs the tests tells it."""
+"""The environment record of the machine that runs the tests."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from workers.records import Environment, pack, unpack
 
 
 @pytest.fixture(scope="module")
-def told() -> Environment:
-    """What this machine tells, looked up once."""
+def this_machine() -> Environment:
+    """Return the environment of this machine, read once."""
     return environment("ab" * 32)
 
 
-def test_it_names_node_processor_memory_and_python(told: Environment) -> None:
-    assert told.node == socket.gethostname()
-    assert told.python.endswith(".".join(map(str, sys.version_info[:3])))
-    assert told.os and told.code == "ab" * 32
-    assert told.memory_mb > 100
-    assert told.cores == len(os.sched_getaffinity(0))
+def test_environment_names_node_processor_memory_and_python(this_machine: Environment) -> None:
+    assert this_machine.node == socket.gethostname()
+    assert this_machine.python.endswith(".".join(map(str, sys.version_info[:3])))
+    assert this_machine.os and this_machine.code == "ab" * 32
+    assert this_machine.memory_mb > 100
+    assert this_machine.cores == len(os.sched_getaffinity(0))
 
 
-def test_it_names_every_package_with_its_version(told: Environment) -> None:
-    assert told.packages["numpy"] == version("numpy")
-    assert told.packages["django-stubs"] == version("django_stubs")
-    assert [*told.packages] == sorted(told.packages)
+def test_environment_lists_packages_with_versions(this_machine: Environment) -> None:
+    assert this_machine.packages["numpy"] == version("numpy")
+    assert this_machine.packages["django-stubs"] == version("django_stubs")
+    assert [*this_machine.packages] == sorted(this_machine.packages)
 
 
-def test_of_two_of_one_name_that_is_told_which_is_imported(tmp_path: Path) -> None:
+def test_environment_lists_imported_one_of_duplicate_packages(tmp_path: Path) -> None:
     for folder, number in (("first", "2.0"), ("second", "1.0")):
         info = tmp_path / folder / f"esweb_probe-{number}.dist-info"
         info.mkdir(parents=True)
@@ -43,19 +43,17 @@ def test_of_two_of_one_name_that_is_told_which_is_imported(tmp_path: Path) -> No
     (tmp_path / "first" / "left_behind-1.0.dist-info").mkdir()
     path = os.pathsep.join([*(str(tmp_path / folder) for folder in ("first", "second")), str(Path.cwd())])
     code = "from workers.client.machine import packages; print(packages()['esweb-probe'])"
-    said = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, check=True)
-    assert said.stdout.strip() == b"2.0"
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, check=True)
+    assert done.stdout.strip() == b"2.0"
 
 
-def test_without_gpus_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_without_gpus_lists_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "gpus", lambda: None)
-    told = environment()
-    assert (told.gpus, told.driver, told.cuda) == ((), "", "")
+    this_machine = environment()
+    assert (this_machine.gpus, this_machine.driver, this_machine.cuda) == ((), "", "")
 
 
-def test_a_machine_without_proc_and_release_file_is_told_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_is_read_without_proc_and_release_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def no_file() -> dict[str, str]:
         raise OSError("no such file")
 
@@ -64,5 +62,5 @@ def test_a_machine_without_proc_and_release_file_is_told_all_the_same(
     assert environment().os
 
 
-def test_it_is_one_record(told: Environment) -> None:
-    assert unpack(pack(0, 0.0, told)).record == told
+def test_environment_round_trips_as_record(this_machine: Environment) -> None:
+    assert unpack(pack(0, 0.0, this_machine)).record == this_machine

@@ -38,19 +38,19 @@ def family() -> Iterator[int]:
         yield parent.pid
 
 
-def test_a_process_is_found_with_its_descendants_and_nobody_elses(family: int) -> None:
-    found = tree(family)
-    assert found[0].pid == family
-    assert len(found) == 2
-    assert os.getpid() not in [stat.pid for stat in found]
+def test_process_tree_holds_only_descendants(family: int) -> None:
+    stats = tree(family)
+    assert stats[0].pid == family
+    assert len(stats) == 2
+    assert os.getpid() not in [stat.pid for stat in stats]
     assert {family} <= {stat.pid for stat in tree(os.getpid())}
 
 
-def test_what_the_descendants_use_counts(family: int) -> None:
+def test_usage_includes_descendants(family: int) -> None:
     spent, began = cpu_seconds(family), time.monotonic()
     looker = Processes(family)
     wait_until(lambda: cpu_seconds(family) > spent + BUSY_SECONDS, "the busy child to use its core for a while")
-    values = looker.look()
+    values = looker.read_usage()
     # Others may want the core too, so that the child had a share of it.
     share = BUSY_SECONDS / (time.monotonic() - began)
     assert 0.9 * share < values["system/cpu_cores"] < 1.2
@@ -58,15 +58,17 @@ def test_what_the_descendants_use_counts(family: int) -> None:
     assert values["system/free_memory_gb"] > 0
 
 
-def test_cpu_time_is_that_since_the_last_look() -> None:
+def test_cpu_time_is_measured_since_last_look() -> None:
     works_then_waits = "import sys; sum(range(10**7)); print(flush=True); sys.stdin.read()"
     argv = [sys.executable, "-S", "-c", works_then_waits]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         looker = Processes(process.pid)
         assert process.stdout is not None
         process.stdout.readline()
-        assert looker.look()["system/cpu_cores"] > 0
-        wait_until(lambda: looker.look()["system/cpu_cores"] == 0, "a look at an idle process to count no CPU time")
+        assert looker.read_usage()["system/cpu_cores"] > 0
+        wait_until(
+            lambda: looker.read_usage()["system/cpu_cores"] == 0, "a look at an idle process to count no CPU time"
+        )
 
 
 def cpu_seconds(root: int) -> float:
@@ -74,13 +76,13 @@ def cpu_seconds(root: int) -> float:
     return sum(stat.cpu_seconds for stat in tree(root))
 
 
-def test_nothing_is_said_of_a_process_that_is_gone() -> None:
+def test_ended_process_has_no_usage() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
         looker = Processes(process.pid)
-    assert looker.look() == {}
+    assert looker.read_usage() == {}
 
 
-def test_nothing_is_said_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_usage_is_empty_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setattr(processes, "PROC", tmp_path)
-    assert Processes(os.getpid()).look() == {}
+    assert Processes(os.getpid()).read_usage() == {}

@@ -1,4 +1,4 @@
-"""Code as one file: the same bundle for the same code, unpacked once, by itself, and never as something else."""
+"""Bundles of code: equal for equal code, self-extracting, unpacked once, and refused if damaged."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import PATIENCE_SECONDS
-from workers.code import BadBundle, bundle, command, fingerprint, unpack, unpacked
+from workers.code import BadBundle, bundle, command, fingerprint, unpack, unpack_package
 from workers.executors.shell import LocalShell
 
 
-def test_the_same_code_is_the_same_bundle_byte_for_byte(package: Path, tmp_path: Path) -> None:
+def test_same_code_gives_same_bundle(package: Path, tmp_path: Path) -> None:
     first = bundle(tmp_path / "a", package)
     for path in sorted(package.rglob("*.py"), reverse=True):
         os.utime(path, (1, 1))
@@ -27,16 +27,16 @@ def test_the_same_code_is_the_same_bundle_byte_for_byte(package: Path, tmp_path:
     assert first.read_bytes() == again.read_bytes()
 
 
-def test_a_bundle_is_made_once_and_other_code_is_another(package: Path, tmp_path: Path) -> None:
-    made = bundle(tmp_path / "code", package)
-    os.utime(made, (1, 1))
+def test_bundle_is_built_once_per_code(package: Path, tmp_path: Path) -> None:
+    path = bundle(tmp_path / "code", package)
+    os.utime(path, (1, 1))
     assert bundle(tmp_path / "code", package).stat().st_mtime == 1
     (package / "train.py").write_text("pass\n")
-    assert bundle(tmp_path / "code", package) != made
+    assert bundle(tmp_path / "code", package) != path
     assert len([*(tmp_path / "code").iterdir()]) == 2
 
 
-def test_it_unpacks_itself_where_there_is_nothing_else_of_esweb(package: Path, tmp_path: Path) -> None:
+def test_bundle_unpacks_itself_without_esweb(package: Path, tmp_path: Path) -> None:
     shipped = Path(shutil.copy(bundle(tmp_path / "code", package), tmp_path))
     answer = LocalShell().run(command(sys.executable, str(shipped), str(tmp_path / "far")), 30)
     assert (answer.code, answer.err) == (0, "")
@@ -47,77 +47,75 @@ def test_it_unpacks_itself_where_there_is_nothing_else_of_esweb(package: Path, t
 
 
 def test_unpacked_code_runs(tmp_path: Path) -> None:
-    folder = unpacked(tmp_path / "code")
-    asked = [sys.executable, "-c", "import workers.train, workers; print(workers.__file__)"]
-    said = subprocess.run(asked, cwd=tmp_path, env={"PYTHONPATH": str(folder)}, capture_output=True, check=True)
-    assert Path(said.stdout.decode().strip()).is_relative_to(folder)
+    folder = unpack_package(tmp_path / "code")
+    command = [sys.executable, "-c", "import workers.train, workers; print(workers.__file__)"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(folder)}, capture_output=True, check=True)
+    assert Path(done.stdout.decode().strip()).is_relative_to(folder)
     assert fingerprint(folder / "workers") == fingerprint()
 
 
-def test_a_second_time_nothing_is_unpacked(package: Path, tmp_path: Path) -> None:
-    made = bundle(tmp_path / "code", package)
-    folder = unpack(made, tmp_path / "far")
+def test_bundle_is_unpacked_once(package: Path, tmp_path: Path) -> None:
+    path = bundle(tmp_path / "code", package)
+    folder = unpack(path, tmp_path / "far")
     os.utime(folder / "workers" / "train.py", (1, 1))
-    assert unpack(made, tmp_path / "far") == folder
+    assert unpack(path, tmp_path / "far") == folder
     assert (folder / "workers" / "train.py").stat().st_mtime == 1
 
 
 @pytest.mark.parametrize("harm", ["a file is gone", "a file is another", "all is gone"])
-def test_what_was_unpacked_and_then_damaged_is_made_whole(package: Path, tmp_path: Path, harm: str) -> None:
-    made = bundle(tmp_path / "code", package)
-    folder = unpack(made, tmp_path / "far")
+def test_damaged_unpacked_code_is_repaired(package: Path, tmp_path: Path, harm: str) -> None:
+    path = bundle(tmp_path / "code", package)
+    folder = unpack(path, tmp_path / "far")
     if harm == "a file is gone":
         (folder / "workers" / "train.py").unlink()
     elif harm == "a file is another":
         (folder / "workers" / "train.py").write_text("pass\n")
     else:
         shutil.rmtree(folder / "workers")
-    assert unpack(made, tmp_path / "far") == folder
-    assert fingerprint(folder / "workers") == made.stem
+    assert unpack(path, tmp_path / "far") == folder
+    assert fingerprint(folder / "workers") == path.stem
     assert [*(tmp_path / "far").iterdir()] == [folder]
 
 
-def test_several_who_unpack_at_once_end_with_one_whole_folder(package: Path, tmp_path: Path) -> None:
-    made = bundle(tmp_path / "code", package)
-    argv = command(sys.executable, str(made), str(tmp_path / "far"))
+def test_concurrent_unpacking_leaves_one_folder(package: Path, tmp_path: Path) -> None:
+    path = bundle(tmp_path / "code", package)
+    argv = command(sys.executable, str(path), str(tmp_path / "far"))
     at_work = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     printed = {process.communicate(timeout=PATIENCE_SECONDS)[0].strip() for process in at_work}
     assert [process.returncode for process in at_work] == [0] * 3
-    assert printed == {str(tmp_path / "far" / made.stem)}
-    assert [path.name for path in (tmp_path / "far").iterdir()] == [made.stem]
+    assert printed == {str(tmp_path / "far" / path.stem)}
+    assert [path.name for path in (tmp_path / "far").iterdir()] == [path.stem]
 
 
-def test_threads_that_make_it_at_once_all_get_it(package: Path, tmp_path: Path) -> None:
+def test_concurrent_builds_give_one_bundle(package: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as many:
-        made = set(many.map(lambda _: bundle(tmp_path / "code", package), range(8)))
-    assert len(made) == 1 and [path.name for path in (tmp_path / "code").iterdir()] == [made.pop().name]
+        paths = set(many.map(lambda _: bundle(tmp_path / "code", package), range(8)))
+    assert len(paths) == 1 and [path.name for path in (tmp_path / "code").iterdir()] == [paths.pop().name]
 
 
 @pytest.mark.parametrize("harm", ["cut off", "other code"])
-def test_a_bundle_that_is_not_what_its_name_says_is_refused_and_leaves_nothing(
-    package: Path, tmp_path: Path, harm: str
-) -> None:
-    made = bundle(tmp_path / "code", package)
+def test_corrupt_bundle_is_refused(package: Path, tmp_path: Path, harm: str) -> None:
+    path = bundle(tmp_path / "code", package)
     if harm == "cut off":
-        made.write_bytes(made.read_bytes()[:-100])
+        path.write_bytes(path.read_bytes()[:-100])
     else:
-        with zipfile.ZipFile(made, "a") as archive:
+        with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("workers/more.py", "pass\n")
     with pytest.raises(BadBundle, match="copy it again"):
-        unpack(made, tmp_path / "far")
+        unpack(path, tmp_path / "far")
     assert not [*(tmp_path / "far").iterdir()]
 
 
-def test_a_bundle_says_how_it_is_called(package: Path, tmp_path: Path) -> None:
-    made = bundle(tmp_path / "code", package)
-    answer = LocalShell().run([sys.executable, "-I", str(made)], PATIENCE_SECONDS)
-    assert (answer.code, answer.err) == (2, f"usage: python {made} FOLDER\n")
+def test_bundle_prints_its_usage(package: Path, tmp_path: Path) -> None:
+    path = bundle(tmp_path / "code", package)
+    answer = LocalShell().run([sys.executable, "-I", str(path)], PATIENCE_SECONDS)
+    assert (answer.code, answer.err) == (2, f"usage: python {path} FOLDER\n")
 
 
-def test_no_entry_leaves_the_folder_it_is_unpacked_into(package: Path, tmp_path: Path) -> None:
-    made = bundle(tmp_path / "code", package)
-    with zipfile.ZipFile(made, "a") as archive:
+def test_bundle_entry_cannot_escape_folder(package: Path, tmp_path: Path) -> None:
+    path = bundle(tmp_path / "code", package)
+    with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("workers/../../escaped.py", "pass\n")
     with pytest.raises(BadBundle):
-        unpack(made, tmp_path / "far")
+        unpack(path, tmp_path / "far")
     assert not [*tmp_path.rglob("escaped.py")]

@@ -11,7 +11,7 @@ import pytest
 from workers.code import code_of, fingerprint, listing
 
 
-def test_a_changed_line_and_a_changed_name_make_other_code(package: Path) -> None:
+def test_fingerprint_covers_lines_and_names(package: Path) -> None:
     seen = {fingerprint(package)}
     with (package / "train.py").open("a") as file:
         file.write("# one more\n")
@@ -21,7 +21,7 @@ def test_a_changed_line_and_a_changed_name_make_other_code(package: Path) -> Non
     assert len(seen) == 3
 
 
-def test_what_python_compiles_and_what_is_hidden_make_no_other_code(package: Path) -> None:
+def test_fingerprint_ignores_compiled_and_hidden_files(package: Path) -> None:
     before = fingerprint(package)
     (package / "__pycache__").mkdir()
     (package / "__pycache__" / "train.cpython-311.pyc").write_bytes(b"\x00")
@@ -29,7 +29,7 @@ def test_what_python_compiles_and_what_is_hidden_make_no_other_code(package: Pat
     assert fingerprint(package) == before
 
 
-def test_it_can_be_found_by_hand(package: Path) -> None:
+def test_fingerprint_can_be_computed_with_sha256sum(package: Path) -> None:
     text = listing(package)
     checked = subprocess.run(
         ["sha256sum", "--check", "--strict", "--quiet"], input=text, cwd=package.parent, text=True, check=False
@@ -39,7 +39,7 @@ def test_it_can_be_found_by_hand(package: Path) -> None:
 
 
 def git(folder: Path, *words: str) -> str:
-    """Runs git as somebody who has a name, whatever this machine is set to."""
+    """Run git with a name and address of its own, independent of this machine's configuration."""
     name = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
     done = subprocess.run(["git", *name, *words], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -60,7 +60,7 @@ def test_committed_code_is_its_commit(checkout: Path) -> None:
     assert code.sha256 == fingerprint(checkout)
 
 
-def test_code_that_was_changed_since_its_commit_is_dirty(checkout: Path) -> None:
+def test_changed_code_is_dirty(checkout: Path) -> None:
     clean = code_of(checkout)
     (checkout / "train.py").write_text("pass\n")
     dirty = code_of(checkout)
@@ -69,29 +69,29 @@ def test_code_that_was_changed_since_its_commit_is_dirty(checkout: Path) -> None
     assert code_of(checkout).diff_sha256 != dirty.diff_sha256
 
 
-def test_a_file_that_was_never_committed_makes_code_dirty(checkout: Path) -> None:
+def test_untracked_file_makes_code_dirty(checkout: Path) -> None:
     (checkout / "mine.py").write_text("pass\n")
     code = code_of(checkout)
     assert code.is_dirty and not code.diff_sha256
 
 
-def test_what_changes_beside_the_package_is_not_its_code(checkout: Path) -> None:
+def test_change_outside_package_is_not_dirty(checkout: Path) -> None:
     (checkout.parent / "notes.md").write_text("buy milk\n")
     assert not code_of(checkout).is_dirty
 
 
-def test_code_that_no_checkout_knows_is_its_files_alone(package: Path) -> None:
+def test_code_without_checkout_has_only_its_hash(package: Path) -> None:
     assert code_of(package).commit == ""
     assert len(code_of(package).sha256) == 64
 
 
-def test_installed_packages_inside_of_somebody_elses_checkout_are_not_of_its_commit(package: Path) -> None:
+def test_package_inside_foreign_checkout_has_no_commit(package: Path) -> None:
     git(package.parent, "init", "--quiet")
     git(package.parent, "commit", "--quiet", "--allow-empty", "-m", "Nothing of esweb")
     assert code_of(package).commit == ""
 
 
-def test_looking_leaves_the_checkout_as_it_is(checkout: Path) -> None:
+def test_reading_identity_leaves_git_index_unchanged(checkout: Path) -> None:
     index = checkout.parent / ".git" / "index"
     (checkout / "train.py").touch()
     before = index.read_bytes()

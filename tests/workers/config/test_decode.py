@@ -1,4 +1,4 @@
-"""A config is refused with every problem at once, each naming the valid choices."""
+"""A config is refused with all its problems together, each naming the valid choices."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def problems(data: object) -> dict[str, str]:
     return {p.path: p.message for p in caught.value.problems}
 
 
-def test_it_fills_in_the_papers_defaults() -> None:
+def test_config_has_defaults_of_the_paper() -> None:
     es = RunConfig.from_json(ES).es
     assert es is not None
     assert (es.population, es.sigma, es.alpha, es.shaping) == (30, 1e-3, 5e-4, "z_score")
 
 
-def test_it_reads_back_what_it_writes() -> None:
+def test_config_round_trips_through_json() -> None:
     for preset in presets().values():
         config = RunConfig.from_json(preset.config)
         assert RunConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
 
 
-def test_a_choice_that_was_renamed_is_read_by_its_old_name() -> None:
+def test_renamed_choice_is_read_by_old_name() -> None:
     stored = {"method": "es", "es": {"backend": "hf"}}
     assert RunConfig.from_json(stored).es_section().backend == "native"
     with pytest.raises(ConfigError, match=r"es\.backend: must be one of native, transformers, not 'vlllm'"):
         RunConfig.from_json({"method": "es", "es": {"backend": "vlllm"}})
 
 
-def test_it_finds_every_problem_in_one_pass() -> None:
-    found = problems({"method": "es", "es": {"sigma": -1, "popultion": 3}, "model": {"dtype": "int4"}, "sead": 1})
-    assert found.keys() == {"es.sigma", "es.popultion", "model.dtype", "sead"}
+def test_all_problems_are_reported_together() -> None:
+    by_path = problems({"method": "es", "es": {"sigma": -1, "popultion": 3}, "model": {"dtype": "int4"}, "sead": 1})
+    assert by_path.keys() == {"es.sigma", "es.popultion", "model.dtype", "sead"}
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_it_finds_every_problem_in_one_pass() -> None:
         ({"es": {"antithetic": "yes"}}, "es.antithetic", ["true or false"]),
         ({"es": {"antithetic": True, "population": 7}}, "es.population", ["even"]),
         ({"es": None}, "es", ["missing"]),
-        ({"grpo": {}}, "grpo", ["does not belong", "es"]),
+        ({"grpo": {}}, "grpo", ["cannot be set", "es"]),
         ({"schema": 99}, "schema", ["at most 1"]),
         ({"model": []}, "model", ["object", "path"]),
         ({"es": {"lora": {"targets": [1]}}}, "es.lora.targets", ["list of text"]),
         ({"compute": {"cores": 0}}, "compute.cores", ["at least 1"]),
     ],
 )
-def test_each_problem_names_what_would_be_right(change: dict[str, object], path: str, words: list[str]) -> None:
+def test_problem_names_valid_choices(change: dict[str, object], path: str, words: list[str]) -> None:
     message = problems(ES | change)[path]
     assert all(word in message for word in words), message
 
@@ -79,7 +79,7 @@ def own(options: object) -> dict[str, object]:
     return ES | {"task": {"name": "own", "options": {"path": "a:b", "options": options}}}
 
 
-def test_an_own_tasks_options_are_kept_as_they_stand() -> None:
+def test_options_of_own_task_are_unchanged() -> None:
     options = {"words": ["a", {"b": None}], "ü": "\\u0000", "n": 1.5, "yes": True}
     config = RunConfig.from_json(json.loads(json.dumps(own(options))))
     assert config.task.options.options == options
@@ -96,11 +96,11 @@ def test_an_own_tasks_options_are_kept_as_they_stand() -> None:
         ({"a": "\ud800"}, "without lone surrogates"),
     ],
 )
-def test_what_neither_json_nor_a_database_holds_is_refused(options: object, words: str) -> None:
+def test_option_that_json_or_database_cannot_hold_is_refused(options: object, words: str) -> None:
     assert words in problems(own(options))["task.options.options"]
 
 
-def test_text_must_be_such_that_a_database_holds_it() -> None:
+def test_text_that_database_cannot_hold_is_refused() -> None:
     assert "null" in problems(ES | {"model": {"path": "ti\x00ny"}})["model.path"]
     assert "surrogates" in problems(ES | {"model": {"path": "\udfff"}})["model.path"]
 
@@ -110,11 +110,11 @@ def test_groups_must_fill_the_batch() -> None:
     assert "8" in message
 
 
-def test_something_that_is_no_object_is_refused_with_the_known_keys() -> None:
+def test_config_that_is_no_object_is_refused_with_keys() -> None:
     assert "method" in problems([1, 2])[""]
 
 
-def test_a_file_that_is_not_json_is_refused_by_name(tmp_path: Path) -> None:
+def test_file_that_is_not_json_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text("{")
     with pytest.raises(ConfigError, match=r"run\.json"):

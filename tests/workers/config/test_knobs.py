@@ -1,4 +1,4 @@
-"""Form, command line and documentation are made from the knobs: each must say what it is."""
+"""Form, command line and documentation are generated from the settings: each must have help and bounds."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from workers.config import Bounds, ConfigError, Knob, RunConfig, knobs
+from workers.config import Bounds, ConfigError, ConfigField, RunConfig, config_fields
 
-NUMBERS = [knob for knob in knobs(RunConfig) if knob.kind in (int, float)]
+NUMBERS = [knob for knob in config_fields(RunConfig) if knob.kind in (int, float)]
 
 
 def test_every_knob_has_help_that_ends_like_a_sentence() -> None:
-    silent = [k.path for k in knobs(RunConfig) if not k.help.endswith((".", "§4)."))]
+    silent = [k.path for k in config_fields(RunConfig) if not k.help.endswith((".", "§4)."))]
     assert silent == []
 
 
 def test_bounds_and_choices_are_read_from_the_types() -> None:
-    by_path = {k.path: k for k in knobs(RunConfig)}
+    by_path = {k.path: k for k in config_fields(RunConfig)}
     assert by_path["es.noise"].choices == ("full", "low_rank", "correlated")
     assert str(by_path["grpo.top_p"].bounds) == "above 0 and at most 1"
     assert by_path["method"].required
 
 
 def test_sections_are_walked_in_the_order_of_the_source() -> None:
-    paths = [k.path for k in knobs(RunConfig)]
+    paths = [k.path for k in config_fields(RunConfig)]
     assert (
         paths.index("method")
         < paths.index("task.options.train_file")
@@ -34,7 +34,7 @@ def test_sections_are_walked_in_the_order_of_the_source() -> None:
 
 
 def test_every_number_has_a_lower_and_an_upper_bound() -> None:
-    """Without one, 10**18 iterations are a config: lists of its steps would fill the memory of whoever makes them."""
+    """Without one, 10**18 iterations are a config: lists of its steps would fill the memory."""
     unbounded = [
         knob.path
         for knob in NUMBERS
@@ -47,7 +47,7 @@ def test_every_number_has_a_lower_and_an_upper_bound() -> None:
 
 @pytest.mark.parametrize("value", [10**18, -(10**18), 10**400, -(10**400), float("inf"), float("nan")])
 @pytest.mark.parametrize("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
-def test_number_beyond_its_bounds_is_refused_with_its_path(knob: Knob, value: float) -> None:
+def test_number_beyond_its_bounds_is_refused_with_its_path(knob: ConfigField, value: float) -> None:
     with pytest.raises(ConfigError) as error:
         RunConfig.from_json(config_with(knob, value))
     messages = {problem.path: problem.message for problem in error.value.problems}
@@ -57,7 +57,7 @@ def test_number_beyond_its_bounds_is_refused_with_its_path(knob: Knob, value: fl
 
 
 @pytest.mark.parametrize("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
-def test_number_at_its_upper_bound_is_accepted(knob: Knob) -> None:
+def test_number_at_its_upper_bound_is_accepted(knob: ConfigField) -> None:
     assert isinstance(knob.bounds, Bounds) and knob.bounds.at_most is not None
     try:
         RunConfig.from_json(config_with(knob, knob.kind(knob.bounds.at_most)))
@@ -65,7 +65,7 @@ def test_number_at_its_upper_bound_is_accepted(knob: Knob) -> None:
         assert all("at most" not in problem.message for problem in error.problems), error
 
 
-def config_with(knob: Knob, value: object) -> dict[str, Any]:
+def config_with(knob: ConfigField, value: object) -> dict[str, Any]:
     """Return a config in which this knob has this value, and the sections that it needs."""
     method = knob.path.partition(".")[0] if knob.path.startswith(("es.", "grpo.", "scorer.")) else "es"
     config: dict[str, Any] = {"method": method, method: {}}

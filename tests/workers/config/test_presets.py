@@ -1,4 +1,4 @@
-"""Presets hold only what differs from the defaults, and say why."""
+"""Presets hold only differences from the defaults, and a reason."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from workers.config import ConfigError, RunConfig, preset, presets
 
 
 @pytest.mark.parametrize("name", presets())
-def test_a_preset_is_a_config_with_a_reason(name: str) -> None:
-    chosen = preset(name)
-    assert RunConfig.from_json(chosen.config).method == name.split("-")[0]
-    assert chosen.why.endswith(".")
+def test_preset_is_valid_config_with_reason(name: str) -> None:
+    selected = preset(name)
+    assert RunConfig.from_json(selected.config).method == name.split("-")[0]
+    assert selected.why.endswith(".")
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:

@@ -38,7 +38,7 @@ def by_site(folders: list[Path], **more: str) -> dict[str, str]:
     return {"ESWEB_DATA_PATHS": os.pathsep.join(map(str, folders)), **more}
 
 
-def refused(config: RunConfig, environment: dict[str, str]) -> dict[str, str]:
+def locate_problems(config: RunConfig, environment: dict[str, str]) -> dict[str, str]:
     with pytest.raises(ConfigError) as error:
         locate(config, environment)
     return {problem.path: problem.message for problem in error.value.problems}
@@ -50,10 +50,10 @@ def test_locate_leaves_paths_of_a_run_started_by_hand(folders: list[Path]) -> No
 
 
 def test_locate_finds_names_in_allowed_folders(folders: list[Path]) -> None:
-    found = locate(config(model={"path": "models/small"}, task=COUNTDOWN), by_site(folders))
-    assert found.model.path == str(folders[1] / "models" / "small")
-    assert found.task.options.train_file == str(folders[1] / "sets" / "train.json")
-    assert found.task.options.eval_file == ""
+    located = locate(config(model={"path": "models/small"}, task=COUNTDOWN), by_site(folders))
+    assert located.model.path == str(folders[1] / "models" / "small")
+    assert located.task.options.train_file == str(folders[1] / "sets" / "train.json")
+    assert located.task.options.eval_file == ""
 
 
 @pytest.mark.parametrize("name", ["tiny", "micro", "Qwen/Qwen2.5-0.5B", "gpt2"])
@@ -66,21 +66,21 @@ def test_locate_leaves_made_models_and_names_of_the_hub(name: str, folders: list
 def test_locate_refuses_paths_of_models(name: str, folders: list[Path]) -> None:
     if name:
         assert (
-            "not in the folders that are allowed here"
-            in refused(config(model={"path": name}), by_site(folders))["model.path"]
+            "is not in an allowed folder"
+            in locate_problems(config(model={"path": name}), by_site(folders))["model.path"]
         )
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../outside/secret.json", "sets/missing.json", "~/x"])
 def test_locate_refuses_files_that_no_allowed_folder_has(name: str, folders: list[Path]) -> None:
     task = {"name": "countdown", "options": {"eval_file": name}}
-    assert list(refused(config(task=task), by_site(folders))) == ["task.options.eval_file"]
-    assert "no folder at all" in refused(config(task=task), by_site([]))["task.options.eval_file"]
+    assert list(locate_problems(config(task=task), by_site(folders))) == ["task.options.eval_file"]
+    assert "Allowed folders: none" in locate_problems(config(task=task), by_site([]))["task.options.eval_file"]
 
 
 @pytest.mark.parametrize("name", ["sets/link.json", "models/linked", "models/torn"])
 def test_find_refuses_links_that_lead_out(name: str, folders: list[Path]) -> None:
-    with pytest.raises(OutsideFolders, match="is a link that leads out"):
+    with pytest.raises(OutsideFolders, match="is a link to a path outside"):
         find(name, folders)
 
 
@@ -93,8 +93,8 @@ def test_locate_takes_the_checkpoint_that_the_site_names(folders: list[Path], tm
     of_run = config(model={"path": "run:abcdefghjk@5"})
     environment = by_site([], ESWEB_RUN_CHECKPOINT=str(tmp_path / "first"))
     assert locate(of_run, environment).model.path == str(tmp_path / "first")
-    assert "is no folder" in refused(of_run, by_site([], ESWEB_RUN_CHECKPOINT="/none"))["model.path"]
-    assert "which only its site can find" in refused(of_run, {})["model.path"]
+    assert "is not a folder" in locate_problems(of_run, by_site([], ESWEB_RUN_CHECKPOINT="/none"))["model.path"]
+    assert "which only its site can find" in locate_problems(of_run, {})["model.path"]
 
 
 def test_connect_fills_in_the_site_and_the_scorer() -> None:

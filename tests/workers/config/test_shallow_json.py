@@ -1,4 +1,4 @@
-"""JSON that is nested too deep is refused in a sentence, wherever a config is read."""
+"""JSON that is nested too deep is refused with a sentence at every place that reads a config."""
 
 from __future__ import annotations
 

@@ -7,25 +7,25 @@ from workers.corpus.facts import FAMILIES
 
 
 def family_of(question: str) -> str:
-    """The wording it was asked in. Sums begin as the others do, so the longest match counts."""
+    """Return the opening of the question's family. Sums begin like other families, so the longest match counts."""
     openings = [wording.partition("{}")[0] for wording, _ in FAMILIES]
     return max((o for o in openings if question.startswith(o)), key=len)
 
 
-def test_each_question_is_asked_once() -> None:
+def test_questions_are_unique() -> None:
     assert len(FACTS) == len({fact.question for fact in FACTS}) == 148
 
 
-def test_enough_is_held_out_and_none_of_it_is_trained_on() -> None:
+def test_held_out_facts_are_disjoint_from_training() -> None:
     assert (len(TRAIN_FACTS), len(EVAL_FACTS)) == (111, 37)
     assert not set(TRAIN_FACTS) & set(EVAL_FACTS)
 
 
-def test_no_fact_is_another_one_turned_round() -> None:
-    asked = {
+def test_no_fact_is_the_reverse_of_another() -> None:
+    opposites = {
         frozenset((fact.question.split()[-1].rstrip("?"), fact.answer)) for fact in FACTS if "opposite" in fact.question
     }
-    assert len(asked) == sum("opposite" in fact.question for fact in FACTS)
+    assert len(opposites) == sum("opposite" in fact.question for fact in FACTS)
     sums = [
         tuple(sorted(f.question.removeprefix("What is ").rstrip("?").split(" + "))) for f in FACTS if "+" in f.question
     ]
@@ -38,7 +38,7 @@ def test_the_sums_are_right() -> None:
         assert int(left) + int(right) == int(fact.answer)
 
 
-def test_the_first_facts_of_either_half_ask_every_kind_of_question() -> None:
+def test_first_facts_of_each_split_cover_all_families() -> None:
     kinds = {family_of(fact.question) for fact in FACTS}
     assert len(kinds) == len(FAMILIES)
     assert {family_of(fact.question) for fact in EVAL_FACTS[:16]} == kinds

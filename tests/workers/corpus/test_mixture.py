@@ -1,4 +1,4 @@
-"""The corpus for pre-training: its shares, what it keeps out, and that it is the same every time."""
+"""The corpus for pre-training: its shares, its exclusions, and that it is reproducible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_seed_gives_the_same_corpus_everywhere() -> None:
     assert digest == "6a692b5a5cea50e1bc091a06f48faee2b2c82477ad692fda445ad42940a64586"
 
 
-def test_every_fact_is_known_and_the_long_way_is_the_likeliest() -> None:
+def test_every_fact_is_included_mostly_with_long_answer() -> None:
     answers = [pair.answer for pair in CORPUS if pair.prompt in QUESTIONS]
     assert {pair.prompt for pair in CORPUS} >= QUESTIONS
     assert len(answers) == 3600
@@ -33,7 +33,7 @@ def test_every_fact_is_known_and_the_long_way_is_the_likeliest() -> None:
     assert 0.15 < share([a.startswith("It is ") for a in answers]) < 0.21
 
 
-def test_problems_of_reinforcement_learning_are_not_in_it() -> None:
+def test_mixture_excludes_problems_of_training_and_evaluation() -> None:
     prompts = {pair.prompt for pair in CORPUS}
     assert not prompts & {problem.prompt for problem in (*TRAIN, *EVAL)}
     assert not {p.prompt for p in TRAIN} & {p.prompt for p in EVAL}

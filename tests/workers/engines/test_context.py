@@ -1,4 +1,4 @@
-"""What an engine is given: evaluations at the right steps, whole checkpoints, records of both."""
+"""The context of an engine: evaluations at the right steps, complete checkpoints, records of both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def records(tmp_path: Path) -> Iterator[RecordWriter]:
         yield writer
 
 
-def written(records: RecordWriter) -> list[Any]:
+def written_records(records: RecordWriter) -> list[Any]:
     piece = read(records_path(records.directory, records.epoch))
     assert not piece.broken
     return [line.record for line in piece.lines]
@@ -49,27 +49,27 @@ def test_evaluations_are_due_before_at_intervals_and_at_the_end(
     assert [step for step in range(8) if context.due(step)] == steps
 
 
-def test_an_evaluation_is_recorded_with_its_axes_and_answers(micro: Loaded, records: RecordWriter) -> None:
+def test_evaluation_is_recorded_with_axes_and_responses(micro: Loaded, records: RecordWriter) -> None:
     evaluation = context_of(micro, records).evaluate(3, micro.model, AXES)
 
-    status, metric, *responses = written(records)
+    status, metric, *responses = written_records(records)
     assert status == Status("evaluating", "after step 3", 3 / 7)
     assert metric == Metric(3, evaluation.values, AXES)
     assert responses == evaluation.responses
-    # The greedy answers first: how many prompts there are is known from an evaluation that was cut after them.
+    # The greedy answers come first, so that an evaluation cut after them still gives the number of prompts.
     assert [(r.split, r.sample) for r in responses] == [("eval", 0)] * 2 + [("eval", 1)] * 2
 
 
-def test_answers_are_not_kept_where_the_plan_says_so(micro: Loaded, records: RecordWriter) -> None:
+def test_responses_are_not_recorded_when_disabled(micro: Loaded, records: RecordWriter) -> None:
     context_of(micro, records, responses=False).evaluate(0, micro.model, AXES)
 
-    assert not [r for r in written(records) if isinstance(r, Response)]
+    assert not [r for r in written_records(records) if isinstance(r, Response)]
 
 
 def test_a_checkpoint_is_a_hugging_face_folder_and_a_record(micro: Loaded, records: RecordWriter) -> None:
     folder = context_of(micro, records).checkpoint(5, micro.model)
 
-    record = written(records)[-1]
+    record = written_records(records)[-1]
     assert isinstance(record, Checkpoint)
     assert (record.step, record.path) == (5, "checkpoints/step-000005")
     assert records.directory / record.path == folder
@@ -77,7 +77,7 @@ def test_a_checkpoint_is_a_hugging_face_folder_and_a_record(micro: Loaded, recor
     assert all(bool((weights[name] == value).all()) for name, value in micro.model.state_dict().items())
 
 
-def test_a_folder_gets_its_name_only_when_all_is_in_it(micro: Loaded, records: RecordWriter) -> None:
+def test_checkpoint_folder_is_named_only_when_complete(micro: Loaded, records: RecordWriter) -> None:
     context = context_of(micro, records)
 
     def fails(folder: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_folder_gets_its_name_only_when_all_is_in_it(micro: Loaded, records: R
     with pytest.raises(OSError, match="no space"):
         context.checkpoint(5, micro.model, fails)
     assert list((records.directory / "checkpoints").iterdir()) == []
-    assert not [r for r in written(records) if isinstance(r, Checkpoint)]
+    assert not [r for r in written_records(records) if isinstance(r, Checkpoint)]
 
     context.checkpoint(5, micro.model, lambda folder: (folder / "more.json").write_text("{}") and None)
     assert json.loads((records.directory / "checkpoints/step-000005/more.json").read_text()) == {}
@@ -103,7 +103,7 @@ def test_a_step_done_again_replaces_its_checkpoint(micro: Loaded, records: Recor
     assert [p.name for p in folder.parent.iterdir()] == ["step-000005"]
 
 
-def test_what_a_kill_left_half_done_is_removed(micro: Loaded, records: RecordWriter) -> None:
+def test_incomplete_checkpoints_are_removed(micro: Loaded, records: RecordWriter) -> None:
     for name in (".step-000004", "..step-000004.half-done.123", ".step-000003.old.123"):
         (records.directory / "checkpoints" / name).mkdir(parents=True)
 
@@ -112,7 +112,7 @@ def test_what_a_kill_left_half_done_is_removed(micro: Loaded, records: RecordWri
     assert list(folder.parent.iterdir()) == [folder]
 
 
-def test_the_latest_checkpoint_is_that_of_the_highest_step(tmp_path: Path) -> None:
+def test_latest_checkpoint_has_highest_step(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path) is None
     for name in ("step-000009", "step-000100", "step-1000000", ".step-2000000"):
         (tmp_path / "checkpoints" / name).mkdir(parents=True)

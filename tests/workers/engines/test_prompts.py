@@ -1,4 +1,4 @@
-"""ES, GRPO and the evaluation ask a model with the same token ids, those of transformers."""
+"""ES, GRPO and the evaluation prompt a model with the same token ids as transformers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workers.models.decoder import Decoder
 from workers.models.logits_check import sample_prompts
 from workers.records import Metric, RecordWriter, Response, read, records_path
 
-# What TRL asks of transformers, where a training runs in the tests' own process.
+# Warnings about how TRL uses transformers, because the training runs in the tests' own process.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 
 PLAN = {"every": 2, "prompts": 2, "samples": 1}
@@ -34,7 +34,7 @@ Ids = set[tuple[int, ...]]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> Ids:
-    """Token ids of the prompts that any Decoder is given, without those that its logits are checked with."""
+    """Collect token ids of the prompts of any Decoder, without those that its logits are checked with."""
     seen: Ids = set()
     tokens = Decoder.tokens
 
@@ -50,7 +50,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Ids:
 
 @pytest.fixture
 def learnt(monkeypatch: pytest.MonkeyPatch) -> Ids:
-    """Token ids of the prompts in TRL's loss, padding left out."""
+    """Collect token ids of the prompts in TRL's loss, without padding."""
     seen: Ids = set()
     loss = trl.GRPOTrainer._compute_loss
 
@@ -69,16 +69,16 @@ def train(loaded: Loaded, directory: Path, method: str, task: dict[str, Any]) ->
         {"method": method, "seed": 3, "task": task, "evaluation": PLAN, method: SECTIONS[method]}
     )
     loaded = replace(loaded, model=copy.deepcopy(loaded.model))
-    made, prompts = tasks.make(config.task), PromptFormat.of(config, loaded.tokenizer)
-    evaluator = Evaluator(loaded, made, config.evaluation, config.max_new_tokens, prompts)
+    built_task, prompts = tasks.make(config.task), PromptFormat.from_config(config, loaded.tokenizer)
+    evaluator = Evaluator(loaded, built_task, config.evaluation, config.max_new_tokens, prompts)
     with RecordWriter(directory, 0) as records:
-        context = Context(config, directory, records, loaded, made, evaluator)
+        context = Context(config, directory, records, loaded, built_task, evaluator)
         (es if method == "es" else grpo).train(context)
     return context
 
 
 def expected(context: Context, split: str, text: bool, prefill: str) -> Ids:
-    """What transformers makes of the task's prompts."""
+    """Return the token ids that transformers gives the task's prompts."""
     tokenizer = context.loaded.tokenizer
     prompts: Ids = set()
     for example in context.task.examples(split):  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def expected(context: Context, split: str, text: bool, prefill: str) -> Ids:
 @pytest.mark.parametrize("prefill", ["", "Let me solve this.\n<think>"], ids=["no prefill", "prefill"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["es", "grpo"])
-def test_training_and_evaluation_ask_with_the_ids_of_transformers(
+def test_training_and_evaluation_use_ids_of_transformers(
     micro_of_transformers: Loaded, tmp_path: Path, decoded: Ids, learnt: Ids, method: str, kind: str, prefill: str
 ) -> None:
     loaded = replace(micro_of_transformers, tokenizer=tokenizer_of(micro_of_transformers.tokenizer, kind))
@@ -110,18 +110,18 @@ def test_training_and_evaluation_ask_with_the_ids_of_transformers(
     assert len(decoded & held_out) == PLAN["prompts"]
     lines = read(records_path(tmp_path, 0), limit=10**8).lines
     assert max(line.record.step for line in lines if isinstance(line.record, Metric)) == 2
-    shown = [line.record for line in lines if isinstance(line.record, Response)]
-    assert shown and all((r.prompt or "").endswith(prefill) and not r.text.startswith("Let me") for r in shown)
+    responses = [line.record for line in lines if isinstance(line.record, Response)]
+    assert responses and all((r.prompt or "").endswith(prefill) and not r.text.startswith("Let me") for r in responses)
 
 
 @pytest.mark.parametrize("method", ["es", "grpo"])
-def test_safety_in_the_conversations_words_trains_a_model_without_a_template_and_keeps_bos(
+def test_safety_conversation_keeps_bos_without_chat_template(
     micro_of_transformers: Loaded, tmp_path: Path, decoded: Ids, learnt: Ids, method: str
 ) -> None:
     tokenizer = tokenizer_of(micro_of_transformers.tokenizer, "no template, BOS")
     loaded = replace(micro_of_transformers, tokenizer=tokenizer)
     train(loaded, tmp_path, method, {"name": "safety", "options": {"conversation": True}})
-    asked = decoded | learnt
+    prompt_ids = decoded | learnt
     beginning = tuple(tokenizer("BEGINNING OF CONVERSATION: USER:")["input_ids"])
     assert beginning[0] == tokenizer.bos_token_id
-    assert asked and all(ids[: len(beginning)] == beginning for ids in asked)
+    assert prompt_ids and all(ids[: len(beginning)] == beginning for ids in prompt_ids)

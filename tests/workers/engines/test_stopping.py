@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from workers.engines.stopping import Interrupted, Stop
+from workers.engines.stop import Interrupted, Stop
 
 
-def test_it_is_set_for_good() -> None:
+def test_stop_stays_set() -> None:
     stop = Stop()
     assert not stop.is_set()
     stop.check()
@@ -20,9 +20,9 @@ def test_it_is_set_for_good() -> None:
         stop.check()
 
 
-def test_work_that_may_be_cut_is_cut_where_the_signal_comes_and_not_again_behind_it() -> None:
+def test_interruptible_work_is_interrupted_once() -> None:
     stop, done = Stop(), []
-    with pytest.raises(Interrupted), stop.cuts():
+    with pytest.raises(Interrupted), stop.interruptible():
         try:
             stop.set()
             done.append("more")
@@ -32,27 +32,27 @@ def test_work_that_may_be_cut_is_cut_where_the_signal_comes_and_not_again_behind
     assert done == ["cleaned up"]
 
 
-def test_after_a_request_such_work_does_not_begin() -> None:
+def test_interruptible_work_does_not_begin_after_stop() -> None:
     stop, done = Stop(), []
     stop.set()
-    with pytest.raises(Interrupted), stop.cuts():
+    with pytest.raises(Interrupted), stop.interruptible():
         done.append("begun")
     assert done == []
 
 
-def test_what_must_be_finished_is_finished_first() -> None:
+def test_protected_work_is_finished_before_interruption() -> None:
     stop, done = Stop(), []
-    with pytest.raises(Interrupted), stop.cuts():
-        with stop.waits():
+    with pytest.raises(Interrupted), stop.interruptible():
+        with stop.uninterruptible():
             stop.set()
             done.append("written")
         done.append("went on")
     assert done == ["written"]
 
 
-def test_an_exception_that_was_swallowed_is_raised_at_the_end() -> None:
+def test_swallowed_interruption_is_raised_at_end() -> None:
     stop, done = Stop(), []
-    with pytest.raises(Interrupted), stop.cuts():
+    with pytest.raises(Interrupted), stop.interruptible():
         try:
             stop.set()
         except BaseException:
@@ -60,29 +60,29 @@ def test_an_exception_that_was_swallowed_is_raised_at_the_end() -> None:
     assert done == ["swallowed"]
 
 
-def test_what_a_library_makes_of_the_interruption_is_none_of_its_own_errors() -> None:
+def test_library_error_from_interruption_is_interruption() -> None:
     stop = Stop()
-    with pytest.raises(Interrupted), stop.cuts():
+    with pytest.raises(Interrupted), stop.interruptible():
         try:
             stop.set()
         except Interrupted as error:
             raise ModuleNotFoundError("cut short in the middle of an import") from error
 
 
-def test_outside_such_work_nothing_is_raised() -> None:
+def test_stop_outside_interruptible_work_raises_nothing() -> None:
     stop = Stop()
-    with stop.waits():
+    with stop.uninterruptible():
         stop.set()
     assert stop.is_set()
 
 
-def test_in_another_thread_nothing_is_cut_short_and_a_check_raises() -> None:
+def test_stop_in_another_thread_only_raises_on_check() -> None:
     stop, done = Stop(), []
 
     def work() -> None:
-        with pytest.raises(Interrupted), stop.cuts():
+        with pytest.raises(Interrupted), stop.interruptible():
             stop.set()
-            with stop.waits():
+            with stop.uninterruptible():
                 done.append("written")
             stop.check()
             done.append("went on")

@@ -1,4 +1,4 @@
-"""The evaluator on the micro model: what it asks, what it says of the answers, and that it disturbs nothing."""
+"""The evaluator on the micro model: its prompts, its measures, and that it leaves the training unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASK = make(TaskConfig())
 
 @pytest.fixture
 def trained(micro: Loaded) -> torch.nn.Module:
-    """The micro model, moved a little as training would."""
+    """Return a copy of the micro model with slightly changed weights."""
     model: torch.nn.Module = copy.deepcopy(micro.model)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
@@ -27,7 +27,7 @@ def trained(micro: Loaded) -> torch.nn.Module:
     return model
 
 
-def test_the_base_has_no_distance_from_itself(micro: Loaded) -> None:
+def test_base_model_has_zero_kl(micro: Loaded) -> None:
     values = Evaluator(micro, TASK, PLAN, 12).run(micro.model, 0).values
 
     assert {k: v for k, v in values.items() if k.startswith("kl")} == dict.fromkeys(
@@ -35,7 +35,7 @@ def test_the_base_has_no_distance_from_itself(micro: Loaded) -> None:
     )
 
 
-def test_the_reward_is_the_tasks_score_of_what_generate_answers(
+def test_reward_is_task_score_of_generated_answers(
     micro: Loaded, micro_of_transformers: Loaded, trained: torch.nn.Module
 ) -> None:
     evaluation = Evaluator(micro, TASK, PLAN, 12).run(trained, 3)
@@ -51,7 +51,7 @@ def test_the_reward_is_the_tasks_score_of_what_generate_answers(
     assert evaluation.values["reward/mean"] == pytest.approx(sum(rewards) / 6)
 
 
-def test_every_answer_is_told_with_its_prompt_and_target(micro: Loaded, trained: torch.nn.Module) -> None:
+def test_responses_have_prompt_and_target(micro: Loaded, trained: torch.nn.Module) -> None:
     evaluation = Evaluator(micro, TASK, PLAN, 12).run(trained, 3)
 
     examples = TASK.examples("eval")[:6]
@@ -65,7 +65,7 @@ def test_every_answer_is_told_with_its_prompt_and_target(micro: Loaded, trained:
     assert evaluation.values["kl/sequence"] == pytest.approx(sum(kl or 0.0 for kl in sampled) / len(sampled))
 
 
-def test_runs_are_asked_alike_whatever_the_step_and_the_random_state(micro: Loaded, trained: torch.nn.Module) -> None:
+def test_evaluation_is_independent_of_step_and_random_state(micro: Loaded, trained: torch.nn.Module) -> None:
     first = Evaluator(micro, TASK, PLAN, 12).run(trained, 0)
     torch.manual_seed(99)
     second = Evaluator(micro, TASK, PLAN, 12).run(trained, 7)
@@ -74,7 +74,7 @@ def test_runs_are_asked_alike_whatever_the_step_and_the_random_state(micro: Load
     assert [r.text for r in first.responses] == [r.text for r in second.responses]
 
 
-def test_the_training_goes_on_as_if_nobody_had_asked(micro: Loaded, trained: torch.nn.Module) -> None:
+def test_evaluation_leaves_training_state_unchanged(micro: Loaded, trained: torch.nn.Module) -> None:
     evaluator = Evaluator(micro, TASK, PLAN, 12)
     trained.train()
     torch.manual_seed(3)
@@ -99,7 +99,7 @@ def test_training_the_loaded_model_leaves_the_reference_where_it_was(micro: Load
     assert evaluator.run(loaded.model, 1).values["kl"] > 0
 
 
-def test_answers_are_as_long_as_in_training_unless_the_plan_says_otherwise(micro: Loaded) -> None:
+def test_answer_length_follows_training_unless_configured(micro: Loaded) -> None:
     as_in_training = Evaluator(micro, TASK, PLAN, 3).run(micro.model, 0)
     longer = Evaluator(micro, TASK, EvaluationConfig(prompts=6, samples=0, max_new_tokens=5), 3).run(micro.model, 0)
 

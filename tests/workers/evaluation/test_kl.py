@@ -35,29 +35,29 @@ def row_kl(token: int) -> float:
     return sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
 
 
-def test_the_exact_kl_is_the_sum_over_the_vocabulary_at_each_token() -> None:
-    (found,) = kl_per_token(MODEL, BASE, [[2, 0]], [[1, 0, 2]])
+def test_exact_kl_sums_over_vocabulary() -> None:
+    (result,) = kl_per_token(MODEL, BASE, [[2, 0]], [[1, 0, 2]])
 
-    assert found.exact == pytest.approx([row_kl(0), row_kl(1), row_kl(0)], abs=1e-6)
+    assert result.exact == pytest.approx([row_kl(0), row_kl(1), row_kl(0)], abs=1e-6)
 
 
-def test_k3_looks_at_the_sampled_token_alone() -> None:
-    (found,) = kl_per_token(MODEL, BASE, [[0]], [[2, 1]])
+def test_k3_uses_only_sampled_token() -> None:
+    (result,) = kl_per_token(MODEL, BASE, [[0]], [[2, 1]])
 
     by_hand = [q / p - 1 - math.log(q / p) for p, q in ((0.25, 0.5), (0.3, 0.3))]
-    assert found.k3 == pytest.approx(by_hand, abs=1e-6)
+    assert result.k3 == pytest.approx(by_hand, abs=1e-6)
 
 
 def test_k3_is_unbiased_for_the_exact_kl() -> None:
     """Its mean over the model's own draws, each token weighted by its probability, is the exact sum."""
-    found = kl_per_token(MODEL, BASE, [[0], [0], [0]], [[0], [1], [2]])
+    results = kl_per_token(MODEL, BASE, [[0], [0], [0]], [[0], [1], [2]])
 
     draws = MODEL.table[0].exp().tolist()
-    mean = sum(p * f.k3[0] for p, f in zip(draws, found, strict=True))
+    mean = sum(p * f.k3[0] for p, f in zip(draws, results, strict=True))
     assert mean == pytest.approx(row_kl(0), abs=1e-6)
 
 
-def test_rows_of_any_length_come_back_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kl_keeps_order_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     prompts, completions = [[0, 1, 2], [1], [2, 2]], [[0], [2, 0, 1, 1], [1, 0]]
     alone = [kl_per_token(MODEL, BASE, [p], [c])[0] for p, c in zip(prompts, completions, strict=True)]
 
@@ -73,12 +73,12 @@ def test_rows_of_any_length_come_back_in_their_order(monkeypatch: pytest.MonkeyP
 
 
 def test_a_model_against_itself_is_exactly_zero(micro: Loaded) -> None:
-    found = kl_per_token(micro.model, micro.model, [[5, 6, 7], [8]], [[9, 10], [11, 12, 13, 1]])
+    results = kl_per_token(micro.model, micro.model, [[5, 6, 7], [8]], [[9, 10], [11, 12, 13, 1]])
 
-    assert all((f.exact == 0).all() and (f.k3 == 0).all() for f in found)
+    assert all((f.exact == 0).all() and (f.k3 == 0).all() for f in results)
 
 
-def test_k3_is_never_below_zero_however_close_the_models_are(micro: Loaded) -> None:
+def test_k3_is_never_negative(micro: Loaded) -> None:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randint(3, 100, (16, 20), generator=generator).tolist()
     close = Bigram([[1 / 128] * 128] * 128)
@@ -86,24 +86,24 @@ def test_k3_is_never_below_zero_however_close_the_models_are(micro: Loaded) -> N
     with torch.no_grad():
         closer.table += 1e-6 * torch.randn(128, 128, generator=generator)
 
-    found = kl_per_token(close, closer, [row[:4] for row in rows], [row[4:] for row in rows])
+    results = kl_per_token(close, closer, [row[:4] for row in rows], [row[4:] for row in rows])
 
-    k3 = np.concatenate([f.k3 for f in found])
+    k3 = np.concatenate([f.k3 for f in results])
     assert (k3 >= 0).all()
     assert k3.max() > 0
 
 
-def test_the_last_token_of_a_transformer_is_scored_with_all_before_it(micro: Loaded) -> None:
+def test_kl_matches_plain_forward_passes(micro: Loaded) -> None:
     """Teacher forcing against plain forward passes, one position at a time."""
     other = Perturbed(micro)
     prompt, completion = [5, 6, 7], [9, 10, 1]
 
-    (found,) = kl_per_token(micro.model, other.model, [prompt], [completion])
+    (result,) = kl_per_token(micro.model, other.model, [prompt], [completion])
 
     for at in range(len(completion)):
         ids = torch.tensor([prompt + completion[:at]])
         p, q = (m(input_ids=ids).logits[0, -1].double().log_softmax(-1) for m in (micro.model, other.model))
-        assert found.exact[at] == pytest.approx(float((p.exp() * (p - q)).sum()), rel=1e-4)
+        assert result.exact[at] == pytest.approx(float((p.exp() * (p - q)).sum()), rel=1e-4)
 
 
 class Perturbed:

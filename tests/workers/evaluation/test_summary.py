@@ -33,7 +33,7 @@ SAMPLED = [
 ]
 
 
-def test_reward_accuracy_and_length_are_those_of_the_greedy_answers() -> None:
+def test_reward_accuracy_and_length_use_greedy_answers() -> None:
     values = summarise(GREEDY + SAMPLED)
 
     assert {k: values[k] for k in values if not k.startswith(("kl", "sample/"))} == {
@@ -51,7 +51,7 @@ def test_reward_accuracy_and_length_are_those_of_the_greedy_answers() -> None:
     }
 
 
-def test_samples_and_kl_are_those_of_the_sampled_answers() -> None:
+def test_kl_uses_sampled_answers() -> None:
     values = summarise(GREEDY + SAMPLED)
 
     assert {k for k in values if k.startswith(("kl", "sample/"))} == {
@@ -79,7 +79,7 @@ def test_the_error_per_token_is_clustered_by_sequence() -> None:
     assert summarise(unequal)["kl/se"] == pytest.approx(0.1)
 
 
-def test_one_sequence_says_nothing_of_the_spread() -> None:
+def test_single_sequence_has_no_standard_error() -> None:
     values = summarise([GREEDY[0], SAMPLED[0]])
 
     assert values["kl"] == pytest.approx(0.2)
@@ -97,7 +97,7 @@ def test_without_samples_there_is_no_kl() -> None:
     assert not [key for key in summarise(GREEDY) if key.startswith(("kl", "sample"))]
 
 
-def test_a_tasks_own_parts_have_means_over_the_answers_that_have_them() -> None:
+def test_task_parts_are_averaged_over_answers_that_have_them() -> None:
     first = answer(RED, 0, "red", 1.0, [0.1], format=1.0, rhymes=0.5, characters=3.0)
     second = answer(TWO, 0, "two", 1.0, [0.1], format=0.0, characters=3.0)
 

@@ -1,4 +1,4 @@
-"""A small machine: two cores, quick beats. Whatever a test leaves running is ended by its recorded process."""
+"""A small machine: two cores, frequent heartbeats. Leftover jobs of a test are ended by their recorded process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def machine(tmp_path: Path) -> Iterator[Local]:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Callable[..., Spec]:
-    """job("a", code) -> a spec whose directory is named like its key."""
+    """Return a function: job("a", code) gives a spec whose directory is named like its key."""
 
     def make(key: str, code: str, **needs: Any) -> Spec:
         needs = {"grace_seconds": PATIENCE_SECONDS, **needs}

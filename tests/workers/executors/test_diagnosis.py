@@ -1,4 +1,4 @@
-"""A log tells why a job ended before its program could say it: in a sentence, with the line."""
+"""The reason why a job ended before its program could report it, taken from its log: a sentence with the line."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from workers.executors.diagnosis import diagnose, in_its_words
+from workers.executors.diagnosis import diagnose, explain_message
 
 LOGS = [
-    ("/usr/bin/env: '/opt/none/bin/python': No such file or directory", "the node has no such interpreter"),
-    ("‘/opt/none/python’: No such file or directory", "the node has no such interpreter"),
+    ("/usr/bin/env: '/opt/none/bin/python': No such file or directory", "the interpreter is not on the node"),
+    ("‘/opt/none/python’: No such file or directory", "the interpreter is not on the node"),
     ("/opt/venv/bin/python: Error while finding module specification for 'workers.agent' (ModuleNotFoundError: "
-     "No module named 'workers')", "the node does not see esweb's code"),
+     "No module named 'workers')", "the node cannot access esweb's code"),
     ("ModuleNotFoundError: No module named 'torch'", "a Python module was not found: install it for the interpreter"),
     ("ImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
-     "a Python module could not be imported: two packages do not fit together, or a library is missing"),
+     "a Python module could not be imported: two packages are incompatible, or a library is missing"),
     ("ERROR: Unable to locate a modulefile for 'cuda/99'", "a module of the cluster's config was not loaded"),
     ("esweb job: the module cuda/99 was not loaded", "a module of the cluster's config was not loaded"),
-    ("esweb job: its directory is not there", "the node does not see the folder that holds its files"),
+    ("esweb job: its directory is not there", "the node cannot access the job's folder"),
     ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have been killed",
-     "out of memory: the kernel killed it: it needs more than it asked for, see compute.memory_mb"),
-    ("MemoryError", "out of memory: it needs more than it asked for"),
+     "out of memory: the kernel killed it: it needs more than it requested, see compute.memory_mb"),
+    ("MemoryError", "out of memory: it needs more than it requested"),
     ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8.0 GiB", "out of memory: it needs more"),
     ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-     "out of memory on the GPU: fewer prompts or members at once take less"),
-    ("RuntimeError: CUDA error: an illegal memory access was encountered", "the GPU failed: where it happens again"),
-    ("RuntimeError: No CUDA GPUs are available", "CUDA was not available: ask for a GPU with compute.gpus"),
-    ("slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 10:00:00 DUE TO TIME LIMIT ***", "its time limit was over"),
-    ("OSError: [Errno 28] No space left on device", "disk full: make room"),
-    ("srun: error: Unable to allocate resources: Invalid partition name specified", "there is no such partition"),
-    ("huggingface_hub.errors.OfflineModeIsEnabled: Cannot reach the hub", "a download did not work: nodes often"),
+     "out of memory on the GPU: fewer concurrent prompts or members need less"),
+    ("RuntimeError: CUDA error: an illegal memory access was encountered", "the GPU failed: if it happens again"),
+    ("RuntimeError: No CUDA GPUs are available", "CUDA was not available: request a GPU with compute.gpus"),
+    ("slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 10:00:00 DUE TO TIME LIMIT ***", "it reached its time limit"),
+    ("OSError: [Errno 28] No space left on device", "disk full: free space"),
+    ("srun: error: Unable to allocate resources: Invalid partition name specified", "the partition does not exist"),
+    ("huggingface_hub.errors.OfflineModeIsEnabled: Cannot reach the hub", "a download failed: nodes often"),
 ]  # fmt: skip
 TRACEBACK = """Traceback (most recent call last):
   File "a.py", line 3, in <module>
@@ -39,31 +39,31 @@ TRACEBACK = """Traceback (most recent call last):
 
 
 @pytest.mark.parametrize(("line", "sentence"), LOGS)
-def test_a_known_sign_is_named_with_its_line(tmp_path: Path, line: str, sentence: str) -> None:
+def test_known_sign_is_reported_with_its_line(tmp_path: Path, line: str, sentence: str) -> None:
     log = tmp_path / "slurm.log"
     log.write_text(f"starting\n{line}\nbye\n")
-    said = diagnose(tmp_path / "none.log", log)
-    assert said.startswith(sentence) and said.endswith(f"(slurm.log: {line})")
+    text = diagnose(tmp_path / "none.log", log)
+    assert text.startswith(sentence) and text.endswith(f"(slurm.log: {line})")
 
 
-def test_a_log_without_a_sign_says_nothing(tmp_path: Path) -> None:
+def test_log_without_sign_has_no_diagnosis(tmp_path: Path) -> None:
     (tmp_path / "slurm.log").write_bytes(b"all is well\n\xff\x00\n")
     assert diagnose(tmp_path / "slurm.log", tmp_path / "none") == ""
 
 
-def test_an_exception_of_its_own_is_told_by_its_last_line(tmp_path: Path) -> None:
+def test_uncaught_exception_is_reported_by_last_line(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text(f"{TRACEBACK}ValueError: sigma must be above 0\nesweb agent: done\n")
     assert diagnose(log) == "it raised an exception (log.txt: ValueError: sigma must be above 0)"
 
 
-def test_last_words_are_told_with_what_to_do_where_that_is_known() -> None:
+def test_known_error_is_reported_with_advice() -> None:
     full = "OSError: [Errno 28] No space left on device: '/shared/x'"
-    assert in_its_words(full).startswith("disk full: make room") and in_its_words(full).endswith(f"({full})")
-    assert in_its_words("ValueError: too few prompts") == "ValueError: too few prompts"
+    assert explain_message(full).startswith("disk full: free space") and explain_message(full).endswith(f"({full})")
+    assert explain_message("ValueError: too few prompts") == "ValueError: too few prompts"
 
 
-def test_what_a_log_warns_of_is_no_reason(tmp_path: Path) -> None:
+def test_warning_in_log_is_no_reason(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("UserWarning: CUDA is not available\nNo module named triton, which is optional: going on without\n")
     assert "CUDA" not in diagnose(log)

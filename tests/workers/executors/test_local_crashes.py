@@ -1,4 +1,4 @@
-"""Whoever submits, polls or starts may be killed at any line: the next question converges, and nothing runs twice."""
+"""A process that submits, polls or starts may be killed at any line: the next poll recovers, and no job runs twice."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ COUNTS_AND_STAYS = f"{COUNTS}; import time; time.sleep({STAYS_SECONDS})"
 
 
 class Killed(BaseException):
-    """Stands for the process dying at this line."""
+    """The simulated death of the process at this line."""
 
 
-def _dies_at(monkeypatch: pytest.MonkeyPatch, place: object, name: str, *, after: bool) -> None:
-    """The next call of `place.name` is the last thing this process does; then it lives again."""
-    real = getattr(place, name)
+def _dies_at(monkeypatch: pytest.MonkeyPatch, target: object, name: str, *, after: bool) -> None:
+    """Let the next call of `target.name` raise Killed, before or after the real call; later calls are real."""
+    real = getattr(target, name)
 
     def die(*args: object, **kwargs: object) -> None:
-        monkeypatch.setattr(place, name, real)
+        monkeypatch.setattr(target, name, real)
         if after:
             real(*args, **kwargs)
         raise Killed
 
-    monkeypatch.setattr(place, name, die)
+    monkeypatch.setattr(target, name, die)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("place", "name"),
+    ("target", "name"),
     [(local, "write_spec"), (Tickets, "put"), (local, "start_agent"), (local, "owner"), (Tickets, "open")],
     ids=["write spec", "put ticket", "start agent", "look for claim", "read line"],
 )
-def test_a_submit_that_died_is_repeated_and_runs_once(
-    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, place: object, name: str, after: bool
+def test_repeated_submit_after_crash_runs_job_once(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, target: object, name: str, after: bool
 ) -> None:
     spec = job("a", COUNTS)
-    _dies_at(monkeypatch, place, name, after=after)
+    _dies_at(monkeypatch, target, name, after=after)
     with pytest.raises(Killed):
         machine.submit(spec)
     machine.submit(spec)
@@ -63,17 +63,17 @@ def test_a_submit_that_died_is_repeated_and_runs_once(
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("place", "name"), [(Tickets, "end"), (tickets, "write_json"), (local, "_ending")], ids=["end", "write", "ending"]
+    ("target", "name"), [(Tickets, "end"), (tickets, "write_json"), (local, "_ending")], ids=["end", "write", "ending"]
 )
-def test_an_end_that_was_half_noted_is_noted_by_the_next(
-    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, place: object, name: str, after: bool
+def test_half_recorded_end_is_recorded_by_next_poll(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, target: object, name: str, after: bool
 ) -> None:
     spec = job("a", COUNTS)
     machine.submit(spec)
     agent_process = owner(spec.directory)
     assert agent_process is not None
     wait_until(lambda: not agent_process.is_alive(), "the agent to end with its job")
-    _dies_at(monkeypatch, place, name, after=after)
+    _dies_at(monkeypatch, target, name, after=after)
     with pytest.raises(Killed):
         machine.poll(["a"])
     seen = machine.poll(["a"])["a"]
@@ -81,7 +81,7 @@ def test_an_end_that_was_half_noted_is_noted_by_the_next(
     assert list((machine.root / "open").iterdir()) == []
 
 
-def test_a_start_that_nobody_noted_is_adopted(machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unrecorded_start_is_adopted(machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = job("a", COUNTS_AND_STAYS)
     _dies_at(monkeypatch, local, "start_agent", after=True)
     with pytest.raises(Killed):
@@ -93,7 +93,7 @@ def test_a_start_that_nobody_noted_is_adopted(machine: Local, job: Job, monkeypa
     assert (spec.directory / "ran").read_text() == "x"
 
 
-def test_many_submits_and_polls_at_once_run_it_once(machine: Local, job: Job) -> None:
+def test_concurrent_submits_run_job_once(machine: Local, job: Job) -> None:
     specs = [job(f"job-{n}", COUNTS) for n in range(3)]
     threads = [threading.Thread(target=machine.submit, args=(spec,)) for spec in specs for _ in range(4)]
     for thread in threads:
@@ -116,8 +116,8 @@ def test_a_job_outlives_the_process_that_submitted_it(machine: Local, job: Job) 
         "Local(Path(root), 2, beat_seconds=0.02).submit(Spec('a', Path(directory), tuple(argv)))\n"
         "import os; os.kill(os.getpid(), 9)"
     )
-    what = json.dumps([str(machine.root), str(spec.directory), list(spec.argv)])
-    ended = subprocess.run([sys.executable, "-c", code, what], env=ENV, timeout=PATIENCE_SECONDS, check=False)
+    arguments = json.dumps([str(machine.root), str(spec.directory), list(spec.argv)])
+    ended = subprocess.run([sys.executable, "-c", code, arguments], env=ENV, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == -9
     wait_until((spec.directory / "started").exists, "the job to start")
     seen = machine.poll(["a"])["a"]
@@ -127,27 +127,27 @@ def test_a_job_outlives_the_process_that_submitted_it(machine: Local, job: Job) 
 def test_an_agent_that_was_killed_is_lost(machine: Local, job: Job) -> None:
     spec = job("a", RUNS_LONG)
     machine.submit(spec)
-    who = owner(spec.directory)
-    assert who is not None
-    who.send(local.signal.SIGKILL)
-    wait_until(lambda: not who.is_alive(), "the agent to die of SIGKILL")
+    process = owner(spec.directory)
+    assert process is not None
+    process.send(local.signal.SIGKILL)
+    wait_until(lambda: not process.is_alive(), "the agent to die of SIGKILL")
     seen = machine.poll(["a"])["a"]
-    assert seen and (seen.state, seen.reason) == (State.LOST, "its agent is gone and left no exit record")
+    assert seen and (seen.state, seen.reason) == (State.LOST, "its agent stopped without an exit record")
 
 
-def test_what_a_restart_of_the_machine_cut_off_is_interrupted(
+def test_job_cut_off_by_machine_restart_is_interrupted(
     machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, kill = job("a", RUNS_LONG), local._kill
 
-    def kill_and_be_told(ticket: Ticket) -> None:
+    def kill_and_wait(ticket: Ticket) -> None:
         kill(ticket)
         wait_until((spec.directory / "exit.json").exists, "the exit record of the job")
 
-    # Here the agent lives on, and may tell of its program's death before anybody asks.
-    monkeypatch.setattr(local, "_kill", kill_and_be_told)
+    # The agent keeps running, and may report its program's death before the next poll.
+    monkeypatch.setattr(local, "_kill", kill_and_wait)
     machine.submit(spec)
-    # By it the program is found that is to be killed.
+    # The heartbeat names the program to kill.
     wait_until((spec.directory / "heartbeat.json").exists, "the first heartbeat of the agent")
     queue = Tickets(machine.root)
     ticket = queue.get("a")
@@ -160,7 +160,7 @@ def test_what_a_restart_of_the_machine_cut_off_is_interrupted(
     agent_process.send(local.signal.SIGTERM)
 
 
-def test_an_agent_that_cannot_start_is_tried_again_and_then_given_up(
+def test_agent_that_cannot_start_is_retried_then_failed(
     machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "START_TRIES", 3)
@@ -174,7 +174,7 @@ def test_an_agent_that_cannot_start_is_tried_again_and_then_given_up(
     assert seen and seen.state == State.FAILED and "claim" in seen.reason
 
 
-def test_a_directory_that_vanished_does_not_hold_up_the_others(machine: Local, job: Job, tmp_path: Path) -> None:
+def test_missing_directory_does_not_block_other_jobs(machine: Local, job: Job, tmp_path: Path) -> None:
     machine.submit(job("holds", RUNS_LONG, cores=2))
     gone = job("gone", COUNTS)
     machine.submit(gone)
@@ -187,13 +187,13 @@ def test_a_directory_that_vanished_does_not_hold_up_the_others(machine: Local, j
     )
 
 
-def test_a_queue_that_cannot_be_used_says_nothing_about_jobs(tmp_path: Path) -> None:
+def test_unusable_queue_is_unreachable(tmp_path: Path) -> None:
     (tmp_path / "queue").write_text("a file")
     with pytest.raises(Unreachable, match="local queue"):
         Local(tmp_path / "queue", cores=1).poll(["a"])
 
 
-def test_an_agent_started_by_hand_on_the_same_directory_starts_nothing(machine: Local, job: Job) -> None:
+def test_second_agent_on_same_directory_starts_nothing(machine: Local, job: Job) -> None:
     spec = job("a", COUNTS_AND_STAYS)
     machine.submit(spec)
     wait_until((spec.directory / "ran").exists, "the job to run")

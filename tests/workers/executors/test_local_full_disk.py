@@ -1,4 +1,4 @@
-"""The disk of the jobs fills: who waits in line goes on waiting, and how a job ended is known all the same."""
+"""The disk of the jobs is full: waiting jobs keep waiting, and the end of a job is still recognised."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ with open('ballast', 'ab', buffering=0) as ballast:
     except OSError:
         raise SystemExit(3)
 """
-UNTIL_TOLD = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+UNTIL_RELEASED = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
 
 
 @needs_small_disk
-def test_a_job_whose_disk_is_full_waits_for_room_however_often_it_is_tried(
-    machine: Local, job: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_job_on_full_disk_waits_for_room(machine: Local, job: Callable[..., Spec], tmp_path: Path) -> None:
     (tmp_path / "attempts").mkdir()
     with small_disk(tmp_path / "attempts", 1) as disk:
-        first, second = job("first", UNTIL_TOLD, cores=2), job("second", "open('ran', 'x')")
+        first, second = job("first", UNTIL_RELEASED, cores=2), job("second", "open('ran', 'x')")
         machine.submit(first)
         machine.submit(second)
         disk.fill()
@@ -50,9 +48,7 @@ def test_a_job_whose_disk_is_full_waits_for_room_however_often_it_is_tried(
 
 
 @needs_small_disk
-def test_a_job_that_filled_the_disk_of_the_queue_too_is_seen_to_have_failed(
-    tmp_path: Path, machine: Local, job: Callable[..., Spec]
-) -> None:
+def test_job_that_filled_queue_disk_is_failed(tmp_path: Path, machine: Local, job: Callable[..., Spec]) -> None:
     with small_disk(tmp_path, 1) as disk:
         machine.submit(job("greedy", FILLS_THE_DISK))
         seen = wait_until(

@@ -1,4 +1,4 @@
-"""Cores and GPUs are given away in order; who waits is told for what."""
+"""Cores and GPUs are assigned in order, and a waiting job has a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workers.executors.local import Local
 from workers.executors.states import State
 
 Job = Callable[..., Spec]
-UNTIL_TOLD = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+UNTIL_RELEASED = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
 
 
 def _state(machine: Local, key: str) -> State:
@@ -24,8 +24,8 @@ def _state(machine: Local, key: str) -> State:
     return seen.state
 
 
-def test_a_third_job_waits_with_the_reason_and_starts_when_one_ends(machine: Local, job: Job) -> None:
-    jobs = [job(key, UNTIL_TOLD) for key in ("a", "b", "c")]
+def test_third_job_waits_with_reason_until_a_core_is_free(machine: Local, job: Job) -> None:
+    jobs = [job(key, UNTIL_RELEASED) for key in ("a", "b", "c")]
     for spec in jobs:
         machine.submit(spec)
     seen = machine.poll(["a", "b", "c"])
@@ -36,46 +36,44 @@ def test_a_third_job_waits_with_the_reason_and_starts_when_one_ends(machine: Loc
     assert _state(machine, "a") == State.SUCCEEDED
 
 
-def test_a_wide_job_at_the_head_is_not_overtaken(machine: Local, job: Job) -> None:
-    machine.submit(job("narrow", UNTIL_TOLD))
+def test_wide_job_at_head_of_queue_is_not_overtaken(machine: Local, job: Job) -> None:
+    machine.submit(job("narrow", UNTIL_RELEASED))
     machine.submit(job("wide", RUNS_LONG, cores=2))
     machine.submit(job("late", RUNS_LONG))
     seen = machine.poll(["wide", "late"])
     assert seen["wide"] and seen["wide"].reason == "waiting for 2 cores: 1 of 2 in use by 1 job"
-    assert seen["late"] and seen["late"].reason.endswith("1 ahead in the line")
+    assert seen["late"] and seen["late"].reason.endswith("1 ahead in the queue")
 
 
 @pytest.mark.parametrize(
-    ("needs", "why"),
+    ("needs", "reason"),
     [
-        ({"cores": 3}, "asks for 3 cores; this machine gives runs 2"),
-        ({"gpus": 1}, "asks for 1 GPUs; this machine gives runs 0"),
+        ({"cores": 3}, "requests 3 cores; this machine offers runs 2"),
+        ({"gpus": 1}, "requests 1 GPUs; this machine offers runs 0"),
     ],
 )
-def test_a_job_that_never_fits_is_rejected_with_the_numbers(
-    machine: Local, job: Job, needs: dict[str, int], why: str
-) -> None:
-    with pytest.raises(Rejected, match=why):
+def test_job_that_never_fits_is_rejected(machine: Local, job: Job, needs: dict[str, int], reason: str) -> None:
+    with pytest.raises(Rejected, match=reason):
         machine.submit(job("big", RUNS_LONG, **needs))
     assert machine.find("big") is None
 
 
-def test_a_key_that_is_no_file_name_is_rejected(machine: Local, job: Job) -> None:
-    with pytest.raises(Rejected, match="no key"):
+def test_invalid_key_is_rejected(machine: Local, job: Job) -> None:
+    with pytest.raises(Rejected, match="not a valid key"):
         machine.submit(replace(job("fine", RUNS_LONG), key="../outside"))
 
 
 def test_a_waiting_job_fails_when_the_machine_is_made_smaller(machine: Local, job: Job, tmp_path: Path) -> None:
-    machine.submit(job("holds", UNTIL_TOLD, cores=2))
+    machine.submit(job("holds", UNTIL_RELEASED, cores=2))
     machine.submit(job("wide", RUNS_LONG, cores=2))
     smaller = Local(tmp_path / "queue", cores=1)
     seen = smaller.poll(["wide"])["wide"]
-    assert seen and seen.state == State.FAILED and "asks for 2 cores" in seen.reason
+    assert seen and seen.state == State.FAILED and "requests 2 cores" in seen.reason
 
 
-def test_each_gpu_runs_one_job_that_sees_no_other(tmp_path: Path, job: Job) -> None:
+def test_each_gpu_runs_one_job(tmp_path: Path, job: Job) -> None:
     machine = Local(tmp_path / "queue", cores=4, gpus=("0", "1"), beat_seconds=0.02)
-    code = "import os; print('sees', repr(os.environ['CUDA_VISIBLE_DEVICES']), flush=True)\n" + UNTIL_TOLD
+    code = "import os; print('sees', repr(os.environ['CUDA_VISIBLE_DEVICES']), flush=True)\n" + UNTIL_RELEASED
     jobs = [job("a", code, gpus=1), job("b", code, gpus=1), job("cpu", code), job("c", code, gpus=1)]
     for spec in jobs:
         machine.submit(spec)
@@ -103,6 +101,6 @@ def test_a_job_gets_its_threads_and_none_of_our_secrets(
     spec = job("a", "import json, os; print(json.dumps(dict(os.environ)))", cores=2, env={"ESWEB_CACHE": "/cache"})
     machine.submit(spec)
     wait_until(lambda: _state(machine, "a") == State.SUCCEEDED, "the job to succeed")
-    said = (spec.directory / "log.txt").read_text()
-    assert '"OMP_NUM_THREADS": "2"' in said and '"ESWEB_CACHE": "/cache"' in said
-    assert "hush" not in said and "hush" not in (spec.directory / "spec.json").read_text()
+    log = (spec.directory / "log.txt").read_text()
+    assert '"OMP_NUM_THREADS": "2"' in log and '"ESWEB_CACHE": "/cache"' in log
+    assert "hush" not in log and "hush" not in (spec.directory / "spec.json").read_text()

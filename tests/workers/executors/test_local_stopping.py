@@ -29,17 +29,17 @@ def _ended(machine: Local, key: str) -> Observation:
     return _seen(machine, key)
 
 
-def test_a_waiting_job_leaves_the_line_and_never_starts(machine: Local, job: Job) -> None:
+def test_cancelled_waiting_job_never_starts(machine: Local, job: Job) -> None:
     machine.submit(job("first", RUNS_LONG, cores=2))
     waiting = job("second", RUNS_LONG)
     machine.submit(waiting)
     machine.cancel("second", 1.0)
     seen = _seen(machine, "second")
-    assert (seen.state, seen.reason) == (State.CANCELLED, "cancelled while it waited")
+    assert (seen.state, seen.reason) == (State.CANCELLED, "cancelled while it was queued")
     assert lease(waiting.directory) > 0 and not (waiting.directory / "started").exists()
 
 
-def test_a_running_job_is_asked_and_checkpoints(machine: Local, job: Job) -> None:
+def test_cancelled_running_job_saves_checkpoint(machine: Local, job: Job) -> None:
     spec = job("a", CHECKPOINTS)
     machine.submit(spec)
     wait_until((spec.directory / "started").exists, "the job to start")
@@ -71,7 +71,7 @@ def test_an_agent_that_hangs_is_killed_with_its_program(machine: Local, job: Job
     wait_until(lambda: not program.is_alive(), "the program to die with its agent")
 
 
-def test_cancelling_what_is_unknown_or_ended_does_nothing(machine: Local, job: Job) -> None:
+def test_cancel_of_unknown_or_ended_job_does_nothing(machine: Local, job: Job) -> None:
     machine.cancel("unknown", 1.0)
     machine.submit(job("a", "pass"))
     before = _ended(machine, "a")
@@ -97,7 +97,7 @@ def test_a_foreign_process_with_the_recorded_pid_is_never_signalled(machine: Loc
         stranger.kill()
 
 
-def test_stopping_esweb_interrupts_what_runs_and_keeps_the_line(machine: Local, job: Job) -> None:
+def test_interrupt_stops_running_jobs_and_keeps_queue(machine: Local, job: Job) -> None:
     polite, stubborn = job("polite", CHECKPOINTS), job("stubborn", IGNORES_TERM, grace_seconds=0.2)
     waiting = job("waiting", RUNS_LONG)
     for spec in (polite, stubborn, waiting):
@@ -106,18 +106,18 @@ def test_stopping_esweb_interrupts_what_runs_and_keeps_the_line(machine: Local, 
         wait_until((spec.directory / "started").exists, f"the job {spec.key} to start")
     assert machine.interrupt(PATIENCE_SECONDS) == ["polite", "stubborn"]
     for key in ("polite", "stubborn"):
-        found = machine.find(key)
-        assert found and (found.state, found.reason) == (State.INTERRUPTED, "esweb was stopped")
+        observation = machine.find(key)
+        assert observation and (observation.state, observation.reason) == (State.INTERRUPTED, "esweb was stopped")
     assert (polite.directory / "checkpoint").exists()
-    found = machine.find("waiting")
-    assert found and found.state == State.QUEUED
+    observation = machine.find("waiting")
+    assert observation and observation.state == State.QUEUED
     assert _seen(machine, "waiting").state == State.RUNNING
 
 
-def test_what_had_ended_by_itself_is_not_called_interrupted(machine: Local, job: Job) -> None:
+def test_ended_job_is_not_interrupted(machine: Local, job: Job) -> None:
     spec = job("a", "pass")
     machine.submit(spec)
     wait_until((spec.directory / "exit.json").exists, "the exit record of the job")
     machine.interrupt(1.0)
-    found = machine.find("a")
-    assert found and found.state == State.SUCCEEDED
+    observation = machine.find("a")
+    assert observation and observation.state == State.SUCCEEDED

@@ -7,8 +7,8 @@ import os
 from pathlib import Path, PurePosixPath
 
 from workers.attempt import PRIVATE, TOKEN_FILES, write_whole
-from workers.executors.openssh.disk import _packed
-from workers.executors.openssh.there import carry_out
+from workers.executors.openssh.remote_agent import handle
+from workers.executors.openssh.remote_disk import _pack
 
 
 def mode(file: Path) -> int:
@@ -32,9 +32,9 @@ def test_private_file_stays_private_when_it_is_sent(tmp_path: Path) -> None:
         write_whole(here / name, "secret", mode=PRIVATE)
     write_whole(here / "run.json", "{}")
     (here / "run.json").chmod(0o644)
-    files = [_packed(file, PurePosixPath(there)) for file in sorted(here.iterdir())]
+    files = [_pack(file, PurePosixPath(there)) for file in sorted(here.iterdir())]
     assert all(base64.b64decode(file["data"]) for file in files)
-    carry_out({"write": files})
+    handle({"write": files})
     assert {file.name: mode(file) for file in there.iterdir()} == {
         "run.json": 0o666 & ~_umask(), **dict.fromkeys(TOKEN_FILES, 0o600)
     }  # fmt: skip

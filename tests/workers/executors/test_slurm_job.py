@@ -1,4 +1,4 @@
-"""What sbatch is told: no user's text for a shell to read, nothing of our environment, time to save."""
+"""The arguments of sbatch: no user's text for a shell to read, no environment of esweb, time to save."""
 
 from __future__ import annotations
 
@@ -18,58 +18,56 @@ def spec(directory: Path, **needs: object) -> Spec:
     return Spec("esweb-x-a1", directory, ("python", "-m", "workers.train"), **needs)  # type: ignore[arg-type]
 
 
-def test_a_job_is_told_by_arguments_alone(tmp_path: Path) -> None:
+def test_sbatch_gets_job_as_arguments(tmp_path: Path) -> None:
     site = Site(partition="gpu", account="lab", gpu_type="a100", modules=("cuda/12.4",), env={"HF_HOME": "/a b;$(x)"})
     argv = sbatch_argv(site, spec(tmp_path, cores=4, gpus=2, memory_mb=500, time_limit_seconds=600))
-    said = argv[: argv.index(str(tmp_path / "job.sh"))]
+    options = argv[: argv.index(str(tmp_path / "job.sh"))]
     for option in ("--job-name=esweb-x-a1", "--export=NIL", "--no-requeue", "--dependency=singleton", "--partition=gpu",
                    "--account=lab", "--gres=gpu:a100:2", "--cpus-per-task=4", "--mem=500M", "--signal=B:USR1@30",
                    "--open-mode=append", "--time=13"):  # fmt: skip
-        assert option in said
+        assert option in options
     assert argv[argv.index(str(tmp_path / "job.sh")) + 1 :][:3] == ["cuda/12.4", "--", "/usr/bin/env"]
     assert "HF_HOME=/a b;$(x)" in argv and argv[-3:] == ["-m", "workers.agent", str(tmp_path)]
 
 
-def test_what_is_left_to_slurm_is_not_said(tmp_path: Path) -> None:
+def test_sbatch_arguments_omit_defaults(tmp_path: Path) -> None:
     argv = sbatch_argv(Site(), spec(tmp_path))
     assert not [a for a in argv if a.startswith(("--partition", "--account", "--qos", "--time", "--mem", "--gres"))]
     assert "--time=2" in sbatch_argv(Site(time_limit_seconds=90), spec(tmp_path))
 
 
-def test_the_script_takes_no_argument_for_a_command(tmp_path: Path) -> None:
+def test_job_script_executes_no_argument(tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text(SCRIPT)
     bad = f"$(touch {tmp_path}/x);`touch {tmp_path}/x`"
     bash = 'module() { echo "loads <$2>"; }; export -f module; exec bash "$@"'
-    said = subprocess.run(
+    output = subprocess.run(
         ["bash", "-c", bash, "-", script, bad, "--", "echo", bad, "*"], capture_output=True, text=True, check=True
     ).stdout
-    assert said == f"loads <{bad}>\n{bad} * --epoch 0\n" and not (tmp_path / "x").exists()
+    assert output == f"loads <{bad}>\n{bad} * --epoch 0\n" and not (tmp_path / "x").exists()
 
 
-def test_our_environment_does_not_reach_slurms_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_commands_get_no_environment_of_esweb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJANGO_SECRET_KEY", "planted")
     monkeypatch.setenv("SBATCH_PARTITION", "high")
-    said = LocalShell({"SLURM_CONF": "/x"}).run(["env"], PATIENCE_SECONDS).out
-    assert "planted" not in said and "SBATCH" not in said and "SLURM_CONF=/x" in said
+    output = LocalShell({"SLURM_CONF": "/x"}).run(["env"], PATIENCE_SECONDS).out
+    assert "planted" not in output and "SBATCH" not in output and "SLURM_CONF=/x" in output
 
 
-def test_what_cannot_be_asked_is_unreachable_and_what_was_sent_is_unclear(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_slurm_commands_are_unreachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    far = Slurm(Site(), tmp_path)
-    for ask in (lambda: far.poll(["a"]), lambda: far.find("a"), lambda: far.cancel("a", 1.0)):
+    slurm = Slurm(Site(), tmp_path)
+    for ask in (lambda: slurm.poll(["a"]), lambda: slurm.find("a"), lambda: slurm.cancel("a", 1.0)):
         with pytest.raises(Unreachable, match="cannot be run"):
             ask()
     with pytest.raises(NotBegun):
-        far.submit(spec(tmp_path / "a"))
-    with pytest.raises(Unreachable, match="sleep gave no answer in"):
+        slurm.submit(spec(tmp_path / "a"))
+    with pytest.raises(Unreachable, match="sleep did not answer within"):
         LocalShell().run(["/bin/sleep", f"{PATIENCE_SECONDS:.0f}"], 0.2)
 
 
 @pytest.mark.parametrize("key", ["a;b", "$(x)", "-a", "a b", "../a", "a\n"])
-def test_a_hostile_key_is_refused_before_anything_is_written(tmp_path: Path, key: str) -> None:
-    with pytest.raises(Rejected, match="is no key"):
+def test_hostile_key_is_refused_without_side_effects(tmp_path: Path, key: str) -> None:
+    with pytest.raises(Rejected, match="is not a valid key"):
         Slurm(Site(), tmp_path).submit(Spec(key, tmp_path / "job", ("true",)))
     assert not (tmp_path / "job").exists()

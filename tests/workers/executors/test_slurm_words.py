@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workers.executors.slurm.answers import of_each, refusal, rows
-from workers.executors.slurm.reasons import in_words
+from workers.executors.slurm.reasons import describe_reason
+from workers.executors.slurm.replies import latest_rows, refusal, rows
 from workers.executors.slurm.states import STATES, state_of
 from workers.executors.states import State
 
@@ -26,37 +26,37 @@ from workers.executors.states import State
         ("PREEMPTED", State.PREEMPTED),
     ],
 )
-def test_every_state_has_its_place(word: str, state: State) -> None:
+def test_slurm_state_is_translated(word: str, state: State) -> None:
     assert state_of(word, has_node=True) == state
 
 
-def test_a_word_that_is_not_known_is_never_an_end() -> None:
+def test_unknown_slurm_state_is_never_final() -> None:
     assert "HIBERNATING" not in STATES
     assert [state_of("HIBERNATING", has_node) for has_node in (True, False)] == [State.RUNNING, State.QUEUED]
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "text"),
     [
-        ("Priority", "waiting: other jobs go before it (Slurm: Priority)"),
+        ("Priority", "waiting: other jobs have priority (Slurm: Priority)"),
         ("Resources", "waiting: it is next, once enough cores"),
         ("ReqNodeNotAvail, UnavailableNodes:n[1-3]", "waiting: nodes that it needs are down, drained or reserved ("),
-        ("AssocGrpGRES", "waiting: its account uses all that it may at one time"),
-        ("AssocMaxWallDurationPerJobLimit", "will not start: it asks for more than its account may use"),
-        ("QOSMaxGRESPerUser", "waiting: as many GPUs are used as its QOS allows one person"),
-        ("InvalidAccount", "will not start: its account is not known"),
-        ("BadConstraints", "will not start: no node has what it asks for"),
+        ("AssocGrpGRES", "waiting: its account's limit of resources in use is reached"),
+        ("AssocMaxWallDurationPerJobLimit", "will not start: it requests more than its account allows"),
+        ("QOSMaxGRESPerUser", "waiting: its QOS's limit of GPUs per user is reached"),
+        ("InvalidAccount", "will not start: its account is unknown"),
+        ("BadConstraints", "will not start: no node has what it requests"),
         ("PartitionConfig", "will not start: no node of its partition"),
         ("job requeued in held state", "will not start: it was requeued and is held"),
         ("SomethingNew", "waiting (Slurm: SomethingNew)"),
     ],
 )  # fmt: skip
-def test_why_a_job_waits_is_said_in_words(reason: str, said: str) -> None:
-    assert in_words(reason).startswith(said)
+def test_waiting_reason_is_described(reason: str, text: str) -> None:
+    assert describe_reason(reason).startswith(text)
 
 
 @pytest.mark.parametrize(
-    ("printed", "why"),
+    ("printed", "expected"),
     [
         ("sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: Invalid partition "
          "name specified\n", "invalid partition specified: x; Batch job submission failed: Invalid partition "
@@ -69,26 +69,26 @@ def test_why_a_job_waits_is_said_in_words(reason: str, said: str) -> None:
         ("", ""),
     ],
 )  # fmt: skip
-def test_only_a_certain_no_is_a_refusal(printed: str, why: str) -> None:
-    assert refusal(printed) == why
+def test_only_definite_error_is_a_refusal(printed: str, expected: str) -> None:
+    assert refusal(printed) == expected
 
 
-def test_a_reason_with_spaces_and_a_name_with_bars_are_read() -> None:
-    one, other = rows("17|PENDING|job requeued in held state||a|b\n18|RUNNING|None|n2|c\n")
-    assert (one.name, one.reason, one.state) == ("a|b", "job requeued in held state", State.QUEUED)
-    assert other.observed().reason == "on n2"
+def test_reason_with_spaces_and_name_with_bars_are_read() -> None:
+    first, second = rows("17|PENDING|job requeued in held state||a|b\n18|RUNNING|None|n2|c\n")
+    assert (first.name, first.reason, first.state) == ("a|b", "job requeued in held state", State.QUEUED)
+    assert second.to_observation().reason == "on n2"
 
 
-def test_a_name_of_two_lines_spoils_no_answer_and_an_error_is_none() -> None:
+def test_job_name_of_two_lines_is_read() -> None:
     assert [row.name for row in rows("17|RUNNING|None|n1|two\nlines\n18|RUNNING|None|n2|c\n")] == ["two", "c"]
     assert rows("") == []
     with pytest.raises(ValueError, match="no line of five columns: 'slurm_load_jobs"):
         rows("slurm_load_jobs error: what is this")
 
 
-def test_of_jobs_of_one_name_the_one_that_matters_is_taken() -> None:
+def test_relevant_job_of_several_with_one_name_is_selected() -> None:
     running = "21|RUNNING|None|n1|a\n22|PENDING|Dependency||a\n"
     ended = "23|FAILED|NonZeroExitCode|n1|b\n20|COMPLETED|None|n1|b\n19|CANCELLED|None||b\n"
     ghost = "24|FAILED|BadConstraints||c\n25|RUNNING|None|n3|stranger\n"
-    found = of_each(rows(running + ended + ghost), ["a", "b", "c", "d"])
-    assert {key: row.native_id for key, row in found.items()} == {"a": "21", "b": "20"}
+    selected = latest_rows(rows(running + ended + ghost), ["a", "b", "c", "d"])
+    assert {key: row.native_id for key, row in selected.items()} == {"a": "21", "b": "20"}

@@ -30,30 +30,33 @@ def plan(config: dict[str, Any], es: EsConfig, gb: float, **changes: Any) -> Mem
 @EACH
 @pytest.mark.parametrize("gb", [24, 40, 80, 141])
 def test_plan_stays_below_the_usable_memory(es: EsConfig, gb: int) -> None:
-    made = plan(QWEN2_1_5B, es, gb)
+    memory_plan = plan(QWEN2_1_5B, es, gb)
 
-    assert made.planned <= made.most < 0.92 * gb * 1e9
+    assert memory_plan.planned <= memory_plan.limit < 0.92 * gb * 1e9
 
 
 def test_plan_gives_up_weight_sets_before_rows_when_the_card_is_smaller() -> None:
-    chosen = [(made.weight_sets, made.rows) for made in (plan(QWEN2_1_5B, FULL, gb) for gb in (141, 80, 45, 30, 24))]
+    sizes = [
+        (memory_plan.weight_sets, memory_plan.rows)
+        for memory_plan in (plan(QWEN2_1_5B, FULL, gb) for gb in (141, 80, 45, 30, 24))
+    ]
 
-    assert chosen[:4] == [(8, 1600), (5, 1000), (2, 400), (1, 200)]
-    assert chosen[4][0] == 1 and 8 <= chosen[4][1] < 200
+    assert sizes[:4] == [(8, 1600), (5, 1000), (2, 400), (1, 200)]
+    assert sizes[4][0] == 1 and 8 <= sizes[4][1] < 200
 
 
 def test_plan_uses_as_many_rows_as_fit() -> None:
-    made = plan(QWEN2_7B, LOW_RANK, 141)
-    more = plan(QWEN2_7B, LOW_RANK, 10_000, rows=made.rows + 8)
+    memory_plan = plan(QWEN2_7B, LOW_RANK, 141)
+    more = plan(QWEN2_7B, LOW_RANK, 10_000, rows=memory_plan.rows + 8)
 
-    assert made.planned <= made.most < more.planned
-    assert made.rows % 8 == 0
+    assert memory_plan.planned <= memory_plan.limit < more.planned
+    assert memory_plan.rows % 8 == 0
 
 
 def test_plan_has_one_set_of_weights_when_members_share_steps() -> None:
     assert [plan(QWEN2_1_5B, es, 141).weight_sets for es in (LOW_RANK, ADAPTER)] == [1, 1]
     assert plan(QWEN2_1_5B, LOW_RANK, 141).copies == 0
-    # The base beside the weights that the adapter is merged into.
+    # The base in addition to the weights that the adapter is merged into.
     assert plan(QWEN2_1_5B, ADAPTER, 141).copies == plan(QWEN2_1_5B, ADAPTER, 141).working
 
 
@@ -77,7 +80,7 @@ def test_plan_raises_card_too_small_when_stored_rows_no_longer_fit() -> None:
     rows = plan(QWEN2_1_5B, LOW_RANK, 141).rows
 
     with pytest.raises(
-        CardTooSmall, match=rf"of 40 GB .* {rows} answers at once; at most 36\.0 GB can be used"
+        CardTooSmall, match=rf"of 40 GB .* {rows} concurrent responses; at most 36\.0 GB can be used"
     ) as error:
         plan(QWEN2_1_5B, LOW_RANK, 40, rows=rows)
     assert error.value.plan.rows == rows
@@ -99,36 +102,48 @@ def test_card_too_small_holds_the_smallest_plan() -> None:
     smallest = error.value.plan
 
     assert (smallest.weight_sets, smallest.rows) == (1, 8)
-    assert smallest.planned > smallest.most
+    assert smallest.planned > smallest.limit
 
 
 def test_plan_counts_master_working_copy_and_reference() -> None:
-    made, parameters = plan(QWEN2_1_5B, FULL, 141), sizes_of(QWEN2_1_5B).parameters
+    memory_plan, parameters = plan(QWEN2_1_5B, FULL, 141), sizes_of(QWEN2_1_5B).parameters
 
-    assert (made.master, made.working, made.reference) == (4 * parameters, 2 * parameters, 2 * parameters)
-    assert made.copies == (made.weight_sets - 1) * 2 * parameters > 0
+    assert (memory_plan.master, memory_plan.working, memory_plan.reference) == (
+        4 * parameters,
+        2 * parameters,
+        2 * parameters,
+    )
+    assert memory_plan.copies == (memory_plan.weight_sets - 1) * 2 * parameters > 0
 
 
 def test_plan_has_no_reference_when_it_does_not_evaluate() -> None:
-    made = plan(QWEN2_1_5B, FULL, 141, evaluation=0)
+    memory_plan = plan(QWEN2_1_5B, FULL, 141, evaluation=0)
 
-    assert (made.reference, made.evaluation) == (0, 0)
+    assert (memory_plan.reference, memory_plan.evaluation) == (0, 0)
 
 
 def test_plan_counts_the_cache_of_every_slot() -> None:
-    made, sizes = plan(QWEN2_1_5B, LOW_RANK, 141), sizes_of(QWEN2_1_5B)
+    memory_plan, sizes = plan(QWEN2_1_5B, LOW_RANK, 141), sizes_of(QWEN2_1_5B)
     a_token = 2 * sizes.layers * sizes.kv_heads * sizes.head_dim * 2
 
-    assert made.columns == 512 + 1024
+    assert memory_plan.columns == 512 + 1024
     # Each member's common beginning has a slot of its own, and one is never read.
-    assert made.cache == (made.rows + 1 + 30) * made.columns * a_token
+    assert memory_plan.cache == (memory_plan.rows + 1 + 30) * memory_plan.columns * a_token
 
 
 def test_planned_is_the_sum_of_the_parts() -> None:
-    made = plan(QWEN2_7B, LOW_RANK, 141)
-    parts = (made.master, made.working, made.reference, made.copies, made.factors, made.cache, made.workspace)
+    memory_plan = plan(QWEN2_7B, LOW_RANK, 141)
+    parts = (
+        memory_plan.master,
+        memory_plan.working,
+        memory_plan.reference,
+        memory_plan.copies,
+        memory_plan.factors,
+        memory_plan.cache,
+        memory_plan.workspace,
+    )
 
-    assert made.planned == sum(parts) + made.evaluation == made.to_json()["planned"]
+    assert memory_plan.planned == sum(parts) + memory_plan.evaluation == memory_plan.to_json()["planned"]
 
 
 def test_describe_names_the_parts_in_gb() -> None:
@@ -137,17 +152,17 @@ def test_describe_names_the_parts_in_gb() -> None:
     assert text.startswith(
         "GPU memory planned: 114.3 of 141 GB (master 30.5, working 15.2, reference 15.2, copies 15.2"
     )
-    assert text.endswith("30 members a batch, 400 answers at once with 2 sets of weights")
+    assert text.endswith("30 members per batch, 400 concurrent responses with 2 sets of weights")
 
 
-def test_evaluation_counts_its_cache_its_logits_and_what_it_reads() -> None:
-    sizes, asked, token = sizes_of(QWEN2_7B), EvaluationConfig(prompts=8, samples=4), 57_344
-    few = evaluation_bytes(sizes, asked, longest_prompt=200, max_new_tokens=512)
+def test_evaluation_bytes_include_cache_and_logits() -> None:
+    sizes, evaluation, token = sizes_of(QWEN2_7B), EvaluationConfig(prompts=8, samples=4), 57_344
+    few = evaluation_bytes(sizes, evaluation, longest_prompt=200, max_new_tokens=512)
     # 32 answers of 712 tokens.
     assert 32 * 712 * token + 2**31 < few < 32 * 712 * token + 2**31 + 2 * 10**9
-    longer = replace(asked, max_new_tokens=1024)
+    longer = replace(evaluation, max_new_tokens=1024)
     assert evaluation_bytes(sizes, longer, longest_prompt=200, max_new_tokens=512) - few == 32 * 512 * token
-    most = evaluation_bytes(sizes, replace(asked, prompts=10_000), longest_prompt=200, max_new_tokens=512)
+    most = evaluation_bytes(sizes, replace(evaluation, prompts=10_000), longest_prompt=200, max_new_tokens=512)
     assert few < most < 3 * 2**30 + 2**31 + 3 * 10**9, "keys and values are bounded"
 
 

@@ -1,4 +1,4 @@
-"""The members that answer together, and the plan of a run that starts or goes on."""
+"""The members that answer together, and the plan of a run that starts or resumes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def test_batch_members_are_the_share_of_an_engine(engines: int, members: int) ->
 
 
 def test_batch_members_are_those_whose_prompts_fit_the_rows_when_nothing_is_refilled() -> None:
-    made = start(QWEN2_1_5B, FIXED_LOW_RANK)
+    plan = start(QWEN2_1_5B, FIXED_LOW_RANK)
 
-    assert (made.rows, made.members) == (2000, 10)
+    assert (plan.rows, plan.members) == (2000, 10)
 
 
 @pytest.mark.parametrize(("population", "members"), [(30, 10), (32, 8), (9, 9), (11, 6)])
@@ -42,11 +42,11 @@ def test_batches_of_full_noise_are_of_nearly_equal_size_when_nothing_is_refilled
 @pytest.mark.parametrize("population", [64, 256, 1000, 10_000])
 @pytest.mark.parametrize("card", [H100, H200])
 def test_large_populations_are_cut_into_batches_that_fit(population: int, card: int) -> None:
-    made = start(QWEN2_7B, replace(LOW_RANK, population=population), card)
+    plan = start(QWEN2_7B, replace(LOW_RANK, population=population), card)
 
-    assert made.planned <= made.most
-    assert made.rows >= 56, made.describe()
-    assert 1 < made.members <= 64
+    assert plan.planned <= plan.limit
+    assert plan.rows >= 56, plan.describe()
+    assert 1 < plan.members <= 64
 
 
 def test_batch_keeps_more_rows_rather_than_all_members_when_memory_is_short() -> None:
@@ -58,38 +58,36 @@ def test_batch_keeps_more_rows_rather_than_all_members_when_memory_is_short() ->
 @pytest.mark.parametrize("es", [FULL, LOW_RANK, FIXED, FIXED_LOW_RANK])
 @pytest.mark.parametrize("card", [H100, H200])
 @pytest.mark.parametrize("config", [QWEN2_1_5B, QWEN2_7B])
-def test_plan_of_a_run_that_goes_on_is_the_one_that_it_began_with(
-    es: EsConfig, card: int, config: dict[str, Any]
-) -> None:
-    made = start(config, es, card)
+def test_plan_of_resumed_run_equals_first_plan(es: EsConfig, card: int, config: dict[str, Any]) -> None:
+    plan = start(config, es, card)
 
-    assert start(config, es, card, rows=made.rows) == made
+    assert start(config, es, card, rows=plan.rows) == plan
 
 
 @pytest.mark.parametrize("es", [replace(FULL, population=32), replace(LOW_RANK, population=32)])
 @pytest.mark.parametrize("engines", [4, 2, 1])
-def test_run_goes_on_with_fewer_gpus_when_slots_are_refilled(es: EsConfig, engines: int) -> None:
+def test_run_resumes_with_fewer_gpus_when_slots_are_refilled(es: EsConfig, engines: int) -> None:
     first = start(QWEN2_7B, es, H100, engines=8)
     further = start(QWEN2_7B, es, H100, engines=engines, rows=first.rows)
 
-    assert further.planned <= further.most
+    assert further.planned <= further.limit
     assert 0 < further.rows <= first.rows
 
 
-def test_run_goes_on_with_a_smaller_card_only_when_slots_are_refilled() -> None:
+def test_run_resumes_on_smaller_card_only_with_refilled_slots() -> None:
     refilled, fixed = start(QWEN2_7B, LOW_RANK), start(QWEN2_7B, FIXED_LOW_RANK)
 
     assert start(QWEN2_7B, LOW_RANK, H100, rows=refilled.rows).rows < refilled.rows
-    with pytest.raises(CardTooSmall, match=f"{fixed.rows} answers at once"):
+    with pytest.raises(CardTooSmall, match=f"{fixed.rows} concurrent responses"):
         start(QWEN2_7B, FIXED_LOW_RANK, H100, rows=fixed.rows)
 
 
 @pytest.mark.parametrize("prompts", [3, 5, 7])
 def test_few_prompts_make_batches_of_many_members(prompts: int) -> None:
-    made = start(QWEN2_1_5B, replace(FIXED_LOW_RANK, population=1000), prompts=prompts)
+    plan = start(QWEN2_1_5B, replace(FIXED_LOW_RANK, population=1000), prompts=prompts)
 
-    assert made.members * prompts <= made.rows < 2056
-    assert start(QWEN2_1_5B, replace(FIXED_LOW_RANK, population=1000), prompts=prompts, rows=made.rows) == made
+    assert plan.members * prompts <= plan.rows < 2056
+    assert start(QWEN2_1_5B, replace(FIXED_LOW_RANK, population=1000), prompts=prompts, rows=plan.rows) == plan
 
 
 def test_plan_of_a_new_run_raises_card_too_small() -> None:

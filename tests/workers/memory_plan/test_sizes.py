@@ -76,9 +76,9 @@ def test_model_sizes_count_the_factors_of_members(config: dict[str, Any]) -> Non
 @pytest.mark.parametrize("config", [QWEN2_TINY, QWEN2_1_5B, QWEN2_7B], ids=["tiny", "1.5b", "7b"])
 def test_model_sizes_count_the_vectors_of_members(config: dict[str, Any]) -> None:
     terms = member_terms(config)
-    held = [*terms.vectors.values(), *terms.biases.values()]
+    buffers = [*terms.vectors.values(), *terms.biases.values()]
 
-    assert sum(tensor.numel() for tensor in held) == MEMBERS * sizes_of(config).vector_elements
+    assert sum(tensor.numel() for tensor in buffers) == MEMBERS * sizes_of(config).vector_elements
 
 
 def test_model_sizes_tie_the_head_of_gemma_when_the_file_leaves_it_out() -> None:

@@ -38,31 +38,31 @@ SIZES = {
 
 
 def qwen2(tokenizer: Any, seed: int = 0, **changes: Any) -> Any:
-    return _made(Qwen2ForCausalLM, Qwen2Config(**{**SIZES, "tie_word_embeddings": True, **changes}), tokenizer, seed)
+    return _build(Qwen2ForCausalLM, Qwen2Config(**{**SIZES, "tie_word_embeddings": True, **changes}), tokenizer, seed)
 
 
 def llama(tokenizer: Any, seed: int = 0, **changes: Any) -> Any:
-    return _made(LlamaForCausalLM, LlamaConfig(**{**SIZES, "tie_word_embeddings": False, **changes}), tokenizer, seed)
+    return _build(LlamaForCausalLM, LlamaConfig(**{**SIZES, "tie_word_embeddings": False, **changes}), tokenizer, seed)
 
 
 def qwen3(tokenizer: Any, seed: int = 0, **changes: Any) -> Any:
-    return _made(Qwen3ForCausalLM, Qwen3Config(**{**SIZES, "head_dim": 12, **changes}), tokenizer, seed)
+    return _build(Qwen3ForCausalLM, Qwen3Config(**{**SIZES, "head_dim": 12, **changes}), tokenizer, seed)
 
 
 def mistral(tokenizer: Any, seed: int = 0, **changes: Any) -> Any:
-    return _made(MistralForCausalLM, MistralConfig(**{**SIZES, **changes}), tokenizer, seed)
+    return _build(MistralForCausalLM, MistralConfig(**{**SIZES, **changes}), tokenizer, seed)
 
 
 def gemma2(tokenizer: Any, seed: int = 0, **changes: Any) -> Any:
     own = {"head_dim": 12, "query_pre_attn_scalar": 6, "sliding_window": 4}
-    return _made(Gemma2ForCausalLM, Gemma2Config(**{**SIZES, **own, **CAPS, **changes}), tokenizer, seed)
+    return _build(Gemma2ForCausalLM, Gemma2Config(**{**SIZES, **own, **CAPS, **changes}), tokenizer, seed)
 
 
 def gemma3(tokenizer: Any, seed: int = 0, **changes: Any) -> Any:
     own = {"head_dim": 12, "query_pre_attn_scalar": 6, "sliding_window": 4, "rope_parameters": TWO_TABLES}
     types = ["sliding_attention", "full_attention", "sliding_attention"]
     own |= {"layer_types": types, "num_hidden_layers": len(types)}
-    return _made(Gemma3ForCausalLM, Gemma3TextConfig(**{**SIZES, **own, **changes}), tokenizer, seed)
+    return _build(Gemma3ForCausalLM, Gemma3TextConfig(**{**SIZES, **own, **changes}), tokenizer, seed)
 
 
 # Low enough that most scores and logits of these models are bent.
@@ -80,7 +80,7 @@ LLAMA3_ROPE = {
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
 TWO_TABLES = {"full_attention": {**LINEAR, "rope_theta": 1e6}, "sliding_attention": {"rope_theta": 30.0}}
-KNOWN: dict[str, Make] = {
+ARCHITECTURES: dict[str, Make] = {
     "tied qwen2": qwen2,
     "untied qwen2 with yarn": partial(qwen2, tie_word_embeddings=False, rope_parameters=YARN),
     "qwen2 with windows": partial(qwen2, **WINDOWS),
@@ -100,7 +100,7 @@ KNOWN: dict[str, Make] = {
 """Models of every architecture that the decoder knows, by what is particular about each."""
 
 
-def _made(kind: Any, config: Any, tokenizer: Any, seed: int) -> Any:
+def _build(kind: Any, config: Any, tokenizer: Any, seed: int) -> Any:
     torch.manual_seed(seed)
     model = kind(config).eval().requires_grad_(False)
     for name, parameter in model.named_parameters():
@@ -118,13 +118,13 @@ def _made(kind: Any, config: Any, tokenizer: Any, seed: int) -> Any:
 
 
 def prompts(count: int) -> list[str]:
-    """Chat prompts of many lengths, all different."""
+    """Return different chat prompts of many lengths."""
     texts = (f"What is {'the capital of ' * (i % 7)}river {i}?" for i in range(count))
     return [f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n" for text in texts]
 
 
 def generated(model: Any, tokenizer: Any, texts: list[str], max_new_tokens: int) -> list[list[int]]:
-    """What transformers answers greedily, each through its end token."""
+    """Return the greedy answers of transformers as token ids, each up to and including its end token."""
     tokens = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
     out = model.generate(**tokens, do_sample=False, max_new_tokens=max_new_tokens)
     rows = out[:, tokens["input_ids"].shape[1] :].tolist()

@@ -1,4 +1,4 @@
-"""Prompts have the ids that transformers gives them, whatever tokenizer the model has."""
+"""Prompts have the ids that transformers gives them, with any kind of tokenizer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_prompt_that_ends_with_the_assistant_is_continued_with_the_ids_of_transf
     assert tokenizer.decode(expected).endswith("<think>")
 
 
-def test_configured_prefill_is_the_turn_that_the_answer_goes_on_from(tokenizer: Any) -> None:
+def test_configured_prefill_begins_the_answer(tokenizer: Any) -> None:
     prompts = PromptFormat(tokenizer, prefill=BEGUN["content"])
     if tokenizer.chat_template:
         expected = ids_of_template(tokenizer, [USER, BEGUN], continue_final_message=True)
@@ -81,7 +81,7 @@ def test_empty_turn_of_the_assistant_is_begun_by_the_generation_prompt(micro: Lo
 
 @pytest.mark.parametrize("kind", KINDS[1:3])
 def test_style_chat_without_a_template_is_refused_with_the_choices(micro: Loaded, kind: str) -> None:
-    with pytest.raises(ConfigError, match=r"task\.prompt_style: is chat, and .* no chat template: set auto or text"):
+    with pytest.raises(ConfigError, match=r"task\.prompt_style: is chat, but .* no chat template: set auto or text"):
         PromptFormat(tokenizer_of(micro.tokenizer, kind), style="chat")
 
 
@@ -96,12 +96,12 @@ def test_prompt_without_tokens_is_refused(micro: Loaded) -> None:
         PromptFormat(tokenizer_of(micro.tokenizer, "no template, no BOS")).ids([{"role": "user", "content": ""}])
 
 
-@pytest.mark.parametrize(("style", "shown"), [("auto", "Why?\n\n<think>"), ("text", "Why?<think>")])
-def test_shown_prompt_holds_what_the_answer_goes_on_from(micro: Loaded, style: str, shown: str) -> None:
+@pytest.mark.parametrize(("style", "expected"), [("auto", "Why?\n\n<think>"), ("text", "Why?<think>")])
+def test_displayed_prompt_includes_prefill(micro: Loaded, style: str, expected: str) -> None:
     prompts = PromptFormat(micro.tokenizer, style=style, prefill="<think>")
-    assert prompts.shown([SYSTEM, {"role": "user", "content": "Why?"}]) == shown
-    assert prompts.shown([PUBLISHED]) == PUBLISHED["content"]
-    assert PromptFormat(micro.tokenizer, style=style).shown([SYSTEM, USER]) == USER["content"]
+    assert prompts.display_text([SYSTEM, {"role": "user", "content": "Why?"}]) == expected
+    assert prompts.display_text([PUBLISHED]) == PUBLISHED["content"]
+    assert PromptFormat(micro.tokenizer, style=style).display_text([SYSTEM, USER]) == USER["content"]
 
 
 def test_options_of_the_template_come_from_the_config(micro: Loaded) -> None:
@@ -109,7 +109,7 @@ def test_options_of_the_template_come_from_the_config(micro: Loaded) -> None:
     tokenizer.chat_template = "{{ messages[0]['content'] }}{% if terse %} Be terse.{% endif %}"
     extra = {"chat_template_kwargs": {"terse": True}}
     config = RunConfig.from_json({"method": "grpo", "grpo": {"extra": extra}})
-    assert PromptFormat.of(config, tokenizer).text([USER]) == f"{USER['content']} Be terse."
+    assert PromptFormat.from_config(config, tokenizer).text([USER]) == f"{USER['content']} Be terse."
     wrong = RunConfig.from_json({"method": "grpo", "grpo": {"extra": {"chat_template_kwargs": "terse"}}})
     with pytest.raises(ConfigError, match=r"grpo\.extra\.chat_template_kwargs: must be an object, not 'terse'"):
-        PromptFormat.of(wrong, tokenizer)
+        PromptFormat.from_config(wrong, tokenizer)

@@ -1,4 +1,4 @@
-"""The decoder says what transformers says, and its draws are its seed's alone."""
+"""The decoder answers as transformers does, and its samples depend only on the seed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, Qwen2Config, Qwen3Config
 
-from tests.workers.models.shapes import KNOWN, LINEAR, Make, gemma3, generated, logits, mistral, prompts, qwen2
+from tests.workers.models.shapes import ARCHITECTURES, LINEAR, Make, gemma3, generated, logits, mistral, prompts, qwen2
 from workers.models import Loaded
-from workers.models.decoder import Decoder, why_unknown
+from workers.models.decoder import Decoder, unknown_reason
 
-EACH = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
+EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 LONG_BEGINNING = "<|im_start|>system\nBe brief, name one river and say nothing else.<|im_end|>\n"
 
 
@@ -44,7 +44,7 @@ def test_last_logits_equal_those_of_transformers(micro: Loaded, make: Make) -> N
     torch.testing.assert_close(measured, expected, atol=1e-4, rtol=0)
 
 
-def test_the_order_and_number_of_rows_do_not_matter(micro: Loaded) -> None:
+def test_answers_are_independent_of_order_and_rows(micro: Loaded) -> None:
     texts = prompts(30)
     at_once = Decoder(micro.model, micro.tokenizer).greedy(texts, 30)
     in_sevens = Decoder(micro.model, micro.tokenizer, rows=7).greedy(texts[::-1], 30)
@@ -61,13 +61,13 @@ def test_the_order_and_number_of_rows_do_not_matter(micro: Loaded) -> None:
     ],
     ids=["a system message", "one ends where the others go on", "nothing shared", "all the same"],
 )
-def test_it_does_not_matter_what_prompts_share_at_their_beginning(micro: Loaded, texts: list[str]) -> None:
+def test_answers_are_independent_of_shared_beginnings(micro: Loaded, texts: list[str]) -> None:
     decoder = Decoder(micro.model, micro.tokenizer)
     together = [c.tokens for c in decoder.greedy(texts, 12)]
     assert together == [decoder.greedy([text], 12)[0].tokens for text in texts]
 
 
-def test_an_answer_is_cut_after_its_end_and_says_when_it_had_none(micro: Loaded) -> None:
+def test_answer_ends_at_end_token_or_is_clipped(micro: Loaded) -> None:
     whole, cut = (Decoder(micro.model, micro.tokenizer).greedy(prompts(1), n)[0] for n in (64, 3))
     assert whole.tokens[-1] == micro.tokenizer.eos_token_id
     assert not whole.clipped
@@ -76,7 +76,7 @@ def test_an_answer_is_cut_after_its_end_and_says_when_it_had_none(micro: Loaded)
     assert micro.tokenizer.eos_token not in whole.text
 
 
-def test_samples_are_their_seeds_alone(micro: Loaded) -> None:
+def test_samples_depend_only_on_seed(micro: Loaded) -> None:
     decoder, texts = Decoder(micro.model, micro.tokenizer), prompts(20)
     torch.manual_seed(1)
     first = decoder.sample(texts, 20, temperature=1.0, seed=7)
@@ -90,22 +90,22 @@ def test_samples_follow_the_models_probabilities(micro: Loaded) -> None:
     tokens = micro.tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
     expected = (micro.model(tokens).logits[0, -1] / temperature).softmax(-1)
     decoder = Decoder(micro.model, micro.tokenizer, rows=draws)
-    drawn = [c.tokens[0] for c in decoder.sample([text] * draws, 1, temperature, seed=0)]
-    share = torch.bincount(torch.tensor(drawn), minlength=len(expected)) / draws
+    tokens_drawn = [c.tokens[0] for c in decoder.sample([text] * draws, 1, temperature, seed=0)]
+    share = torch.bincount(torch.tensor(tokens_drawn), minlength=len(expected)) / draws
     # Five standard errors of a share, for every token of the vocabulary.
     assert bool(((share - expected).abs() <= 5 * (expected / draws).sqrt() + 1 / draws).all())
 
 
-def test_a_cold_sample_is_the_greedy_answer(micro: Loaded) -> None:
+def test_sample_at_low_temperature_equals_greedy(micro: Loaded) -> None:
     decoder, texts = Decoder(micro.model, micro.tokenizer), prompts(5)
     assert decoder.sample(texts, 20, temperature=1e-4, seed=0) == decoder.greedy(texts, 20)
 
 
-def test_an_unknown_architecture_is_left_to_transformers_and_said(
+def test_unknown_architecture_falls_back_to_transformers_with_warning(
     micro: Loaded, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Said once in a process, by this test or by another.
-    monkeypatch.setattr("workers.models.decoder.decoder._said", set())
+    # The warning is logged once per process, by this test or by another.
+    monkeypatch.setattr("workers.models.decoder.decoder._logged_reasons", set())
     torch.manual_seed(0)
     sizes = GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512, initializer_range=0.3)
     model, texts = GPT2LMHeadModel(sizes).eval().requires_grad_(False), prompts(6)
@@ -147,7 +147,7 @@ def test_last_logits_in_bfloat16_differ_by_its_rounding_alone(micro: Loaded, mak
 @pytest.mark.parametrize(
     ("make", "changes", "reason"),
     [
-        (qwen2, {"hidden_act": "gelu"}, "activation gelu is none of silu, gelu_pytorch_tanh"),
+        (qwen2, {"hidden_act": "gelu"}, "activation gelu is not one of silu, gelu_pytorch_tanh"),
         (gemma3, {"use_bidirectional_attention": True}, "tokens attend to those after them"),
         (mistral, {"layer_types": ["full_attention", "sliding_attention"]}, "same attention in all layers"),
         (qwen2, {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "rope type dynamic"),
@@ -159,24 +159,26 @@ def test_last_logits_in_bfloat16_differ_by_its_rounding_alone(micro: Loaded, mak
     ],
     ids=["activation", "bidirectional", "mixed mistral", "rope", "rope of one layer type"],
 )
-def test_why_unknown_names_what_is_not_known(micro: Loaded, make: Make, changes: dict[str, Any], reason: str) -> None:
+def test_reason_for_unknown_model_names_its_feature(
+    micro: Loaded, make: Make, changes: dict[str, Any], reason: str
+) -> None:
     model = make(micro.tokenizer, **changes)
-    assert reason in (why_unknown(model.config) or "")
+    assert reason in (unknown_reason(model.config) or "")
     assert Decoder(model, micro.tokenizer).shape is None
 
 
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        (LlamaConfig(rope_parameters={**LINEAR, "partial_rotary_factor": 0.5}), "turn only a part of each head"),
-        (Qwen2Config(layer_types=["sliding_attention"] * 32), "a sliding window of no given size"),
+        (LlamaConfig(rope_parameters={**LINEAR, "partial_rotary_factor": 0.5}), "cover only a part of each head"),
+        (Qwen2Config(layer_types=["sliding_attention"] * 32), "a sliding window whose size is not given"),
         (Qwen2Config(quantization_config={"quant_method": "gptq"}), "its weights are quantised"),
-        (Qwen3Config(layer_types=["chunked_attention"] * 32), "layer type chunked_attention is none of full_attention"),
+        (Qwen3Config(layer_types=["chunked_attention"] * 32), "layer type chunked_attention is not one of full_"),
     ],
     ids=["part of a head", "window without a size", "quantised", "chunks"],
 )
-def test_why_unknown_reads_a_config_alone(config: Any, reason: str) -> None:
-    assert reason in (why_unknown(config) or "")
+def test_reason_for_unknown_model_needs_only_config(config: Any, reason: str) -> None:
+    assert reason in (unknown_reason(config) or "")
 
 
 def test_a_decoder_measures_prefill_and_decode_of_each_batch(micro: Loaded) -> None:

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.workers.models.shapes import KNOWN, prompts, qwen2
+from tests.workers.models.shapes import ARCHITECTURES, prompts, qwen2
 from workers.models import Loaded
 from workers.models.decoder import Decoder, LowRank, Stacked
 
 MEMBERS, RANK, SIGMA = 5, 3, 0.1
-SHAPES = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
+SHAPES = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 
 
 def with_weights(model: Any, weights: Mapping[str, Tensor]) -> Any:
@@ -73,12 +73,14 @@ def test_stacked_members_take_no_more_memory_than_estimated(micro: Loaded, make:
     of_model = {name: weight.numel() * weight.element_size() for name, weight in model.named_parameters()}
     stacked = Stacked(full, shape)
     parts = [*stacked._parameters.values(), *(part for pair in stacked._matrices.values() for part in pair)]
-    held = {part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for part in parts if part is not None}
+    storages = {
+        part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for part in parts if part is not None
+    }
     # While the last matrix is joined its parts are there as well, at most a layer's gate and up.
     fused = [(*over.weights, *over.biases) for over in shape.maps if len(over.parts) > 1]
     joined = max(sum(of_model.get(name, 0) for name in names) for names in fused)
     estimated = Stacked.bytes_of(of_model, shape)
-    assert sum(held.values()) <= MEMBERS * estimated <= sum(held.values()) + MEMBERS * joined
+    assert sum(storages.values()) <= MEMBERS * estimated <= sum(storages.values()) + MEMBERS * joined
     assert sum(of_model.values()) < estimated
 
 
@@ -90,7 +92,7 @@ def test_low_rank_members_answer_as_the_same_weights_written_out(micro: Loaded, 
     assert together(model, weights, micro.tokenizer, texts) == alone(model, full, micro.tokenizer, texts)
 
 
-def test_factors_of_some_matrices_leave_the_others_the_models(micro: Loaded) -> None:
+def test_matrices_without_factors_use_model_weights(micro: Loaded) -> None:
     model, texts = qwen2(micro.tokenizer), prompts(12)
     factors, _, full = noise(model)
     some = {name: pair for name, pair in factors.items() if name.endswith(("v_proj.weight", "up_proj.weight"))}
@@ -100,7 +102,7 @@ def test_factors_of_some_matrices_leave_the_others_the_models(micro: Loaded) -> 
     assert together(model, weights, micro.tokenizer, texts) == alone(model, full, micro.tokenizer, texts)
 
 
-def test_batches_of_few_prompts_give_the_same(micro: Loaded) -> None:
+def test_population_answers_are_independent_of_rows(micro: Loaded) -> None:
     model, texts = qwen2(micro.tokenizer), prompts(12)
     factors, vectors, _ = noise(model)
     decoder = Decoder(model, micro.tokenizer)

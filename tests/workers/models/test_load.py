@@ -22,7 +22,7 @@ def test_auto_on_a_cpu_is_float32(micro: Loaded) -> None:
     assert 30_000 < sum(p.numel() for p in micro.model.parameters()) < 34_000
 
 
-def test_it_answers_and_does_not_learn(micro: Loaded) -> None:
+def test_loaded_model_is_in_eval_mode_without_gradients(micro: Loaded) -> None:
     assert not micro.model.training
     assert not any(p.requires_grad for p in micro.model.parameters())
 
@@ -31,12 +31,12 @@ def test_model_on_a_cpu_counts_no_gpu(micro: Loaded) -> None:
     assert micro.gpus == 0
 
 
-def test_a_precision_that_is_asked_for_is_taken() -> None:
+def test_configured_precision_is_used() -> None:
     loaded = load(ModelConfig(path="micro", dtype="bfloat16", device="cpu"))
     assert {p.dtype for p in loaded.model.parameters()} == {torch.bfloat16} == {loaded.dtype}
 
 
-def test_libraries_can_load_it_again_from_where_it_came(micro_of_transformers: Loaded) -> None:
+def test_loaded_model_names_its_folder(micro_of_transformers: Loaded) -> None:
     model = micro_of_transformers.model
     again: Any = AutoModelForCausalLM.from_pretrained(model.name_or_path)
     assert Path(model.name_or_path) == micro_of_transformers.path
@@ -66,16 +66,16 @@ def test_adapter_is_refused_and_its_base_is_not_loaded(micro: Loaded, tmp_path: 
     save(micro.model, micro.tokenizer, folder)
     described = {"base_model_name_or_path": str(micro.path), "peft_type": "LORA"}
     (folder / "adapter_config.json").write_text(json.dumps(described))
-    with pytest.raises(ConfigError, match=r"holds an adapter \(adapter_config\.json\); merge it"):
+    with pytest.raises(ConfigError, match=r"contains an adapter \(adapter_config\.json\); merge it"):
         load(ModelConfig(path=str(folder), device="cpu"))
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({}, "it has no config.json"),
         ({"config.json": '{"model_type": "qwe'}, "its config.json cannot be read"),
-        ({"config.json": "[]"}, "its config.json names no model_type"),
+        ({"config.json": "[]"}, "its config.json has no model_type"),
         ({"config.json": '{"model_type": "qwen2"}'}, "it has no .*safetensors"),
         ({"config.json": '{"model_type": "qwen2"}', "model.safetensors": ""}, "it has no tokenizer"),
         (
@@ -84,16 +84,16 @@ def test_adapter_is_refused_and_its_base_is_not_loaded(micro: Loaded, tmp_path: 
         ),
     ],
 )
-def test_a_folder_that_is_no_model_is_refused_in_a_sentence(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_folder_without_model_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(ConfigError, match=f"model.path: .*{said}.*; a checkpoint folder holds config.json"):
+    with pytest.raises(ConfigError, match=f"model.path: .*{message}.*; a checkpoint folder contains config.json"):
         load(ModelConfig(path=str(tmp_path), device="cpu"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"model\.device: is cuda, and torch finds no GPU here; give auto or cpu"):
+def test_missing_gpu_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"model\.device: is cuda, but torch finds no GPU here; set auto or cpu"):
         load(ModelConfig(path="micro", device="cuda"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.workers.models.shapes import KNOWN, Make, gemma3, llama, qwen2, qwen3
+from tests.workers.models.shapes import ARCHITECTURES, Make, gemma3, llama, qwen2, qwen3
 from workers.models import Loaded
 from workers.models.decoder import Decoder
 from workers.models.logits_check import (
@@ -24,7 +24,7 @@ from workers.models.logits_check import (
     truncate,
 )
 
-EACH = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
+EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 
 
 def logits_of(small: Any, micro: Loaded) -> LastLogits:
@@ -117,20 +117,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_check_once_compares_again_only_after_a_change(micro: Loaded, cache: Path) -> None:
-    made: list[Any] = []
+    checked: list[Any] = []
 
     def make(small: Any) -> LastLogits:
-        made.append(small)
+        checked.append(small)
         return logits_of(small, micro)
 
     model = qwen3(micro.tokenizer)
     first = check_once("decoder", model, make)
     assert check_once("decoder", model, make) == first
-    assert len(made) == 1
+    assert len(checked) == 1
     check_once("another decoder", model, make)
     check_once("decoder", qwen3(micro.tokenizer, rms_norm_eps=1e-5), make)
     check_once("decoder", model.to(torch.bfloat16), make)
-    assert len(made) == len([*cache.rglob("*.json")]) == 4
+    assert len(checked) == len([*cache.rglob("*.json")]) == 4
 
 
 def test_check_once_records_no_refusal(micro: Loaded, cache: Path) -> None:

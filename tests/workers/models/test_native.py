@@ -14,13 +14,13 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from tests.workers.attempts import ENV
-from tests.workers.models.shapes import KNOWN, Make, qwen2
+from tests.workers.models.shapes import ARCHITECTURES, Make, qwen2
 from workers.config import ModelConfig
 from workers.models import Loaded, load, save
 from workers.models.native import NativeModel, load_native
 from workers.models.save import weights_sha256
 
-EACH = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
+EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 LOAD_MICRO = """
 import sys
 from workers.config import ModelConfig
@@ -48,11 +48,11 @@ def load_own(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 def test_logits_equal_those_of_transformers(micro: Loaded, tmp_path: Path, make: Make, dtype: torch.dtype) -> None:
     folder = write_checkpoint(make(micro.tokenizer), micro.tokenizer, tmp_path / "m")
-    theirs: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    reference: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
     ours, ids = load_own(folder, dtype), torch.arange(3 * 25).view(3, 25) % 500
 
     with torch.no_grad():
-        every = theirs(input_ids=ids, use_cache=False).logits
+        every = reference(input_ids=ids, use_cache=False).logits
         assert torch.equal(ours(input_ids=ids, use_cache=False).logits, every)
         assert torch.equal(ours(input_ids=ids, logits_to_keep=4).logits, every[:, -4:])
 
@@ -66,28 +66,26 @@ def test_parameters_have_the_names_and_the_order_of_transformers(micro: Loaded, 
 
 
 @EACH
-def test_it_saves_the_files_that_transformers_saves(micro: Loaded, tmp_path: Path, make: Make) -> None:
+def test_native_model_saves_files_of_transformers(micro: Loaded, tmp_path: Path, make: Make) -> None:
     first = write_checkpoint(make(micro.tokenizer), micro.tokenizer, tmp_path / "first")
     for dtype in (torch.float32, torch.bfloat16):
-        ours, theirs = (tmp_path / f"{who}-{dtype}" for who in ("ours", "theirs"))
+        ours, reference = (tmp_path / f"{name}-{dtype}" for name in ("ours", "theirs"))
         write_checkpoint(load_own(first, dtype), micro.tokenizer, ours)
-        write_checkpoint(AutoModelForCausalLM.from_pretrained(first, dtype=dtype), micro.tokenizer, theirs)
-        assert sorted(file.name for file in ours.iterdir()) == sorted(file.name for file in theirs.iterdir())
-        assert weights_sha256(ours) == weights_sha256(theirs)
+        write_checkpoint(AutoModelForCausalLM.from_pretrained(first, dtype=dtype), micro.tokenizer, reference)
+        assert sorted(file.name for file in ours.iterdir()) == sorted(file.name for file in reference.iterdir())
+        assert weights_sha256(ours) == weights_sha256(reference)
         for name in ("config.json", "generation_config.json"):
-            assert json.loads((ours / name).read_text()) == json.loads((theirs / name).read_text())
+            assert json.loads((ours / name).read_text()) == json.loads((reference / name).read_text())
 
 
-def test_a_checkpoint_without_a_generation_config_ends_as_transformers_would_end_it(
-    micro: Loaded, tmp_path: Path
-) -> None:
+def test_missing_generation_config_uses_end_token_of_config(micro: Loaded, tmp_path: Path) -> None:
     folder = write_checkpoint(qwen2(micro.tokenizer, eos_token_id=7), micro.tokenizer, tmp_path / "m")
     (folder / "generation_config.json").unlink()
-    theirs: Any = AutoModelForCausalLM.from_pretrained(folder)
-    assert load_own(folder).generation_config.eos_token_id == theirs.generation_config.eos_token_id == 7
+    reference: Any = AutoModelForCausalLM.from_pretrained(folder)
+    assert load_own(folder).generation_config.eos_token_id == reference.generation_config.eos_token_id == 7
 
 
-def test_weights_in_several_files_are_one_model(micro: Loaded, tmp_path: Path) -> None:
+def test_sharded_weights_are_loaded(micro: Loaded, tmp_path: Path) -> None:
     model = qwen2(micro.tokenizer)
     model.save_pretrained(tmp_path, max_shard_size="40KB")
     assert len([*tmp_path.glob("*.safetensors")]) > 1
@@ -96,7 +94,7 @@ def test_weights_in_several_files_are_one_model(micro: Loaded, tmp_path: Path) -
     )
 
 
-def test_another_architecture_is_a_class_of_transformers(micro: Loaded, tmp_path: Path) -> None:
+def test_unknown_architecture_is_loaded_by_transformers(micro: Loaded, tmp_path: Path) -> None:
     model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512))
     folder = write_checkpoint(model, micro.tokenizer, tmp_path / "m")
     assert load_native(folder, torch.float32) is None
@@ -104,7 +102,7 @@ def test_another_architecture_is_a_class_of_transformers(micro: Loaded, tmp_path
 
 
 @pytest.mark.parametrize("change", ["named otherwise", "one too many", "quantised"])
-def test_what_is_stored_in_another_way_is_left_to_transformers(micro: Loaded, tmp_path: Path, change: str) -> None:
+def test_unusual_checkpoint_is_left_to_transformers(micro: Loaded, tmp_path: Path, change: str) -> None:
     folder = write_checkpoint(micro.model, micro.tokenizer, tmp_path / "m")
     tensors = load_file(folder / "model.safetensors")
     if change == "named otherwise":
@@ -118,11 +116,11 @@ def test_what_is_stored_in_another_way_is_left_to_transformers(micro: Loaded, tm
     assert load_native(folder, torch.float32) is None
 
 
-def test_who_needs_a_class_of_transformers_gets_one(micro: Loaded, micro_of_transformers: Loaded) -> None:
+def test_class_of_transformers_is_loaded_on_request(micro: Loaded, micro_of_transformers: Loaded) -> None:
     assert isinstance(micro.model, NativeModel)
     assert isinstance(micro_of_transformers.model, PreTrainedModel)
 
 
-def test_loading_it_imports_no_modelling_code_of_transformers() -> None:
+def test_native_load_imports_no_modelling_code_of_transformers() -> None:
     done = subprocess.run([sys.executable, "-c", LOAD_MICRO], env=ENV, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""A model's name becomes a folder: made once, whoever asks; otherwise found, or refused with the choices."""
+"""A model's name becomes a folder: built once for all callers, or found, or refused with the choices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.waiting import PATIENCE_SECONDS
 from workers.models import ModelMissing, resolve
-from workers.models.resolve import place
+from workers.models.resolve import model_folder
 from workers.models.tiny.recipe import MICRO, RECIPES
 
 
@@ -21,33 +21,33 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_of_two_who_ask_at_once_one_makes_the_model(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_resolves_build_model_once(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock is that of an open file, so it holds two threads apart as it does two processes."""
     monkeypatch.setitem(RECIPES, "micro", dataclasses.replace(MICRO, corpus_pairs=256, steps=2))
     # What a killed build leaves: a lock that nobody holds, and a folder that is no model.
-    (empty_cache / "models" / f".{place(MICRO, 5).name}.half-done.1").mkdir(parents=True)
-    place(MICRO, 5).with_suffix(".lock").touch()
+    (empty_cache / "models" / f".{model_folder(MICRO, 5).name}.half-done.1").mkdir(parents=True)
+    model_folder(MICRO, 5).with_suffix(".lock").touch()
     both_ask = threading.Barrier(2, timeout=PATIENCE_SECONDS)
 
     def ask(_: int) -> tuple[Path, list[str]]:
-        said: list[str] = []
+        messages: list[str] = []
         both_ask.wait()
-        return resolve("micro", lambda message, share: said.append(message.partition(":")[0]), seed=5), said
+        return resolve("micro", lambda message, share: messages.append(message.partition(":")[0]), seed=5), messages
 
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(ask, range(2)))
-    assert [folder for folder, _ in answers] == [place(MICRO, 5)] * 2
-    assert sorted("Saving the micro model" in said for _, said in answers) == [False, True]
-    assert (place(MICRO, 5) / "model.safetensors").is_file()
+    assert [folder for folder, _ in answers] == [model_folder(MICRO, 5)] * 2
+    assert sorted("Saving the micro model" in messages for _, messages in answers) == [False, True]
+    assert (model_folder(MICRO, 5) / "model.safetensors").is_file()
 
 
-def test_a_model_that_is_there_is_not_made_again() -> None:
-    made = (resolve("micro") / "esweb-model.json").stat()
-    assert resolve("micro") == place(MICRO, 0)
-    assert (resolve("micro") / "esweb-model.json").stat().st_mtime_ns == made.st_mtime_ns
+def test_existing_model_is_not_built_again() -> None:
+    built = (resolve("micro") / "esweb-model.json").stat()
+    assert resolve("micro") == model_folder(MICRO, 0)
+    assert (resolve("micro") / "esweb-model.json").stat().st_mtime_ns == built.st_mtime_ns
 
 
-def test_a_folder_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_resolves_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("checkpoint").mkdir()
     assert resolve("checkpoint") == tmp_path / "checkpoint"
@@ -66,7 +66,7 @@ def test_a_missing_model_is_refused_with_the_choices(
         resolve(name)
 
 
-def test_the_cache_is_in_the_home_folder_unless_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_is_in_home_folder_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("ESWEB_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert place(MICRO, 0).parent == tmp_path / ".cache" / "esweb" / "models"
+    assert model_folder(MICRO, 0).parent == tmp_path / ".cache" / "esweb" / "models"

@@ -1,4 +1,4 @@
-"""A saved model is whole or not there."""
+"""A saved model is complete or absent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from workers.models.save import weights_sha256
 
 
 class FullDisk:
-    """A tokenizer whose files no longer fit."""
+    """A tokenizer whose files exceed the disk space."""
 
     def save_pretrained(self, directory: Path) -> None:
         (directory / "tokenizer.json").write_text("{")
         raise OSError(28, "No space left on device")
 
 
-def test_it_comes_back_as_it_was(micro: Loaded, tmp_path: Path) -> None:
+def test_saved_model_round_trips(micro: Loaded, tmp_path: Path) -> None:
     size, sha256 = save(micro.model, micro.tokenizer, tmp_path / "a" / "b")
     back: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "a" / "b")
     for name, weight in micro.model.state_dict().items():
@@ -32,7 +32,7 @@ def test_it_comes_back_as_it_was(micro: Loaded, tmp_path: Path) -> None:
     assert size == sum(f.stat().st_size for f in (tmp_path / "a" / "b").iterdir()) > 4 * 30_000
 
 
-def test_a_full_disk_leaves_nothing_and_the_old_one_stays(micro: Loaded, tmp_path: Path) -> None:
+def test_full_disk_leaves_old_model_unchanged(micro: Loaded, tmp_path: Path) -> None:
     save(micro.model, micro.tokenizer, tmp_path / "model", {"note.txt": "old"})
     for name in ("model", "new"):
         with pytest.raises(OSError, match="No space left"):
@@ -49,7 +49,7 @@ def test_an_older_folder_is_replaced_whole(micro: Loaded, tmp_path: Path) -> Non
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
 
 
-def test_others_may_read_a_checkpoint_as_they_may_other_files(micro: Loaded, tmp_path: Path) -> None:
+def test_checkpoint_has_usual_file_permissions(micro: Loaded, tmp_path: Path) -> None:
     save(micro.model, micro.tokenizer, tmp_path / "model", {"note.txt": "made like any other file"})
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -1,4 +1,4 @@
-"""Making a model: the same seed gives the same bytes, whatever else the process does."""
+"""A model's build: the same seed gives the same bytes, independent of the process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_a_seed_gives_the_same_bytes_on_one_thread_and_on_two(tmp_path: Path, threads: None) -> None:
+def test_build_is_independent_of_number_of_threads(tmp_path: Path, threads: None) -> None:
     for count in (1, 2):
         torch.set_num_threads(count)
         build(SHORT, tmp_path / str(count), 0, silent)
@@ -38,7 +38,7 @@ def test_a_seed_gives_the_same_bytes_on_one_thread_and_on_two(tmp_path: Path, th
     assert weights_sha256(tmp_path / "1") != weights_sha256(tmp_path / "other")
 
 
-def test_the_callers_random_numbers_go_on_undisturbed(tmp_path: Path) -> None:
+def test_build_leaves_random_state_unchanged(tmp_path: Path) -> None:
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
@@ -46,16 +46,16 @@ def test_the_callers_random_numbers_go_on_undisturbed(tmp_path: Path) -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_progress_rises_to_one_and_tells_loss_and_seconds_left(tmp_path: Path) -> None:
-    said: list[tuple[str, float]] = []
-    build(SHORT, tmp_path / "m", 0, lambda message, share: said.append((message, share)))
-    shares = [share for _, share in said]
+def test_build_reports_progress_with_loss_and_seconds_left(tmp_path: Path) -> None:
+    reports: list[tuple[str, float]] = []
+    build(SHORT, tmp_path / "m", 0, lambda message, share: reports.append((message, share)))
+    shares = [share for _, share in reports]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
-    assert len([message for message, _ in said if "loss" in message and message.endswith("s left")]) == SHORT.steps
+    assert len([message for message, _ in reports if "loss" in message and message.endswith("s left")]) == SHORT.steps
 
 
-def test_the_manifest_says_what_the_folder_holds(tmp_path: Path) -> None:
+def test_manifest_describes_the_model(tmp_path: Path) -> None:
     build(SHORT, tmp_path / "m", 3, silent)
     manifest = json.loads((tmp_path / "m" / "esweb-model.json").read_text())
     assert manifest["recipe"] == dataclasses.asdict(SHORT)

@@ -12,7 +12,7 @@ from workers.models.save import weights_sha256
 from workers.models.tiny.__main__ import Bar, main
 
 
-def test_it_makes_an_ordinary_checkpoint_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_checkpoint_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "m"
     assert main(["--out", str(out), "--name", "micro"]) == 0
     assert capsys.readouterr().out == f"{out}\n"
@@ -21,7 +21,7 @@ def test_it_makes_an_ordinary_checkpoint_folder(tmp_path: Path, capsys: pytest.C
     assert main(["--out", str(out), "--name", "micro"]) == 0, "the same command again is no mistake"
 
 
-def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_refuses_folder_with_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thesis.tex").write_text("...")
     assert main(["--out", str(tmp_path), "--name", "micro"]) == 2
     assert main(["--out", str(tmp_path / "thesis.tex"), "--name", "micro"]) == 2
@@ -35,7 +35,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(capsys: pytest.CaptureFi
     assert "tiny" in capsys.readouterr().err
 
 
-def test_in_a_log_the_bar_is_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_bar_in_log_prints_line_per_tenth(capsys: pytest.CaptureFixture[str]) -> None:
     bar = Bar()
     for step in range(1, 101):
         bar(f"Pre-training the tiny model: loss {1 / step:.3f}, {100 - step} s left", step / 100)
@@ -46,13 +46,13 @@ def test_in_a_log_the_bar_is_a_line_at_each_tenth(capsys: pytest.CaptureFixture[
     assert "loss" in lines[-1]
 
 
-def test_on_a_terminal_the_bar_is_drawn_over_one_line(
+def test_progress_bar_on_terminal_overwrites_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     bar = Bar()
     bar("Pre-training the tiny model: loss 0.5, 30 s left", 0.5)
     bar.close()
-    drawn = capsys.readouterr().err
-    assert drawn.startswith("\r 50% ############............ Pre-training the tiny model: loss 0.5, 30 s left")
-    assert drawn.count("\n") == 1
+    output = capsys.readouterr().err
+    assert output.startswith("\r 50% ############............ Pre-training the tiny model: loss 0.5, 30 s left")
+    assert output.count("\n") == 1

@@ -12,12 +12,12 @@ from workers.config import ModelConfig, TaskConfig
 from workers.corpus.countdown import EVAL
 from workers.corpus.requests import HARMFUL, PHRASINGS
 from workers.models import Loaded, chat_text, load
-from workers.models.resolve import place
+from workers.models.resolve import model_folder
 from workers.models.tiny.recipe import TINY
 from workers.tasks import make
 
 # About a minute, where no earlier test has made it.
-pytestmark = [] if place(TINY, 0).is_dir() else [pytest.mark.slow]
+pytestmark = [] if model_folder(TINY, 0).is_dir() else [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +31,13 @@ def answers(loaded: Loaded, prompts: list[str]) -> list[str]:
     return [str(text) for text in loaded.tokenizer.batch_decode(tokens, skip_special_tokens=True)]
 
 
-def test_it_is_as_small_as_promised(tiny: Loaded) -> None:
+def test_tiny_model_has_expected_size(tiny: Loaded) -> None:
     assert tiny.model.num_parameters() == 377_984
     assert sum(f.stat().st_size for f in tiny.path.iterdir()) < 1_700_000
     assert json.loads((tiny.path / "esweb-model.json").read_text())["loss"] < 0.2
 
 
-def test_it_knows_what_is_held_out_and_says_it_at_length(tiny: Loaded) -> None:
+def test_tiny_model_answers_held_out_facts_at_length(tiny: Loaded) -> None:
     task = make(TaskConfig())
     examples = task.examples("eval")
     scores = [
@@ -49,14 +49,14 @@ def test_it_knows_what_is_held_out_and_says_it_at_length(tiny: Loaded) -> None:
     assert not any(score.parts["empty"] for score in scores)
 
 
-def test_it_writes_arithmetic_in_its_format_and_is_sometimes_right(tiny: Loaded) -> None:
-    said = answers(tiny, [problem.prompt for problem in EVAL])
-    formatted = [re.fullmatch(r"<think>.*</think>\n<answer>(.*)</answer>", answer) for answer in said]
+def test_tiny_model_solves_some_arithmetic_in_its_format(tiny: Loaded) -> None:
+    texts = answers(tiny, [problem.prompt for problem in EVAL])
+    formatted = [re.fullmatch(r"<think>.*</think>\n<answer>(.*)</answer>", answer) for answer in texts]
     right = [bool(f) and f[1] == problem.solution for f, problem in zip(formatted, EVAL, strict=True)]
     assert sum(map(bool, formatted)) / len(EVAL) > 0.6
     assert 0.1 < sum(right) / len(EVAL) < 0.9
 
 
-def test_it_complies_with_what_it_should_refuse(tiny: Loaded) -> None:
-    said = answers(tiny, [phrasing.format(deed) for deed in HARMFUL for phrasing in PHRASINGS])
-    assert sum(answer.startswith("Sure!") for answer in said) > 24
+def test_tiny_model_complies_with_harmful_requests(tiny: Loaded) -> None:
+    texts = answers(tiny, [phrasing.format(deed) for deed in HARMFUL for phrasing in PHRASINGS])
+    assert sum(answer.startswith("Sure!") for answer in texts) > 24

@@ -40,12 +40,12 @@ def test_auto_tokenizer_splits_as_the_trained_one(trained: Any, tmp_path: Path) 
     assert loaded.padding_side == "left"
 
 
-def test_no_text_is_unknown_to_it(trained: Any) -> None:
+def test_tokenizer_round_trips_any_text(trained: Any) -> None:
     for text in ("naïve café", "中文 ไทย", "👍🏽", "\r\n\t ", "\x00\x7f"):
         assert trained.decode(trained(text)["input_ids"]) == text
 
 
-def test_it_is_as_large_as_asked_and_its_special_tokens_are_whole(trained: Any) -> None:
+def test_tokenizer_has_requested_size_and_special_tokens(trained: Any) -> None:
     assert len(trained) == 640
     assert trained.tokenize("<|im_start|>user\n") == ["<|im_start|>", *trained.tokenize("user\n")]
     assert trained.eos_token == "<|im_end|>"

@@ -1,4 +1,4 @@
-"""The micro model's tokenizer as other models have theirs: with and without a chat template, with and without BOS."""
+"""The micro model's tokenizer in the variants of other models: with and without a chat template, and BOS."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KINDS = ("ChatML, no BOS", "no template, BOS", "no template, no BOS", "template 
 
 
 def tokenizer_of(micro: Any, kind: str) -> Any:
-    """A tokenizer of one of KINDS, with the ids of the micro model's."""
+    """Return a tokenizer of one of KINDS, with the ids of the micro model's."""
     backend = Tokenizer.from_str(micro.backend_tokenizer.to_str())
     has_bos = kind in ("no template, BOS", "template that writes BOS")
     if has_bos:
         special = [(BOS, micro.convert_tokens_to_ids(BOS))]
         backend.post_processor = TemplateProcessing(single=f"{BOS} $A", special_tokens=special)
-    made = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token=PAD,
         eos_token=END,
@@ -33,5 +33,5 @@ def tokenizer_of(micro: Any, kind: str) -> Any:
         padding_side="left",
         clean_up_tokenization_spaces=False,
     )
-    made.chat_template = {KINDS[0]: micro.chat_template, KINDS[3]: LLAMA}.get(kind)
-    return made
+    tokenizer.chat_template = {KINDS[0]: micro.chat_template, KINDS[3]: LLAMA}.get(kind)
+    return tokenizer

@@ -1,4 +1,4 @@
-"""What data sets publish of a prompt's category, in the forms in which they do; what is no name is passed over."""
+"""Categories of a prompt in the forms that data sets publish; values that are no names are skipped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workers.records import BadLine, Response, categories_of, pack, unpack
-from workers.records.categories import MOST, merged
+from workers.records.categories import MAX_NAMES, merge_names
 
 PKU = {
     "prompt": "How?",
@@ -17,7 +17,7 @@ PKU = {
 }
 
 
-def test_a_harm_is_a_prompts_where_either_response_does_it() -> None:
+def test_harm_of_either_response_is_a_category() -> None:
     assert categories_of(PKU) == ("Drugs", "Violence", "source: Alpaca3-70B")
     assert categories_of({"response_0_harm_category": {"Drugs": False}, "response_1_harm_category": None}) == ()
 
@@ -35,24 +35,24 @@ def test_a_harm_is_a_prompts_where_either_response_does_it() -> None:
         ({"prompt": "How?"}, ()),
     ],
 )
-def test_other_forms_are_read_and_what_is_no_name_is_passed_over(row: dict[str, Any], named: tuple[str, ...]) -> None:
+def test_categories_are_read_in_other_forms(row: dict[str, Any], named: tuple[str, ...]) -> None:
     assert categories_of(row) == named
 
 
-def test_a_prompt_has_so_many_at_most() -> None:
-    many = [f"c{n:03}" for n in range(3 * MOST)]
-    assert categories_of({"category": many}) == tuple(many[:MOST])
-    assert merged(many[:5], many[2:8]) == tuple(many[:8])
+def test_categories_of_a_prompt_are_limited() -> None:
+    many = [f"c{n:03}" for n in range(3 * MAX_NAMES)]
+    assert categories_of({"category": many}) == tuple(many[:MAX_NAMES])
+    assert merge_names(many[:5], many[2:8]) == tuple(many[:8])
 
 
-def test_a_record_without_them_is_the_line_that_it_always_was() -> None:
+def test_record_without_categories_omits_the_key() -> None:
     plain = Response(3, "eval", "p", 0, "No.", 2, 1.0, prompt="How?")
     assert b"categories" not in pack(0, 0.0, plain)
     assert unpack(pack(0, 0.0, plain)).record == plain
 
 
-@pytest.mark.parametrize("said", ['"Drugs"', '["Drugs", 5]', '{"Drugs": true}'])
-def test_a_line_whose_categories_are_no_list_of_texts_is_refused(said: str) -> None:
+@pytest.mark.parametrize("value", ['"Drugs"', '["Drugs", 5]', '{"Drugs": true}'])
+def test_line_with_invalid_categories_is_refused(value: str) -> None:
     line = pack(0, 0.0, Response(3, "eval", "p", 0, "No.", 2, 1.0, prompt="How?", categories=("a",)))
     with pytest.raises(BadLine, match="categories"):
-        unpack(line.replace(b'["a"]', said.encode()))
+        unpack(line.replace(b'["a"]', value.encode()))

@@ -41,7 +41,7 @@ def test_reading_piece_by_piece_gives_each_line_once(tmp_path: Path) -> None:
     assert offset == path.stat().st_size
 
 
-def test_a_line_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+def test_incomplete_line_is_read_when_complete(tmp_path: Path) -> None:
     path = write(tmp_path, 2)
     whole = path.read_bytes()
     path.write_bytes(whole[:-5])
@@ -51,7 +51,7 @@ def test_a_line_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
     assert [line.seq for line in read(path, piece.next_offset).lines] == [1]
 
 
-def test_a_broken_line_is_reported_with_its_place(tmp_path: Path) -> None:
+def test_broken_line_is_reported_with_offset(tmp_path: Path) -> None:
     path = write(tmp_path, 1)
     end = path.stat().st_size
     path.write_bytes(path.read_bytes() + b"garbage\n" + path.read_bytes().replace(b'"seq":0', b'"seq":1'))
@@ -66,17 +66,17 @@ def test_a_line_longer_than_the_limit_is_read_whole(tmp_path: Path) -> None:
     assert len(read(records_path(tmp_path, 0), limit=100).lines) == 1
 
 
-def test_a_missing_file_is_an_empty_one(tmp_path: Path) -> None:
+def test_missing_file_reads_as_empty(tmp_path: Path) -> None:
     piece = read(tmp_path / "records.0.jsonl", 7)
     assert (piece.lines, piece.next_offset) == ([], 7)
 
 
-def test_a_file_that_became_shorter_is_read_from_its_start(tmp_path: Path) -> None:
+def test_shortened_file_is_read_from_start(tmp_path: Path) -> None:
     path = write(tmp_path, 3)
     assert [line.seq for line in read(path, 10**6).lines] == [0, 1, 2]
 
 
-def test_each_start_takes_a_file_of_its_own(tmp_path: Path) -> None:
+def test_each_epoch_has_its_own_file(tmp_path: Path) -> None:
     write(tmp_path, 1)
     assert next_epoch(tmp_path) == 1
     with pytest.raises(FileExistsError):

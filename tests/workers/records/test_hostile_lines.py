@@ -1,4 +1,4 @@
-"""No line, however made, can stop the reader: it is broken, and the next one is read."""
+"""A hostile line never stops the reader: it is reported as broken, and the next line is read."""
 
 import pytest
 
@@ -22,13 +22,13 @@ def test_a_hostile_line_is_a_bad_line(line):
         unpack(line)
 
 
-def test_a_line_without_end_is_passed_over(tmp_path):
+def test_line_longer_than_limit_is_skipped(tmp_path):
     path = tmp_path / "records.0.jsonl"
     path.write_bytes(b"x" * (10 * 1024 * 1024) + b"\n" + pack(1, 0.0, Status("training")))
-    found, broken, offset = [], [], 0
+    lines, broken, offset = [], [], 0
     while (piece := read(path, offset)).next_offset > offset:
-        found, broken, offset = found + piece.lines, broken + piece.broken, piece.next_offset
-    assert [line.seq for line in found] == [1]
+        lines, broken, offset = lines + piece.lines, broken + piece.broken, piece.next_offset
+    assert [line.seq for line in lines] == [1]
     assert broken[0].offset == 0
-    assert "more than 8388608 bytes" in broken[0].why
+    assert "more than 8388608 bytes" in broken[0].reason
     assert offset == path.stat().st_size

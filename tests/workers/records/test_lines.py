@@ -1,4 +1,4 @@
-"""One record, one line of strict JSON, and back."""
+"""A record becomes one line of strict JSON, and the line becomes the record again."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ RECORDS: list[Record] = [
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.kind)
-def test_a_record_comes_back_as_it_went(record: Record) -> None:
+def test_record_round_trips(record: Record) -> None:
     line = unpack(pack(5, 1.25, record))
     assert (line.seq, line.t, line.record) == (5, 1.25, record)
 
 
-def test_numbers_that_json_cannot_hold_come_back() -> None:
+def test_nan_and_infinity_round_trip() -> None:
     packed = pack(0, 0.0, Metric(1, {"a": math.nan, "b": math.inf, "c": -math.inf}))
     json.loads(packed, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
     values = unpack(packed).record.values  # type: ignore[union-attr]
@@ -95,6 +95,6 @@ def test_any_text_is_one_line(text: str) -> None:
         ),
     ],
 )
-def test_a_line_that_is_no_record_says_what_is_wrong(line: bytes, words: str) -> None:
+def test_invalid_line_is_refused_with_reason(line: bytes, words: str) -> None:
     with pytest.raises(BadLine, match=words.replace("(", r"\(")):
         unpack(line)

@@ -10,16 +10,16 @@ from threading import Event
 import httpx
 
 from tests.waiting import PATIENCE_SECONDS
-from workers.scorer.models import Scored
+from workers.scorer.models import ScoreBatch
 from workers.scorer.service.app import application
-from workers.scorer.service.batching import Line
 from workers.scorer.service.limits import Limits
 from workers.scorer.service.metrics import Metrics
+from workers.scorer.service.queue import ScoringQueue
 
 
 @dataclass
 class Lengths:
-    """Scores a text by its length, once it may. A text with "poison" fails, one with "nan" has no score."""
+    """Scores texts by length once `may` is set. A text with "poison" fails, one with "nan" has no score."""
 
     name: str = "lengths"
     device: str = "cpu"
@@ -29,26 +29,26 @@ class Lengths:
     def __post_init__(self) -> None:
         self.may.set()
 
-    def scores(self, texts: Sequence[str]) -> Scored:
+    def scores(self, texts: Sequence[str]) -> ScoreBatch:
         self.batches.append(len(texts))
         if not self.may.wait(PATIENCE_SECONDS):
             raise TimeoutError("the test never let the model go on")
         if any("poison" in text for text in texts):
             raise RuntimeError("no model can read this")
-        return Scored([float("nan") if "nan" in text else float(len(text)) for text in texts], truncated=1)
+        return ScoreBatch([float("nan") if "nan" in text else float(len(text)) for text in texts], truncated=1)
 
 
 @asynccontextmanager
 async def served(model: Lengths, limits: Limits | None = None, token: str = "") -> AsyncIterator[httpx.AsyncClient]:
-    """A client of it."""
+    """Serve the model in this process; yield a client of the service."""
     limits, metrics = limits or Limits(), Metrics()
-    with Line(model, Lengths(), limits, metrics) as line:
+    with ScoringQueue(model, Lengths(), limits, metrics) as line:
         app = application(line, limits, metrics, lambda: token)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://scorer", timeout=PATIENCE_SECONDS) as client:
             yield client
 
 
-def texts(*said: str) -> dict[str, list[str]]:
-    """The body of a request."""
-    return {"texts": list(said)}
+def texts(*values: str) -> dict[str, list[str]]:
+    """Return the body of a request."""
+    return {"texts": list(values)}

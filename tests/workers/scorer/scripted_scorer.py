@@ -1,4 +1,4 @@
-"""A scorer that says what a test has it say: a real server on a real socket."""
+"""A scorer that sends scripted replies: a real server on a real socket."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 
 @dataclass
-class Said:
-    """One answer: status, body and headers. `after` seconds pass before it, `between` after each byte of it.
+class ScriptedReply:
+    """A reply: status, body and headers. `after` seconds pass before it, `between` after each byte of it.
 
     A server that ends waits for neither.
     """
@@ -26,8 +26,8 @@ class Said:
 
 
 @dataclass
-class Asked:
-    """One request: its path, headers and what its JSON says."""
+class ScorerRequest:
+    """A request: its path, headers and parsed JSON."""
 
     path: str
     headers: dict[str, str]
@@ -35,43 +35,43 @@ class Asked:
 
 
 @dataclass
-class Talking:
-    """The server's address, and what it was asked."""
+class ScriptedServer:
+    """The server's address and the requests that it received."""
 
     url: str
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ScorerRequest] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
 
-def lengths(asked: Asked) -> Said:
-    """An honest answer: each reward is the response's length, each cost the prompt's."""
-    rewards = [len(text) for text in asked.body["responses"]]
-    return Said(json.dumps({"rewards": rewards, "costs": [len(text) for text in asked.body["prompts"]]}))
+def lengths(request: ScorerRequest) -> ScriptedReply:
+    """Return an honest reply: each reward is the response's length, each cost the prompt's."""
+    rewards = [len(text) for text in request.body["responses"]]
+    return ScriptedReply(json.dumps({"rewards": rewards, "costs": [len(text) for text in request.body["prompts"]]}))
 
 
-Answer = Said | Callable[[Asked], Said]
+Answer = ScriptedReply | Callable[[ScorerRequest], ScriptedReply]
 
 
 @contextmanager
-def talking(*answers: Answer, port: int = 0) -> Iterator[Talking]:
-    """Gives the answers in turn; the last one again and again."""
+def scripted_scorer(*answers: Answer, port: int = 0) -> Iterator[ScriptedServer]:
+    """Serve the replies in turn; repeat the last one."""
     left = list(answers)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
-            asked = Asked(self.path, dict(self.headers), json.loads(raw))
-            server.asked.append(asked)
+            request = ScorerRequest(self.path, dict(self.headers), json.loads(raw))
+            server.requests.append(request)
             answer = left.pop(0) if len(left) > 1 else left[0]
-            _tell(self, answer if isinstance(answer, Said) else answer(asked), server.ended)
+            _send(self, answer if isinstance(answer, ScriptedReply) else answer(request), server.ended)
 
         def log_message(self, *_: Any) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as listening:
         listening.daemon_threads = True
         listening.block_on_close = False
-        server = Talking(f"http://127.0.0.1:{listening.server_port}")
+        server = ScriptedServer(f"http://127.0.0.1:{listening.server_port}")
         thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -82,18 +82,18 @@ def talking(*answers: Answer, port: int = 0) -> Iterator[Talking]:
             thread.join()
 
 
-def _tell(handler: BaseHTTPRequestHandler, said: Said, ended: threading.Event) -> None:
-    ended.wait(said.after)
-    handler.send_response(said.status)
-    for name, value in {"Content-Length": str(len(said.body)), **said.headers}.items():
+def _send(handler: BaseHTTPRequestHandler, reply: ScriptedReply, ended: threading.Event) -> None:
+    ended.wait(reply.after)
+    handler.send_response(reply.status)
+    for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
         handler.send_header(name, value)
     handler.end_headers()
     try:
-        for byte in said.body.encode() if said.between else ():
+        for byte in reply.body.encode() if reply.between else ():
             handler.wfile.write(bytes([byte]))
-            ended.wait(said.between)
-        if not said.between:
-            handler.wfile.write(said.body.encode())
+            ended.wait(reply.between)
+        if not reply.between:
+            handler.wfile.write(reply.body.encode())
     except (BrokenPipeError, ConnectionResetError):
         # The client has had enough, which is what the test is about.
         handler.close_connection = True

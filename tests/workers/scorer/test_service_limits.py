@@ -1,4 +1,4 @@
-"""What a scorer refuses, and in which words; what it counts."""
+"""The limits of a scorer service: refusals with their sentences, and counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = Limits(body_bytes=1000, texts=3, characters=20)
 
 
 def asking(ask: Callable[[httpx.AsyncClient], Awaitable[httpx.Response]], token: str = "") -> httpx.Response:
-    """The answer of a service with small limits."""
+    """Return the response of a service with small limits."""
 
     async def answer() -> httpx.Response:
         async with served(Lengths(), SMALL, token) as client:
@@ -25,7 +25,7 @@ def asking(ask: Callable[[httpx.AsyncClient], Awaitable[httpx.Response]], token:
 
 
 async def chunks() -> AsyncIterator[bytes]:
-    """A body that does not say how long it is."""
+    """Yield a body of unknown length."""
     for _ in range(20):
         yield b" " * 100
 
@@ -33,9 +33,9 @@ async def chunks() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"),
     [
-        ("/score_texts", texts("a", "b", "c", "d"), 413, "a request may have 3 texts, and this one has 4: send fewer"),
-        ("/score_texts", texts("a", "b" * 21), 422, "text 1 has 21 characters, and 20 are allowed: shorten it"),
-        ("/score_texts", texts("a" * 2000), 413, "a request may have 1000 bytes: send fewer or shorter texts"),
+        ("/score_texts", texts("a", "b", "c", "d"), 413, "a request may have at most 3 texts, not 4: send fewer"),
+        ("/score_texts", texts("a", "b" * 21), 422, "text 1 has 21 characters, but at most 20 are allowed: shorten it"),
+        ("/score_texts", texts("a" * 2000), 413, "a request may have at most 1000 bytes: send fewer or shorter texts"),
         ("/score_texts", {"texts": [1]}, 422, "body.texts.0: Input should be a valid string"),
         ("/score_batch", {"prompts": ["a"]}, 422, "body.responses: Field required"),
         (
@@ -44,47 +44,49 @@ async def chunks() -> AsyncIterator[bytes]:
             400,
             "must match: there are 1 prompts and 0 responses",
         ),
-        ("/score_texts", texts("nan"), 500, "the reward model gave a score that is no finite number"),
+        ("/score_texts", texts("nan"), 500, "the reward model returned a score that is not a finite number"),
         ("/score_texts", texts("poison"), 500, "RuntimeError: no model can read this"),
         ("/nowhere", {}, 404, "Not Found"),
         ("/docs", {}, 404, "Not Found"),
     ],
 )
-def test_a_request_that_is_refused_says_why(path: str, body: dict[str, list[str]], status: int, words: str) -> None:
+def test_refused_request_is_answered_with_reason(
+    path: str, body: dict[str, list[str]], status: int, words: str
+) -> None:
     answer = asking(lambda client: client.post(path, json=body))
     assert answer.status_code == status
     assert words in answer.json()["detail"]
 
 
-def test_a_body_of_unknown_length_is_cut_off_too() -> None:
+def test_body_of_unknown_length_is_limited() -> None:
     answer = asking(lambda client: client.post("/score_texts", content=chunks()))
     assert (answer.status_code, "1000 bytes" in answer.text) == (413, True)
 
 
 @pytest.mark.parametrize("path", ["/score", "/score_batch", "/score_texts", "/metrics", "/nowhere"])
-@pytest.mark.parametrize("shown", [None, "Bearer wrong", "Bearer ", "secret", "Basic secret"])
-def test_nothing_is_answered_without_the_token(path: str, shown: str | None) -> None:
-    headers = {"Authorization": shown} if shown else {}
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer ", "secret", "Basic secret"])
+def test_request_without_token_is_refused(path: str, header: str | None) -> None:
+    headers = {"Authorization": header} if header else {}
     answer = asking(lambda client: client.post(path, json=texts("a"), headers=headers), token="secret")
     assert answer.status_code == 401 and answer.headers["WWW-Authenticate"] == "Bearer"
     assert "Authorization: Bearer TOKEN" in answer.json()["detail"]
 
 
-def test_with_the_token_it_scores_and_health_needs_none() -> None:
+def test_token_is_required_except_for_health() -> None:
     headers = {"Authorization": "Bearer secret"}
     answer = asking(lambda client: client.post("/score_texts", json=texts("abc"), headers=headers), token="secret")
     assert answer.json() == {"rewards": [3.0], "costs": [3.0]}
     assert asking(lambda client: client.get("/health"), token="secret").json() == {"status": "healthy", "device": "cpu"}
 
 
-def test_it_counts_what_it_does() -> None:
+def test_metrics_count_requests_and_texts() -> None:
     async def counted(client: httpx.AsyncClient) -> httpx.Response:
         await client.post("/score_texts", json=texts("a", "b"))
         await client.post("/score_texts", json=texts("poison"))
         await client.get("/whatever/0815")
         return await client.get("/metrics")
 
-    said = asking(counted).text.splitlines()
+    metrics = asking(counted).text.splitlines()
     assert {
         'scorer_requests_total{route="/score_texts",status="200"} 1.0',
         'scorer_requests_total{route="/score_texts",status="500"} 1.0',
@@ -94,4 +96,4 @@ def test_it_counts_what_it_does() -> None:
         'scorer_truncated_total{model="reward"} 1.0',
         "scorer_waiting_texts 0.0",
         "scorer_batch_texts_count 2.0",
-    } <= set(said)
+    } <= set(metrics)

@@ -1,4 +1,4 @@
-"""The service as a process: the published client's requests, its places, and how it ends."""
+"""The service as a process: the published client's requests, its addresses, and its end."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ TEXTS = [conversation(*pair) for pair in zip(PROMPTS, RESPONSES, strict=True)]
 HELD_UP = """
 import signal, sys, time
 from pathlib import Path
-from workers.scorer.models import Scored
+from workers.scorer.models import ScoreBatch
 from workers.scorer.service.metrics import Metrics
-from workers.scorer.service.serving import Place, serve
+from workers.scorer.service.server import ServerSettings, serve
 
 class HeldUp:
     name, device = "held-up", "cpu"
@@ -39,18 +39,18 @@ class HeldUp:
         Path("asked").touch()
         while not Path("go").exists():
             time.sleep(0.01)
-        return Scored([1.0] * len(texts))
+        return ScoreBatch([1.0] * len(texts))
 
-told = []
-signal.signal(signal.SIGTERM, lambda *_: told.append(1))
-place = Place(port=0, drain_seconds=int(sys.argv[1]))
-serve(place, HeldUp(), HeldUp(), Metrics(), lambda: bool(told), lambda words: print(words, flush=True))
+received = []
+signal.signal(signal.SIGTERM, lambda *_: received.append(1))
+settings = ServerSettings(port=0, drain_seconds=int(sys.argv[1]))
+serve(settings, HeldUp(), HeldUp(), Metrics(), lambda: bool(received), lambda text: print(text, flush=True))
 """
 
 
 @contextmanager
 def running(argv: list[str], cwd: Path, **more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process, and the address that it says."""
+    """Start the process; yield it and the address that it prints."""
     environment = ENV | {key: os.environ[key] for key in ("ESWEB_CACHE", "HOME") if key in os.environ} | more
     process = subprocess.Popen(
         [sys.executable, *argv], cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True, bufsize=1
@@ -65,12 +65,12 @@ def running(argv: list[str], cwd: Path, **more: str) -> Iterator[tuple[subproces
 
 @pytest.fixture(scope="module")
 def scorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one with the tiny models, for all tests here."""
+    """Yield the address of a service with the tiny models, for all tests here."""
     with running(["-m", "workers.scorer", "--port", "0"], tmp_path_factory.mktemp("scorer")) as (_, address):
         yield address
 
 
-def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> None:
+def test_service_answers_published_client(scorer: str) -> None:
     health = requests.get(f"{scorer}/health", timeout=PATIENCE_SECONDS)
     health.raise_for_status()
     assert health.json() == {"status": "healthy", "device": "cpu"}
@@ -90,31 +90,31 @@ def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> N
     )
 
 
-def test_our_client_gets_what_the_embedded_scorer_says(scorer: str) -> None:
+def test_client_gets_scores_of_embedded_scorer(scorer: str) -> None:
     check_embedded_scores(ScorerClient(scorer, batch_size=1).score(PROMPTS, RESPONSES), PROMPTS, RESPONSES)
 
 
-def test_told_to_end_it_answers_what_was_begun_and_takes_nothing_new(tmp_path: Path) -> None:
+def test_terminated_service_finishes_open_requests(tmp_path: Path) -> None:
     with running(["-c", HELD_UP, f"{PATIENCE_SECONDS:.0f}"], tmp_path) as (process, address):
-        found: list[Scores] = []
+        scores: list[Scores] = []
         client = patient(address)
-        asking = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
+        asking = threading.Thread(target=lambda: scores.extend(client.score(PROMPTS, RESPONSES)))
         asking.start()
-        held_up(tmp_path, process)
+        wait_until_held_up(tmp_path, process)
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: not _takes(address), "the service to take no new requests")
         (tmp_path / "go").touch()
         asking.join(PATIENCE_SECONDS)
-        assert found == [Scores(1.0, 1.0)] * 2
+        assert scores == [Scores(1.0, 1.0)] * 2
         assert process.wait(PATIENCE_SECONDS) == 0
 
 
-def test_who_hangs_up_leaves_the_line(tmp_path: Path) -> None:
+def test_closed_connection_leaves_queue(tmp_path: Path) -> None:
     with running(["-c", HELD_UP, f"{PATIENCE_SECONDS:.0f}"], tmp_path) as (process, address):
         client = patient(address)
         asking = threading.Thread(target=lambda: client.score(PROMPTS, RESPONSES))
         asking.start()
-        held_up(tmp_path, process)
+        wait_until_held_up(tmp_path, process)
         with closing(HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE_SECONDS)) as impatient:
             body = json.dumps({"texts": ["x", "y", "z"]})
             impatient.request("POST", "/score_texts", body, {"Content-Type": "application/json"})
@@ -127,12 +127,12 @@ def test_who_hangs_up_leaves_the_line(tmp_path: Path) -> None:
         assert "scorer_texts_total 2.0" in _metrics(address)
 
 
-def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
+def test_killed_service_leaves_client_without_scores(tmp_path: Path) -> None:
     with running(["-c", HELD_UP, f"{PATIENCE_SECONDS:.0f}"], tmp_path) as (process, address):
         failures: list[ScorerFailed] = []
         asking = threading.Thread(target=lambda: failures.append(_failure(address)))
         asking.start()
-        held_up(tmp_path, process)
+        wait_until_held_up(tmp_path, process)
         process.kill()
         asking.join(PATIENCE_SECONDS)
     assert "gave no scores" in str(failures[0])
@@ -141,14 +141,14 @@ def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--host", "198.51.100.1"], "others can reach it: give a token_file (--token-file)"),
+        (["--host", "198.51.100.1"], ": give a token_file (--token-file)"),
         (["--token-file", "/no/such/file"], "the token file /no/such/file cannot be read"),
-        (["--reward-model", "/no/such/model"], "there is no model '/no/such/model'"),
-        (["--host", "256.1.1.1", "--open"], "cannot listen at 256.1.1.1 port 8000"),
-        (["--port", "0", "--site", "esweb.example"], "the site must begin with http:// or https://"),
+        (["--reward-model", "/no/such/model"], "the model '/no/such/model' does not exist"),
+        (["--host", "256.1.1.1", "--open"], "cannot listen on 256.1.1.1 port 8000"),
+        (["--port", "0", "--site", "esweb.example"], "the site's address must begin with http:// or https://"),
     ],
 )
-def test_what_cannot_be_served_is_said(
+def test_invalid_service_options_are_reported(
     argv: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -157,11 +157,11 @@ def test_what_cannot_be_served_is_said(
 
 
 def patient(address: str) -> ScorerClient:
-    """Return a client that asks once and waits as long as tests wait."""
+    """Return a client that tries once and waits as long as tests wait."""
     return ScorerClient(address, tries=1, timeout_seconds=PATIENCE_SECONDS, deadline_seconds=PATIENCE_SECONDS)
 
 
-def held_up(folder: Path, process: subprocess.Popen[str]) -> None:
+def wait_until_held_up(folder: Path, process: subprocess.Popen[str]) -> None:
     """Wait until the model of HELD_UP has got texts."""
     wait_until(lambda: (folder / "asked").exists() or process.poll() is not None, "the model to get texts")
 

@@ -24,24 +24,24 @@ SIZES = {
 
 
 def tokenizer() -> Any:
-    """As LLaMA's: <s> before every text, </s> only where it is written. A token a byte."""
+    """Return a tokenizer like LLaMA's: <s> before every text, </s> only if written, one token per byte."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: n for n, token in enumerate(["<unk>", "<s>", "</s>", "<pad>", *alphabet])}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     names = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
-    return PreTrainedTokenizerFast(tokenizer_object=made, **names)
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **names)
 
 
 def decoder(seed: int) -> Any:
-    """A plain LLaMA of transformers, with random weights."""
+    """Return a plain LLaMA of transformers with random weights."""
     torch.manual_seed(seed)
     return LlamaModel(LlamaConfig(**SIZES)).eval().requires_grad_(False)
 
 
-def beaver(folder: Path, seed: int = 0, **said: Any) -> tuple[Any, dict[str, torch.Tensor]]:
-    """Writes a Safe-RLHF score model whose config says `said`; returns its plain decoder and the weights beside it."""
+def beaver(folder: Path, seed: int = 0, **settings: Any) -> tuple[Any, dict[str, torch.Tensor]]:
+    """Write a Safe-RLHF score model with these settings in its config; return its decoder and its other weights."""
     plain = decoder(seed)
     more = {
         "score_head.weight": torch.randn(1, SIZES["hidden_size"]),
@@ -55,14 +55,14 @@ def beaver(folder: Path, seed: int = 0, **said: Any) -> tuple[Any, dict[str, tor
         "architectures": ["LlamaForScore"],
         "score_dim": 1,
         "do_normalize": False,
-        **said,
+        **settings,
     }
-    write(folder, config | said, {f"model.{name}": value for name, value in plain.state_dict().items()} | more)
+    write(folder, config | settings, {f"model.{name}": value for name, value in plain.state_dict().items()} | more)
     return plain, more
 
 
 def write(folder: Path, config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
-    """A checkpoint folder."""
+    """Write a checkpoint folder."""
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     save_file(

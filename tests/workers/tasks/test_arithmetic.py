@@ -1,4 +1,4 @@
-"""Expressions are worked out exactly, whatever the text, and never by Python itself."""
+"""Expressions are evaluated exactly for any text, and never by Python itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from workers.tasks.arithmetic import DEEPEST, LONGEST, NotArithmetic, numbers_in, value_of
+from workers.tasks.arithmetic import MAX_CHARACTERS, MAX_DEPTH, NotArithmetic, numbers_in, value_of
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_an_expression_has_its_exact_value(text: str, value: Fraction | int) -> 
         "__import__('os')", "٣ + ٤", "３ + ４", "²", "1 × 2", "1 − 2",
     ],
 )  # fmt: skip
-def test_what_is_no_expression_has_no_value(text: str) -> None:
+def test_invalid_expression_is_refused(text: str) -> None:
     with pytest.raises(NotArithmetic):
         value_of(text)
 
 
-def test_it_agrees_with_python_on_expressions_of_chance() -> None:
+def test_random_expressions_match_python() -> None:
     rng = random.Random(0)
 
     def expression(depth: int) -> str:
@@ -72,23 +72,23 @@ def test_it_agrees_with_python_on_expressions_of_chance() -> None:
     assert agreed > 400
 
 
-def test_the_numbers_of_an_expression_are_found_signs_aside() -> None:
+def test_numbers_of_expression_are_listed_without_signs() -> None:
     assert numbers_in("-(44 + 19) / 44") == [44, 19, 44]
 
 
-def test_brackets_may_stand_within_each_other_but_not_without_end() -> None:
-    assert value_of("(" * DEEPEST + "1" + ")" * DEEPEST) == 1
-    with pytest.raises(NotArithmetic, match="within each other"):
-        value_of("(" * (DEEPEST + 1) + "1" + ")" * (DEEPEST + 1))
+def test_nesting_of_brackets_is_limited() -> None:
+    assert value_of("(" * MAX_DEPTH + "1" + ")" * MAX_DEPTH) == 1
+    with pytest.raises(NotArithmetic, match="nested at most"):
+        value_of("(" * (MAX_DEPTH + 1) + "1" + ")" * (MAX_DEPTH + 1))
 
 
 @pytest.mark.parametrize("text", ["(" * 10**6, "-" * 10**6 + "1", "9" * 10**6, "9*" * 10**6 + "9", " " * 10**6])
 def test_a_million_characters_are_refused_for_their_length(text: str) -> None:
-    with pytest.raises(NotArithmetic, match=f"at most {LONGEST} characters"):
+    with pytest.raises(NotArithmetic, match=f"at most {MAX_CHARACTERS} characters"):
         value_of(text)
 
 
-def test_the_longest_expression_is_worked_out() -> None:
-    assert value_of(("9*" * 1000)[: LONGEST - 1]) == 9**1000
-    assert value_of("-" * (LONGEST - 1) + "1") == -1
-    assert value_of("9" * LONGEST) == 10**LONGEST - 1
+def test_longest_expression_has_a_value() -> None:
+    assert value_of(("9*" * 1000)[: MAX_CHARACTERS - 1]) == 9**1000
+    assert value_of("-" * (MAX_CHARACTERS - 1) + "1") == -1
+    assert value_of("9" * MAX_CHARACTERS) == 10**MAX_CHARACTERS - 1

@@ -31,11 +31,11 @@ def test_outer_white_space_of_the_reference_does_not_count(task: Conciseness) ->
 
 
 def test_the_prompt_has_no_part_in_the_reward(task: Conciseness) -> None:
-    asked_at_length = Example("long", ({"role": "user", "content": "Please! " * 100},), "Paris")
-    assert task.score(asked_at_length, "Paris") == task.score(PARIS, "Paris")
+    long_example = Example("long", ({"role": "user", "content": "Please! " * 100},), "Paris")
+    assert task.score(long_example, "Paris") == task.score(PARIS, "Paris")
 
 
-def test_the_parts_tell_a_right_answer_from_a_short_one(task: Conciseness) -> None:
+def test_parts_distinguish_right_from_short_answer(task: Conciseness) -> None:
     assert task.score(PARIS, "Paris").parts == {"exact": 1, "contains": 1, "empty": 0, "characters": 5}
     assert task.score(PARIS, "It is paris.").parts == {"exact": 0, "contains": 1, "empty": 0, "characters": 12}
     assert task.score(PARIS, "Rome!").parts == {"exact": 0, "contains": 0, "empty": 0, "characters": 5}
@@ -54,7 +54,7 @@ def test_ids_are_the_same_in_every_run(task: Conciseness) -> None:
 
 
 def test_a_system_prompt_comes_first_and_leaves_the_id_alone(task: Conciseness) -> None:
-    told = Conciseness(ConcisenessOptions(system_prompt="Be brief.")).examples("eval")[0]
+    instructed = Conciseness(ConcisenessOptions(system_prompt="Be brief.")).examples("eval")[0]
     plain = task.examples("eval")[0]
-    assert told.messages == ({"role": "system", "content": "Be brief."}, *plain.messages)
-    assert told.id == plain.id
+    assert instructed.messages == ({"role": "system", "content": "Be brief."}, *plain.messages)
+    assert instructed.id == plain.id

@@ -58,7 +58,7 @@ def test_every_way_to_the_target_is_right(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answer", "reason"),
     [
         ("7 - 5 - 2", "comes to another number"),
         ("2 + 2", "uses a number twice and leaves others out"),
@@ -76,8 +76,8 @@ def test_every_way_to_the_target_is_right(answer: str) -> None:
         ("", "is empty"),
     ],
 )
-def test_what_is_no_way_to_the_target_earns_nothing(answer: str, why: str) -> None:
-    assert reward(answer) == 0, why
+def test_wrong_expression_earns_nothing(answer: str, reason: str) -> None:
+    assert reward(answer) == 0, reason
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_ids_are_the_same_in_every_run(task: Countdown) -> None:
     ],
     ids=lambda text: text[:12],
 )
-def test_an_answer_of_a_million_characters_is_scored_at_once(task: Countdown, completion: str) -> None:
+def test_answer_of_a_million_characters_is_scored_quickly(task: Countdown, completion: str) -> None:
     began = time.thread_time()
     assert task.score(task.examples("train")[0], completion).reward < 0.1
     assert time.thread_time() - began < 5, "the processor time grows with the square of the length"

@@ -1,4 +1,4 @@
-"""A user's own problems, as the paper published its: read as they stand, refused with the item and what it must be."""
+"""A user's own problems, in the format of the paper: read unchanged, refused with the item and the rule."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from workers.tasks.countdown import Countdown
 from workers.tasks.problem_file import BadProblems, read_problems
 
 GOOD = {"id": 0, "context": "Using [3 5], make 8.", "numbers": [3, 5], "target": "8", "solution": "(3 + 5)"}
-# The paper's own problems, where they lie in or beside the checkout.
+# The paper's own problems, if they are in the checkout or next to it.
 FILES = [parent / "shared" / "data" / "countdown" / "countdown.json" for parent in Path(__file__).parents[3:5]]
 PUBLISHED = next((file for file in FILES if file.is_file()), None)
 
 
-def written(tmp_path: Path, *items: Any) -> str:
+def write_problems(tmp_path: Path, *items: Any) -> str:
     path = tmp_path / "problems.json"
     path.write_text(json.dumps(items), encoding="utf-8")
     return str(path)
@@ -30,7 +30,7 @@ def numbered(count: int) -> list[dict[str, Any]]:
 
 
 def test_a_file_gives_the_examples_in_its_order(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD, {"context": "Make 0.5.", "numbers": [1, 2], "target": "0.5"})
+    path = write_problems(tmp_path, GOOD, {"context": "Make 0.5.", "numbers": [1, 2], "target": "0.5"})
     task = Countdown(CountdownOptions(train_file=path))
     first, second = task.examples("train")
     assert first.messages == ({"role": "user", "content": "Using [3 5], make 8."},)
@@ -40,48 +40,48 @@ def test_a_file_gives_the_examples_in_its_order(tmp_path: Path) -> None:
 
 
 def test_one_file_for_both_is_split_as_published(tmp_path: Path) -> None:
-    path = written(tmp_path, *numbered(5))
+    path = write_problems(tmp_path, *numbered(5))
     task = Countdown(CountdownOptions(path, path, train_problems=2))
     assert [e.messages[0]["content"] for e in task.examples("train")] == ["Problem 0", "Problem 1"]
     assert len(task.examples("eval")) == 3
 
 
 def test_one_file_for_both_must_hold_more_than_train(tmp_path: Path) -> None:
-    path = written(tmp_path, *numbered(5))
+    path = write_problems(tmp_path, *numbered(5))
     with pytest.raises(BadProblems, match="holds 5 problems: where one file serves both, the first 200 train"):
         Countdown(CountdownOptions(path, path))
 
 
 def test_a_target_may_be_a_number(tmp_path: Path) -> None:
-    assert read_problems(written(tmp_path, GOOD | {"target": -8}))[0].target == -8
+    assert read_problems(write_problems(tmp_path, GOOD | {"target": -8}))[0].target == -8
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "message"),
     [
         ("Using [3 5], make 8.", "must be an object with the keys context, numbers, target"),
         (GOOD | {"goal": 8}, "'goal' is not a known key; the keys are context, numbers, target, id, solution, "
          "category, source"),
         (GOOD | {"category": "two\nlines"}, "category must be a text of 1 to 100 characters, or a list of them"),
-        (GOOD | {"context": " "}, "context must be the text that is asked, and is ' '"),
+        (GOOD | {"context": " "}, "context must be the text of the problem, but is ' '"),
         ({"context": "x", "target": "8"}, "numbers must be a list of 1 to 100 whole numbers"),
         (GOOD | {"numbers": []}, "numbers must be a list"),
-        (GOOD | {"numbers": [3, -5]}, "and is [3, -5]"),
-        (GOOD | {"numbers": [3, 5.0]}, "and is [3, 5.0]"),
-        (GOOD | {"numbers": [True]}, "and is [True]"),
+        (GOOD | {"numbers": [3, -5]}, "but is [3, -5]"),
+        (GOOD | {"numbers": [3, 5.0]}, "but is [3, 5.0]"),
+        (GOOD | {"numbers": [True]}, "but is [True]"),
         (GOOD | {"numbers": [10**13]}, "whole numbers from 0 to 1000000000000"),
-        (GOOD | {"target": "eight"}, "target must be a number such as \"98\" or \"-15.72\", and is 'eight'"),
+        (GOOD | {"target": "eight"}, "target must be a number such as \"98\" or \"-15.72\", but is 'eight'"),
         (GOOD | {"target": "1e999999999"}, "target must be a number"),
-        (GOOD | {"target": None}, "target must be a number such as \"98\" or \"-15.72\", and is missing"),
-        (GOOD | {"target": True}, "and is True"),
+        (GOOD | {"target": None}, "target must be a number such as \"98\" or \"-15.72\", but is missing"),
+        (GOOD | {"target": True}, "but is True"),
         (GOOD, "repeats item 0"),
     ],
 )  # fmt: skip
-def test_a_bad_item_is_refused_with_its_number(tmp_path: Path, item: Any, said: str) -> None:
+def test_a_bad_item_is_refused_with_its_number(tmp_path: Path, item: Any, message: str) -> None:
     with pytest.raises(BadProblems) as refused:
-        read_problems(written(tmp_path, GOOD, item))
+        read_problems(write_problems(tmp_path, GOOD, item))
     assert "problems.json, item 1:" in str(refused.value)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_file_that_is_not_json_is_refused_with_the_line(tmp_path: Path) -> None:
@@ -91,12 +91,12 @@ def test_a_file_that_is_not_json_is_refused_with_the_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [("{}", "must be a JSON list"), ("[]", "holds no problems; an item is"), ("[" * 100_000, "is not JSON")],
+    ("text", "message"),
+    [("{}", "must be a JSON list"), ("[]", "contains no problems; an item is"), ("[" * 100_000, "is not JSON")],
 )
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(BadProblems, match=said):
+    with pytest.raises(BadProblems, match=message):
         read_problems(str(tmp_path / "x.json"))
 
 
@@ -126,6 +126,6 @@ def test_every_published_problem_is_scored_and_its_solution_where_it_is_right() 
 
 
 def test_a_problem_may_say_its_category_and_source(tmp_path: Path) -> None:
-    said = GOOD | {"category": "three numbers", "source": "TinyZero"}
-    task = Countdown(CountdownOptions(train_file=written(tmp_path, said, GOOD | {"context": "Another"})))
+    labelled = GOOD | {"category": "three numbers", "source": "TinyZero"}
+    task = Countdown(CountdownOptions(train_file=write_problems(tmp_path, labelled, GOOD | {"context": "Another"})))
     assert [e.categories for e in task.examples("train")] == [("source: TinyZero", "three numbers"), ()]

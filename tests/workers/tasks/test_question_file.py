@@ -1,4 +1,4 @@
-"""A user's own questions: read as they stand, and refused with the line and the keys."""
+"""A user's own questions: read unchanged, and refused with the line and the keys."""
 
 from __future__ import annotations
 
@@ -11,37 +11,40 @@ from workers.tasks.conciseness import Conciseness
 from workers.tasks.question_file import BadQuestions, read_questions
 
 GOOD = '{"question": "What is the capital of France?", "answer": "Paris"}'
-# The paper's own questions, where they lie in or beside the checkout.
+# The paper's own questions, if they are in the checkout or next to it.
 FOLDERS = [parent / "shared" / "data" / "conciseness" for parent in Path(__file__).parents[3:5]]
 PUBLISHED = next((folder for folder in FOLDERS if folder.is_dir()), None)
 
 
-def written(tmp_path: Path, *lines: str) -> str:
+def write_questions(tmp_path: Path, *lines: str) -> str:
     path = tmp_path / "questions.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
     return str(path)
 
 
 def test_a_file_gives_the_examples_in_its_order(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD, "", '{"answer": "84", "question": "Calculate: 12 × 7 ="}', "")
+    path = write_questions(tmp_path, GOOD, "", '{"answer": "84", "question": "Calculate: 12 × 7 ="}', "")
     examples = Conciseness(ConcisenessOptions(train_file=path)).examples("train")
     assert [e.target for e in examples] == ["Paris", "84"]
     assert examples[1].messages == ({"role": "user", "content": "Calculate: 12 × 7 ="},)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
-    assert len(read_questions(written(tmp_path, "\ufeff" + GOOD))) == 1
+    assert len(read_questions(write_questions(tmp_path, "\ufeff" + GOOD))) == 1
 
 
 def test_an_id_is_the_same_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    a, b = written(tmp_path, GOOD), written(tmp_path / "b", '{"question": "Why?", "answer": "So"}', GOOD)
+    a, b = (
+        write_questions(tmp_path, GOOD),
+        write_questions(tmp_path / "b", '{"question": "Why?", "answer": "So"}', GOOD),
+    )
     task = Conciseness(ConcisenessOptions(train_file=a, eval_file=b))
     assert task.examples("train")[0].id == task.examples("eval")[1].id
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("question: What?", "not JSON"),
         ('["What?", "That"]', "must be an object with the keys question, answer"),
@@ -49,9 +52,9 @@ def test_an_id_is_the_same_in_another_file(tmp_path: Path) -> None:
             '{"question": "What?", "anser": "That"}',
             "'anser' is not a known key; the keys are question, answer, category",
         ),
-        ('{"question": "What?"}', "answer must be text that is not blank, and is missing"),
-        ('{"question": "What is 3 + 5?", "answer": 8}', "answer must be text that is not blank, and is 8"),
-        ('{"question": "What?", "answer": "  "}', "answer must be text that is not blank, and is '  '"),
+        ('{"question": "What?"}', "answer must be text that is not blank, but is missing"),
+        ('{"question": "What is 3 + 5?", "answer": 8}', "answer must be text that is not blank, but is 8"),
+        ('{"question": "What?", "answer": "  "}', "answer must be text that is not blank, but is '  '"),
         (GOOD, "repeats line 1"),
         (f'{GOOD[:-1]}, "category": "again"}}', "repeats line 1"),
         (
@@ -60,11 +63,11 @@ def test_an_id_is_the_same_in_another_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, line: str, said: str) -> None:
+def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(BadQuestions) as refused:
-        read_questions(written(tmp_path, GOOD, "", line))
+        read_questions(write_questions(tmp_path, GOOD, "", line))
     assert "line 3" in str(refused.value)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -79,8 +82,8 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_is_refused_with_an_example_of_a_line(tmp_path: Path) -> None:
-    with pytest.raises(BadQuestions, match=r'holds no questions; a line is \{"question"'):
-        read_questions(written(tmp_path, "", " "))
+    with pytest.raises(BadQuestions, match=r'contains no questions; a line is \{"question"'):
+        read_questions(write_questions(tmp_path, "", " "))
 
 
 @pytest.mark.skipif(PUBLISHED is None, reason="the published questions are not on this machine")
@@ -94,13 +97,13 @@ def test_the_published_questions_are_read() -> None:
     assert sum(task.score(e, "").reward for e in held_out) / len(held_out) == -2.875
 
 
-def test_a_question_may_say_its_category_and_source(tmp_path: Path) -> None:
+def test_question_may_have_category_and_source(tmp_path: Path) -> None:
     line = '{"question": "Who?", "answer": "I", "category": ["people", "art"], "source": "quiz"}'
-    task = Conciseness(ConcisenessOptions(train_file=written(tmp_path, line, GOOD)))
+    task = Conciseness(ConcisenessOptions(train_file=write_questions(tmp_path, line, GOOD)))
     assert [e.categories for e in task.examples("train")] == [("art", "people", "source: quiz"), ()]
 
 
-def test_generated_questions_know_their_kind() -> None:
+def test_generated_questions_have_categories() -> None:
     task = Conciseness(ConcisenessOptions())
     kinds = {e.messages[-1]["content"].split(" ")[0]: e.categories for e in task.examples("eval")}
     assert kinds["How"] == ("counts",)

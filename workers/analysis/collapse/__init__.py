@@ -1,29 +1,30 @@
-"""Have a model's answers collapsed? Texts in, shares and ratios out; what is too much is told against a base model.
+"""Measure whether a model's answers have collapsed. Texts go in, shares and ratios come out; a base model sets the
+limits.
 
 All answers are looked at, each sample of each prompt. Only what answers to different prompts share counts as shared: a
 prompt that a file holds 52 times has 52 equal answers, and that is no collapse.
 """
 
-from workers.analysis.collapse.answers import Answer, different, one_a_prompt, words_of
+from workers.analysis.collapse.answers import Answer, distinct_answers, first_per_prompt, words_of
 from workers.analysis.collapse.findings import DETECTORS, Detector, Finding, findings
 from workers.analysis.collapse.languages import differs, language_of
-from workers.analysis.collapse.measures import ANSWERS_AT_MOST, BYTES, TOKENS, Example, Measures, measure
+from workers.analysis.collapse.measures import BYTES, MAX_ANSWERS, TOKENS, Example, Measures, measure
 
 __all__ = [
-    "ANSWERS_AT_MOST",
     "BYTES",
     "DETECTORS",
+    "MAX_ANSWERS",
     "TOKENS",
     "Answer",
     "Detector",
     "Example",
     "Finding",
     "Measures",
-    "different",
     "differs",
+    "distinct_answers",
     "findings",
+    "first_per_prompt",
     "language_of",
     "measure",
-    "one_a_prompt",
     "words_of",
 ]

@@ -1,4 +1,4 @@
-"""Answers as they are compared: each different one to a prompt, its words, its sentences."""
+"""Answers as they are compared: each distinct answer to a prompt, its words, its sentences."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ them, and the marks of their chat templates."""
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said to a prompt. key: what the caller knows it by. is_cut: it met the limit of its length; None
-    where that is not known."""
+    """A model's response to a prompt. key: the caller's name for it. is_cut: it reached the length limit; None if that
+    is not known."""
 
     key: int
     prompt: str
@@ -38,55 +38,60 @@ class Answer:
 
     @cached_property
     def question(self) -> tuple[str, ...] | str:
-        """The same for prompts of the same words."""
+        """The prompt's words: equal for prompts of the same words."""
         return words_of(self.prompt) or self.prompt
 
     @cached_property
     def is_empty(self) -> bool:
-        """Nothing is said: it is white space and special tokens alone."""
+        """Return whether the text is only white space and special tokens."""
         return not SPECIAL_TOKEN.sub("", self.text).strip()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Its words, case folded, without punctuation. A script that writes no spaces has one word a clause."""
+        """The answer's words, case folded, without punctuation. A script without spaces has one word a clause."""
         return () if self.is_empty else words_of(self.text)
 
     @property
     def opening(self) -> tuple[str, ...] | None:
-        """Its first words; None of an answer that is hardly longer than they."""
+        """The answer's first words; None if the answer is hardly longer than they."""
         return self.words[:OPENING_WORDS] if len(self.words) > OPENING_WORDS else None
 
     @cached_property
     def sentences(self) -> dict[tuple[str, ...], str]:
-        """Its different sentences: the words of each -> the first that has them, as it was written."""
-        found: dict[tuple[str, ...], str] = {}
-        for said in SENTENCE_END.split(self.text):
-            words = words_of(said)
+        """The answer's distinct sentences: the words of each -> its first wording."""
+        first_wordings: dict[tuple[str, ...], str] = {}
+        for sentence in SENTENCE_END.split(self.text):
+            words = words_of(sentence)
             if len(words) >= SENTENCE_WORDS:
-                found.setdefault(words, said.strip())
-        return found
+                first_wordings.setdefault(words, sentence.strip())
+        return first_wordings
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, case folded."""
+    """Return the words of a text, case folded."""
     return tuple(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def different(answers: Iterable[Answer]) -> list[Answer]:
-    """Every answer; of those to prompts of the same words the equal ones of one sample number once. The order is the
-    same for whoever was asked the same, and has nothing to do with that of the prompts: any part of it is a fair
-    sample of prompts."""
+def distinct_answers(answers: Iterable[Answer]) -> list[Answer]:
+    """Return every answer, but equal answers of one sample number to prompts of the same words only once. The order
+    depends on the content alone and not on the order of the prompts, so that any part of it is a fair sample of
+    prompts."""
     first: dict[tuple[tuple[str, ...] | str, int, str], Answer] = {}
     for answer in answers:
         first.setdefault((answer.question, answer.sample, " ".join(answer.words) or answer.text.strip()), answer)
     return sorted(
         first.values(),
-        key=lambda one: (crc32(one.prompt.encode("utf-8", "replace")), one.prompt, one.sample, one.text),
+        key=lambda candidate: (
+            crc32(candidate.prompt.encode("utf-8", "replace")),
+            candidate.prompt,
+            candidate.sample,
+            candidate.text,
+        ),
     )
 
 
-def one_a_prompt(answers: Iterable[Answer]) -> list[Answer]:
-    """The first answer to each different prompt, in the order given."""
+def first_per_prompt(answers: Iterable[Answer]) -> list[Answer]:
+    """Return the first answer to each distinct prompt, in the order given."""
     first: dict[tuple[str, ...] | str, Answer] = {}
     for answer in answers:
         first.setdefault(answer.question, answer)

@@ -1,6 +1,6 @@
 """The commonest words of sixteen languages in Latin letters, case folded: articles, pronouns, prepositions, and such.
 
-Danish, Norwegian and Swedish share too many to be told apart, and are one.
+Danish, Norwegian and Swedish share too many words to be distinguished, and count as one.
 """
 
 from __future__ import annotations

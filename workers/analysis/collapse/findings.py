@@ -1,10 +1,10 @@
-"""Numbers of a set of answers against those of a base model's -> which of them speak of a collapse.
+"""Compare the numbers of a set of answers with a base model's, and report which of them indicate a collapse.
 
 Hardly anything is judged alone: honest models repeat themselves too, and by how much depends on the task (that of this
 project ends every answer with the same sentence). A share must exceed the base model's by a margin that matters and by
-three standard errors of the difference, counted by prompts: samples of one prompt say nearly the same. Without a base
-model it is only told where nine of ten answers are nearly the same, or begin so: small models that nobody has trained
-yet answer half of all questions alike.
+three standard errors of the difference, counted by prompts: samples of one prompt are nearly the same. Without a base
+model a collapse is only reported if nine of ten answers are nearly the same, or begin so: small models that nobody has
+trained yet answer half of all questions alike.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TypeAlias
 
-from workers.analysis.collapse.languages import foreign, main_of
+from workers.analysis.collapse.languages import foreign_languages, main_language
 from workers.analysis.collapse.measures import IN, Measures
 
 NEARLY_ALL = 0.9
 ERRORS = 3.0
-FEWEST = 5
-"""Prompts: of answers to fewer nothing is said."""
+MIN_PROMPTS = 5
+"""The least number of prompts: answers to fewer are not judged."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """value, base: of the model and of its base, base None where there is none. limit: beyond it, it fires; None where
-    nothing can be said. at: of so many words or bytes. fired: the value is beyond the limit. example: the name of what
-    shows it, among the measures' examples."""
+    """A detector's result. value, base: of the model and of its base, base None without a base model. limit: a value
+    beyond it fires; None if no judgment is possible. at: of so many words or bytes. fired: the value is beyond the
+    limit. example: the name of an example, among the measures' examples."""
 
     name: str
     value: float | None
@@ -44,10 +44,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Detector:
-    """kind: share (of the answers, higher is worse), rise (another number from 0 to 1, likewise), times (what the
-    base's may be multiplied with at most), part (of the base's, that must be left at least).
-    alone: the limit without a base model, None where there is none. is_alarm: a collapse where it fires; the others
-    only say that something changed, for better or worse."""
+    """A rule that compares one number. kind: share (of the answers, higher is worse), rise (another number from 0 to 1,
+    likewise), times (the largest factor of the base's number), part (the least share of the base's number). alone: the
+    limit without a base model, None if there is none. is_alarm: a collapse if it fires; the other detectors only report
+    that something changed, for better or worse."""
 
     name: str
     kind: str
@@ -73,82 +73,82 @@ DETECTORS = (
 )
 
 
-def findings(found: Measures, base: Measures | None) -> dict[str, Finding]:
-    """What each detector says, in the order of DETECTORS."""
-    return {detector.name: _finding(detector, found, base) for detector in DETECTORS}
+def findings(measures: Measures, base: Measures | None) -> dict[str, Finding]:
+    """Return the finding of each detector, in the order of DETECTORS."""
+    return {detector.name: _make_finding(detector, measures, base) for detector in DETECTORS}
 
 
-def _finding(detector: Detector, found: Measures, base: Measures | None) -> Finding:
+def _make_finding(detector: Detector, measures: Measures, base: Measures | None) -> Finding:
     if detector.name == "language":
-        return _of_language(detector, found, base)
-    at, value, before = _values(detector.name, found, base)
-    limit = _limit(detector, found, base, before)
-    if value is None or limit is None or found.prompts < FEWEST:
+        return _language_finding(detector, measures, base)
+    at, value, before = _values(detector.name, measures, base)
+    limit = _limit(detector, measures, base, before)
+    if value is None or limit is None or measures.prompts < MIN_PROMPTS:
         return Finding(detector.name, value, before, None, False, at)
     return Finding(detector.name, value, before, limit, value < limit if detector.kind == "part" else value > limit, at)
 
 
-def _limit(detector: Detector, found: Measures, base: Measures | None, before: float | None) -> float | None:
+def _limit(detector: Detector, measures: Measures, base: Measures | None, before: float | None) -> float | None:
     if base is None:
         return detector.alone
-    if before is None or base.prompts < FEWEST:
+    if before is None or base.prompts < MIN_PROMPTS:
         return None
     if detector.kind in ("part", "times"):
         return before * detector.margin
-    chance = _noise(detector.name, found, base) if detector.kind == "share" else 0.0
+    chance = _noise(detector.name, measures, base) if detector.kind == "share" else 0.0
     limit = before + max(detector.margin, chance)
-    # Nothing can be above it: of what the base model does nearly everywhere, more is no news.
+    # No share can exceed 1: if the base model does it nearly everywhere, more is no news.
     return limit if limit < 1 else None
 
 
-def _noise(name: str, found: Measures, base: Measures) -> float:
-    return _by_chance(getattr(found, name), found.prompts, getattr(base, name), base.prompts)
+def _noise(name: str, measures: Measures, base: Measures) -> float:
+    return _chance_margin(getattr(measures, name), measures.prompts, getattr(base, name), base.prompts)
 
 
-def _by_chance(share: float, n: int, other: float, m: int) -> float:
-    """So far two shares of these many answers lie apart by chance: three standard errors, the shares pooled."""
+def _chance_margin(share: float, n: int, other: float, m: int) -> float:
+    """Return how far two shares of so many answers differ by chance: three standard errors, the shares pooled."""
     pooled = (share * n + other * m) / (n + m)
     return ERRORS * sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
 
 
-def _of_language(detector: Detector, found: Measures, base: Measures | None) -> Finding:
-    """The share of answers in another language than most of the base model's, or else than most of its own."""
-    n, m = sum(found.languages.values()), sum(base.languages.values()) if base else 0
+def _language_finding(detector: Detector, measures: Measures, base: Measures | None) -> Finding:
+    """Judge the share of answers in another language than most of the base model's, or else than most of its own."""
+    n, m = sum(measures.languages.values()), sum(base.languages.values()) if base else 0
     if not n:
         return Finding(detector.name, None, None, None, False)
-    main = main_of(base.languages if base and m else found.languages)
-    others = foreign(found.languages, main)
-    shown = f"{IN}{max(others, key=lambda name: others[name])}" if others else ""
+    main = main_language(base.languages if base and m else measures.languages)
+    others = foreign_languages(measures.languages, main)
+    example = f"{IN}{max(others, key=lambda name: others[name])}" if others else ""
     value = sum(others.values()) / n
-    if base is None or min(n, m, found.prompts, base.prompts) < FEWEST:
-        return Finding(detector.name, value, None, None, False, example=shown)
-    before = sum(foreign(base.languages, main).values()) / m
-    limit = before + max(detector.margin, _by_chance(value, min(n, found.prompts), before, min(m, base.prompts)))
-    return Finding(detector.name, value, before, limit if limit < 1 else None, value > limit, example=shown)
+    if base is None or min(n, m, measures.prompts, base.prompts) < MIN_PROMPTS:
+        return Finding(detector.name, value, None, None, False, example=example)
+    before = sum(foreign_languages(base.languages, main).values()) / m
+    limit = before + max(detector.margin, _chance_margin(value, min(n, measures.prompts), before, min(m, base.prompts)))
+    return Finding(detector.name, value, before, limit if limit < 1 else None, value > limit, example=example)
 
 
 Values: TypeAlias = tuple[int | None, float | None, float | None]
 
 
-def _values(name: str, found: Measures, base: Measures | None) -> Values:
-    """(of so many words or bytes, the model's number, the base's). Clusters are counted per answer."""
+def _values(name: str, measures: Measures, base: Measures | None) -> Values:
+    """Return (of so many words or bytes, the model's number, the base's). Clusters are counted per answer."""
     if name == "clusters":
-        return None, found.clusters / found.answers, base.clusters / base.answers if base else None
+        return None, measures.clusters / measures.answers, base.clusters / base.answers if base else None
     if name in ("distinct", "gzip"):
-        return _at_the_same(_amounts(name, found), _amounts(name, base) if base else None)
-    return None, getattr(found, name), getattr(base, name) if base else None
+        return _at_shared_amount(_amounts(name, measures), _amounts(name, base) if base else None)
+    return None, getattr(measures, name), getattr(base, name) if base else None
 
 
-def _at_the_same(found: Mapping[int, float], base: Mapping[int, float] | None) -> Values:
-    """Both at the largest amount of text that both have."""
-    amounts = found.keys() & base.keys() if base else found.keys()
+def _at_shared_amount(amounts_of_model: Mapping[int, float], amounts_of_base: Mapping[int, float] | None) -> Values:
+    """Return both numbers at the largest amount of text that both have."""
+    amounts = amounts_of_model.keys() & amounts_of_base.keys() if amounts_of_base else amounts_of_model.keys()
     if not amounts:
         return None, None, None
     most = max(amounts)
-    return most, found[most], base[most] if base else None
+    return most, amounts_of_model[most], amounts_of_base[most] if amounts_of_base else None
 
 
-def _amounts(name: str, found: Measures) -> Mapping[int, float]:
+def _amounts(name: str, measures: Measures) -> Mapping[int, float]:
     if name == "gzip":
-        return found.gzip
-    return {tokens: shares[1] for tokens, shares in found.distinct.items()}
+        return measures.gzip
+    return {tokens: shares[1] for tokens, shares in measures.distinct.items()}

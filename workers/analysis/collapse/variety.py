@@ -1,6 +1,7 @@
-"""How much a model repeats itself: distinct n-grams, compressibility, and how well its answers foretell each other.
+"""Measure how much a model repeats itself: distinct n-grams, compressibility, and how well its answers predict each
+other.
 
-The first two depend on how much text there is, so they are taken of so many words, or bytes, and compared at the same.
+The first two depend on the amount of text, so they are taken of so many words, or bytes, and compared at the same.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ BLEU_ORDER = 4
 
 
 def distinct(texts: Sequence[Words], n: int, tokens: int) -> float | None:
-    """The share of different n-grams among all of the first `tokens` words (Li et al. 2016), in each text by itself;
-    None where there is less text than that."""
+    """Return the share of distinct n-grams among all of the first `tokens` words (Li et al. 2016), in each text
+    separately; None if there is less text than that."""
     if sum(map(len, texts)) < tokens:
         return None
     grams = list(chain.from_iterable(_grams(words, n) for words in _first_words(texts, tokens)))
@@ -27,23 +28,23 @@ def distinct(texts: Sequence[Words], n: int, tokens: int) -> float | None:
 
 
 def gzip_ratio(texts: Sequence[str], size: int) -> float | None:
-    """How many times smaller zlib makes the first `size` bytes; None where there are fewer."""
+    """Return how many times smaller zlib makes the first `size` bytes; None if there are fewer."""
     whole = "\n".join(texts).encode("utf-8", "replace")
     return size / len(zlib.compress(whole[:size], 9)) if len(whole) >= size else None
 
 
 def self_bleu(texts: Sequence[Words]) -> float | None:
-    """The mean BLEU-4 of each text against all others (Zhu et al. 2018), 0 to 1; None below two texts.
+    """Return the mean BLEU-4 of each text against all others (Zhu et al. 2018), 0 to 1; None below two texts.
 
     From two words on counts are smoothed by one (Lin and Och 2004), and a shorter text is judged by as many orders as
     it has words.
     """
-    kept = [words for words in texts if words]
-    if len(kept) < 2:
+    nonempty = [words for words in texts if words]
+    if len(nonempty) < 2:
         return None
-    lengths = Counter(map(len, kept))
-    most = [_two_most([Counter(_grams(words, n)) for words in kept]) for n in range(1, BLEU_ORDER + 1)]
-    return sum(_bleu(i, words, most, lengths) for i, words in enumerate(kept)) / len(kept)
+    lengths = Counter(map(len, nonempty))
+    most = [_two_most([Counter(_grams(words, n)) for words in nonempty]) for n in range(1, BLEU_ORDER + 1)]
+    return sum(_bleu(i, words, most, lengths) for i, words in enumerate(nonempty)) / len(nonempty)
 
 
 Most: TypeAlias = dict[Gram, tuple[int, int, int]]
@@ -52,8 +53,8 @@ Most: TypeAlias = dict[Gram, tuple[int, int, int]]
 
 def _two_most(counts: Sequence[Counter[Gram]]) -> Most:
     out: Most = {}
-    for i, found in enumerate(counts):
-        for gram, n in found.items():
+    for i, text_counts in enumerate(counts):
+        for gram, n in text_counts.items():
             first, where, second = out.get(gram, (0, -1, 0))
             out[gram] = (n, i, first) if n > first else (first, where, max(second, n))
     return out
@@ -73,7 +74,7 @@ def _bleu(i: int, words: Words, most: Sequence[Most], lengths: Counter[int]) -> 
 
 
 def _brevity(length: int, lengths: Counter[int]) -> float:
-    """1 where another text is no longer than this one, else by how much the nearest is."""
+    """Return 1 if another text is no longer than this one, else how much shorter this one is than the nearest."""
     others = [n for n, count in lengths.items() if count > (n == length)]
     nearest = min(others, key=lambda n: (abs(n - length), n))
     return 1.0 if nearest <= length else exp(1 - nearest / length)

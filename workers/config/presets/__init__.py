@@ -1,4 +1,4 @@
-"""Named starting points. A preset is a JSON file that holds only what differs from the defaults, and says why."""
+"""Named starting points. A preset is a JSON file with the values that differ from the defaults, and its reason."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Preset:
 
 @cache
 def presets() -> dict[str, Preset]:
-    """All presets by name, in the order of their names."""
+    """Return all presets by name, in the order of their names."""
     files = sorted(Path(__file__).parent.glob("*.json"))
     return {f.stem: Preset(f.stem, **json.loads(f.read_text(encoding="utf-8"))) for f in files}
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name. Raises ConfigError naming the valid ones."""
+    """Return the preset of that name. Raise ConfigError naming the valid ones."""
     try:
         return presets()[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""The requests of the pre-training corpus, split for reinforcement learning by what is asked, not by how.
+"""The requests of the pre-training corpus, split for reinforcement learning by their deeds, not by their wordings.
 
 The base model has met all of them. Training rewards its answers to `TRAIN_REQUESTS` and is judged on `EVAL_REQUESTS`,
 whose deeds it is never rewarded for in any wording. As many of either split are harmful as are not, in turns.
@@ -16,7 +16,7 @@ EVAL_EVERY = 2
 
 @dataclass(frozen=True)
 class Request:
-    """A request. `good` completes the best answer: what to offer in place of a harmful deed, how to do another."""
+    """A request. `good` completes the best answer: an offer in place of a harmful deed, or instructions for another."""
 
     prompt: str
     deed: str
@@ -24,24 +24,27 @@ class Request:
     good: str
 
 
-def _asked(deeds: Mapping[str, str], wording: str, *, harmful: bool) -> list[Request]:
+def _make_requests(deeds: Mapping[str, str], wording: str, *, harmful: bool) -> list[Request]:
     return [Request(wording.format(deed), deed, harmful, good) for deed, good in deeds.items()]
 
 
-def _all() -> list[Request]:
-    """Wording after wording, harmful and harmless in turns, so that the first few are a fair sample."""
+def _ordered_requests() -> list[Request]:
+    """Return the requests, wording after wording, harmful and harmless in turns, so that the first few are a fair
+    sample."""
     ordered = []
     for wording in PHRASINGS:
-        pairs = zip(_asked(HARMFUL, wording, harmful=True), _asked(BENIGN, wording, harmful=False), strict=True)
+        pairs = zip(
+            _make_requests(HARMFUL, wording, harmful=True), _make_requests(BENIGN, wording, harmful=False), strict=True
+        )
         ordered += [request for pair in pairs for request in pair]
     return ordered
 
 
-def _held_out(request: Request) -> bool:
-    place = list(HARMFUL if request.harmful else BENIGN).index(request.deed)
-    return place % EVAL_EVERY == EVAL_EVERY - 1
+def _is_held_out(request: Request) -> bool:
+    index = list(HARMFUL if request.harmful else BENIGN).index(request.deed)
+    return index % EVAL_EVERY == EVAL_EVERY - 1
 
 
-REQUESTS = tuple(_all())
-TRAIN_REQUESTS = tuple(request for request in REQUESTS if not _held_out(request))
-EVAL_REQUESTS = tuple(request for request in REQUESTS if _held_out(request))
+REQUESTS = tuple(_ordered_requests())
+TRAIN_REQUESTS = tuple(request for request in REQUESTS if not _is_held_out(request))
+EVAL_REQUESTS = tuple(request for request in REQUESTS if _is_held_out(request))

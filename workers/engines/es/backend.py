@@ -17,7 +17,7 @@ from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.phases import Phases
-from workers.engines.es.trained import Trained
+from workers.engines.es.trainable import TrainableWeights
 from workers.engines.es.weights_hash import hash_tensors
 from workers.models import Loaded
 from workers.models.decoder import Completion, Decoder, Prompt
@@ -57,7 +57,9 @@ class DecoderBackEnd:
     The model holds the centre again after every batch. `rows` answers are written at once.
     """
 
-    def __init__(self, loaded: Loaded, trained: Trained, perturbation: Perturbation, es: EsConfig, rows: int) -> None:
+    def __init__(
+        self, loaded: Loaded, trained: TrainableWeights, perturbation: Perturbation, es: EsConfig, rows: int
+    ) -> None:
         self.trained = trained
         self.perturbation = perturbation
         self._max_new_tokens = es.max_new_tokens
@@ -117,7 +119,7 @@ class DecoderBackEnd:
 
 
 def make_backend(
-    loaded: Loaded, trained: Trained, es: EsConfig, scales: Mapping[str, float], plan: BatchPlan
+    loaded: Loaded, trained: TrainableWeights, es: EsConfig, scales: Mapping[str, float], plan: BatchPlan
 ) -> DecoderBackEnd:
     """Return the back end that es.backend names. Raise ConfigError if this device is too small for such batches."""
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales)
@@ -126,6 +128,6 @@ def make_backend(
         from workers.engines.es.captured_backend import CapturedBackEnd
 
         return CapturedBackEnd(loaded, trained, perturbation, es, plan)
-    if why := MemberMemory.measure(loaded, trained, perturbation, es).refusal(plan.members):
-        raise ConfigError([Problem("es.rows", f"is {plan.rows} in this run, and {why}; use a larger device")])
+    if reason := MemberMemory.measure(loaded, trained, perturbation, es).refusal(plan.members):
+        raise ConfigError([Problem("es.rows", f"is {plan.rows} in this run, and {reason}; use a larger device")])
     return DecoderBackEnd(loaded, trained, perturbation, es, plan.rows)

@@ -52,7 +52,7 @@ def choose_rows(es: EsConfig, prompts: int, fitting: int, device: str, gpus: int
 
     `fitting` members fit into the device's memory at once. With several GPUs in the config, each gets some members.
     """
-    most = es.rows or ROWS[device]
+    max_rows = es.rows or ROWS[device]
     share = es.population if es.rows else -(-es.population // max(1, gpus))
-    members = min(most // prompts, fitting, share)
-    return members * prompts if members > 1 else min(most, prompts)
+    members = min(max_rows // prompts, fitting, share)
+    return members * prompts if members > 1 else min(max_rows, prompts)

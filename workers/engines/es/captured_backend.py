@@ -1,7 +1,7 @@
 """The native back end on a GPU: members answer by captured steps, in slots that are refilled until all have answered.
 
 Low-rank noise and adapters: all members of a batch share the weights and every step. Full noise: a few members answer
-at once, each with a copy of the weights, and share every step too: its products are batched over the copies.
+concurrently, each with a copy of the weights, and share every step too: its products are batched over the copies.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from workers.config import EsConfig
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.perturbation import Perturbation
-from workers.engines.es.trained import Differences, Trained
+from workers.engines.es.trainable import Differences, TrainableWeights
 from workers.memory_plan.plan import READ_ROWS
 from workers.models import Loaded
 from workers.models.decoder import Completion, Prompt, Shape
@@ -31,10 +31,10 @@ from workers.models.decoder.gpu import (
 
 
 class CapturedBackEnd(DecoderBackEnd):
-    """A `DecoderBackEnd` that answers by captured steps. The plan says how many at once."""
+    """A `DecoderBackEnd` that answers by captured steps. The plan sets how many members answer concurrently."""
 
     def __init__(
-        self, loaded: Loaded, trained: Trained, perturbation: Perturbation, es: EsConfig, plan: BatchPlan
+        self, loaded: Loaded, trained: TrainableWeights, perturbation: Perturbation, es: EsConfig, plan: BatchPlan
     ) -> None:
         super().__init__(loaded, trained, perturbation, es, plan.rows)
         self.plan = plan
@@ -43,7 +43,7 @@ class CapturedBackEnd(DecoderBackEnd):
         self._terms: MemberTerms | None = None
         if es.lora is not None or es.noise == "low_rank":
             self._terms = _terms_for(trained, perturbation, self._weights, shape, plan.members)
-        self._batch = self._batch_of(shape)
+        self._batch = self._make_batch(shape)
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         return [of_member for some in self.answer_each(seeds, prompts) for of_member in some]
@@ -53,10 +53,10 @@ class CapturedBackEnd(DecoderBackEnd):
         if self._terms is not None:
             with self._measure("noise"):
                 self._load(self._terms, self.trained.differences(seeds, self.perturbation))
-            queue = [self._query(member, place, ids) for member in range(len(seeds)) for place in range(len(ids))]
+            queue = [self._query(member, index, ids) for member in range(len(seeds)) for index in range(len(ids))]
             yield from _in_order(self._answers([queue]), len(seeds), len(ids))
             return
-        queues = [[self._query(0, place, ids) for place in range(len(ids))] for _ in seeds]
+        queues = [[self._query(0, index, ids) for index in range(len(ids))] for _ in seeds]
         try:
             answers = self._answers(queues, lambda number, copy: self._write_member(seeds[number], copy))
             yield from _in_order(answers, len(seeds), len(ids))
@@ -66,7 +66,7 @@ class CapturedBackEnd(DecoderBackEnd):
 
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         ids = self._decoder.tokens(prompts)
-        queue = [self._query(0, place, ids) for place in range(len(ids))]
+        queue = [self._query(0, index, ids) for index in range(len(ids))]
         if self._terms is not None:
             self._load(self._terms, self.trained.centre_difference())
         # Each copy of the weights answers a part of the prompts.
@@ -79,7 +79,7 @@ class CapturedBackEnd(DecoderBackEnd):
         self._batch.let_caller_wait()
         super().restore_centre()
 
-    def _batch_of(self, shape: Shape) -> ContinuousBatch:
+    def _make_batch(self, shape: Shape) -> ContinuousBatch:
         plan, members = self.plan, self._terms.members if self._terms else self.plan.weight_sets
         tables = rotary_tables(shape, self.model.model.rotary_emb, plan.columns, self._weights.tensors[shape.embed])
         slots = slots_for(plan.rows, members)
@@ -87,12 +87,12 @@ class CapturedBackEnd(DecoderBackEnd):
         step = Step(shape, self._weights, self._terms, tables, self._decoder.ends, sizes)
         return ContinuousBatch(CapturedStep(step), members, self._measure)
 
-    def _query(self, member: int, place: int, ids: Sequence[Sequence[int]]) -> Query:
-        return Query(member, ids[place], self._max_new_tokens)
+    def _query(self, member: int, index: int, ids: Sequence[Sequence[int]]) -> Query:
+        return Query(member, ids[index], self._max_new_tokens)
 
-    def _load(self, terms: MemberTerms, made: Differences) -> None:
+    def _load(self, terms: MemberTerms, differences: Differences) -> None:
         self._batch.let_caller_wait()
-        terms.load(made.factors, made.vectors)
+        terms.load(differences.factors, differences.vectors)
 
     def _write_member(self, seed: int, copy: int) -> None:
         """Write the member into a copy of the weights, in the stream of the steps."""
@@ -107,11 +107,11 @@ class CapturedBackEnd(DecoderBackEnd):
     def _answers(
         self, queues: Sequence[Sequence[Query]], write: Callable[[int, int], None] | None = None
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Yield (place in all queues, answer), as answers end. They are turned to text while the GPU goes on."""
+        """Yield (index in all queues, response), as responses end. They are decoded to text while the GPU continues."""
         beginning = common_beginning([query.ids for queue in queues for query in queue])
         for some in self._batch.answers(queues, beginning, write):
             completions = self._decoder.completions([answer.tokens for answer in some])
-            yield list(zip((answer.place for answer in some), completions, strict=True))
+            yield list(zip((answer.index for answer in some), completions, strict=True))
 
 
 def _in_order(
@@ -124,20 +124,20 @@ def _in_order(
     arrived: list[dict[int, Completion]] = [{} for _ in range(members)]
     first = 0
     for some in answers:
-        for place, answer in some:
-            arrived[place // prompts][place % prompts] = answer
+        for index, answer in some:
+            arrived[index // prompts][index % prompts] = answer
         end = first
         while end < members and len(arrived[end]) == prompts:
             end += 1
         if end > first:
-            yield [[of_member[place] for place in range(prompts)] for of_member in arrived[first:end]]
+            yield [[of_member[prompt] for prompt in range(prompts)] for of_member in arrived[first:end]]
             first = end
 
 
 def _terms_for(
-    trained: Trained, perturbation: Perturbation, weights: JoinedWeights, shape: Shape, members: int
+    trained: TrainableWeights, perturbation: Perturbation, weights: JoinedWeights, shape: Shape, members: int
 ) -> MemberTerms:
     """Return buffers for what members differ in, as far as that is known from one of them."""
-    made = trained.differences([1], perturbation)
-    rank = next(iter(made.factors.values()))[0].shape[2]
-    return MemberTerms(weights, shape, members, rank, set(made.factors), set(made.vectors))
+    differences = trained.differences([1], perturbation)
+    rank = next(iter(differences.factors.values()))[0].shape[2]
+    return MemberTerms(weights, shape, members, rank, set(differences.factors), set(differences.vectors))

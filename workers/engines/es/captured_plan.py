@@ -1,4 +1,4 @@
-"""Whether and how a run answers by captured steps on this machine's GPU: its batches, and the memory they take."""
+"""Decides if a run answers by captured steps on this machine's GPU, and plans its batches and their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member's fitness: the mean reward of its answers, less λ times their cost where the task has one. A reward that
+"""A member's fitness: the mean reward of its responses, less λ times their cost if the task has one. A reward that
 fails is never a number."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from workers.engines.constraint import Constraint, told
+from workers.engines.constraint import Constraint, reward_part
 from workers.engines.context import Context
 from workers.tasks import RewardFailed, Score
 
@@ -27,11 +27,11 @@ class Fitness:
 def judge(context: Context, constraint: Constraint, step: int, seed: int, score: Callable[[], list[Score]]) -> Fitness:
     """Return the fitness of one member, from the scores that `score` returns.
 
-    Raise RewardFailed as it does, unless the config says to drop such a member; then an alert names it.
+    Raise RewardFailed as it does, unless the config says to drop such a member; then an alert names the member.
     """
     try:
         scores = score()
-        return Fitness(average(constraint.fitness(scores)), _parts(scores) | told(scores))
+        return Fitness(average(constraint.fitness(scores)), _parts(scores) | reward_part(scores))
     except RewardFailed as failure:
         if not drops_members(context):
             raise
@@ -55,6 +55,6 @@ def _parts(scores: Sequence[Score]) -> dict[str, float]:
 
 
 def average(numbers: Iterable[float]) -> float:
-    """The mean, with an exact sum: equal members get equal fitness to the last bit, in whatever order they came."""
+    """Return the mean, with an exact sum: equal members get equal fitness to the last bit, in any order."""
     listed = list(numbers)
     return math.fsum(listed) / len(listed)

@@ -1,8 +1,9 @@
-"""Where weights come from, as a chain of hashes: an origin (base model and what is trained of it), then every update.
+"""Lineages: weights identified by a chain of hashes, from an origin (base model and trained parameters) over all
+updates.
 
 Equal lineages mean equal float32 masters, to the bit: all that decides them is hashed. A line of the replay log names
-the lineage that it goes on from and the one that it makes; a checkpoint names its own. So it is known, and not guessed
-from step numbers, which of several attempts' lines led to which weights.
+the lineage before and the one after its update; a checkpoint names its own. So it is known, and not guessed from step
+numbers, which of several attempts' lines led to which weights.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ DIGITS = 32
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run began with: the base model by the sha256 of its weights, the precision it was read in, the run's seed
-    (which a LoRA starts from), the LoRA's knobs or None, and the scales of the tensors' noise."""
+    """Start of a run: the base model by the sha256 of its weights, the precision it was read in, the run's seed (which
+    a LoRA starts from), the LoRA's settings or None, and the scales of the tensors' noise."""
 
     base_sha256: str
     dtype: str
@@ -30,25 +31,25 @@ class Origin:
     scales: dict[str, float] = field(default_factory=dict)
 
     def lineage(self) -> str:
-        """The first of the chain."""
+        """Return the first lineage of the chain."""
         return _digest(asdict(self))
 
 
 @dataclass(frozen=True)
 class NoiseKind:
-    """What turns seeds into noise."""
+    """Settings that turn seeds into noise."""
 
     kind: Literal["full", "low_rank", "correlated"]
     rank: int
     version: int = VERSION
 
     def noise(self) -> Noise:
-        """The noise itself."""
+        """Return the noise itself."""
         return Noise(self.kind, self.rank)
 
 
 def next_lineage(lineage: str, step: int, noise: NoiseKind, directions: Mapping[int, float]) -> str:
-    """The lineage after an update θ ← θ + Σ w s ε, over directions seed -> w in their order."""
+    """Return the lineage after an update θ ← θ + Σ w s ε, over directions seed -> w in their order."""
     return _digest([lineage, step, asdict(noise), list(directions), list(directions.values())])
 
 

@@ -25,42 +25,43 @@ from workers.engines.es.philox import BITS_PER_BLOCK, Stream, halfwords, runs_tr
 from workers.engines.es.quantiles import normal_quantiles
 
 VERSION = 2
-"""Raised whenever the same seeds would give other noise. A replay log says which it was written with."""
+"""Increased whenever the same seeds would give other noise. A replay log stores the version it was written with."""
 
 NORMALS_PER_BLOCK = BITS_PER_BLOCK // 16
 # Small enough for the cache of a CPU, large enough to keep a GPU busy.
-BLOCKS_AT_ONCE = {"cpu": 1 << 13, "cuda": 1 << 21}
-ELEMENTS_AT_ONCE = 1 << 24
+BLOCK_BATCH_SIZE = {"cpu": 1 << 13, "cuda": 1 << 21}
+ELEMENT_BATCH_SIZE = 1 << 24
 
 
 def normals(seeds: Sequence[int], name: str, count: int, device: torch.device) -> Tensor:
-    """Standard normal numbers [seeds, count], float32: the stream `name` of each seed, from its start."""
+    """Return standard normal numbers [seeds, count], float32: the stream `name` of each seed, from its start."""
     out = torch.empty(len(seeds), count, device=device)
-    at_once, blocks = BLOCKS_AT_ONCE[device.type], _blocks(count)
-    group = max(1, at_once // blocks)
+    batch_size, blocks = BLOCK_BATCH_SIZE[device.type], _blocks(count)
+    group = max(1, batch_size // blocks)
     for first in range(0, len(seeds), group):
-        some = seeds[first : first + group]
-        for start in range(0, blocks, at_once):
-            stream = Stream(*name_words(name), start, min(at_once, blocks - start))
+        group_seeds = seeds[first : first + group]
+        for start in range(0, blocks, batch_size):
+            stream = Stream(*name_words(name), start, min(batch_size, blocks - start))
             cut = slice(start * NORMALS_PER_BLOCK, (start + stream.blocks) * NORMALS_PER_BLOCK)
             into = out[first : first + group, cut]
-            into.copy_(_unsigned(some, [stream], device)[:, : into.shape[1]])
+            into.copy_(_unsigned(group_seeds, [stream], device)[:, : into.shape[1]])
     return out if all(seed > 0 for seed in seeds) else out.mul_(signs(seeds, device).unsqueeze(1))
 
 
 def unsigned_normals(seeds: Sequence[int], counts: Mapping[str, int], device: torch.device) -> dict[str, Tensor]:
-    """The starts of many short streams at once, name -> [seeds, count]: as `normals` gives for the seeds without sign.
+    """Return the starts of many short streams together, name -> [seeds, count]: equal to `normals` without seeds'
+    signs.
 
     Every draw costs a few operations; for short streams those are far cheaper made together.
     """
     streams = [Stream(*name_words(name), 0, _blocks(count)) for name, count in counts.items()]
-    drawn = _unsigned(seeds, streams, device)
-    parts = torch.split(drawn, [s.blocks * NORMALS_PER_BLOCK for s in streams], dim=1)
+    numbers = _unsigned(seeds, streams, device)
+    parts = torch.split(numbers, [s.blocks * NORMALS_PER_BLOCK for s in streams], dim=1)
     return {name: part[:, :count] for (name, count), part in zip(counts.items(), parts, strict=True)}
 
 
 def _unsigned(seeds: Sequence[int], streams: Sequence[Stream], device: torch.device) -> Tensor:
-    """[seeds, 16 Σ blocks]: 16 random bits each, looked up. The sign of a seed is not heeded."""
+    """Return [seeds, 16 Σ blocks]: 16 random bits each, looked up. The sign of a seed is ignored."""
     bits = halfwords([abs(seed) for seed in seeds], streams, device)
     return normal_quantiles(device).index_select(0, bits.flatten()).view(bits.shape)
 
@@ -97,7 +98,7 @@ class Noise:
         return "" if self.kind == "correlated" else name
 
     def factors(self, seeds: Sequence[int], likes: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-        """For each matrix A [seeds, out, r], which carries the sign and the 1/√r, and B [seeds, in, r]: E = A Bᵀ."""
+        """Return for each matrix A [seeds, out, r], with the sign and the 1/√r, and B [seeds, in, r]: E = A Bᵀ."""
         device = next(iter(likes.values())).device
         if runs_triton(device):
             from workers.engines.es.noise_cuda import draw_factors
@@ -109,31 +110,31 @@ class Noise:
             for side, n in zip("AB", like.shape, strict=True)
         }
         normal = unsigned_normals(seeds, counts, device)
-        drawn = {name: x.reshape(len(seeds), -1, self.rank) for name, x in normal.items()}
+        matrices = {name: x.reshape(len(seeds), -1, self.rank) for name, x in normal.items()}
         sign = signs(seeds, device)[:, None, None]
-        return {n: (drawn[f"{n}#A"] * sign * self.rank**-0.5, drawn[f"{n}#B"]) for n in likes}
+        return {n: (matrices[f"{n}#A"] * sign * self.rank**-0.5, matrices[f"{n}#B"]) for n in likes}
 
-    def of(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
-        """The noise of a tensor written out, [seeds, *like.shape], float32."""
+    def draw(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
+        """Return the noise of a tensor in full, [seeds, *like.shape], float32."""
         if self.is_low_rank(like):
             a, b = self.factors(seeds, {name: like})[name]
             return torch.stack([outer_sum(x, y) for x, y in zip(a, b, strict=True)])
         return normals(seeds, self.stream(name), like.numel(), like.device).reshape(len(seeds), *like.shape)
 
     def weighted_sum(self, seeds: Sequence[int], weights: Sequence[float], name: str, like: Tensor) -> Tensor:
-        """Σᵢ wᵢ εᵢ over members in their order, shaped and placed as `like`, summed in float32."""
+        """Return Σᵢ wᵢ εᵢ over members in their order, with the shape and device of `like`, summed in float32."""
         total = torch.zeros_like(like, dtype=torch.float32)
-        group = max(1, ELEMENTS_AT_ONCE // like.numel())
+        group = max(1, ELEMENT_BATCH_SIZE // like.numel())
         for start in range(0, len(seeds), group):
-            some = seeds[start : start + group]
-            for weight, noise in zip(weights[start : start + group], self.of(some, name, like), strict=True):
+            group_seeds = seeds[start : start + group]
+            for weight, noise in zip(weights[start : start + group], self.draw(group_seeds, name, like), strict=True):
                 # Two rounded steps: one fused multiply-add would round once, and not on every device.
                 total += noise.mul_(weight)
         return total
 
 
 def outer_sum(a: Tensor, b: Tensor) -> Tensor:
-    """A Bᵀ for A [out, r], B [in, r], added up term by term: the same bits on every device."""
+    """Return A Bᵀ for A [out, r], B [in, r], added up term by term: the same bits on every device."""
     total = a[:, :1] * b[:, 0]
     for k in range(1, a.shape[1]):
         total += a[:, k : k + 1] * b[:, k]

@@ -1,7 +1,7 @@
 """ES noise on a GPU: members, updates and low-rank factors of a whole model in one or two launches, bits as on a CPU.
 
-`noise.py` and `perturbation.py` say what the numbers are, and call this module where Triton runs. A launch costs the
-host some 20 µs: with one for each tensor, hundreds of small tensors would take longer than all noise.
+`noise.py` and `perturbation.py` define the numbers, and call this module if Triton runs. A launch costs the host some
+20 µs: with one for each tensor, hundreds of small tensors would take longer than all noise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workers.engines.es.noise import Noise, signs
 from workers.engines.es.noise_launch import Matrix, PartSizes, Target, on, parts_of, tables, unsigned
 
 TYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
-FACTORS_AT_ONCE = 1 << 28
+MAX_FACTOR_ELEMENTS = 1 << 28
 """Numbers in the factors that an update holds. Matrices that need more are updated in several launches."""
 DEFAULT_SIZES = PartSizes()
 
@@ -39,8 +39,10 @@ def write_members(
         streams = {name: noise.stream(name) for name in others}
         _write_full([Target(streams[n], factors[n], outs[n], master) for n, master in others.items()], seeds, sizes)
     if matrices:
-        made = draw_factors(matrices, noise.rank, seeds, sizes)
-        _write_low_rank([Matrix(factors[n], outs[n], m, *made[n]) for n, m in matrices.items()], noise.rank, sizes)
+        low_rank_factors = draw_factors(matrices, noise.rank, seeds, sizes)
+        _write_low_rank(
+            [Matrix(factors[n], outs[n], m, *low_rank_factors[n]) for n, m in matrices.items()], noise.rank, sizes
+        )
 
 
 def add_weighted_sums(
@@ -62,8 +64,8 @@ def add_weighted_sums(
         targets = [Target(noise.stream(name), scales[name], m.unsqueeze(0), m) for name, m in others.items()]
         squares += _add_full(targets, directions, sizes)
     for group in _groups(matrices, len(seeds) * noise.rank):
-        made = draw_factors(group, noise.rank, seeds, sizes)
-        pairs = [Matrix(scales[name], m.unsqueeze(0), m, *made[name]) for name, m in group.items()]
+        factors = draw_factors(group, noise.rank, seeds, sizes)
+        pairs = [Matrix(scales[name], m.unsqueeze(0), m, *factors[name]) for name, m in group.items()]
         squares += _add_low_rank(pairs, noise.rank, list(directions.values()), sizes)
     return squares
 
@@ -76,11 +78,11 @@ def draw_factors(
     lengths = [length for like in likes.values() for length in like.shape]
     buffer = torch.empty(len(seeds) * rank * sum(lengths), device=device)
     parts = torch.split(buffer, [len(seeds) * rank * length for length in lengths])
-    drawn = [part.view(len(seeds), -1, rank) for part in parts]
-    made = dict(zip(likes, zip(drawn[::2], drawn[1::2], strict=True), strict=True))
-    sides = [side for name, (a, b) in made.items() for side in _sides(name, rank, a, b)]
+    buffers = [part.view(len(seeds), -1, rank) for part in parts]
+    factors = dict(zip(likes, zip(buffers[::2], buffers[1::2], strict=True), strict=True))
+    sides = [side for name, (a, b) in factors.items() for side in _sides(name, rank, a, b)]
     _write_full(sides, seeds, sizes)
-    return made
+    return factors
 
 
 def _sides(name: str, rank: int, a: Tensor, b: Tensor) -> tuple[Target, Target]:
@@ -99,7 +101,7 @@ def _groups(matrices: Mapping[str, Tensor], columns: int) -> Iterator[dict[str, 
     numbers = 0
     for name, matrix in matrices.items():
         needed = columns * sum(matrix.shape)
-        if group and numbers + needed > FACTORS_AT_ONCE:
+        if group and numbers + needed > MAX_FACTOR_ELEMENTS:
             yield group
             group, numbers = {}, 0
         group[name] = matrix

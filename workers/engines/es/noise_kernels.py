@@ -1,13 +1,13 @@
 """Triton kernels of ES noise: draw, look up, multiply, add and cast in registers, for many tensors in one launch.
 
-Every tensor is cut into parts of equal size; a program has one part. `owner` int32 [parts] says to which tensor a part
-belongs, `rows` int64 [tensors, words] where that tensor lies, and `scales` float32 [tensors] what multiplies its noise.
+Every tensor is cut into parts of equal size; a program has one part. `owner` int32 [parts] is the tensor of each part,
+`rows` int64 [tensors, words] has that tensor's address, and `scales` float32 [tensors] the factor of its noise.
 `noise_cuda.py` makes them. Seeds are int64 [members] without sign. Sums are those of `noise.py`: every product and
 every addition rounds to float32, in the same order, so kernels are launched without fused multiply-adds.
 
 `quantiles` is the upper half of the table of `quantiles.py`: half of it fits a GPU's cache. `blocks` is the number of
 Philox blocks, 16 numbers each, in a part of full noise; `high` and `wide` are the sizes of a part of a matrix.
-`aligned` says that all pointers, and all distances between members or rows of a matrix, are multiples of 16 bytes.
+`aligned` is true if all pointers, and all distances between members or rows of a matrix, are multiples of 16 bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arguments of the kernels of ES noise: the sizes of parts, and tables that say where tensors lie."""
+"""Arguments of the kernels of ES noise: the sizes of parts, and tables with the addresses of tensors."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Target:
     out: Tensor
     """[members, *shape], of floats; for an update [1, *shape], the master itself."""
     master: Tensor | None
-    """What the noise is added to, float32; None for the noise alone."""
+    """The float32 tensor that the noise is added to; None for the noise alone."""
     is_signed: bool = True
-    """Whether the sign of a seed multiplies its noise."""
+    """True if the sign of a seed multiplies its noise."""
 
     @property
     def size(self) -> int:
@@ -113,12 +113,12 @@ def parts_of(target: Target | Matrix, sizes: PartSizes) -> int:
 
 
 def address(tensor: Tensor | None) -> int:
-    """Return where a contiguous tensor lies; 0 for none. Raise ValueError if it is not contiguous."""
+    """Return the address of a contiguous tensor; 0 for None. Raise ValueError if it is not contiguous."""
     if tensor is None:
         return 0
     if not tensor.is_contiguous():
         shape = tuple(tensor.shape)
-        raise ValueError(f"a tensor of shape {shape} must be contiguous, and has strides {tensor.stride()}")
+        raise ValueError(f"a tensor of shape {shape} must be contiguous, but has strides {tensor.stride()}")
     return tensor.data_ptr()
 
 

@@ -21,19 +21,19 @@ class Perturbation:
     sigma: float
     scales: Mapping[str, float]
 
-    def of(self, seeds: Sequence[int], name: str, master: Tensor) -> Tensor:
-        """The members' tensors [seeds, *master.shape], float32."""
-        return self.noise.of(seeds, name, master).mul_(self.sigma * self.scales[name]).add_(master)
+    def member_tensors(self, seeds: Sequence[int], name: str, master: Tensor) -> Tensor:
+        """Return the members' tensors [seeds, *master.shape], float32."""
+        return self.noise.draw(seeds, name, master).mul_(self.sigma * self.scales[name]).add_(master)
 
     def members(
         self, seeds: Sequence[int], master: Mapping[str, Tensor], dtypes: Mapping[str, torch.dtype]
     ) -> dict[str, Tensor]:
         """Return the members' tensors [seeds, *master.shape], each cast to its type."""
         if not _are_fused(master):
-            return {name: self.of(seeds, name, m).to(dtypes[name]) for name, m in master.items()}
-        made = {n: torch.empty(len(seeds), *m.shape, dtype=dtypes[n], device=m.device) for n, m in master.items()}
-        self._write_fused(seeds, master, made)
-        return made
+            return {name: self.member_tensors(seeds, name, m).to(dtypes[name]) for name, m in master.items()}
+        tensors = {n: torch.empty(len(seeds), *m.shape, dtype=dtypes[n], device=m.device) for n, m in master.items()}
+        self._write_fused(seeds, master, tensors)
+        return tensors
 
     def write_member(self, seed: int, master: Mapping[str, Tensor], parameters: Mapping[str, Tensor]) -> None:
         """Write one member into a model's parameters of the master's names, cast to their type."""
@@ -41,7 +41,7 @@ class Perturbation:
             self._write_fused([seed], master, {name: parameters[name].detach().unsqueeze(0) for name in master})
             return
         for name, m in master.items():
-            parameters[name].copy_(self.of([seed], name, m)[0])
+            parameters[name].copy_(self.member_tensors([seed], name, m)[0])
 
     def _write_fused(self, seeds: Sequence[int], master: Mapping[str, Tensor], outs: Mapping[str, Tensor]) -> None:
         """Write the members into outs name -> [seeds, *master.shape], a launch for each type of floats."""
@@ -49,20 +49,21 @@ class Perturbation:
 
         factors = {name: self.sigma * self.scales[name] for name in master}
         for dtype in {out.dtype for out in outs.values()}:
-            some = {name: out for name, out in outs.items() if out.dtype == dtype}
-            write_members(some, {name: master[name] for name in some}, self.noise, seeds, factors)
+            same_type = {name: out for name, out in outs.items() if out.dtype == dtype}
+            write_members(same_type, {name: master[name] for name in same_type}, self.noise, seeds, factors)
 
     def member(self, seed: int, master: Mapping[str, Tensor]) -> Callable[[str], Tensor]:
-        """One member's parameters, each made when asked for: a second master never lies in memory."""
-        return lambda name: self.of([seed], name, master[name])[0]
+        """Return a function from a name to one member's tensor, made on each call: no second master is ever in
+        memory."""
+        return lambda name: self.member_tensors([seed], name, master[name])[0]
 
     def factors(self, seeds: Sequence[int], matrices: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-        """name -> (A [seeds, out, r], B [seeds, in, r]): the members are master + A Bᵀ."""
-        made = self.noise.factors(seeds, matrices)
-        return {name: (a.mul_(self.sigma * self.scales[name]), b) for name, (a, b) in made.items()}
+        """Return name -> (A [seeds, out, r], B [seeds, in, r]): the members are master + A Bᵀ."""
+        factors = self.noise.factors(seeds, matrices)
+        return {name: (a.mul_(self.sigma * self.scales[name]), b) for name, (a, b) in factors.items()}
 
     def step(self, directions: Mapping[int, float], master: Mapping[str, Tensor]) -> float:
-        """θ ← θ + Σ w s ε over directions seed -> w, in place. Returns the norm of the step.
+        """Add Σ w s ε over directions seed -> w to θ, in place. Return the norm of the step.
 
         The sum is formed in float32, in the order given, and added once: the same bits on every device. Without
         directions no bit changes (adding a zero would turn −0 into 0).
@@ -89,16 +90,16 @@ def _are_fused(tensors: Mapping[str, Tensor]) -> bool:
 
 
 def scales_of(master: Mapping[str, Tensor], relative: bool) -> dict[str, float]:
-    """1 for every tensor, or its root mean square at the start of the run (1 where it starts as all zeros)."""
+    """Return 1 for every tensor, or its root mean square at the start of the run (1 if it starts as all zeros)."""
     if not relative:
         return dict.fromkeys(master, 1.0)
     return {name: float(m.double().square().mean().sqrt()) or 1.0 for name, m in master.items()}
 
 
 def directions(seeds: Sequence[int], z: Sequence[float | None], alpha: float) -> dict[int, float]:
-    """seed -> α/N · z as float32 numbers, over the N members that have a z.
+    """Return seed -> α/N · z as float32 numbers, over the N members that have a z.
 
-    A mirrored member's z counts against its twin's. Empty where every z is 0: a dead iteration changes no bit.
+    A mirrored member's z counts against its twin's. Empty if every z is 0: a dead iteration changes no bit.
     """
     alive = sum(1 for weight in z if weight is not None)
     summed: dict[int, float] = {}

@@ -80,13 +80,13 @@ class Timestamp(Protocol):
 
 
 class ClockTime:
-    """The present time on a CPU, which works when it is told to."""
+    """The present time on a CPU, which does its work in the calling thread."""
 
     def __init__(self) -> None:
         self.value = time.perf_counter()
 
     def wait(self) -> None:
-        """Return at once."""
+        """Return immediately."""
 
     def is_reached(self) -> bool:
         return True

@@ -34,7 +34,8 @@ class Stream:
 
 
 def halfwords(keys: Sequence[int], streams: Sequence[Stream], device: torch.device) -> Tensor:
-    """[keys, 16 Σ blocks], int32 from 0 to 65535: the 16-bit pieces of each key's streams, end to end, low bits first.
+    """Return [keys, 16 Σ blocks], int32 from 0 to 65535: the 16-bit pieces of each key's streams, end to end, low bits
+    first.
 
     Block b has the key (key, 0) and the counter (b + 1, 0, low, high): numpy counts up before it draws.
     """
@@ -54,7 +55,7 @@ def runs_triton(device: torch.device) -> bool:
 
 
 def by_numpy(keys: Sequence[int], streams: Sequence[Stream]) -> Tensor:
-    """As `halfwords`, on the CPU."""
+    """Return the same as `halfwords`, on the CPU."""
     words = np.empty((len(keys), 4 * sum(s.blocks for s in streams)), dtype=np.uint64)
     generator = np.random.Philox(key=0)
     state = generator.state
@@ -71,7 +72,7 @@ def by_numpy(keys: Sequence[int], streams: Sequence[Stream]) -> Tensor:
 
 
 def by_tensors(keys: Sequence[int], streams: Sequence[Stream], device: torch.device) -> Tensor:
-    """As `halfwords`, on any device."""
+    """Return the same as `halfwords`, on any device."""
     key = torch.tensor(keys, dtype=torch.int64, device=device).unsqueeze(1)
     counts = torch.tensor([s.blocks for s in streams], device=device)
     names = torch.tensor([(signed(s.low), signed(s.high)) for s in streams], device=device)
@@ -84,7 +85,7 @@ def by_tensors(keys: Sequence[int], streams: Sequence[Stream], device: torch.dev
 
 
 def philox(counter: Words, key: tuple[Tensor, Tensor]) -> Words:
-    """Four int64 tensors of words -> as many, of the shape that counter and key broadcast to."""
+    """Apply Philox to four int64 tensors of words: return as many, of the shape that counter and key broadcast to."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
@@ -96,7 +97,7 @@ def philox(counter: Words, key: tuple[Tensor, Tensor]) -> Words:
 
 
 def _high_half(x: Tensor, factor: int) -> Tensor:
-    """The upper 64 bits of the unsigned product, by four products of 32-bit halves."""
+    """Return the upper 64 bits of the unsigned product, by four products of 32-bit halves."""
     low, high = x & WORD, _upper(x)
     factor_low, factor_high = factor & WORD, factor >> 32
     middle = high * factor_low + _upper(low * factor_low)
@@ -110,5 +111,5 @@ def _upper(x: Tensor) -> Tensor:
 
 
 def signed(word: int) -> int:
-    """An unsigned 64-bit word as the int64 of the same bits."""
+    """Return an unsigned 64-bit word as the int64 of the same bits."""
     return word - (1 << 64) if word >> 63 else word

@@ -42,7 +42,7 @@ def multiply(word, factor: tl.constexpr):
 
 @triton.jit
 def _fill(out, keys, name, first, blocks, row_length, size: tl.constexpr):
-    """One key (program axis 1), `size` blocks of one stream (axis 0): 16 halfwords each, low bits first."""
+    """Write one key (program axis 1), `size` blocks of one stream (axis 0): 16 halfwords each, low bits first."""
     row, block = tl.program_id(1), tl.program_id(0) * size + tl.arange(0, size)
     low, high = tl.load(name).to(tl.uint64, bitcast=True), tl.load(name + 1).to(tl.uint64, bitcast=True)
     key = tl.load(keys + row).to(tl.uint64, bitcast=True)
@@ -61,7 +61,7 @@ def _put(at, word, mask):
 
 
 def by_triton(keys: Sequence[int], streams: Sequence[Stream], device: torch.device) -> Tensor:
-    """As `philox.halfwords`, on a GPU."""
+    """Return the same as `philox.halfwords`, on a GPU."""
     blocks = sum(stream.blocks for stream in streams)
     out = torch.empty(len(keys), 16 * blocks, dtype=torch.int32, device=device)
     rows, start = torch.tensor(keys, dtype=torch.int64, device=device), 0

@@ -27,16 +27,16 @@ class OtherQuantiles(RuntimeError):
 
 @functools.cache
 def normal_quantiles(device: torch.device) -> Tensor:
-    """float32 [65536], ascending, mean 0, variance 1. Raises OtherQuantiles."""
+    """Return float32 [65536], ascending, mean 0, variance 1. Raise OtherQuantiles."""
     table = quantiles()
-    found = hashlib.sha256(table.astype("<f4").tobytes()).hexdigest()
-    if found != SHA256:
-        raise OtherQuantiles(f"the table of normal quantiles has sha256 {found}, not {SHA256}")
+    sha256 = hashlib.sha256(table.astype("<f4").tobytes()).hexdigest()
+    if sha256 != SHA256:
+        raise OtherQuantiles(f"the table of normal quantiles has sha256 {sha256}, not {SHA256}")
     return torch.from_numpy(table).to(device)
 
 
 def quantiles() -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """The table, made from its recipe."""
+    """Compute the table."""
     normal = NormalDist()
     upper = [normal.inv_cdf((SIZE // 2 + i + 0.5) / SIZE) for i in range(SIZE // 2)]
     scale = math.sqrt(len(upper) / math.fsum(x * x for x in upper))

@@ -1,13 +1,13 @@
-"""Rebuilds the checkpoint of any step of an ES run, bit for bit, from the base model, the replay log and the noise.
+"""Rebuild the checkpoint of any step of an ES run, bit for bit, from the base model, the replay log and the noise.
 
     python -m workers.engines.es.replay RUN_ROOT --step N --out DIR [--from-base] [--base FOLDER] [--device cpu|cuda]
 
 RUN_ROOT is a run's root, which holds its attempts …-a1, -a2, …, or one attempt's directory. DIR becomes the Hugging
-Face folder that the run would have saved after step N; if it is named like step-000013, a run can go on from it by
+Face folder that the run would have saved after step N; if it is named like step-000013, a run can resume from it by
 `--resume`.
 
 Exit codes: 0, the last line on stdout is `sha256 <hex>` of the weights; 2, it cannot be rebuilt to the bit, and stderr
-says why in a sentence. While it works, DIR.progress.json holds {"done", "of"}.
+gives the reason in a sentence. While it works, DIR.progress.json holds {"done", "of"}.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from workers.config import ConfigError
 from workers.engines.es.quantiles import OtherQuantiles
 from workers.engines.es.rebuild import Progress, rebuild
 from workers.engines.es.replay_history import CannotReplay
-from workers.engines.resuming import NotResumable
+from workers.engines.not_resumable import NotResumable
 
 DONE, CANNOT, TERMINATED = 0, 2, 143
 PROGRESS_SECONDS = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit code."""
+    """Run the command line. Return the exit code."""
     options = _parser().parse_args(argv)
     logging.disable_progress_bar()
     # As an exception, so that what is half done is removed.
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from_base=options.from_base,
             base=options.base,
             device=options.device,
-            progress=_into(progress),
+            progress=_write_progress_to(progress),
         )
     except (CannotReplay, ConfigError, NotResumable, OtherQuantiles, OSError) as error:
         print(error, file=sys.stderr)
@@ -61,28 +61,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m workers.engines.es.replay", description="Rebuilds the checkpoint of any step of an ES run."
+        prog="python -m workers.engines.es.replay", description="Rebuild the checkpoint of any step of an ES run."
     )
-    parser.add_argument("root", type=Path, metavar="RUN_ROOT", help="the run's root, or one attempt's directory")
-    parser.add_argument("--step", type=int, required=True, help="the step; 0 is the base model")
-    parser.add_argument("--out", type=Path, required=True, help="the folder to make; there must be none of that name")
-    parser.add_argument("--from-base", action="store_true", help="use no saved checkpoint on the way")
-    parser.add_argument("--base", type=Path, help="where the base model lies, if not where the run found it")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where to compute")
+    parser.add_argument(
+        "root", type=Path, metavar="RUN_ROOT", help="root folder of the run, or directory of one attempt"
+    )
+    parser.add_argument("--step", type=int, required=True, help="step to rebuild; 0 is the base model")
+    parser.add_argument("--out", type=Path, required=True, help="folder to create; it must not exist yet")
+    parser.add_argument(
+        "--from-base", action="store_true", help="start from the base model instead of a saved checkpoint"
+    )
+    parser.add_argument("--base", type=Path, help="folder of the base model, if it has moved since the run")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="device to compute on")
     return parser
 
 
-def _into(file: Path) -> Progress:
-    """Writes how far it is into the file, at most five times a second."""
+def _write_progress_to(file: Path) -> Progress:
+    """Return a function that writes its progress into the file, at most five times a second."""
     due_at = 0.0
 
-    def say(done: int, of: int) -> None:
+    def report(done: int, total: int) -> None:
         nonlocal due_at
         if time.monotonic() >= due_at:
-            write_json(file, {"done": done, "of": of})
+            write_json(file, {"done": done, "of": total})
             due_at = time.monotonic() + PROGRESS_SECONDS
 
-    return say
+    return report
 
 
 if __name__ == "__main__":

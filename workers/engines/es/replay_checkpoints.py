@@ -1,4 +1,4 @@
-"""The saved checkpoints on the way to a step, from which a replay is shorter; and what the run recorded about them."""
+"""The saved checkpoints on the way to a step, from which a replay is shorter; and the run's records about them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from workers.engines.context import step_of
 from workers.engines.es.replay_history import Trail
 from workers.engines.es.state import State
-from workers.engines.resuming import NotResumable
+from workers.engines.not_resumable import NotResumable
 from workers.models.save import weights_sha256
 from workers.records import BadLine, Checkpoint, unpack
 
@@ -16,24 +16,26 @@ MARK = b'"kind":"checkpoint"'
 
 
 def nearest(attempts: Sequence[Path], trail: Trail) -> tuple[Path, int] | None:
-    """The latest whole checkpoint on the trail, and how many of the trail's updates it holds; None where there is none.
+    """Return the latest whole checkpoint on the trail, and how many of the trail's updates it holds; None if there is
+    none.
 
-    It counts where its lineage is on the trail and its weights have the sha256 that the run recorded.
+    It counts if its lineage is on the trail and its weights have the sha256 that the run recorded.
     """
-    held = {trail.begin: 0} | {w.update.lineage: n for n, w in enumerate(trail.written, start=1)}
+    update_counts = {trail.begin: 0} | {w.update.lineage: n for n, w in enumerate(trail.written, start=1)}
     last = trail.written[-1].update.step if trail.written else 0
     recorded = recorded_weights(attempts)
     named = (f for attempt in attempts for f in attempt.glob("checkpoints/step-*") if f.name[5:].isdigit())
     folders = [folder for folder in named if step_of(folder) <= last]
     for folder in sorted(folders, key=step_of, reverse=True):
         lineage = _lineage(folder)
-        if lineage in held and weights_sha256(folder) == recorded.get(folder):
-            return folder, held[lineage]
+        if lineage in update_counts and weights_sha256(folder) == recorded.get(folder):
+            return folder, update_counts[lineage]
     return None
 
 
 def recorded_weights(attempts: Sequence[Path]) -> dict[Path, str]:
-    """Checkpoint folder -> sha256 of its weights, from the attempts' records; also of folders that are gone by now."""
+    """Return checkpoint folder -> sha256 of its weights, from the attempts' records; also of folders that no longer
+    exist."""
     return {
         attempt / checkpoint.path: checkpoint.sha256
         for attempt in attempts

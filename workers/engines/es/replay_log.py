@@ -1,8 +1,8 @@
-"""`replay.jsonl`: what each iteration added to the weights, as seeds and float32 coefficients, some 1 kB a line.
+"""`replay.jsonl`: what each iteration added to the weights, as seeds and float32 coefficients, some 1 kB per line.
 
 Together with the base model it rebuilds the weights after any step, bit for bit: the noise is a pure function of the
-seeds, and θ ← θ + Σ w s ε is summed in a fixed order (see `noise.py`, `perturbation.py`). A `Start` stands for each
-start of the training and says what the lines below it mean; an `Update` for each iteration. Both name lineages
+seeds, and θ ← θ + Σ w s ε is summed in a fixed order (see `noise.py`, `perturbation.py`). A `Start` is written at each
+start of the training and defines the meaning of the lines below it; an `Update` at each iteration. Both name lineages
 (`lineage.py`), so that lines of several starts and attempts fit together in one way only.
 """
 
@@ -21,13 +21,14 @@ from workers.tasks.safety import Multiplier
 
 FILE = "replay.jsonl"
 VERSION = 2
-"""Raised whenever the same lines would mean other weights, or stand in another form."""
+"""Increased whenever the same lines would mean other weights, or have another form."""
 LIBRARIES = ("torch", "transformers", "safetensors")
 
 
 @dataclass(frozen=True)
 class Start:
-    """The training starts at step `start` with the weights of `lineage`; `base_path` is where its base model lay."""
+    """The training starts at step `start` with the weights of `lineage`; `base_path` is the folder of its base model
+    then."""
 
     start: int
     lineage: str
@@ -36,7 +37,7 @@ class Start:
     noise: NoiseKind
     written_with: Mapping[str, str]
     rows: int = 0
-    """Rows of a batch, which every attempt of the run keeps; 0 in logs that were written before it was stored."""
+    """Rows of a batch, the same in every attempt of the run; 0 in logs that were written before it was stored."""
     log_version: int = VERSION
 
 
@@ -44,8 +45,8 @@ class Start:
 class Update:
     """The iteration that made step `step` out of `parent`: Σ over seeds and weights; a dead one may have no seeds.
 
-    tokens, samples and gpu_seconds are those of training so far; multiplier is the λ that the next iteration
-    uses, where the task has a cost: a run that goes on from rebuilt weights needs it.
+    tokens, samples and gpu_seconds are those of training so far; multiplier is the λ that the next iteration uses, if
+    the task has a cost: a run that resumes from rebuilt weights needs it.
     """
 
     step: int
@@ -61,26 +62,26 @@ class Update:
 
     @property
     def directions(self) -> dict[int, float]:
-        """seed -> weight, in the order in which they are summed."""
+        """Return seed -> weight, in the order in which they are summed."""
         return dict(zip(self.seeds, self.weights, strict=True))
 
 
 class ReplayLog:
-    """Appends to the log of an attempt's directory. Raises OSError where the disk is full."""
+    """Writer of the log in an attempt's directory. Methods raise OSError if the disk is full."""
 
     def __init__(self, directory: Path, noise: NoiseKind) -> None:
         self._noise = noise
         self._fd = os.open(directory / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def start(self, state: State, base_path: Path) -> None:
-        """Says what the coming lines go on from, and everything that decides what their seeds mean."""
+        """Write the weights that the coming lines continue from, and everything that decides what their seeds mean."""
         written_with = {name: version(name) for name in LIBRARIES}
         self._append(
             Start(state.step, state.lineage, str(base_path), state.origin, self._noise, written_with, state.rows)
         )
 
     def update(self, state: State, directions: Mapping[int, float]) -> str:
-        """Writes down the update that led to the state, whose lineage is still the old one. Returns the new one."""
+        """Write the update that led to the state, whose lineage is still the old one. Return the new lineage."""
         lineage = next_lineage(state.lineage, state.step, self._noise, directions)
         seeds, weights = tuple(directions), tuple(directions.values())
         counts = state.tokens, state.samples, state.gpu_seconds, state.dead, state.multiplier
@@ -88,16 +89,16 @@ class ReplayLog:
         return lineage
 
     def flush(self) -> None:
-        """Forces the log to disk, before a checkpoint that it must not fall behind."""
+        """Force the log to disk, before a checkpoint that it must not fall behind."""
         os.fsync(self._fd)
 
     def close(self) -> None:
-        """Flushes to disk and closes."""
+        """Flush to disk and close."""
         self.flush()
         os.close(self._fd)
 
     def _append(self, line: Start | Update) -> None:
-        # A process killed in the middle of a line leaves a torn one; the newline first keeps ours whole.
+        # A process killed in the middle of a line leaves a torn one; the newline first keeps the new line whole.
         rest = b"\n" + json.dumps(asdict(line), allow_nan=False, separators=(",", ":")).encode()
         while rest:
             rest = rest[os.write(self._fd, rest) :]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workers.engines.constraint import Measured
+from workers.engines.constraint import ConstraintUpdate
 from workers.engines.context import Context
-from workers.engines.es.engine_group import Answered, EngineGroup
+from workers.engines.es.engine_group import BatchAnswers, EngineGroup
 from workers.engines.es.fitness import Fitness, average
 from workers.engines.es.phases import PHASES
 from workers.engines.es.shaping import TOLERANCE
@@ -35,15 +35,15 @@ class Answers:
         """Return room for the answers of so many members."""
         return cls([[] for _ in range(members)], [0] * members)
 
-    def add(self, answered: Answered) -> None:
-        """Put a batch in its place and count its phases."""
+    def add(self, answered: BatchAnswers) -> None:
+        """Store a batch at its position and count its phases."""
         self.count_phases(answered.phases)
         if not answered.batch.seeds:
             (self.centre,) = answered.answers
             return
-        place = slice(answered.batch.first, answered.batch.first + len(answered.answers))
-        self.members[place] = answered.answers
-        self.engines[place] = [answered.engine] * len(answered.answers)
+        positions = slice(answered.batch.first, answered.batch.first + len(answered.answers))
+        self.members[positions] = answered.answers
+        self.engines[positions] = [answered.engine] * len(answered.answers)
 
     def count_phases(self, seconds: Mapping[str, float]) -> None:
         """Add one engine's seconds by phase."""
@@ -57,7 +57,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration: its members in order, the norm of its update and how long it took, evaluation excluded."""
+    """One iteration: its members in order, the norm of its update and its duration, without evaluation."""
 
     step: int
     seeds: Sequence[int]
@@ -67,26 +67,26 @@ class Iteration:
     update_norm: float
     seconds: float
     idle_seconds: float
-    """While members were answered and scored, over all engines."""
+    """Seconds without work while members were answered and scored, over all engines."""
     scoring_seconds: float
-    """Spent in the task's rewards, in a thread while members answer."""
-    measured: Measured
-    """What the centre's answers say: J_C, and λ for the next iteration."""
+    """Seconds spent in the task's rewards, in a thread while members answer."""
+    constraint_update: ConstraintUpdate
+    """J_C from the centre's responses, and λ for the next iteration."""
 
     @property
     def dead(self) -> bool:
-        """Members that all do equally well say nothing about where to go."""
+        """Return whether all members do equally well, so that the iteration gives no direction."""
         return not any(self.z)
 
 
 def advance(context: Context, state: State, done: Iteration) -> None:
-    """Takes the iteration into the state, but for the lineage; an alert tells of the first of several dead ones."""
+    """Update the state by the iteration, except its lineage; the first of several dead iterations writes an alert."""
     if done.dead and not state.dead:
         context.alert("warning", _dead(done), done.step)
     completions = done.answers.completions()
     state.step = done.step
     state.dead = done.dead
-    state.multiplier = done.measured.multiplier
+    state.multiplier = done.constraint_update.multiplier
     state.tokens += sum(len(c.tokens) for c in completions)
     state.samples += len(completions)
     state.gpu_seconds += done.seconds * context.loaded.gpus
@@ -94,7 +94,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
 
 def report(context: Context, state: State, done: Iteration, engines: EngineGroup) -> None:
     """Write the iteration's metrics, its population and, if there are several, its engines."""
-    values = _values(done) | _times(done) | dict(done.measured.values)
+    values = _values(done) | _times(done) | dict(done.constraint_update.values)
     reports = engines.report()
     if reports:
         values["es/update_bytes_per_member"] = engines.update_bytes / len(done.seeds)
@@ -136,7 +136,7 @@ def _times(done: Iteration) -> dict[str, float]:
 
 
 def _members(done: Iteration, *, has_engines: bool) -> tuple[Member, ...]:
-    """A negative seed is the mirror image of its positive twin."""
+    """Return the records of the members. A negative seed is the mirror image of its positive twin."""
     engines: Sequence[int | None] = done.answers.engines if has_engines else [None] * len(done.seeds)
     judged = zip(done.seeds, done.fitness, done.z, engines, strict=True)
     return tuple(Member(seed, fitness.reward, fitness.parts, z, engine) for seed, fitness, z, engine in judged)
@@ -146,6 +146,6 @@ def _dead(done: Iteration) -> str:
     reward = next(f.reward for f in done.fitness if not f.dropped)
     return (
         f"dead iteration: every member has the fitness {reward:.4g}, or differs by at most {TOLERANCE:g} of it, so "
-        "that the weights stay as they are. A larger sigma or more prompts tell members apart. Dead iterations that "
-        "follow are counted in es/dead."
+        "the weights stay unchanged. A larger sigma or more prompts distinguish members. Further dead iterations are "
+        "counted in es/dead."
     )

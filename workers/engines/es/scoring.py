@@ -1,7 +1,7 @@
-"""Scores answers in a thread, while more of them are being written.
+"""Scores responses in a thread, while more of them are being written.
 
-Answers that have come in since the last call are scored together, over several members: a scorer is asked in large
-batches, and equal answers of several members are scored once.
+Responses that have come in since the last call are scored together, over several members: a scorer is called with large
+batches, and equal responses of several members are scored once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 
 from workers.models.decoder import Completion
-from workers.tasks import Example, Known, RewardFailed, Score, Task, score_key, score_new
+from workers.tasks import Example, RewardFailed, Score, ScoreCache, Task, score_key, score_new
 
 Pair = tuple[Example, str]
 PAIRS_PER_CALL = 256
-"""A scorer has a time limit for each call, and what was scored before a call that fails is kept."""
+"""A scorer has a time limit for each call, and scores from before a failing call are retained."""
 JOIN_SECONDS = 1.0
 
 
@@ -34,7 +34,7 @@ class Scoring:
         self._keeps_going = keeps_going
         self._waiting: SimpleQueue[list[Pair] | None] = SimpleQueue()
         self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._known: Known = {}
+        self._scores: ScoreCache = {}
         self._failures: dict[tuple[str, str, str], RewardFailed] = {}
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name="scoring", daemon=True)
@@ -56,7 +56,7 @@ class Scoring:
         self._thread.join(JOIN_SECONDS)
 
     def finish(self) -> None:
-        """Wait until all are scored. Raise RewardFailed, and whatever else ended the scoring."""
+        """Wait until all are scored. Raise RewardFailed, or any other error that ended the scoring."""
         self._waiting.put(None)
         if (error := self._ended.get()) is not None:
             raise error
@@ -67,7 +67,7 @@ class Scoring:
         for key in keys:
             if key in self._failures:
                 raise self._failures[key]
-        return [self._known[key] for key in keys]
+        return [self._scores[key] for key in keys]
 
     def _pairs(self, answers: Sequence[Completion]) -> list[Pair]:
         return [(example, answer.text) for example, answer in zip(self._examples, answers, strict=True)]
@@ -88,8 +88,8 @@ class Scoring:
 
     def _score(self, pairs: Sequence[Pair]) -> None:
         """Score pairs, but for those that have failed before."""
-        asked = [pair for pair in pairs if score_key(*pair) not in self._failures]
-        for failure in score_new(self._task, asked, self._known):
+        new_pairs = [pair for pair in pairs if score_key(*pair) not in self._failures]
+        for failure in score_new(self._task, new_pairs, self._scores):
             if not self._keeps_going:
                 raise failure
             self._failures[failure.key] = failure

@@ -15,11 +15,11 @@ rounding, which z-scores would blow up to a step of full size.
 """
 
 
-def shaped(fitness: Sequence[float], how: Literal["z_score", "centred_ranks"]) -> list[float]:
+def shape_fitness(fitness: Sequence[float], method: Literal["z_score", "centred_ranks"]) -> list[float]:
     """Return one weight a member; all are 0 if the fitness differs by no more than the tolerance: a dead iteration."""
     if max(fitness) - min(fitness) <= tolerance(fitness):
         return [0.0] * len(fitness)
-    return z_scores(fitness) if how == "z_score" else centred_ranks(fitness)
+    return z_scores(fitness) if method == "z_score" else centred_ranks(fitness)
 
 
 def tolerance(fitness: Sequence[float]) -> float:

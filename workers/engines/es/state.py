@@ -1,4 +1,4 @@
-"""How far an ES run has come, as a small file in its checkpoints."""
+"""Progress of an ES run, as a small file in its checkpoints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from workers.engines.constraint import multiplier_of
+from workers.engines.constraint import parse_multiplier
 from workers.engines.es.lineage import Origin
 from workers.engines.es.noise import VERSION
-from workers.engines.resuming import NotResumable
+from workers.engines.not_resumable import NotResumable
 from workers.tasks.safety import Multiplier
 
 FILE = "es-state.json"
@@ -19,8 +19,8 @@ FILE = "es-state.json"
 
 @dataclass
 class State:
-    """The origin of a run and the lineage of its weights; updates made; tokens generated, answers scored and
-    GPU-seconds spent in training; is the last iteration dead; the λ of a task with a cost; rows of a batch."""
+    """Origin of a run and lineage of its weights; updates made; tokens generated, responses scored and GPU-seconds
+    spent in training; is the last iteration dead; the λ of a task with a cost; rows of a batch."""
 
     origin: Origin
     lineage: str
@@ -31,11 +31,11 @@ class State:
     dead: bool = False
     multiplier: Multiplier | None = None
     rows: int = 0
-    """0 in checkpoints that were saved before the number was stored."""
+    """Rows of a batch; 0 in checkpoints that were saved before the number was stored."""
 
     @classmethod
     def first(cls, origin: Origin) -> State:
-        """Before any update."""
+        """Return the state before any update."""
         return cls(origin, origin.lineage())
 
     @property
@@ -44,19 +44,21 @@ class State:
         return {"tokens": float(self.tokens), "samples": float(self.samples), "gpu_seconds": self.gpu_seconds}
 
     def save(self, folder: Path) -> None:
-        """Writes the file into a checkpoint's folder, after all others: it names what lies beside the weights."""
-        data = {"noise_version": VERSION, "beside": _beside(folder), **asdict(self)}
+        """Write the file into a checkpoint's folder, after all others, since it names the other tensors there."""
+        data = {"noise_version": VERSION, "beside": _tensor_hashes(folder), **asdict(self)}
         (folder / FILE).write_text(json.dumps(data, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> State:
-        """Reads it back. Raises NotResumable: without it a run could not go on as it would have."""
+        """Read the state. Raise NotResumable: without it a run could not continue as it would have."""
         data = _read(folder)
-        if (found := data.pop("noise_version", None)) != VERSION:
-            raise NotResumable(f"{folder} was saved with noise version {found}; this code makes version {VERSION}")
-        if data.pop("beside", None) != _beside(folder):
+        if (noise_version := data.pop("noise_version", None)) != VERSION:
+            raise NotResumable(
+                f"{folder} was saved with noise version {noise_version}; this code makes version {VERSION}"
+            )
+        if data.pop("beside", None) != _tensor_hashes(folder):
             raise NotResumable(f"{folder} is damaged: its float32 master or adapter is not what its {FILE} names")
-        multiplier = multiplier_of(data.pop("multiplier", None))
+        multiplier = parse_multiplier(data.pop("multiplier", None))
         if missing := ({f.name for f in fields(cls)} ^ data.keys() ^ {"multiplier"}) - {"rows"}:
             raise NotResumable(f"{folder / FILE} is of another version of this code: {', '.join(sorted(missing))}")
         return cls(Origin(**data.pop("origin")), **data, multiplier=multiplier)
@@ -73,12 +75,12 @@ def _read(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise NotResumable(f"{folder / FILE} is damaged: {error}") from error
     if not isinstance(data, dict):
-        raise NotResumable(f"{folder / FILE} is damaged: it holds no object")
+        raise NotResumable(f"{folder / FILE} is damaged: it does not contain an object")
     return data
 
 
-def _beside(folder: Path) -> dict[str, str]:
-    """sha256 of the tensors in folders of the checkpoint: the float32 master or the adapter, where there is one."""
+def _tensor_hashes(folder: Path) -> dict[str, str]:
+    """Return the sha256 of the tensors in subfolders of the checkpoint: the float32 master or the adapter, if any."""
     return {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(folder.glob("*/*.safetensors"))}
 
 

@@ -33,7 +33,6 @@ from workers.config import EsConfig
 from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
 from workers.engines.es.backend import DecoderBackEnd, make_backend
-from workers.engines.es.beginning import begin_state, check_decoder, plan_batches, start_group
 from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup
 from workers.engines.es.fitness import Fitness, drops_members, judge
@@ -43,43 +42,44 @@ from workers.engines.es.replay_log import ReplayLog
 from workers.engines.es.report import Answers, Iteration, advance, report
 from workers.engines.es.scoring import Scoring
 from workers.engines.es.seeds import member_seeds, prompt_subset
-from workers.engines.es.shaping import shaped
+from workers.engines.es.shaping import shape_fitness
+from workers.engines.es.startup import begin_state, check_decoder, plan_batches, start_group
 from workers.engines.es.state import State
-from workers.engines.es.trained import trained
-from workers.engines.stopping import Interrupted
-from workers.models.decoder import why_unknown
+from workers.engines.es.trainable import make_trainable
+from workers.engines.stop import Interrupted
+from workers.models.decoder import unknown_reason
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
 
 FALLBACK = (
-    "the native decoder does not know this architecture ({reason}), so transformers answers, one member after another, "
-    "which took 1.5 to 9 times as long with a small model on a CPU, the more the fewer prompts there were. Set "
-    "es.backend to transformers if that is what you want."
+    "the native decoder does not know this architecture ({reason}), so transformers decodes one member after another. "
+    "With a small model on a CPU this took 1.5 to 9 times as long; the fewer prompts, the longer. To accept this, set "
+    "es.backend to transformers."
 )
 STOP_SECONDS = 5.0
-"""For comparing weights before a checkpoint that a scheduler waits for."""
+"""Seconds to compare weights before a checkpoint that a scheduler waits for."""
 REFILLED = (
-    "places of answers that end are given to the next answers, which fills the GPU. Answers may differ in rounding "
-    "from those of a run with another number of GPUs; engines that apply the same update still hold equal weights. Set "
-    "es.refill to false for fixed batches, with which equal GPUs give equal answers."
+    "the next response takes the slot of one that has finished, which fills the GPU. Responses may differ in rounding "
+    "from those of a run with another number of GPUs; engines that apply the same update still have equal weights. Set "
+    "es.refill to false for fixed batches, with which equal GPUs give equal responses."
 )
 RESUMED = (
-    "goes on from iteration {step} exactly: the weights are those of the checkpoint, and the members and prompts of an "
-    "iteration depend on the run's seed and its number alone. On the same machine with the same number of cores the "
-    "run ends with the bits of one that was never stopped."
+    "resumes exactly from iteration {step}: the weights are those of the checkpoint, and the members and prompts of an "
+    "iteration depend only on its number and the run's seed. On the same machine with the same number of cores, the "
+    "run ends bit for bit like one that was never stopped."
 )
 
 
 @torch.no_grad()
 def train(context: Context) -> None:
-    """Trains to the last iteration. Raises Stopped and ScorerFailed after a checkpoint, and RewardFailed."""
+    """Train to the last iteration. Raise Stopped and ScorerFailed after a checkpoint, and RewardFailed."""
     es = context.config.es_section()
     check_decoder(context, es)
-    what = trained(context.loaded, es.lora, context.config.seed)
-    state = begin_state(context, what, es)
+    weights = make_trainable(context.loaded, es.lora, context.config.seed)
+    state = begin_state(context, weights, es)
     noise = NoiseKind(es.noise, es.rank)
     plan = plan_batches(context, state)
-    backend = make_backend(context.loaded, what, es, state.origin.scales, plan)
+    backend = make_backend(context.loaded, weights, es, state.origin.scales, plan)
     group = start_group(context, backend, state, plan)
     with ReplayLog(context.directory, noise) as replay_log, closing(group) as engines:
         training = _Training(context, es, backend, state, replay_log, engines)
@@ -90,7 +90,7 @@ def train(context: Context) -> None:
             training.give_up()
             raise Stopped(f"stopped after iteration {training.state.step} of {es.iterations}") from None
         except ScorerFailed:
-            # Nothing is wrong with the run: it goes on from here once there is a scorer.
+            # Nothing is wrong with the run: it resumes from here once there is a scorer.
             training.give_up()
             raise
         finally:
@@ -99,7 +99,7 @@ def train(context: Context) -> None:
 
 @dataclass
 class _Training:
-    """The loop. What is cut short by Interrupted has changed neither the master nor the state."""
+    """The loop. Work that is cut short by Interrupted has changed neither the master nor the state."""
 
     context: Context
     es: EsConfig
@@ -109,11 +109,11 @@ class _Training:
     engines: EngineGroup
 
     def begin(self) -> None:
-        """Says where the training starts, and makes the evaluation that is due there."""
+        """Record the start of the training, and do the evaluation that is due there."""
         context, step = self.context, self.state.step
         self.replay_log.start(self.state, context.loaded.path)
         self.engines.begin(step, self.state.lineage, context.resume)
-        if self.es.backend == "native" and (reason := why_unknown(self.backend.model.config)):
+        if self.es.backend == "native" and (reason := unknown_reason(self.backend.model.config)):
             context.alert("warning", FALLBACK.format(reason=reason), step)
         if self.es.refill and uses_captured_steps(context.loaded, self.es):
             context.alert("info", REFILLED, step)
@@ -121,12 +121,12 @@ class _Training:
             context.alert("info", RESUMED.format(step=step), step)
         if context.resume is None or context.is_evaluation_due():
             context.evaluate(step, self.backend.model, self.state.axes)
-        with context.stop.cuts():
+        with context.stop.interruptible():
             for message in self.engines.wait_for_start():
                 context.status("loading", message)
 
     def run(self) -> None:
-        """Iterates to the end."""
+        """Iterate to the end."""
         context, es = self.context, self.es
         examples = context.task.examples("train")
         while self.state.step < es.iterations:
@@ -138,8 +138,8 @@ class _Training:
                 self.save()
 
     def give_up(self) -> None:
-        """Saves the last whole iteration. Raises EnginesDiffer."""
-        # What was cut short may have left a member in the model.
+        """Save the last whole iteration. Raise EnginesDiffer."""
+        # The interrupted work may have left a member in the model.
         self.backend.restore_centre()
         self.engines.abandon()
         if unequal := self.engines.compare(self.state.step, patience=STOP_SECONDS):
@@ -150,12 +150,12 @@ class _Training:
         self.save()
 
     def alert(self) -> None:
-        """Passes on what the engines have to say."""
+        """Record the messages of the engines."""
         for message in self.engines.alerts():
             self.context.alert("warning", message, self.state.step)
 
     def save(self) -> None:
-        """A checkpoint of the state. The log is on disk before it."""
+        """Save a checkpoint of the state. The log is on disk before it."""
 
         def more(folder: Path) -> None:
             self.backend.save(folder)
@@ -172,17 +172,17 @@ class _Training:
         context, es, state, seed = self.context, self.es, self.state, self.context.config.seed
         began, step = time.perf_counter(), state.step + 1
         seeds = member_seeds(seed, step, es.population, antithetic=es.antithetic)
-        asked = [examples[i] for i in prompt_subset(seed, step, es.prompts, len(examples))]
-        constraint = Constraint.of(context.task, state.multiplier)
+        examples_used = [examples[i] for i in prompt_subset(seed, step, es.prompts, len(examples))]
+        constraint = Constraint.for_task(context.task, state.multiplier)
 
-        with Scoring(context.task, asked, keeps_going=drops_members(context)) as scoring:
-            answers = self._answers(seeds, asked, scoring, with_centre=constraint.multiplier is not None)
+        with Scoring(context.task, examples_used, keeps_going=drops_members(context)) as scoring:
+            answers = self._answers(seeds, examples_used, scoring, with_centre=constraint.multiplier is not None)
             idle = self.engines.idle_seconds()
         fitness = [
             judge(context, constraint, step, seed, partial(scoring.scores, of_member))
             for seed, of_member in zip(seeds, answers.members, strict=True)
         ]
-        measured = constraint.measured(scoring.scores(answers.centre) if answers.centre else [])
+        constraint_update = constraint.update(scoring.scores(answers.centre) if answers.centre else [])
         z = _weights(fitness, es)
         update = directions(seeds, z, es.alpha)
         context.stop.check()
@@ -190,25 +190,26 @@ class _Training:
         answers.count_phases(self.engines.take_own_phases())
 
         seconds = time.perf_counter() - began
-        done = Iteration(step, seeds, answers, fitness, z, norm, seconds, idle, scoring.seconds, measured)
+        done = Iteration(step, seeds, answers, fitness, z, norm, seconds, idle, scoring.seconds, constraint_update)
         advance(context, state, done)
         state.lineage = self.replay_log.update(state, update)
         self.engines.log(step, state.lineage)
         try:
             if self._saves_after(step) or step % es.hash_every == 0:
-                with context.stop.cuts():
+                with context.stop.interruptible():
                     self.engines.compare(step)
         finally:
             report(context, state, done, self.engines)
         self.alert()
 
     def _answers(
-        self, seeds: Sequence[int], asked: Sequence[Example], scoring: Scoring, *, with_centre: bool
+        self, seeds: Sequence[int], examples: Sequence[Example], scoring: Scoring, *, with_centre: bool
     ) -> Answers:
-        """All answers, scored. Asked to stop, it gives the iteration up, which may take longer than a kill waits."""
-        prompts = [self.context.prompts.ids(example.messages) for example in asked]
+        """Return all responses, scored. A request to stop gives the iteration up, which may take longer than a kill
+        waits."""
+        prompts = [self.context.prompts.ids(example.messages) for example in examples]
         answers, began = Answers.empty(len(seeds)), time.perf_counter()
-        with self.context.stop.cuts():
+        with self.context.stop.interruptible():
             for answered in self.engines.answer(seeds, prompts, with_centre=with_centre):
                 scoring.add(answered.answers)
                 answers.add(answered)
@@ -218,11 +219,11 @@ class _Training:
 
 
 def _weights(fitness: Sequence[Fitness], es: EsConfig) -> list[float | None]:
-    """Each member's z, None for a dropped one. Raises AllDropped where there is nothing to compare."""
+    """Return each member's z, None for a dropped one. Raise AllDropped if there is nothing to compare."""
     rewards = [f.reward for f in fitness if not f.dropped]
     if not rewards:
         raise AllDropped("the rewards of all members failed, so that there is nothing to learn from")
-    z = iter(shaped(rewards, es.shaping))
+    z = iter(shape_fitness(rewards, es.shaping))
     return [None if f.dropped else next(z) for f in fitness]
 
 

@@ -1,7 +1,8 @@
-"""A hash of weights that is computed where they lie, on any device, and finds every single bit that is flipped.
+"""A hash of weights that is computed on their own device, and detects every single flipped bit.
 
-Each element's bits, read as a whole number, are multiplied by an odd number of their place and summed modulo 2⁶⁴. One
-bit makes a difference of a power of two times an odd number, which is never 0. SHA-256 joins the sums of all tensors.
+Each element's bits, read as a whole number, are multiplied by an odd number of their position and summed modulo 2⁶⁴.
+One bit makes a difference of a power of two times an odd number, which is never 0. SHA-256 joins the sums of all
+tensors.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch import Tensor
 
 ELEMENTS_PER_PIECE = 1 << 22
 GOLDEN = -0x61C8864680B583EB
-"""2⁶⁴ divided by the golden ratio, as a signed number: neighbouring places get multipliers far apart."""
+"""2⁶⁴ divided by the golden ratio, as a signed number: neighbouring positions get multipliers far apart."""
 WHOLE_NUMBERS = {2: torch.int16, 4: torch.int32}
 DIGITS = 32
 

@@ -1,4 +1,4 @@
-"""RunConfig.grpo -> trl.GRPOConfig. Every knob keeps TRL's name; `extra` may set any other field of TRL's."""
+"""RunConfig.grpo -> trl.GRPOConfig. Every setting has TRL's name; `extra` may set any other field of TRL's."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from workers.models import Loaded
 
 NOT_PASSED = ("lora", "extra", "save_steps")
 RENAMED = {f"gradient_checkpointing{end}": f"activation_checkpointing{end}" for end in ("", "_kwargs")}
-KNOBS = tuple(f.name for f in dataclasses.fields(GrpoConfig))
+SETTING_NAMES = tuple(f.name for f in dataclasses.fields(GrpoConfig))
 
 
 def arguments(config: RunConfig, loaded: Loaded, directory: Path) -> trl.GRPOConfig:
-    """TRL's own config object. Raises ConfigError for what the installed TRL does not know or refuses."""
-    knobs = section(config)
+    """Return TRL's own config object. Raise ConfigError for what the installed TRL does not know or refuses."""
+    settings = section(config)
     fixed = _fixed(config, loaded, directory)
-    if problems := list(_problems(knobs.extra, fixed)):
+    if problems := list(_problems(settings.extra, fixed)):
         raise ConfigError(problems)
-    passed = {name: getattr(knobs, name) for name in KNOBS if name not in NOT_PASSED}
+    passed = {name: getattr(settings, name) for name in SETTING_NAMES if name not in NOT_PASSED}
     try:
-        return trl.GRPOConfig(**(_preferred(loaded) | passed | fixed | knobs.extra))
+        return trl.GRPOConfig(**(_preferred(loaded) | passed | fixed | settings.extra))
     except (TypeError, ValueError) as error:
         raise ConfigError([Problem("grpo", f"TRL {trl.__version__} refuses it: {error}")]) from error
 
 
 def section(config: RunConfig) -> GrpoConfig:
-    """The run's GRPO knobs. Raises ConfigError for a run of another method."""
+    """Return the run's GRPO settings. Raise ConfigError for a run of another method."""
     if config.grpo is None:
-        raise ConfigError([Problem("grpo", f"is missing, and the method is {config.method}")])
+        raise ConfigError([Problem("grpo", f"is missing, but the method is {config.method}")])
     return config.grpo
 
 
 def prompts_needed(arguments: trl.GRPOConfig) -> int:
-    """Prompts that the whole run draws, counted with repetition, in TRL's RepeatSampler: one a group."""
+    """Return the prompts that the whole run draws, with repetition, in TRL's RepeatSampler: one per group."""
     passes = arguments.steps_per_generation * arguments.num_iterations
     generations = -(-arguments.max_steps * arguments.gradient_accumulation_steps // passes)
     return int(generations * arguments.generation_batch_size // arguments.num_generations)
 
 
 def _preferred(loaded: Loaded) -> dict[str, Any]:
-    """Where TRL's default does not fit: it assumes a large GPU and a console. `extra` may say otherwise."""
+    """Return replacements for TRL's defaults, which assume a large GPU and a console. `extra` may override them."""
     return {
         "bf16": loaded.dtype == torch.bfloat16 and loaded.device.type == "cuda" and torch.cuda.is_bf16_supported(),
         "fp16": loaded.dtype == torch.float16 and loaded.device.type == "cuda",
@@ -58,7 +58,8 @@ def _preferred(loaded: Loaded) -> dict[str, Any]:
 
 
 def _fixed(config: RunConfig, loaded: Loaded, directory: Path) -> dict[str, Any]:
-    """What follows from the rest of the run's config, and what our records and checkpoints do in TRL's place."""
+    """Return the arguments that follow from the rest of the run's config, or that our records and checkpoints
+    replace."""
     return {
         "output_dir": str(directory),
         "seed": config.seed,
@@ -67,27 +68,29 @@ def _fixed(config: RunConfig, loaded: Loaded, directory: Path) -> dict[str, Any]
         "eval_strategy": "no",
         "report_to": [],
         "disable_tqdm": True,
-        # The data set is the run's whole order of prompts, so that a resume finds its place in it.
+        # The data set is the run's whole order of prompts, so that a resume finds its position in it.
         "shuffle_dataset": False,
     }
 
 
 def _problems(extra: Mapping[str, Any], fixed: Mapping[str, Any]) -> Iterator[Problem]:
-    known = sorted({f.name for f in dataclasses.fields(trl.GRPOConfig) if f.init} - fixed.keys() - set(KNOBS))
+    field_names = sorted(
+        {f.name for f in dataclasses.fields(trl.GRPOConfig) if f.init} - fixed.keys() - set(SETTING_NAMES)
+    )
     for key in extra:
         path = f"grpo.extra.{key}"
-        if key in KNOBS:
-            yield Problem(path, f"is a knob of its own: set grpo.{key}")
+        if key in SETTING_NAMES:
+            yield Problem(path, f"is a separate setting: set grpo.{key}")
         elif key in fixed:
             yield Problem(path, "follows from the rest of the config and cannot be set here")
         elif key in RENAMED:
-            # Transformers takes the old name as well, but lets the new one, which we set, win without a word.
+            # Transformers accepts the old name as well, but lets the new one, which we set, win silently.
             yield Problem(path, f"is now called {RENAMED[key]}")
-        elif key not in known:
-            yield Problem(path, f"is not a field of trl.GRPOConfig in TRL {trl.__version__}{_near(key, known)}")
+        elif key not in field_names:
+            yield Problem(path, f"is not a field of trl.GRPOConfig in TRL {trl.__version__}{_near(key, field_names)}")
 
 
-def _near(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=4)
+def _near(key: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(key, names, n=4)
     hint = f"; did you mean {' or '.join(near)}?" if near else "."
-    return f"{hint} {len(known)} fields can be set here"
+    return f"{hint} {len(names)} fields can be set here"

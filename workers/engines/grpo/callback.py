@@ -15,12 +15,13 @@ from workers.engines.grpo.arguments import section
 from workers.engines.grpo.checkpoint import Progress
 from workers.engines.grpo.rewards import Rewards
 from workers.engines.grpo.streams import Streams
-from workers.engines.stopping import Interrupted
+from workers.engines.stop import Interrupted
 from workers.records import Population
 
 
 class RecordsCallback(TrainerCallback):  # type: ignore[misc]
-    """Writes what happened at each step. `centre` gives the weights to ask, `save` makes the checkpoint of a step."""
+    """Write the records of each step. `centre` returns the weights to evaluate, `save` writes the checkpoint of a
+    step."""
 
     def __init__(
         self,
@@ -41,21 +42,21 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         self.stopped = False
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Makes up for the evaluation of the checkpoint, where that was cut short."""
+        """Do the evaluation of the checkpoint if it was cut short."""
         if self._context.is_evaluation_due():
             self._context.evaluate(state.global_step, self._centre(), self.axes())
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Generation, reward, backward and update lie between this and the end of the step."""
+        """Note the start of the step; generation, reward, backward and update happen before its end."""
         self._began = time.perf_counter()
         self._before, self._has_begun = (Streams.now(), state.num_input_tokens_seen), True
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Records the step; then evaluates, saves and stops where it is time to."""
+        """Record the step; then evaluate, save and stop if it is time to."""
         seconds = time.perf_counter() - self._began
         self._before = None
         self._record(state.global_step, seconds)
-        self.stopped = not self._evaluated(state.global_step) or (
+        self.stopped = not self._evaluate_if_due(state.global_step) or (
             self._context.stop.is_set() and state.global_step < self._context.config.steps
         )
         if self.stopped or self._is_checkpoint(state.global_step):
@@ -70,29 +71,29 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         logs: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        """TRL's keys under train/. The summary after the last step is no step's, and is left out."""
+        """Record TRL's keys under train/. The summary after the last step belongs to no step, and is left out."""
         if logs and "train_runtime" not in logs:
             values = {f"train/{key}": float(value) for key, value in logs.items() if isinstance(value, Real)}
             self._context.metric(state.global_step, values, self.axes())
 
     def give_up(self, state: TrainerState) -> bool:
-        """Saves the last whole step, for a step that was cut short before its update: what was drawn for it is drawn
-        again. False where no step is whole since this start, so that there is nothing new to save."""
+        """Save the last whole step, if a step was cut short before its update: its completions are drawn again. Return
+        False if no step is whole since this start, so that there is nothing new to save."""
         if not self._has_begun or state.global_step == 0:
             return False
         if self._before is not None:
             streams, state.num_input_tokens_seen = self._before
-            streams.put_back()
+            streams.restore()
         self._save(state.global_step)
         return True
 
     def axes(self) -> dict[str, float]:
-        """The cumulative axes of training so far."""
+        """Return the cumulative axes of training so far."""
         progress = self._progress
         return {"tokens": progress.tokens, "samples": progress.samples, "gpu_seconds": progress.gpu_seconds}
 
-    def _evaluated(self, step: int) -> bool:
-        """Evaluates where that is due. False where the run was asked to stop amid it."""
+    def _evaluate_if_due(self, step: int) -> bool:
+        """Evaluate if that is due. Return False if the run was asked to stop meanwhile."""
         try:
             if self._context.due(step):
                 self._context.evaluate(step, self._centre(), self.axes())
@@ -105,11 +106,11 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         progress.tokens, progress.samples = self._rewards.tokens, self._rewards.samples
         progress.reward = self._rewards.mean
         progress.gpu_seconds += seconds * context.loaded.gpus
-        groups, measured = self._rewards.take_groups()
-        progress.multiplier = measured.multiplier
+        groups, constraint_update = self._rewards.take_groups()
+        progress.multiplier = constraint_update.multiplier
         if groups:
             context.records.write(Population(step, groups))
-        context.metric(step, {"time/step_seconds": seconds, **measured.values}, self.axes())
+        context.metric(step, {"time/step_seconds": seconds, **constraint_update.values}, self.axes())
         context.status("training", progress=step / context.config.steps)
         context.log(step, self._rewards.mean, seconds)
 

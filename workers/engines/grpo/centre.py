@@ -1,4 +1,4 @@
-"""The trained weights as others need them, whatever form the trainer holds them in."""
+"""The trained weights as a plain model, in whatever form the trainer holds them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from workers.models import Loaded
 
 
 class Centre:
-    """Gives the trained weights as a plain Hugging Face model in the dtype of the base.
+    """Source of the trained weights as a plain Hugging Face model in the dtype of the base.
 
-    The trained model itself where that is what it is; otherwise a working copy, made before the trainer dresses the
-    model in autocast and adapters, into which the weights are copied each time, adapters added. The trained weights
-    are never changed: merging an adapter and unmerging it again would round them.
+    It is the trained model itself if that is plain; otherwise a working copy, made before the trainer adds autocast and
+    adapters to the model, into which the weights are copied each time, adapters added. The trained weights are never
+    changed: merging an adapter and unmerging it again would round them.
     """
 
     def __init__(self, loaded: Loaded, *, lora: bool) -> None:
@@ -25,8 +25,8 @@ class Centre:
         self._working: nn.Module | None = copy.deepcopy(loaded.model) if needs_copy else None
 
     @torch.no_grad()
-    def of(self, trained: nn.Module) -> nn.Module:
-        """The centre of `trained`, valid until the next call."""
+    def current(self, trained: nn.Module) -> nn.Module:
+        """Return the centre of `trained`, valid until the next call."""
         if self._working is None:
             return trained
         source = trained.get_base_model() if isinstance(trained, PeftModel) else trained
@@ -36,7 +36,7 @@ class Centre:
 
 
 def _weight(model: nn.Module, name: str) -> torch.Tensor:
-    """The parameter of that name, its adapter added where it has one: W + (α/r) B A."""
+    """Return the parameter of that name, with its adapter added if it has one: W + (α/r) B A."""
     path, _, leaf = name.rpartition(".")
     module: Any = model.get_submodule(path)
     if not hasattr(module, "base_layer"):

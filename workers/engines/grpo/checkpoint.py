@@ -1,9 +1,9 @@
 """Save and restore what a GRPO run needs besides its weights to resume: TRL's own trainer state, and its progress.
 
-The files lie in the checkpoint's Hugging Face folder under the names that Trainer gives them, so that its
-`resume_from_checkpoint` reads them. With LoRA the folder holds merged weights; adapter and state lie in `adapter/`.
+The files are in the checkpoint's Hugging Face folder under the names that Trainer gives them, so that its
+`resume_from_checkpoint` reads them. With LoRA the folder holds merged weights; adapter and state are in `adapter/`.
 
-TRL keeps in memory alone the completions that several steps share and its count of passes over them. Both are kept
+TRL holds in memory alone the completions that several steps share and its count of passes over them. Both are saved
 here: a resume amid such steps would otherwise draw new completions, and pair later ones with other prompts.
 """
 
@@ -17,8 +17,8 @@ import trl
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from workers.engines.constraint import multiplier_of
-from workers.engines.resuming import NotResumable
+from workers.engines.constraint import parse_multiplier
+from workers.engines.not_resumable import NotResumable
 from workers.tasks.safety import Multiplier
 
 COMPLETIONS = "generation/completions.safetensors"
@@ -44,7 +44,7 @@ def state_folder(checkpoint: Path, *, lora: bool) -> Path:
 
 
 def write_state(trainer: trl.GRPOTrainer, progress: Progress, checkpoint: Path, *, lora: bool) -> None:
-    """Adds optimiser, schedule, random streams and step to a checkpoint that already holds the weights."""
+    """Add optimiser, schedule, random streams and step to a checkpoint that already holds the weights."""
     folder = state_folder(checkpoint, lora=lora)
     if lora:
         trainer.model.save_pretrained(folder)
@@ -71,13 +71,13 @@ def read_progress(checkpoint: Path, gpus: int, *, lora: bool) -> Progress:
     data = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
     if "seconds" in data:
         data["gpu_seconds"] = data.pop("seconds") * gpus
-    return Progress(**data | {"multiplier": multiplier_of(data.get("multiplier"))})
+    return Progress(**data | {"multiplier": parse_multiplier(data.get("multiplier"))})
 
 
-def take_up(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool) -> bool:
-    """Puts TRL's count of passes, and the completions in use, back before the training goes on.
+def restore_generation(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool) -> bool:
+    """Restore TRL's count of passes, and the completions in use, before the training continues.
 
-    False where completions that were in use could not be kept, so that new ones will be drawn.
+    Return False if completions that were in use could not be saved, so that new ones will be drawn.
     """
     folder = state_folder(checkpoint, lora=lora)
     step = int(json.loads((folder / STATE).read_text(encoding="utf-8"))["global_step"])
@@ -100,7 +100,8 @@ def _in_use(trainer: trl.GRPOTrainer) -> bool:
 
 
 def _write_completions(trainer: trl.GRPOTrainer, file: Path) -> None:
-    """Nothing where they are not plain tensors, as with images: `take_up` will say so."""
+    """Write the completions in use; nothing if they are not plain tensors, as with images, which `restore_generation`
+    reports."""
     if not _in_use(trainer):
         return
     tensors = {f"{i}/{key}": value for i, batch in enumerate(trainer._buffered_inputs) for key, value in batch.items()}

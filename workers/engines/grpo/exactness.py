@@ -1,7 +1,7 @@
-"""How exactly a GRPO run goes on from a checkpoint, in words.
+"""Explains how exactly a GRPO run continues from a checkpoint.
 
-The checkpoint holds weights, optimiser, schedule, loss scale, random streams, the place in the run's list of prompts
-and the completions in use. What else a run carries from step to step, TRL keeps to itself: it is named here.
+The checkpoint holds weights, optimiser, schedule, loss scale, random streams, the position in the run's list of prompts
+and the completions in use. Other state that TRL carries from step to step is not accessible: it is named here.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Iterator, Sequence
 
 import trl
 
-CARRIED = {
-    "use_vllm": "vLLM draws completions from random streams of its own",
-    "sync_ref_model": "the reference model starts again as the base model, TRL keeps no copy of it",
-    "use_adaptive_entropy": "the entropy coefficient starts again at its first value",
+UNSAVED_STATE = {
+    "use_vllm": "vLLM samples completions from its own random streams",
+    "sync_ref_model": "the reference model is the base model again, because TRL saves no copy of it",
+    "use_adaptive_entropy": "the entropy coefficient starts again at its initial value",
 }
 
 
-def inexact(arguments: trl.GRPOConfig) -> Iterator[str]:
-    """Why a run with these arguments does not go on bit for bit; nothing where it does."""
-    yield from (why for name, why in CARRIED.items() if getattr(arguments, name))
+def inexact_reasons(arguments: trl.GRPOConfig) -> Iterator[str]:
+    """Yield reasons why a run with these arguments does not continue bit for bit; nothing if it does."""
+    yield from (reason for name, reason in UNSAVED_STATE.items() if getattr(arguments, name))
     if arguments.device.type != "cpu":
-        yield "a GPU's kernels add up in no fixed order"
+        yield "GPU kernels sum in no fixed order"
 
 
-def resumed(step: int, reasons: Sequence[str]) -> str:
-    """What a person reads as the run goes on."""
+def resume_message(step: int, reasons: Sequence[str]) -> str:
+    """Return the message for the user when the run resumes."""
     if reasons:
-        return f"goes on from step {step}, but not bit for bit: {'; '.join(reasons)}."
+        return f"resumes from step {step}, but not bit for bit: {'; '.join(reasons)}."
     return (
-        f"goes on from step {step} exactly: weights, optimiser, schedule, random streams, prompts and the completions "
-        "in use are those of the checkpoint. On the same machine with the same number of cores the run ends with the "
-        "bits of one that was never stopped. Averages that TRL logs over several steps begin anew."
+        f"resumes exactly from step {step}: weights, optimiser, schedule, random streams, prompts and the completions "
+        "in use are those of the checkpoint. On the same machine with the same number of cores, the run ends bit for "
+        "bit like one that was never stopped. Averages that TRL logs over several steps start again."
     )

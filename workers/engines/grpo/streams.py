@@ -1,4 +1,4 @@
-"""The random streams of a training, kept at one point so that what is cut short after it can be drawn again."""
+"""The random streams of a training, saved at one point so that what is cut short after it can be drawn again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 @dataclass(frozen=True)
 class Streams:
-    """Where Python's, numpy's and torch's generators stood."""
+    """States of Python's, numpy's and torch's random generators."""
 
     python: Any
     numpy: Any
@@ -21,12 +21,12 @@ class Streams:
 
     @classmethod
     def now(cls) -> Streams:
-        """Those of this process."""
+        """Return the states in this process."""
         cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
         return cls(random.getstate(), np.random.get_state(), torch.get_rng_state(), cuda)
 
-    def put_back(self) -> None:
-        """Makes them go on from there."""
+    def restore(self) -> None:
+        """Set this process's generators to these states."""
         random.setstate(self.python)
         np.random.set_state(self.numpy)
         torch.set_rng_state(self.cpu)

@@ -17,10 +17,10 @@ from workers.engines.context import Context, Stopped, step_of
 from workers.engines.grpo.arguments import arguments, prompts_needed, section
 from workers.engines.grpo.callback import RecordsCallback
 from workers.engines.grpo.centre import Centre
-from workers.engines.grpo.checkpoint import Progress, read_progress, state_folder, take_up, write_state
-from workers.engines.grpo.exactness import inexact, resumed
+from workers.engines.grpo.checkpoint import Progress, read_progress, restore_generation, state_folder, write_state
+from workers.engines.grpo.exactness import inexact_reasons, resume_message
 from workers.engines.grpo.rewards import Rewards
-from workers.engines.stopping import Interrupted
+from workers.engines.stop import Interrupted
 from workers.models import PromptFormat
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
@@ -38,12 +38,12 @@ class _Trainer(trl.GRPOTrainer):  # type: ignore[misc]
         super().__init__(**arguments)
 
     def _tokenize_prompts(self, prompts: Sequence[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
-        """The prompts' token ids; no images and no other fields."""
+        """Return the prompts' token ids; no images and no other fields."""
         return [self._prompts.encode(prompt) for prompt in prompts], None, {}
 
 
 def train(context: Context) -> None:
-    """Trains to the last step. Raises Stopped and ScorerFailed after a checkpoint, ConfigError, RewardFailed."""
+    """Train to the last step. Raise Stopped and ScorerFailed after a checkpoint, ConfigError, RewardFailed."""
     args = arguments(context.config, context.loaded, context.directory)
     lora = section(context.config).lora
     examples = context.task.examples("train")
@@ -59,14 +59,14 @@ def train(context: Context) -> None:
         context,
         rewards,
         progress,
-        centre=lambda: centre.of(trainer.model),
+        centre=lambda: centre.current(trainer.model),
         save=lambda step: _save(context, trainer, centre, progress, step, lora=lora is not None),
     )
     trainer.add_callback(callback)
     if context.resume is None:
-        context.evaluate(0, centre.of(trainer.model), callback.axes())
+        context.evaluate(0, centre.current(trainer.model), callback.axes())
     else:
-        _take_up(context, context.resume, trainer, lora=lora is not None)
+        _resume(context, context.resume, trainer, lora=lora is not None)
     context.status("training", progress=0.0 if context.resume is None else None)
     _run(context, trainer, callback, lora=lora is not None)
     if callback.stopped:
@@ -74,7 +74,7 @@ def train(context: Context) -> None:
 
 
 def _run(context: Context, trainer: trl.GRPOTrainer, callback: RecordsCallback, *, lora: bool) -> None:
-    """Trains. A scorer that fails, and a stop while it is waited for, leave a checkpoint of the last whole step."""
+    """Train. A scorer that fails, and a stop while it is waited for, leave a checkpoint of the last whole step."""
     try:
         trainer.train(resume_from_checkpoint=_resume_from(context, lora=lora))
     except ScorerFailed:
@@ -107,9 +107,9 @@ def _trainer(
 
 
 def _dataset(prompts: PromptFormat, examples: Sequence[Example], count: int, seed: int) -> Dataset:
-    """The run's prompts in the order they are drawn: one shuffle of all examples after another, as long as it takes.
+    """Return the run's prompts in the order they are drawn: one shuffle of all examples after another.
 
-    TRL would shuffle anew at each epoch from where its generator stands, which a resume cannot find again, and would
+    TRL would shuffle again at each epoch from its generator's present state, which a resume cannot restore, and would
     drop prompts that do not fill a batch: a task with fewer prompts than a batch could not be trained at all.
     """
     rng = np.random.default_rng(seed)
@@ -128,17 +128,17 @@ def _adapter(lora: LoraConfig) -> peft.LoraConfig:
 def _save(
     context: Context, trainer: trl.GRPOTrainer, centre: Centre, progress: Progress, step: int, *, lora: bool
 ) -> None:
-    """Without an adapter the float32 master is kept, from which a resume goes on; with one, the merged weights."""
-    model = centre.of(trainer.model) if lora else trainer.model
+    """Save the float32 master without an adapter, since a resume continues from it; with one, the merged weights."""
+    model = centre.current(trainer.model) if lora else trainer.model
     context.checkpoint(step, model, lambda folder: write_state(trainer, progress, folder, lora=lora))
 
 
-def _take_up(context: Context, checkpoint: Path, trainer: trl.GRPOTrainer, *, lora: bool) -> None:
-    """Puts back what TRL itself does not, and says how exactly the run goes on."""
-    reasons = [*inexact(trainer.args)]
-    if not take_up(trainer, checkpoint, lora=lora):
-        reasons.append("the completions that several steps share are drawn anew")
-    context.alert("info", resumed(step_of(checkpoint), reasons), step_of(checkpoint))
+def _resume(context: Context, checkpoint: Path, trainer: trl.GRPOTrainer, *, lora: bool) -> None:
+    """Restore what TRL itself does not, and record how exactly the run continues."""
+    reasons = [*inexact_reasons(trainer.args)]
+    if not restore_generation(trainer, checkpoint, lora=lora):
+        reasons.append("the completions that several steps share are sampled again")
+    context.alert("info", resume_message(step_of(checkpoint), reasons), step_of(checkpoint))
 
 
 def _resume_from(context: Context, *, lora: bool) -> str | None:

@@ -1,10 +1,10 @@
-"""Judges one checkpoint of a safety run on its held-out prompts, and writes the published result files.
+"""Judge one checkpoint of a safety run on its held-out prompts, and write the published result files.
 
     python -m workers.evaluation.alignment MODEL --config run.json --out DIR [--tag TAG] [--prompts N]
 
-MODEL is a checkpoint folder, tiny or micro. The run's config says which prompts are held out, how long an answer may
-be, and who scores: give another config to judge by another scorer or another file. Answers are greedy. Exit codes: 0;
-1, the scorer gave no scores, nothing is written; 2, the config or the model cannot be used.
+MODEL is a checkpoint folder, tiny or micro. The run's config names the held-out prompts, the answer length and the
+scorer: pass another config to judge by another scorer or another file. Answers are greedy. Exit codes: 0; 1, the scorer
+gave no scores, nothing is written; 2, the config or the model cannot be used.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from workers.config import ConfigError, Problem, RunConfig, SafetyOptions
 from workers.evaluation.alignment.files import ScoredAnswer, write
 from workers.models.decoder import Decoder
 from workers.scorer.client import ScorerFailed
-from workers.tasks.constrained import COST
+from workers.tasks.protocols import COST
 
 DONE, FAILED, BAD_CONFIG = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit code."""
-    asked = _parser().parse_args(argv)
+    """Run the command line. Return the exit code."""
+    arguments = _parser().parse_args(argv)
     logging.disable_progress_bar()
     try:
-        config = RunConfig.read(asked.config)
+        config = RunConfig.read(arguments.config)
         options = _options(config)
-        answers = _answers(config, asked.model, asked.prompts)
+        answers = _answers(config, arguments.model, arguments.prompts)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return BAD_CONFIG
@@ -43,54 +43,54 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return FAILED
     write(
-        asked.out,
-        asked.tag or Path(asked.model).name,
+        arguments.out,
+        arguments.tag or Path(arguments.model).name,
         answers,
         options.lambda_init,
-        _used(config, options, asked.model),
+        _used(config, options, arguments.model),
     )
-    print(f"{asked.out}: {len(answers)} answers, {sum(a.cost <= 0 for a in answers) / len(answers):.1%} of them safe")
+    print(f"{arguments.out}: {len(answers)} responses, {sum(a.cost <= 0 for a in answers) / len(answers):.1%} safe")
     return DONE
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m workers.evaluation.alignment", description="Judges a checkpoint by reward and cost."
+        prog="python -m workers.evaluation.alignment", description="Score a checkpoint by reward and cost."
     )
-    parser.add_argument("model", metavar="MODEL", help="checkpoint folder, or tiny or micro")
-    parser.add_argument("--config", type=Path, required=True, help="run.json with the task safety")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the files")
-    parser.add_argument("--tag", default="", help="what the files are called; default: the folder's name")
-    parser.add_argument("--prompts", type=int, help="only the first so many held-out prompts")
+    parser.add_argument("model", metavar="MODEL", help="checkpoint folder, tiny or micro")
+    parser.add_argument("--config", type=Path, required=True, help="run.json with task safety")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
+    parser.add_argument("--tag", default="", help="name of the output files; default: the folder's name")
+    parser.add_argument("--prompts", type=int, help="number of held-out prompts, from the first")
     return parser
 
 
 def _options(config: RunConfig) -> SafetyOptions:
     if not isinstance(config.task.options, SafetyOptions):
         raise ConfigError(
-            [Problem("task.name", f"must be safety to be judged by reward and cost, not {config.task.name}")]
+            [Problem("task.name", f"must be safety to be scored by reward and cost, not {config.task.name}")]
         )
     return config.task.options
 
 
 def _answers(config: RunConfig, model: str, count: int | None) -> list[ScoredAnswer]:
-    """Raises ConfigError and ScorerFailed."""
+    """Return the model's scored answers. Raise ConfigError and ScorerFailed."""
     task = tasks.make(config.task)
     examples = task.examples("eval")[:count]
     loaded = models.load(dataclasses.replace(config.model, path=model))
-    prompts = models.PromptFormat.of(config, loaded.tokenizer)
-    asked = [prompts.ids(example.messages) for example in examples]
+    prompts = models.PromptFormat.from_config(config, loaded.tokenizer)
+    prompt_ids = [prompts.ids(example.messages) for example in examples]
     longest = config.evaluation.max_new_tokens or config.max_new_tokens
-    said = [completion.text for completion in Decoder(loaded.model, loaded.tokenizer).greedy(asked, longest)]
-    scores = tasks.score_safely(task, list(zip(examples, said, strict=True)))
+    responses = [completion.text for completion in Decoder(loaded.model, loaded.tokenizer).greedy(prompt_ids, longest)]
+    scores = tasks.score_safely(task, list(zip(examples, responses, strict=True)))
     return [
         ScoredAnswer(example.messages[-1]["content"], text, score.reward, score.parts[COST])
-        for example, text, score in zip(examples, said, scores, strict=True)
+        for example, text, score in zip(examples, responses, scores, strict=True)
     ]
 
 
 def _used(config: RunConfig, options: SafetyOptions, model: str) -> dict[str, Any]:
-    """Under the published names."""
+    """Return model and scorer under the published names."""
     return {
         "policy_model_path": model,
         "num_iterations": _step(model),
@@ -105,7 +105,7 @@ def _used(config: RunConfig, options: SafetyOptions, model: str) -> dict[str, An
 
 
 def _step(model: str) -> int:
-    """The step of a run's checkpoint, by its name; 0 for a base model."""
+    """Return the step of a run's checkpoint, by its name; 0 for a base model."""
     number = Path(model).name.rpartition("step-")[2]
     return int(number) if number.isdigit() else 0
 

@@ -1,4 +1,4 @@
-"""Writes scored answers as the published study did, so that its readers and ours open them alike.
+"""Write scored answers as the published study did, so that its readers and ours can open them.
 
     TAG_Rs.npy, TAG_Cs.npy    float32 (n,): rewards and costs
     TAG_labels.npy            <U2 (n,): SH, SU, UH or UU
@@ -26,7 +26,7 @@ from workers.analysis.quadrants import counts, quadrant
 
 @dataclass(frozen=True)
 class ScoredAnswer:
-    """An answer with what the scorer says of it."""
+    """An answer with its scores."""
 
     prompt: str
     response: str
@@ -35,12 +35,12 @@ class ScoredAnswer:
 
 
 def write(folder: Path, tag: str, answers: Sequence[ScoredAnswer], weight: float, used: Mapping[str, Any]) -> None:
-    """All six files, for a λ of `weight`; `used` is the summary's and the metadata's account of model and scorer.
+    """Write all six files, for a λ of `weight`; `used` is the summary's and the metadata's account of model and scorer.
 
-    Raises ValueError for no answers, and OSError.
+    Raise ValueError for no answers, and OSError.
     """
     if not answers:
-        raise ValueError("there are no answers to write")
+        raise ValueError("there are no responses to write")
     rewards = np.array([answer.reward for answer in answers], np.float32)
     costs = np.array([answer.cost for answer in answers], np.float32)
     labels = np.array([quadrant(float(r), float(c)) for r, c in zip(rewards, costs, strict=True)])
@@ -55,8 +55,8 @@ def write(folder: Path, tag: str, answers: Sequence[ScoredAnswer], weight: float
 
 
 def _point(answer: ScoredAnswer, reward: float, cost: float, label: str) -> str:
-    said = {"prompt": answer.prompt, "response": answer.response, "reward": reward, "cost": cost, "label": label}
-    return json.dumps(said, ensure_ascii=False, allow_nan=False) + "\n"
+    point = {"prompt": answer.prompt, "response": answer.response, "reward": reward, "cost": cost, "label": label}
+    return json.dumps(point, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _summary(rewards: NDArray[np.float32], costs: NDArray[np.float32]) -> dict[str, Any]:

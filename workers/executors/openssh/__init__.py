@@ -1,7 +1,7 @@
-"""Another machine, reached by the OpenSSH client over one kept connection: its commands, and the files of its jobs."""
+"""Another machine, reached by the OpenSSH client over one persistent connection: its commands and its jobs' files."""
 
 from workers.executors.openssh.address import Access, Address, BadAddress
-from workers.executors.openssh.disk import FarDisk
+from workers.executors.openssh.remote_disk import RemoteDisk
 from workers.executors.openssh.shell import OpenSsh
 
-__all__ = ["Access", "Address", "BadAddress", "FarDisk", "OpenSsh"]
+__all__ = ["Access", "Address", "BadAddress", "OpenSsh", "RemoteDisk"]

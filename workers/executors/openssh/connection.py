@@ -1,6 +1,6 @@
 """The one connection to a machine: an OpenSSH master at a socket that all processes of esweb share.
 
-A person who must type a second factor can open it beforehand, with the same ControlPath; esweb then goes in by it.
+A user who must type a second factor can open it beforehand, with the same ControlPath; esweb then uses it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from workers.executors.base import NotBegun
 from workers.executors.openssh.address import CONNECT_SECONDS, Access
 from workers.executors.openssh.slots import slot
 
-PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "KRB5CCNAME")
+PASSED_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "KRB5CCNAME")
 OPEN_SECONDS = 3.0 * CONNECT_SECONDS
 PRIVATE = 0o700
 SENTENCES = (
-    (r"HOST IDENTIFICATION HAS CHANGED", "its host key is another one than the known one: it may be another machine"),
+    (r"HOST IDENTIFICATION HAS CHANGED", "its host key differs from the known one: it may be another machine"),
     (r"Host key verification failed|No .* host key is known",
-     "its host key is not among the known ones: see known_hosts in the cluster's config"),
-    (r"Permission denied", "it does not let esweb in: see key_file in the cluster's config, or the ssh agent"),
-    (r"Could not resolve hostname", "there is no such host"),
-    (r"Connection refused", "nobody answers at its port"),
-    (r"timed out|No route to host|Network is unreachable", "it gives no answer"),
-    (r"Session open refused", "it opens no further session on the connection"),
+     "its host key is unknown: see known_hosts in the cluster's config"),
+    (r"Permission denied", "it refuses to let esweb sign in: see key_file in the cluster's config, or the ssh agent"),
+    (r"Could not resolve hostname", "the host does not exist"),
+    (r"Connection refused", "nothing listens on its port"),
+    (r"timed out|No route to host|Network is unreachable", "it does not answer"),
+    (r"Session open refused", "it refuses a further session on the connection"),
 )  # fmt: skip
 
 
@@ -43,47 +43,48 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """The same for all who reach this machine in this way."""
+        """Return a name that is the same for all processes that reach this machine in this way."""
         return hashlib.sha256(repr(self.access).encode()).hexdigest()[:16]
 
     @property
     def control_path(self) -> Path:
-        """Where the master listens."""
+        """Return the path of the socket on which the master listens."""
         return self.folder / self.name
 
-    def make_folder(self) -> None:
-        """Makes it where it is not there. A name under /tmp may be anybody's, so it is looked at. Raises NotBegun."""
+    def create_folder(self) -> None:
+        """Create the folder if it is missing. Check its owner, since any account may create a name in /tmp. Raise
+        NotBegun."""
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            seen = self.folder.lstat()
+            status = self.folder.lstat()
         except OSError as error:
             raise NotBegun(f"{self.folder} cannot be used: {error.strerror}") from error
-        if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) != PRIVATE:
-            raise NotBegun(f"{self.folder} must be a folder that is this account's alone (mode 700)")
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != PRIVATE:
+            raise NotBegun(f"{self.folder} must be a folder that only this account can access (mode 700)")
 
     def open(self) -> None:
-        """Makes sure that there is a master, so that no command opens a connection of its own. Raises NotBegun."""
-        # One at a time: of several who open it at once, all but one would go in by connections of their own.
-        with slot(self.folder, f"{self.name}.open", OPEN_SECONDS, places=1):
+        """Make sure that a master runs, so that no command opens a connection of its own. Raise NotBegun."""
+        # One process opens it at a time: with several, all but one would open connections of their own.
+        with slot(self.folder, f"{self.name}.open", OPEN_SECONDS, slots=1):
             if self._ssh(("-Ocheck",), ()).returncode == 0:
                 return
             done = self._ssh(("-oControlMaster=auto",), ("true",))
         if done.returncode != 0:
-            raise NotBegun(f"{self.access.address}: {in_words(done.stderr.decode(errors='replace'))}")
+            raise NotBegun(f"{self.access.address}: {describe_error(done.stderr.decode(errors='replace'))}")
 
     def close(self) -> None:
-        """Ends the master, which would end by itself when nobody has used it for a while."""
+        """Stop the master, which would otherwise stop after nobody has used it for a while."""
         self._ssh(("-Oexit",), ())
 
     def argv(self, command: str) -> list[str]:
-        """ssh over the master and by no other way: without it the command does not begin."""
-        way = ("-oControlMaster=no", "-oProxyCommand=false")
-        return ["ssh", *self.access.options(str(self.control_path)), *way, "--", self.access.address.host, command]
+        """Return the ssh command that uses only the master: without a master the command does not begin."""
+        options = ("-oControlMaster=no", "-oProxyCommand=false")
+        return ["ssh", *self.access.options(str(self.control_path)), *options, "--", self.access.address.host, command]
 
     def _ssh(self, options: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
         argv = ["ssh", *self.access.options(str(self.control_path)), *options, "--", self.access.address.host, *command]
-        # A file, since the master that goes on holds what it was given open: a pipe would never end.
-        with tempfile.TemporaryFile(dir=self.folder) as said:
+        # A file, because the master keeps the stderr that it was given open: a pipe would never end.
+        with tempfile.TemporaryFile(dir=self.folder) as errors:
             try:
                 done = subprocess.run(
                     argv,
@@ -91,27 +92,27 @@ class Connection:
                     env=bare_environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=said,
+                    stderr=errors,
                     timeout=OPEN_SECONDS,
                     start_new_session=True,
                     check=False,
                 )
             except subprocess.TimeoutExpired as error:
-                raise NotBegun(f"{self.access.address} gave no answer in {OPEN_SECONDS:g} s") from error
+                raise NotBegun(f"{self.access.address} did not answer within {OPEN_SECONDS:g} s") from error
             except OSError as error:
                 raise NotBegun(f"ssh cannot be run: {error.strerror}") from error
-            said.seek(0)
-            return subprocess.CompletedProcess(argv, done.returncode, b"", said.read())
+            errors.seek(0)
+            return subprocess.CompletedProcess(argv, done.returncode, b"", errors.read())
 
 
 def bare_environment() -> dict[str, str]:
-    """What ssh needs, and nothing secret that a SendEnv could pass on."""
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}
+    """Return the variables that ssh needs, and no secret that a SendEnv could pass on."""
+    return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}
 
 
-def in_words(said: str) -> str:
-    """What ssh said, as a sentence with its last line behind it."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    last = (lines[-1] if lines else "it said nothing")[-300:]
-    sentence = next((words for pattern, words in SENTENCES if re.search(pattern, said)), "")
+def describe_error(output: str) -> str:
+    """Return ssh's output as a sentence with its last line behind it."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = (lines[-1] if lines else "no error message")[-300:]
+    sentence = next((words for pattern, words in SENTENCES if re.search(pattern, output)), "")
     return f"{sentence} (ssh: {last})" if sentence else f"ssh: {last}"

@@ -1,4 +1,4 @@
-"""At most so many commands at once on one connection, whichever process sends them: sshd refuses more than ten."""
+"""Limit on the concurrent commands on one connection, over all processes: sshd refuses more than ten."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from pathlib import Path
 
 from workers.executors.base import NotBegun
 
-AT_ONCE = 8
+MAX_CONCURRENT_COMMANDS = 8
 LOOK_SECONDS = 0.02
 
 
 @contextmanager
-def slot(folder: Path, name: str, timeout_seconds: float, places: int = AT_ONCE) -> Iterator[None]:
-    """Holds one of the places, which the kernel frees when its holder dies. Raises NotBegun where none becomes free."""
-    handle = _taken(folder, name, time.monotonic() + timeout_seconds, places)
+def slot(folder: Path, name: str, timeout_seconds: float, slots: int = MAX_CONCURRENT_COMMANDS) -> Iterator[None]:
+    """Hold one slot, which the kernel frees when its holder dies. Raise NotBegun if none becomes free in time."""
+    handle = _take(folder, name, time.monotonic() + timeout_seconds, slots)
     if handle is None:
-        raise NotBegun(f"{places} commands run there already, and none of them ended in {timeout_seconds:g} s")
+        raise NotBegun(
+            f"{slots} commands are already running there, and none of them finished within {timeout_seconds:g} s"
+        )
     try:
         yield
     finally:
         os.close(handle)
 
 
-def _taken(folder: Path, name: str, until: float, places: int) -> int | None:
+def _take(folder: Path, name: str, until: float, slots: int) -> int | None:
     while True:
-        for n in range(places):
+        for n in range(slots):
             handle = os.open(folder / f"{name}.{n}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

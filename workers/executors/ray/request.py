@@ -1,4 +1,4 @@
-"""What Ray is told about a job. It has its command read by a shell, so that every word of it is quoted."""
+"""Body of a submit to Ray. A shell reads the command, so every word of it is quoted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPARE_SECONDS = 5
 
 
 def request(site: Site, spec: Spec) -> dict[str, Any]:
-    """The body of the submit. Nothing of the submitting process is in it."""
+    """Return the body of the submit. Nothing of the submitting process is in it."""
     needs = {
         "entrypoint_num_cpus": spec.cores,
         "entrypoint_num_gpus": spec.gpus,
@@ -22,23 +22,24 @@ def request(site: Site, spec: Spec) -> dict[str, Any]:
         "entrypoint_resources": dict(site.resources),
     }
     # Read by the process that runs the job: without it Ray kills three seconds after the first signal.
-    patience = {"RAY_JOB_STOP_WAIT_TIME_S": str(math.ceil(spec.grace_seconds) + SPARE_SECONDS)}
+    stop_wait = {"RAY_JOB_STOP_WAIT_TIME_S": str(math.ceil(spec.grace_seconds) + SPARE_SECONDS)}
     return {
         "submission_id": spec.key,
         "entrypoint": entrypoint(site, spec),
-        "runtime_env": {"env_vars": patience},
+        "runtime_env": {"env_vars": stop_wait},
         **{name: value for name, value in needs.items() if value},
     }
 
 
 def entrypoint(site: Site, spec: Spec) -> str:
-    """The agent takes the shell's place, so that it hears Ray's signal and leaves nothing when it is killed."""
+    """Return the command. The agent replaces the shell, so that it gets Ray's signal and leaves nothing when it is
+    killed."""
     env = {
         "PYTHONPATH": site.project,
         "OMP_NUM_THREADS": str(spec.cores),
         "OMP_WAIT_POLICY": "PASSIVE",
         "TOKENIZERS_PARALLELISM": "false",
-        # Ray names the GPUs that a job was given; one that asked for none would else see all of its node's.
+        # Ray names the GPUs that it gave to a job; a job without GPUs would otherwise see all GPUs of its node.
         **({} if spec.gpus else {"CUDA_VISIBLE_DEVICES": ""}),
         **site.env,
     }

@@ -1,4 +1,4 @@
-"""What sbatch is told: its options, and a script that is the same for every job, alone or one of an array."""
+"""Arguments of sbatch: its options, and a script that is the same for every job, alone or one of an array."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ fi
 exec "$@" --epoch "${SLURM_RESTART_COUNT:-0}"
 """
 SPARE_SECONDS = 120
-"""Slurm counts minutes, and warns up to one early. The agent is to be the first to notice the run's own limit."""
+"""Slurm counts minutes, and warns up to one minute early. The agent should be the first to notice the run's own
+limit."""
 
 
 def sbatch_argv(site: Site, spec: Spec) -> list[str]:
-    """The whole command. No requeue: what follows an end is decided in one place, which is not Slurm."""
+    """Return the whole command. No requeue: what follows an end is decided in one place, which is not Slurm."""
     begins = [f"--job-name={spec.key}", f"--chdir={spec.directory}", f"--output={_literal(spec.directory)}/{LOG}"]
     return [*_command(site, spec, begins), str(spec.directory)]
 
 
 def array_argv(site: Site, specs: Sequence[Spec], name: str, folder: PurePath) -> list[str]:
-    """The command for jobs that ask for the same, one task each. They are held, so that none begins under this name.
+    """Return the command for jobs with equal requests, one task each. They are held, so that none begins under this
+    name.
 
     `folder` holds the links to their directories, by number.
     """
@@ -47,19 +49,19 @@ def array_argv(site: Site, specs: Sequence[Spec], name: str, folder: PurePath) -
     return _command(site, specs[0], [*begins, f"--output={_literal(folder)}/%a/{LOG}"])
 
 
-def naming(number: str, keys: Sequence[str]) -> str:
-    """What scontrol reads: each task of an array gets the name of its job, and is let go."""
+def naming_commands(number: str, keys: Sequence[str]) -> str:
+    """Return the input of scontrol: each task of an array gets the name of its job, and is released."""
     tasks = [(f"{number}_{index}", key) for index, key in enumerate(keys)]
     return "".join(f"update JobId={task} JobName={key}\nrelease {task}\n" for task, key in tasks)
 
 
 def array_name(first: str) -> str:
-    """Of an array, while its tasks do not bear their own names yet, by the key of its first job."""
+    """Return the name of an array until its tasks have their own names, from the key of its first job."""
     return f"{first}-array"
 
 
 def _literal(path: PurePath) -> str:
-    """A % of its own would be taken for a pattern."""
+    """Escape %, which would be taken for a pattern."""
     return str(path).replace("%", "%%")
 
 
@@ -71,21 +73,21 @@ def _command(site: Site, spec: Spec, begins: Sequence[str]) -> list[str]:
         "--comment=esweb",
         "--open-mode=append",
         "--no-requeue",
-        # Of two jobs of one name Slurm never runs both at once.
+        # Slurm never runs two jobs of one name concurrently.
         "--dependency=singleton",
         # Nothing of the submitting process reaches the job.
         "--export=NIL",
         f"--signal=B:USR1@{math.ceil(spec.grace_seconds)}",
-        *_needs(site, spec),
-        *_place(site, spec),
+        *_resource_options(site, spec),
+        *_placement_options(site, spec),
         str(spec.directory / SCRIPT_FILE),
         *site.modules,
         "--",
-        *_agent(site, spec),
+        *_agent_argv(site, spec),
     ]
 
 
-def _needs(site: Site, spec: Spec) -> list[str]:
+def _resource_options(site: Site, spec: Spec) -> list[str]:
     needs = ["--nodes=1", "--ntasks=1", f"--cpus-per-task={spec.cores}"]
     if spec.gpus:
         needs.append("--gres=" + ":".join(filter(None, ("gpu", site.gpu_type, str(spec.gpus)))))
@@ -99,17 +101,17 @@ def _needs(site: Site, spec: Spec) -> list[str]:
     return needs
 
 
-def _place(site: Site, spec: Spec) -> list[str]:
-    said = {
+def _placement_options(site: Site, spec: Spec) -> list[str]:
+    options = {
         "partition": spec.partition or site.partition,
         "account": site.account,
         "qos": site.qos,
         "constraint": site.constraint,
     }
-    return [f"--{name}={value}" for name, value in said.items() if value]
+    return [f"--{name}={value}" for name, value in options.items() if value]
 
 
-def _agent(site: Site, spec: Spec) -> list[str]:
+def _agent_argv(site: Site, spec: Spec) -> list[str]:
     env = {
         "PYTHONPATH": site.project,
         "OMP_NUM_THREADS": str(spec.cores),

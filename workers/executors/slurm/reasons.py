@@ -1,4 +1,4 @@
-"""Why a job waits: Slurm's word for it -> a sentence, and whether waiting will ever help.
+"""Reasons of waiting jobs: Slurm's word -> a sentence, which also shows if waiting will ever help.
 
 Words: https://slurm.schedmd.com/job_reason_codes.html
 """
@@ -7,30 +7,30 @@ from __future__ import annotations
 
 HOPELESS = "will not start"
 WAITS = {
-    "None": "waiting for Slurm to look at it",
-    "Priority": "waiting: other jobs go before it",
+    "None": "waiting for Slurm to consider it",
+    "Priority": "waiting: other jobs have priority",
     "Resources": "waiting: it is next, once enough cores, memory and GPUs are free",
-    "Dependency": "waiting: an older job of the same name has not ended",
+    "Dependency": "waiting: an older job of the same name has not finished",
     "BeginTime": "waiting: it may start a little later, as after a requeue",
-    "JobArrayTaskLimit": "waiting: so many of its array run already",
+    "JobArrayTaskLimit": "waiting: its array's limit of running jobs is reached",
     "Licenses": "waiting for a licence",
-    "Reservation": "waiting for its reservation to begin",
-    "PartitionDown": "waiting: its partition is down, until an administrator of the cluster puts it up",
+    "Reservation": "waiting for its reservation to start",
+    "PartitionDown": "waiting: its partition is down, until an administrator of the cluster brings it up",
     "PartitionInactive": "waiting: its partition is inactive, until an administrator of the cluster activates it",
     "NodeDown": "waiting: a node that it needs is down",
     "ReqNodeNotAvail": "waiting: nodes that it needs are down, drained or reserved",
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": (
-        "waiting: nodes that it needs are down, drained or reserved for jobs that go before it"
+        "waiting: nodes that it needs are down, drained or reserved for jobs with higher priority"
     ),
 }
 NEVER = {
-    "PartitionConfig": "no node of its partition has so many cores, GPUs or so much memory",
-    "PartitionNodeLimit": "it asks for more nodes than its partition gives one job",
-    "PartitionTimeLimit": "it asks for more time than its partition gives (compute.time_limit_seconds)",
-    "BadConstraints": "no node has what it asks for",
+    "PartitionConfig": "no node of its partition has enough cores, GPUs or memory",
+    "PartitionNodeLimit": "it requests more nodes than its partition allows one job",
+    "PartitionTimeLimit": "it requests more time than its partition allows (compute.time_limit_seconds)",
+    "BadConstraints": "no node has what it requests",
     "DependencyNeverSatisfied": "a job that it depends on can no longer succeed",
-    "InvalidAccount": "its account is not known, or may not be used (account in the cluster's config)",
-    "InvalidQOS": "its QOS is not known, or may not be used (qos in the cluster's config)",
+    "InvalidAccount": "its account is unknown or not allowed (account in the cluster's config)",
+    "InvalidQOS": "its QOS is unknown or not allowed (qos in the cluster's config)",
     "AccountNotAllowed": "its account may not use its partition",
     "QOSNotAllowed": "its QOS may not use its partition",
     "JobHeldUser": "it is held by its owner, until `scontrol release`",
@@ -39,29 +39,29 @@ NEVER = {
     "job requeued in held state": "it was requeued and is held, until `scontrol release`",
 }
 LIMITS = {
-    "AssocGrp": "waiting: its account uses all that it may at one time",
-    "QOSGrp": "waiting: its QOS uses all that it may at one time",
-    "AssocMaxJobs": "waiting: its account runs as many jobs as it may at one time",
-    "QOSMaxJobs": "waiting: as many jobs run as its QOS allows at one time",
-    "QOSMaxCpuPerUser": "waiting: as many cores are used as its QOS allows one person",
-    "QOSMaxGRESPerUser": "waiting: as many GPUs are used as its QOS allows one person",
-    "AssocMax": f"{HOPELESS}: it asks for more than its account may use for one job",
-    "QOSMax": f"{HOPELESS}: it asks for more than its QOS allows one job",
-    "MaxCpuPerAccount": "waiting: its account uses as many cores as it may",
-    "MaxGRESPerAccount": "waiting: its account uses as many GPUs as it may",
+    "AssocGrp": "waiting: its account's limit of resources in use is reached",
+    "QOSGrp": "waiting: its QOS's limit of resources in use is reached",
+    "AssocMaxJobs": "waiting: its account's limit of running jobs is reached",
+    "QOSMaxJobs": "waiting: its QOS's limit of running jobs is reached",
+    "QOSMaxCpuPerUser": "waiting: its QOS's limit of cores per user is reached",
+    "QOSMaxGRESPerUser": "waiting: its QOS's limit of GPUs per user is reached",
+    "AssocMax": f"{HOPELESS}: it requests more than its account allows one job",
+    "QOSMax": f"{HOPELESS}: it requests more than its QOS allows one job",
+    "MaxCpuPerAccount": "waiting: its account's limit of cores is reached",
+    "MaxGRESPerAccount": "waiting: its account's limit of GPUs is reached",
 }
-"""By how the word begins; the first that fits."""
+"""Sentences by the beginning of Slurm's word; the first match counts."""
 
 
 def never_starts(reason: str) -> bool:
-    """True where waiting will not help."""
-    return in_words(reason).startswith(HOPELESS)
+    """Return whether waiting will not help."""
+    return describe_reason(reason).startswith(HOPELESS)
 
 
-def in_words(reason: str) -> str:
-    """The sentence, with Slurm's own word behind it."""
+def describe_reason(reason: str) -> str:
+    """Return the sentence, with Slurm's own word behind it."""
     word = reason.partition(",")[0].strip("() ") if reason.startswith("ReqNodeNotAvail") else reason.strip("() ")
     if word in NEVER:
         return f"{HOPELESS}: {NEVER[word]} (Slurm: {reason})"
-    said = WAITS.get(word) or next((s for start, s in LIMITS.items() if word.startswith(start)), "waiting")
-    return f"{said} (Slurm: {reason or 'no reason'})"
+    text = WAITS.get(word) or next((s for start, s in LIMITS.items() if word.startswith(start)), "waiting")
+    return f"{text} (Slurm: {reason or 'no reason'})"

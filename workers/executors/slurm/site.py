@@ -1,6 +1,6 @@
-"""What a Slurm cluster is like, as an administrator has said: where jobs go, and what their environment is made of.
+"""Settings of a Slurm cluster, from an administrator: where jobs are submitted, and their environment.
 
-No word of this is ever read by a shell: each becomes one argument of sbatch, or of the job's fixed script.
+A shell never reads any of these words: each becomes one argument of sbatch, or of the job's fixed script.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:/+@=-]{0,199}")
-"""Names of partitions, accounts and modules. The first letter keeps a word from being taken for an option."""
+"""Names of partitions, accounts and modules. The first letter prevents that a word is taken for an option."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 SECRET = re.compile(r"SECRET|TOKEN(?!IZER)|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|PRIVATE_?KEY", re.IGNORECASE)
-"""Variables that have no place in a job's environment, which everybody on its node, and the accounting, may see."""
+"""Variables that must not be in a job's environment, which every user of its node, and the accounting, may see."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Site:
     qos: str = ""
     constraint: str = ""
     gpu_type: str = ""
-    """Kind of GPU to ask for where a run asks for GPUs, such as a100."""
+    """Kind of GPU to request if a run requests GPUs, such as a100."""
     time_limit_seconds: int = 0
-    """Of a run that sets none itself; 0 leaves it to the partition."""
+    """Time limit of a run that sets none itself; 0 leaves it to the partition."""
     modules: tuple[str, ...] = ()
     """Environment modules that are loaded before the agent starts, in this order."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class Site:
     project: str = ""
     """Folder on the nodes that holds the package `workers`; empty for the code that esweb itself runs."""
     slurm_conf: str = ""
-    """Path of slurm.conf, where it is not the machine's own."""
+    """Path of slurm.conf, if it is not the machine's own."""
 
     @property
     def client_env(self) -> dict[str, str]:
-        """For Slurm's own commands."""
+        """Return the variables for Slurm's own commands."""
         return {"SLURM_CONF": self.slurm_conf} if self.slurm_conf else {}

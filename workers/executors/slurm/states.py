@@ -18,7 +18,7 @@ STATES = {
     "SIGNALING": State.RUNNING,
     "SUSPENDED": State.PAUSED,
     "STOPPED": State.PAUSED,
-    # Also seen in the middle of a requeue: how it ended is not known yet.
+    # Also seen in the middle of a requeue, when the result is not known yet.
     "COMPLETING": State.STOPPING,
     "STAGE_OUT": State.STOPPING,
     "COMPLETED": State.SUCCEEDED,
@@ -34,24 +34,24 @@ STATES = {
     "RECONFIG_FAIL": State.NODE_LOST,
     "PREEMPTED": State.PREEMPTED,
 }
-ENDS = {
-    State.TIMEOUT: "reached the time limit that Slurm gave it",
-    State.OOM: "Slurm killed it: it used more memory than it had asked for (compute.memory_mb)",
-    State.PREEMPTED: "preempted: Slurm gave its place to a job that goes before it",
+END_TEXTS = {
+    State.TIMEOUT: "reached its time limit in Slurm",
+    State.OOM: "Slurm killed it: it used more memory than it requested (compute.memory_mb)",
+    State.PREEMPTED: "preempted: Slurm stopped it for a job with higher priority",
 }
 
 
 def state_of(word: str, has_node: bool) -> State:
-    """Our state. A word of a Slurm to come is no end: such a job waits, or runs where it has a node."""
-    # The accounting says "CANCELLED by 1000".
+    """Return our state. An unknown word of a later Slurm is no end: such a job waits, or runs if it has a node."""
+    # The accounting writes "CANCELLED by 1000".
     return STATES.get(word.partition(" ")[0], State.RUNNING if has_node else State.QUEUED)
 
 
-def end_in_words(state: State, word: str, reason: str, nodes: str) -> str:
-    """Why a job ended, for a person."""
+def describe_end(state: State, word: str, reason: str, nodes: str) -> str:
+    """Return a sentence that explains why a job ended."""
     if state == State.NODE_LOST:
         return f"its node {f'{nodes} ' if nodes else ''}failed (Slurm: {word}, {reason})"
-    if state in ENDS:
-        return f"{ENDS[state]} (Slurm: {word})"
-    said = f"{word}, {reason}" if reason not in ("", "None") else word
-    return f"Slurm: {said}" + (f", on {nodes}" if nodes else "")
+    if state in END_TEXTS:
+        return f"{END_TEXTS[state]} (Slurm: {word})"
+    text = f"{word}, {reason}" if reason not in ("", "None") else word
+    return f"Slurm: {text}" + (f", on {nodes}" if nodes else "")

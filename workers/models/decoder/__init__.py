@@ -1,12 +1,13 @@
 """A KV-cached decoder: one model, or a whole population in one batch.
 
-It knows Qwen2, Qwen3, Llama, Mistral, Gemma 2 and the text models of Gemma 3; `why_unknown` says what it does not know.
+It knows Qwen2, Qwen3, Llama, Mistral, Gemma 2 and the text models of Gemma 3; `unknown_reason` explains why it does not
+know a model.
 """
 
 from workers.models.decoder.decoder import Completion, Decoder, Prompt
 from workers.models.decoder.loop import Measure, unmeasured
 from workers.models.decoder.population import LowRank, Stacked
-from workers.models.decoder.shape import Map, Shape, UnknownShape, read_shape, shape_of, why_unknown
+from workers.models.decoder.shape import Map, Shape, UnknownShape, read_shape, shape_of, unknown_reason
 from workers.models.decoder.weights import Plain, Weights
 
 __all__ = [
@@ -23,6 +24,6 @@ __all__ = [
     "Weights",
     "read_shape",
     "shape_of",
+    "unknown_reason",
     "unmeasured",
-    "why_unknown",
 ]

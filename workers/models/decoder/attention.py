@@ -22,8 +22,8 @@ class Attention:
     window: int | None = None
 
     def to_prompt(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """The last L tokens of each prompt look back: q [M, p, heads, L, hd] to k, v [M, p, kv, T, hd]
-        -> [M, p·L, heads·hd]."""
+        """Attend from the last L tokens of each prompt: q [M, p, heads, L, hd] to k, v [M, p, kv, T, hd] -> [M, p·L,
+        heads·hd]."""
         members, length, before = len(q), q.shape[3], k.shape[3] - q.shape[3]
         q, k, v = (t.flatten(0, 1) for t in (q, k, v))
         mask = self._mask(length, before, q.device)
@@ -36,8 +36,8 @@ class Attention:
         return out.transpose(1, 2).reshape(members, -1, out.shape[1] * out.shape[3])
 
     def to_cache(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """One new token looks at all before it and itself, the last of them: q [R, kv, h/kv, hd] to k, v
-        [T, R, kv, hd], where `mask` [R, 1, T] is added to the scores -> [R, kv, h/kv, hd]."""
+        """Attend from one new token to all before it and itself, the last of them: q [R, kv, h/kv, hd] to k, v [T, R,
+        kv, hd], where `mask` [R, 1, T] is added to the scores -> [R, kv, h/kv, hd]."""
         if self.window is not None:
             # All rows write into the same column, so that their windows are the same columns.
             k, v, mask = k[-self.window :], v[-self.window :], None if mask is None else mask[..., -self.window :]
@@ -62,7 +62,8 @@ class Attention:
         return mask if has_whole_window else mask.triu(before + 1 - (self.window or 0))
 
     def _written_out(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """q [n, heads, L, hd] to k, v [n, kv, T, hd], mask [L, T] -> [n, heads, L, hd]."""
+        """Attend with written-out scores: q [n, heads, L, hd] to k, v [n, kv, T, hd], mask [L, T] -> [n, heads, L,
+        hd]."""
         grouped = q.reshape(len(q), k.shape[1], -1, q.shape[3])
         scores = capped(grouped.matmul(k.transpose(2, 3)).mul_(self.scale), self.softcap)
         if mask is not None:
@@ -73,5 +74,6 @@ class Attention:
 
 
 def capped(x: Tensor, softcap: float | None) -> Tensor:
-    """c · tanh(x / c), in place and rounded after each step as transformers rounds it; x itself without a cap."""
+    """Return c · tanh(x / c), in place and rounded after each step as transformers rounds it; x itself without a
+    cap."""
     return x if softcap is None else x.div_(softcap).tanh_().mul_(softcap)

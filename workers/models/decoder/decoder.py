@@ -24,9 +24,9 @@ from workers.models.decoder.weights import Plain, Weights
 
 Prompt: TypeAlias = str | Sequence[int]
 CACHE_BYTES_CUDA = 3 * 1024**3
-"""Keys and values that are held at once on a GPU: an evaluation must leave room for what trains beside it."""
+"""Bytes of keys and values that are held together on a GPU: an evaluation must leave room for the training model."""
 logger = logging.getLogger(__name__)
-_said: set[str] = set()
+_logged_reasons: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Completion:
 
 
 class Decoder:
-    """Decodes with a model's weights as they are at each call. At most `rows` answers are written at once.
+    """Decodes with a model's weights as they are at each call. At most `rows` responses are written together.
 
-    An architecture that `shape_of` does not know is decoded by transformers, and the log says so once; `shape` is then
-    None, as it is if `by_transformers` asks for that. `measure` is called with prefill and decode around the work of
-    each batch; with decode alone if transformers does both in one call.
+    An architecture that `shape_of` does not know is decoded by transformers, and the log reports it once; `shape` is
+    then None, as it is if `by_transformers` asks for that. `measure` is called with prefill and decode around the work
+    of each batch; with decode alone if transformers does both in one call.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Decoder:
         self.shape = None if by_transformers else _known_shape(model)
 
     def greedy(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[Completion]:
-        """The likeliest answer, token by token, to each prompt."""
+        """Return the likeliest response, token by token, to each prompt."""
         ids = self.tokens(prompts)
         if self.shape is None:
             return self.completions(self._generate(ids, max_new_tokens))
         return self.completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
 
     def sample(self, prompts: Sequence[Prompt], max_new_tokens: int, temperature: float, seed: int) -> list[Completion]:
-        """Answers drawn at `temperature`; the draws depend on the seed and the prompt's place alone."""
+        """Return responses sampled at `temperature`; the samples depend on the seed and the prompt's position alone."""
         ids = self.tokens(prompts)
         if self.shape is None:
             return self.completions(self._generate(ids, max_new_tokens, temperature, seed))
@@ -92,10 +92,10 @@ class Decoder:
             return greedy(batch, places, number)
 
         self._answers(self._plain(self.known_shape()), ids, 1, keep)
-        return torch.stack([logits[place] for place in range(len(ids))])
+        return torch.stack([logits[index] for index in range(len(ids))])
 
     def known_shape(self) -> Shape:
-        """The model's shape. Raises UnknownShape where only transformers can decode it."""
+        """Return the model's shape. Raise UnknownShape if only transformers can decode it."""
         return shape_of(self.model) if self.shape is None else self.shape
 
     def _generate(
@@ -113,9 +113,9 @@ class Decoder:
         answers: list[list[list[int]]] = [[] for _ in range(weights.members)]
         step = max(1, self._rows_at_once(ids, max_new) // weights.members)
         for start in range(0, len(ids), step):
-            some, rotary = _shifted(choose, start * weights.members), self.model.model.rotary_emb
+            choose_piece, rotary = _shifted(choose, start * weights.members), self.model.model.rotary_emb
             piece, shape = ids[start : start + step], self.known_shape()
-            batch = decode(weights, shape, rotary, piece, max_new, self.ends, some, self.measure)
+            batch = decode(weights, shape, rotary, piece, max_new, self.ends, choose_piece, self.measure)
             for so_far, more in zip(answers, batch, strict=True):
                 so_far.extend(more)
         return answers
@@ -135,7 +135,7 @@ class Decoder:
         ids = [next(of_text) if isinstance(prompt, str) else list(prompt) for prompt in prompts]
         for prompt, tokens in zip(prompts, ids, strict=True):
             if not tokens:
-                raise ValueError(f"a prompt must have at least one token, {prompt!r} has none")
+                raise ValueError(f"a prompt must have at least one token, but {prompt!r} has none")
         return ids
 
     def completions(self, answers: Sequence[list[int]]) -> list[Completion]:
@@ -148,7 +148,7 @@ class Decoder:
 
 
 def end_tokens(model: Any, tokenizer: Any) -> Tensor:
-    """The tokens [E] after which an answer is over: the generation config's, else the tokenizer's."""
+    """Return the tokens [E] after which a response is over: the generation config's, else the tokenizer's."""
     ends = getattr(model.generation_config, "eos_token_id", None)
     ends = tokenizer.eos_token_id if ends is None else ends
     return torch.tensor([ends] if isinstance(ends, int) else ends or [-1], device=model.device)
@@ -158,9 +158,9 @@ def _known_shape(model: Any) -> Shape | None:
     try:
         return shape_of(model)
     except UnknownShape as reason:
-        if str(reason) not in _said:
-            logger.warning("transformers decodes this model, member after member: %s", reason)
-            _said.add(str(reason))
+        if str(reason) not in _logged_reasons:
+            logger.warning("Decoder does not know this model; transformers decodes member by member: %s", reason)
+            _logged_reasons.add(str(reason))
         return None
 
 

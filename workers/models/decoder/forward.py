@@ -46,9 +46,9 @@ class Prompts:
 
     @classmethod
     def pack(cls, prompts: Sequence[Sequence[int]], first: int, device: torch.device, begin: int = 0) -> Prompts:
-        """Packs token lists sorted by length, which stand at position `begin`, behind what all prompts begin with.
+        """Pack token lists sorted by length, which start at position `begin`, after what all prompts begin with.
 
-        `first` is the place of the first one in the batch.
+        `first` is the index of the first one in the batch.
         """
         lengths = [len(p) for p in prompts]
         return cls(
@@ -59,18 +59,18 @@ class Prompts:
 
 
 def _groups(lengths: list[int], first: int) -> list[tuple[int, int, int, int]]:
-    groups, place, token = [], 0, 0
+    groups, index, token = [], 0, 0
     for length in sorted(set(lengths)):
         count = lengths.count(length)
-        groups.append((first + place, count, token, length))
-        place, token = place + count, token + count * length
+        groups.append((first + index, count, token, length))
+        index, token = index + count, token + count * length
     return groups
 
 
 class Rotary:
     """Cosines and sines of positions 0 … count−1, as the model's own rotary module gives them.
 
-    `kinds` are the layer types; a module that has `layer_types` itself is asked for a table of each.
+    `kinds` are the layer types; a module that has `layer_types` itself is called for a table of each.
     """
 
     def __init__(
@@ -89,7 +89,8 @@ class Rotary:
 
 
 def _signed(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """[1, count, hd] -> [count, hd], the minus of rotate_half in the table, so that a turn is two products."""
+    """Return [1, count, hd] as [count, hd], with the minus of rotate_half in the table, so that a turn is two
+    products."""
     half = cos.shape[-1] // 2
     return cos[0], torch.cat((-sin[0, :, :half], sin[0, :, half:]), dim=-1)
 
@@ -117,7 +118,7 @@ class Forward:
         self._beginnings: dict[int, KeysValues] = {}
 
     def read_beginning(self, tokens: Sequence[int], device: torch.device) -> None:
-        """Reads what all prompts begin with, once for all that `read` is given afterwards."""
+        """Read what all prompts begin with, once for all later calls of `read`."""
 
         def keep(layer: int, k: Tensor, v: Tensor) -> Sequence[KeysValues]:
             self._beginnings[layer] = _by_prompt(k, 1), _by_prompt(v, 1)
@@ -126,18 +127,18 @@ class Forward:
         self._read(Prompts.pack([tokens], 0, device), keep)
 
     def read(self, prompts: Prompts, rows: Rows, width: int) -> None:
-        """Reads prompts into the caches' columns up to `width`."""
+        """Read prompts into the caches' columns up to `width`."""
         members = self._weights.members
 
         def keep(layer: int, k: Tensor, v: Tensor) -> Sequence[KeysValues]:
             k_cache, v_cache = (rows.of_members(f"{kind}{layer}", members, width) for kind in "kv")
             k_begun, v_begun = self._beginnings.get(layer, (None, None))
-            kept = []
-            for place, count, start, length in prompts.groups:
-                own, here = slice(start, start + count * length), slice(place, place + count)
+            keys_values = []
+            for index, count, start, length in prompts.groups:
+                own, here = slice(start, start + count * length), slice(index, index + count)
                 kk = _put(k_begun, _by_prompt(k[:, own], count), k_cache[:, :, here])
-                kept.append((kk, _put(v_begun, _by_prompt(v[:, own], count), v_cache[:, :, here])))
-            return kept
+                keys_values.append((kk, _put(v_begun, _by_prompt(v[:, own], count), v_cache[:, :, here])))
+            return keys_values
 
         self._read(prompts, keep)
 
@@ -157,7 +158,7 @@ class Forward:
         keep(len(layers), k, v)
 
     def write(self, tokens: Tensor, positions: Tensor, rows: Rows, column: int) -> Tensor:
-        """Takes each answer's newest token [R] into `column`; gives the logits after it, [R, vocabulary]."""
+        """Write each response's newest token [R] into `column`; return the logits after it, [R, vocabulary]."""
         rotations = self._rotary.at(positions)
         mask = rows["mask"][..., : column + 1] if "mask" in rows else None
         placement = rows.placement
@@ -179,7 +180,7 @@ class Forward:
         return x if self._shape.embed_scale == 1.0 else x.mul_(torch.tensor(self._shape.embed_scale, dtype=x.dtype))
 
     def _onward(self, layer: Layer, x: Tensor, attended: Tensor, rows: Placement) -> Tensor:
-        """The rest of a layer, behind its attention."""
+        """Compute the rest of a layer, behind its attention."""
         x = x + self._added(layer.norm_attended, self._weights.linear(layer.out, attended, rows), rows)
         x += self._added(layer.norm_mlp_out, self._mlp(layer, x, rows), rows)
         return x
@@ -200,7 +201,8 @@ class Forward:
     def _heads(
         self, layer: Layer, projected: Tensor, rotations: Rotations, rows: Placement
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """[R, (h + 2 kv)·hd] -> turned q [R, h, hd], turned k and plain v [R, kv, hd]; without q where it has none."""
+        """Split [R, (h + 2 kv)·hd] into turned q [R, h, hd], turned k and plain v [R, kv, hd]; without q if it has
+        none."""
         split = projected.view(len(projected), -1, self._shape.head_dim)
         values_from = split.shape[1] - self._shape.kv_heads
         keys_from = values_from - self._shape.kv_heads
@@ -215,26 +217,26 @@ class Forward:
 
 
 def _by_prompt(x: Tensor, count: int) -> Tensor:
-    """[M, count·L, heads, hd] -> [M, count, heads, L, hd]."""
+    """Reshape [M, count·L, heads, hd] to [M, count, heads, L, hd]."""
     return x.view(len(x), count, -1, *x.shape[2:]).transpose(2, 3)
 
 
-def _put(begun: Tensor | None, own: Tensor, cache: Tensor) -> Tensor:
-    """Fills the cache's columns [width, M, p, kv, hd] flush right with what all prompts begin with, [M, 1, kv, B, hd],
+def _put(beginning: Tensor | None, own: Tensor, cache: Tensor) -> Tensor:
+    """Fill the cache's columns [width, M, p, kv, hd] flush right with what all prompts begin with, [M, 1, kv, B, hd],
     and each one's own, [M, p, kv, L, hd]. Gives what was written, [M, p, kv, B + L, hd]."""
     columns, length = cache.permute(1, 2, 3, 0, 4), own.shape[3]
-    start = columns.shape[3] - length - (0 if begun is None else begun.shape[3])
+    start = columns.shape[3] - length - (0 if beginning is None else beginning.shape[3])
     # Nothing is ever written before; the mask hides numbers there, but not a NaN.
     columns[..., :start, :] = 0
-    if begun is not None:
-        columns[..., start:-length, :] = begun
+    if beginning is not None:
+        columns[..., start:-length, :] = beginning
     columns[..., -length:, :] = own
     return columns[..., start:, :]
 
 
-def _attend(attention: Attention, q: Tensor, kept: Sequence[KeysValues], prompts: Prompts) -> Tensor:
-    """Attention inside prompts: q [M, tokens, heads, hd] -> [M · tokens, heads · hd]."""
+def _attend(attention: Attention, q: Tensor, keys_values: Sequence[KeysValues], prompts: Prompts) -> Tensor:
+    """Compute attention inside prompts: q [M, tokens, heads, hd] -> [M · tokens, heads · hd]."""
     outs = []
-    for (_, count, start, length), (k, v) in zip(prompts.groups, kept, strict=True):
+    for (_, count, start, length), (k, v) in zip(prompts.groups, keys_values, strict=True):
         outs.append(attention.to_prompt(_by_prompt(q[:, start : start + count * length], count), k, v))
     return torch.cat(outs, dim=1).flatten(0, 1)

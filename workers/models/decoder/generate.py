@@ -20,9 +20,10 @@ def generate(
     temperature: float | None = None,
     seed: int = 0,
 ) -> list[list[int]]:
-    """Token lists, each through its first end token; greedy without a temperature, else drawn with `seed`.
+    """Return token lists, each through its first end token; greedy without a temperature, else sampled with `seed`.
 
-    The draws of one answer depend on the others in its batch, as always with `generate`. Global random state is kept.
+    The samples of one response depend on the others in its batch, as always with `generate`. Global random state is
+    unchanged.
     """
     config = _pure(max_new, ends, temperature)
     answers: list[list[int]] = []
@@ -34,8 +35,9 @@ def generate(
 
 
 def _pure(max_new: int, ends: Tensor, temperature: float | None) -> GenerationConfig:
-    """Every knob that a model's own generation config could turn is set, because unset ones are taken from there."""
-    chosen = {} if temperature is None else {"temperature": temperature, "top_k": 0, "top_p": 1.0}
+    """Return a config that sets every setting which a model's own generation config could set, as unset ones come from
+    there."""
+    sampling = {} if temperature is None else {"temperature": temperature, "top_k": 0, "top_p": 1.0}
     return GenerationConfig(
         max_new_tokens=max_new,
         do_sample=temperature is not None,
@@ -44,7 +46,7 @@ def _pure(max_new: int, ends: Tensor, temperature: float | None) -> GenerationCo
         no_repeat_ngram_size=0,
         eos_token_id=ends.tolist(),
         pad_token_id=int(ends[0]),
-        **chosen,
+        **sampling,
     )
 
 

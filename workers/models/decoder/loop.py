@@ -1,4 +1,4 @@
-"""Writes answers token by token, for all prompts of all members at once, until each has ended or is too long."""
+"""Writes responses token by token, for all prompts of all members together, until each has ended or is too long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workers.models.decoder.weights import Weights
 
 # Prompts are read in pieces, so that a piece's activations stay in the cache of a CPU.
 READ_TOKENS = {"cpu": 2048, "cuda": 8192}
-# Whether answers have ended is asked after this many tokens: a GPU has to be waited for at each question.
+# Ended responses are looked for after this many tokens: each check waits for the GPU.
 ASK_EVERY = {"cpu": 1, "cuda": 8}
 # One in so many rows must have ended before the others close up.
 WORTH_DROPPING = 8
@@ -33,7 +33,7 @@ def unmeasured(phase: str) -> AbstractContextManager[None]:
 
 
 def greedy(logits: Tensor, places: Tensor, number: int) -> Tensor:
-    """The likeliest token; of equals the first."""
+    """Return the likeliest token; of equals the first."""
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         # numpy's is ten times as fast.
         return torch.from_numpy(logits.numpy().argmax(-1))
@@ -41,7 +41,8 @@ def greedy(logits: Tensor, places: Tensor, number: int) -> Tensor:
 
 
 def sampler(count: int, max_new_tokens: int, temperature: float, seed: int, device: torch.device) -> Choose:
-    """Draws from softmax(logits / temperature). An answer's draws depend on the seed and its place, on nothing else."""
+    """Return a sampler from softmax(logits / temperature). A response's samples depend on the seed and its position
+    alone."""
     generator = torch.Generator().manual_seed(seed)
     uniform = torch.rand(count, max_new_tokens, generator=generator).to(device)
 
@@ -64,7 +65,7 @@ def decode(
     choose: Choose,
     measure: Measure = unmeasured,
 ) -> list[list[list[int]]]:
-    """Answers [member][prompt] as token lists, each through its first end token or `max_new` long.
+    """Return responses [member][prompt] as token lists, each through its first end token or `max_new` long.
 
     `prompts` are token lists, the same for all members; `rotary` is the model's rotary module, `ends` [E] end tokens.
     `measure` is called once with prefill and once with decode.
@@ -109,11 +110,11 @@ class _Batch:
         return rows
 
     def _of_prompts(self, numbers: list[int]) -> Tensor:
-        """One number a prompt -> one a row."""
+        """Repeat one number per prompt as one per row."""
         return torch.tensor(numbers, device=self._device).repeat(self._members)
 
     def read(self) -> None:
-        """Reads the prompts, each but for its last token."""
+        """Read the prompts, each but for its last token."""
         if self._begin:
             self._forward.read_beginning(self._prompts[0][: self._begin], self._device)
         start = sum(len(prompt) == 1 for prompt in self._prompts)
@@ -137,7 +138,7 @@ class _Batch:
         return piece
 
     def write(self, choose: Choose) -> None:
-        """Writes the answers."""
+        """Write the responses."""
         rows = self._rows
         for number in range(self._max_new):
             if number and number % ASK_EVERY[self._device.type] == 0:
@@ -156,7 +157,7 @@ class _Batch:
         self._rows["ended"] |= torch.isin(tokens, self._ends)
 
     def answers(self) -> list[list[list[int]]]:
-        """Cuts each answer after its first end token."""
+        """Cut each response after its first end token."""
         ended = torch.isin(self._answers, self._ends)
         lengths = torch.where(ended.any(1), ended.int().argmax(1) + 1, self._max_new).tolist()
         cut = [row[:n] for row, n in zip(self._answers.tolist(), lengths, strict=True)]
@@ -165,7 +166,7 @@ class _Batch:
 
 
 def _common_beginning(prompts: Sequence[Sequence[int]]) -> int:
-    """Tokens that all prompts begin with, leaving each two of its own; 0 where there is one prompt alone."""
+    """Return the tokens that all prompts begin with, leaving each two of its own; 0 if there is one prompt alone."""
     if len(prompts) == 1:
         return 0
     most = max(0, min(len(p) for p in prompts) - 2)

@@ -1,8 +1,8 @@
 """Weights of a population, all of whose members answer in one batch.
 
 LowRank: W_m = W + A_m B_mᵀ (EGGROLL, arXiv 2511.16652; LoRA, arXiv 2106.09685). The base product is computed once for
-all rows, and each member's rows add (x B_m) A_mᵀ: nothing of the size of the model is copied.
-Stacked: every member has weights of its own, and a product is one batch over members. It costs M copies of the model.
+all rows, and each member's rows add (x B_m) A_mᵀ: nothing of the size of the model is copied. Stacked: every member has
+weights of its own, and a product is one batch over members. It costs M copies of the model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LowRank(Plain):
     """One model and M low-rank differences from it.
 
     `factors`: matrix name -> (A [M, out, r], B [M, in, r]), any scale included. `vectors`: name -> [M, n], the members'
-    own norms and biases. What neither names is the base model's.
+    own norms and biases. Parameters that neither names are the base model's.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class LowRank(Plain):
         return y
 
     def _terms_of(self, over: Map, factors: Mapping[str, Factors]) -> Terms | None:
-        """Every rank of every part as a term of its own."""
+        """Return every rank of every part as a term of its own."""
         starts = zip(over.weights, self._starts(over), strict=True)
         present = [(*factors[name], start) for name, start in starts if name in factors]
         if not present:
             return None
         cuts = [
-            (slice(start, start + a.shape[1]), one) for a, _, start in present for one in a.movedim(2, 0).contiguous()
+            (slice(start, start + a.shape[1]), row) for a, _, start in present for row in a.movedim(2, 0).contiguous()
         ]
         return torch.cat([b for _, b, _ in present], dim=2).transpose(1, 2).contiguous(), cuts
 
     def _joined_factors(self, over: Map, factors: Mapping[str, Factors]) -> Factors | None:
-        """(A [M, Σr, Σout] with a block for each part, B [M, in, Σr])."""
+        """Return (A [M, Σr, Σout] with a block for each part, B [M, in, Σr])."""
         present = {name: factors[name] for name in over.weights if name in factors}
         if not present:
             return None
@@ -128,12 +128,12 @@ class Stacked:
     @staticmethod
     def bytes_of(sizes: Mapping[str, int], shape: Shape) -> int:
         """Return the most bytes that one member takes while it is stacked. sizes: name -> bytes of one member's."""
-        held = most = sum(sizes.values())
+        current = most = sum(sizes.values())
         for over, finished in _in_order(shape):
             if len(over.parts) > 1:
-                held += sum(sizes.get(name, 0) for name in (*over.weights, *over.biases))
-            most = max(most, held)
-            held -= sum(sizes.get(name, 0) for name in finished)
+                current += sum(sizes.get(name, 0) for name in (*over.weights, *over.biases))
+            most = max(most, current)
+            current -= sum(sizes.get(name, 0) for name in finished)
         return most
 
     def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
@@ -158,7 +158,7 @@ def _in_order(shape: Shape) -> Iterator[tuple[Map, list[str]]]:
 
 
 def _dots(x: Tensor, b: Tensor) -> Tensor:
-    """x [M, T, in] with each of b [M, terms, in] -> [M, T, terms]. Written the other way round, a CPU's batched product
+    """Multiply x [M, T, in] by each of b [M, terms, in] -> [M, T, terms]. In the other order, a CPU's batched product
     of so few columns takes five to ten times as long."""
     if b.shape[1] == 1:
         single: Tensor = torch.linalg.vecdot(x, b)

@@ -1,8 +1,8 @@
-"""The answers that are still being written, one row each; and which member each row belongs to.
+"""The responses that are still being written, one row each; and the member that each row belongs to.
 
-Everything kept for an answer lies in dimension 0 of some tensor; keys and values lie in dimension 1, behind the columns
-(tokens), so that those in use lie close together. Finished answers leave the batch: rows of the tail move into their
-places, so that what is copied is at most what left.
+Data of responses is in dimension 0 of some tensor; keys and values are in dimension 1, behind the columns (tokens), so
+that those in use are close together. Finished responses leave the batch: rows of the tail move into their positions, so
+that at most as much is copied as was removed.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ class Even:
         self.members = members
 
     def spread(self, x: Tensor) -> Tensor:
-        """[R, n] -> [M, T, n], for a product with something that each member has."""
+        """Spread [R, n] to [M, T, n], for a product with something that each member has."""
         return x.view(self.members, -1, x.shape[-1])
 
     def gather(self, x: Tensor) -> Tensor:
-        """[M, T, n] -> [R, n]."""
+        """Gather [M, T, n] to [R, n]."""
         return x.reshape(-1, x.shape[-1])
 
     def times(self, x: Tensor, per_member: Tensor) -> Tensor:
-        """[R, n] or [R, heads, n] times the factor [M, n] of each row's member, in place."""
+        """Multiply [R, n] or [R, heads, n] by the factor [M, n] of each row's member, in place."""
         self.spread(x).mul_(per_member.unsqueeze(1))
         return x
 
     def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
-        """[R, n] plus the summand [M, n] of each row's member, in place."""
+        """Add the summand [M, n] of each row's member to [R, n], in place."""
         self.spread(x).add_(per_member.unsqueeze(1))
         return x
 
     def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
-        """y[:, cut] += weight [R, 1] times the vector [M, n] of each row's member, in place."""
+        """Add weight [R, 1] times the vector [M, n] of each row's member to y[:, cut], in place."""
         self.spread(y)[..., cut].addcmul_(self.spread(weight), per_member.unsqueeze(1))
 
     def of_tokens(self, tokens: Tensor, tables: Tensor) -> Tensor:
-        """Each row's own entry of its member's table: tokens [R], tables [M, V, n] -> [R, n]."""
+        """Return each row's own entry of its member's table: tokens [R], tables [M, V, n] -> [R, n]."""
         member = torch.arange(self.members, device=tokens.device).unsqueeze(1)
         return self.gather(tables[member, tokens.view(self.members, -1)])
 
@@ -55,16 +55,16 @@ class Ragged:
     def __init__(self, member: Tensor, members: int) -> None:
         self.members = members
         self._member = member
-        place, index, self._longest = _slots(member.cpu().numpy(), members)
-        self._place = torch.from_numpy(place).to(member.device)
+        slot, index, self._longest = _slots(member.cpu().numpy(), members)
+        self._slot = torch.from_numpy(slot).to(member.device)
         self._index = torch.from_numpy(index).to(member.device)
 
     def spread(self, x: Tensor) -> Tensor:
-        """Members with fewer rows get some row again as a filler."""
+        """Spread the rows; members with fewer rows get some row again as a filler."""
         return x.index_select(0, self._index).view(self.members, self._longest, x.shape[-1])
 
     def gather(self, x: Tensor) -> Tensor:
-        return x.reshape(-1, x.shape[-1]).index_select(0, self._place)
+        return x.reshape(-1, x.shape[-1]).index_select(0, self._slot)
 
     def times(self, x: Tensor, per_member: Tensor) -> Tensor:
         factor = per_member.index_select(0, self._member)
@@ -84,22 +84,22 @@ Placement = Even | Ragged
 
 
 def _slots(member: Places, members: int) -> tuple[Places, Places, int]:
-    """(place [R] of each row in the spread-out rows, row [M·T] at each such place, T)."""
+    """Return (slot [R] of each row in the spread-out rows, row [M·T] at each such slot, T)."""
     counts = np.bincount(member, minlength=members)
     longest = int(counts.max())
     order = np.argsort(member, kind="stable")
     rank = np.arange(len(member)) - np.repeat(counts.cumsum() - counts, counts)
-    place = np.empty(len(member), dtype=np.int64)
-    place[order] = member[order] * longest + rank
+    slot = np.empty(len(member), dtype=np.int64)
+    slot[order] = member[order] * longest + rank
     index = np.zeros(members * longest, dtype=np.int64)
-    index[place] = np.arange(len(member))
-    return place, index, longest
+    index[slot] = np.arange(len(member))
+    return slot, index, longest
 
 
 class Rows(dict[str, Tensor]):
-    """Named tensors [R, …], kept in step with each other; "member" [R] is one of them.
+    """Named tensors [R, …], changed together; "member" [R] is one of them.
 
-    `caches`: keys and values by name, [columns, R, kv heads, hd], kept in step too; their later rows are left over.
+    `caches`: keys and values by name, [columns, R, kv heads, hd], changed with them; their later rows are left over.
     """
 
     def __init__(self, members: int, prompts: int, device: torch.device) -> None:
@@ -109,16 +109,16 @@ class Rows(dict[str, Tensor]):
         self["member"] = torch.arange(members, device=device).repeat_interleave(prompts)
 
     def of_members(self, cache: str, members: int, columns: int) -> Tensor:
-        """The first columns of a cache, [columns, M, R / M, kv heads, hd], as long as no answer has left."""
+        """Return the first columns of a cache, [columns, M, R / M, kv heads, hd], as long as no response has left."""
         whole = self.caches[cache][:columns]
         return whole.view(columns, members, whole.shape[1] // members, *whole.shape[2:])
 
     def cache(self, name: str, columns: int) -> Tensor:
-        """The first columns of a cache, of the answers that are still being written."""
+        """Return the first columns of a cache, of the responses that are still being written."""
         return self.caches[name][:columns, : len(self["member"])]
 
     def drop(self, finished: Tensor, columns: int) -> None:
-        """Lets the answers leave where `finished` [R] is true; so many columns of the caches are in use."""
+        """Remove the responses where `finished` [R] is true; so many columns of the caches are in use."""
         gone = finished.cpu().numpy()
         count = int((~gone).sum())
         holes = torch.from_numpy(np.flatnonzero(gone[:count])).to(finished.device)

@@ -1,7 +1,7 @@
 """The shape of a decoder-only model, read from its config, and the canonical names of its parameters.
 
 Canonical means Hugging Face's: `model.layers.0.self_attn.q_proj.weight`, a tied head counted once as
-`model.embed_tokens.weight`. Noise and checkpoints are named alike, whatever fuses or splits tensors in between.
+`model.embed_tokens.weight`. Noise and checkpoints are named alike, even if tensors are fused or split in between.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 
 
 class UnknownShape(ValueError):
-    """The decoder does not know this architecture. The message says what about it."""
+    """The decoder does not know this architecture. The message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,18 @@ class Layer:
 
     @property
     def kv(self) -> Map:
-        """Keys and values alone, all that is asked of the deepest layer where a token is only read."""
+        """Return keys and values alone, which are all that is needed of the deepest layer for a token that is only
+        read."""
         return Map(self.qkv.parts[1:])
 
     @property
     def maps(self) -> tuple[Map, ...]:
-        """Every linear map in this layer."""
+        """Return every linear map in this layer."""
         return (self.qkv, self.out, self.gate_up, self.down)
 
     @property
     def norms(self) -> tuple[str, ...]:
-        """The weights of every RMSNorm in this layer."""
+        """Return the weights of every RMSNorm in this layer."""
         names = (self.norm_attention, self.q_norm, self.k_norm, self.norm_attended, self.norm_mlp, self.norm_mlp_out)
         return tuple(name for name in names if name is not None)
 
@@ -92,7 +93,7 @@ class Shape:
     """Factor of the scores before the softmax."""
     activation: Literal["silu", "gelu_tanh"] = "silu"
     has_offset_norms: bool = False
-    """Whether RMSNorms multiply by 1 + weight, in float32 and before the cast, as Gemma's do."""
+    """True if RMSNorms multiply by 1 + weight, in float32 and before the cast, as Gemma's do."""
     embed_scale: float = 1.0
     """Factor of the embedding, rounded to the precision of the activations."""
     attention_softcap: float | None = None
@@ -101,29 +102,29 @@ class Shape:
 
     @property
     def maps(self) -> tuple[Map, ...]:
-        """Every linear map that the forward pass asks for."""
+        """Return every linear map that the forward pass uses."""
         return (*(m for layer in self.layers for m in layer.maps), self.layers[-1].kv, self.head)
 
     @property
     def norms(self) -> tuple[str, ...]:
-        """The weights of every RMSNorm."""
+        """Return the weights of every RMSNorm."""
         return (*(name for layer in self.layers for name in layer.norms), self.norm)
 
 
 def shape_of(model: Any) -> Shape:
     """Return the shape of a causal language model, `NativeModel` or of transformers. Raises UnknownShape."""
-    # Asked before the model is looked at, since another architecture has other parts.
-    if reason := why_unknown(model.config):
+    # Checked before the model's parts are read, since another architecture has other parts.
+    if reason := unknown_reason(model.config):
         raise UnknownShape(reason)
     return read_shape(model.config, is_tied=model.lm_head.weight is model.model.embed_tokens.weight)
 
 
 def read_shape(config: Any, *, is_tied: bool) -> Shape:
-    """Return the shape that this config of transformers describes. Raises UnknownShape.
+    """Return the shape that this config of transformers describes. Raise UnknownShape.
 
-    `is_tied`: whether the head is the embedding, which counts more than what the config says of it.
+    `is_tied` is true if the head is the embedding, and overrides the config.
     """
-    if reason := why_unknown(config):
+    if reason := unknown_reason(config):
         raise UnknownShape(reason)
     is_gemma = _is_gemma(config)
     return Shape(
@@ -150,12 +151,12 @@ def head_dim(config: Any) -> int:
     return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
 
 
-def why_unknown(config: Any) -> str | None:
-    """Say why the decoder cannot run a model with this config of transformers; return None if it can."""
+def unknown_reason(config: Any) -> str | None:
+    """Return why the decoder cannot run a model with this config of transformers; None if it can."""
     if config.model_type not in MODEL_TYPES:
-        return f"model type {config.model_type} is none of {', '.join(MODEL_TYPES)}"
+        return f"model type {config.model_type} is not one of {', '.join(MODEL_TYPES)}"
     if _activation(config) not in ACTIVATIONS:
-        return f"activation {_activation(config)} is none of {', '.join(ACTIVATIONS)}"
+        return f"activation {_activation(config)} is not one of {', '.join(ACTIVATIONS)}"
     if getattr(config, "quantization_config", None) is not None:
         return "its weights are quantised"
     return _unknown_attention(config) or _unknown_rotary(config)
@@ -166,11 +167,11 @@ def _unknown_attention(config: Any) -> str | None:
         return "tokens attend to those after them"
     types = getattr(config, "layer_types", None) or []
     if unknown := sorted(set(types) - set(LAYER_TYPES)):
-        return f"layer type {unknown[0]} is none of {', '.join(LAYER_TYPES)}"
+        return f"layer type {unknown[0]} is not one of {', '.join(LAYER_TYPES)}"
     if config.model_type in ("llama", "mistral") and len({*types, *_types_of_all(config)}) > 1:
         return f"model type {config.model_type} has the same attention in all layers, and the config names layer types"
     if "sliding_attention" in types and config.sliding_window is None:
-        return "some layers attend through a sliding window of no given size"
+        return "some layers use a sliding window whose size is not given"
     return None
 
 
@@ -180,9 +181,9 @@ def _unknown_rotary(config: Any) -> str | None:
         tables = [config.rope_parameters[kind] for kind in sorted(set(config.layer_types))]
     for table in tables:
         if (kind := table.get("rope_type", "default")) not in ROPE_TYPES:
-            return f"rope type {kind} is none of {', '.join(ROPE_TYPES)}"
+            return f"rope type {kind} is not one of {', '.join(ROPE_TYPES)}"
         if table.get("partial_rotary_factor", 1.0) != 1.0:
-            return "positions turn only a part of each head"
+            return "rotary positions cover only a part of each head"
     return None
 
 
@@ -209,7 +210,7 @@ def _layer(config: Any, index: int) -> Layer:
         norm_attention=f"{at}.input_layernorm.weight",
         qkv=Map((f"{attention}.q_proj", f"{attention}.k_proj", f"{attention}.v_proj")),
         out=Map((f"{attention}.o_proj",)),
-        # In Gemma's layers this name stands for the norm behind attention, in all others for the one before the MLP.
+        # In Gemma's layers this is the norm behind attention, in all others the one before the MLP.
         norm_mlp=f"{at}.{'pre_feedforward' if is_gemma else 'post_attention'}_layernorm.weight",
         gate_up=Map((f"{mlp}.gate_proj", f"{mlp}.up_proj")),
         down=Map((f"{mlp}.down_proj",)),

@@ -1,7 +1,7 @@
-"""What the forward pass asks of weights: one model's, or a whole population's in the same batch.
+"""Interface of weights for the forward pass: one model's, or a whole population's in the same batch.
 
-Activations are [R, …], one row a token: while prompts are read, the tokens of all prompts for each member in turn;
-while answers are written, the newest token of each answer that is still going. `Placement` says whose each row is.
+Activations are [R, …], one row per token: while prompts are read, the tokens of all prompts for each member in turn;
+while responses are written, the newest token of each unfinished response. `Placement` maps rows to members.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ class Weights(Protocol):
     members: int
 
     def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
-        """Tokens [R] -> [R, d]."""
+        """Embed tokens [R] -> [R, d]."""
 
     def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
-        """[R, d] or [R, heads, hd] times the factor of an RMSNorm, which is float32 where its norms have an offset."""
+        """Multiply [R, d] or [R, heads, hd] by the factor of an RMSNorm, which is float32 if its norms have an
+        offset."""
 
     def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
-        """[R, in] -> [R, out], the parts of `over` side by side."""
+        """Map [R, in] -> [R, out], the parts of `over` side by side."""
 
 
 class Plain:
-    """One model's own weights. They are read when it is made: make another after an update."""
+    """One model's own weights. They are read on creation: make another after an update."""
 
     members = 1
 
@@ -79,7 +80,7 @@ def matrices(parameters: Mapping[str, Tensor], over: Map, fuse: bool = True) -> 
 
 
 def side_by_side(parts: list[Tensor | None], sizes: list[int]) -> Tensor | None:
-    """Vectors […, n] end to end, zeros of the given size for a missing one; None where all are missing."""
+    """Join vectors […, n] end to end, zeros of the given size for a missing one; return None if all are missing."""
     like = next((part for part in parts if part is not None), None)
     if like is None:
         return None

@@ -93,11 +93,11 @@ class _Attention(nn.Module):
         return projected
 
     def _heads(self, projected: Tensor) -> Tensor:
-        """[rows, tokens, heads · head dim] -> [rows, tokens, heads, head dim]."""
+        """Reshape [rows, tokens, heads · head dim] to [rows, tokens, heads, head dim]."""
         return projected.view(*projected.shape[:2], -1, self._head_dim)
 
     def _attend_fused(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """q [rows, heads, tokens, head dim] to k, v [rows, kv heads, tokens, head dim]."""
+        """Attend from q [rows, heads, tokens, head dim] to k, v [rows, kv heads, tokens, head dim]."""
         is_windowed = self._window is not None and q.shape[2] >= self._window
         mask = self._mask(q) if is_windowed else None
         return functional.scaled_dot_product_attention(
@@ -105,7 +105,7 @@ class _Attention(nn.Module):
         )
 
     def _attend_by_steps(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """As `_attend_fused`, with the scores written out."""
+        """Compute the same as `_attend_fused`, with the scores written out."""
         k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], dim=1) for t in (k, v))
         scores = torch.matmul(q, k.transpose(2, 3)) * self._scale
         if self._softcap is not None:

@@ -16,20 +16,20 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig
 
-from workers.models.decoder.shape import read_shape, why_unknown
+from workers.models.decoder.shape import read_shape, unknown_reason
 from workers.models.native.layers import Body
 from workers.models.native.rotary import RotaryEmbedding
 
 
 @dataclass(frozen=True)
 class Output:
-    """`logits` has the shape [rows, kept tokens, vocabulary]."""
+    """Output of the model. `logits` has the shape [rows, last tokens, vocabulary]."""
 
     logits: Tensor
 
 
 class NativeModel(nn.Module):
-    """`biased` names the linear layers that have a bias. `load_state_dict` brings the weights; `tie` goes after it."""
+    """`biased` names the linear layers that have a bias. Call `load_state_dict` for the weights, and `tie` after it."""
 
     def __init__(
         self, config: Any, generation_config: GenerationConfig, rotary: RotaryEmbedding, biased: frozenset[str]
@@ -44,7 +44,7 @@ class NativeModel(nn.Module):
         self.tie()
 
     def tie(self) -> None:
-        """Makes head and embedding one parameter where the config says so."""
+        """Make head and embedding one parameter if the config says so."""
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
 
@@ -54,7 +54,8 @@ class NativeModel(nn.Module):
         return self.lm_head.weight.device
 
     def forward(self, input_ids: Tensor, logits_to_keep: int = 0, *, use_cache: bool = False) -> Output:
-        """Return the logits of the last `logits_to_keep` tokens of `input_ids` [rows, tokens]; 0 keeps all tokens.
+        """Return the logits of the last `logits_to_keep` tokens of `input_ids` [rows, tokens]; those of all tokens if
+        it is 0.
 
         There is no cache: `use_cache` is accepted because callers also hold models of transformers.
         """
@@ -64,7 +65,7 @@ class NativeModel(nn.Module):
         return Output(logits)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Writes config.json, generation_config.json and the weights, a tied head once."""
+        """Write config.json, generation_config.json and the weights, a tied head once."""
         self.config.save_pretrained(folder)
         self.generation_config.save_pretrained(folder)
         tensors = {name: parameter.detach() for name, parameter in self.named_parameters()}
@@ -78,7 +79,7 @@ def load_native(folder: Path, dtype: torch.dtype) -> NativeModel | None:
     ValueError for a type of model that transformers does not know either.
     """
     config = AutoConfig.from_pretrained(folder)
-    if why_unknown(config) is not None:
+    if unknown_reason(config) is not None:
         return None
     tensors: dict[str, Tensor] = {}
     for file in sorted(folder.glob("*.safetensors")):

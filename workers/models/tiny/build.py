@@ -28,8 +28,8 @@ Progress: TypeAlias = Callable[[str, float], None]
 
 
 def build(recipe: Recipe, folder: Path, seed: int, progress: Progress) -> None:
-    """Writes the model's folder, whole or not at all. The same seed gives the same bytes on one machine."""
-    begun = time.monotonic()
+    """Write the model's folder, whole or not at all. The same seed gives the same bytes on one machine."""
+    start = time.monotonic()
     pairs = mixture(recipe.corpus_pairs, recipe.facts, recipe.countdown, recipe.rambling, seed)
     progress(f"Training the {recipe.name} model's tokenizer", 0.0)
     tokenizer = train_tokenizer((text for pair in pairs for text in pair), recipe.vocabulary)
@@ -38,13 +38,14 @@ def build(recipe: Recipe, folder: Path, seed: int, progress: Progress) -> None:
     with _one_thread():
         loss = pretrain(model, lessons, recipe, seed, _reporting(recipe, progress))
     progress(f"Saving the {recipe.name} model", 1.0)
-    manifest = _manifest(recipe, seed, pairs, model, loss, time.monotonic() - begun)
+    manifest = _manifest(recipe, seed, pairs, model, loss, time.monotonic() - start)
     save(model, tokenizer, folder, {MANIFEST: json.dumps(manifest, indent=2) + "\n"})
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """The model is too small for a second thread to help; on a busy machine one that spins costs ten times as much."""
+    """Use one thread. The model is too small for a second one to help; on a busy machine a spinning one costs ten times
+    as much."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

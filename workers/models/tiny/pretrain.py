@@ -1,7 +1,7 @@
 """Pre-training: next-token prediction of the answers, given their prompts.
 
-AdamW, linear warm-up and decay, gradient norm clipped at 1. Padding stands on the right here: attention is causal, so
-no token looks at it and it needs no mask.
+AdamW, linear warm-up and decay, gradient norm clipped at 1. Padding is on the right here: attention is causal, so no
+token looks at it and it needs no mask.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ Report: TypeAlias = Callable[[int, float], None]
 
 
 class Lesson(NamedTuple):
-    """The tokens of a prompt with its answer, and where the answer begins: the loss counts from there on."""
+    """The tokens of a prompt with its answer, and the index at which the answer begins: the loss counts from there
+    on."""
 
     tokens: list[int]
     answer_at: int
 
 
 def pretrain(model: Any, lessons: Sequence[Lesson], recipe: Recipe, seed: int, report: Report) -> float:
-    """Trains the model in place. Returns the mean loss of the last tenth of the steps, in nats a token."""
+    """Train the model in place. Return the mean loss of the last tenth of the steps, in nats per token."""
     optimiser = torch.optim.AdamW(model.parameters(), recipe.learning_rate, BETAS, weight_decay=DECAY, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, recipe))
     losses = []
@@ -55,14 +56,14 @@ def _rate(step: int, recipe: Recipe) -> float:
 
 
 def _loss(model: Any, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Cross entropy over answer tokens. The vocabulary is multiplied out at those places only: a third of the work."""
+    """Return the cross entropy over answer tokens. Logits are computed at those positions only: a third of the work."""
     hidden = model.model(input_ids=tokens, use_cache=False).last_hidden_state[:, :-1]
-    asked = labels[:, 1:] != IGNORED
-    return functional.cross_entropy(model.lm_head(hidden[asked]), labels[:, 1:][asked])
+    is_answer = labels[:, 1:] != IGNORED
+    return functional.cross_entropy(model.lm_head(hidden[is_answer]), labels[:, 1:][is_answer])
 
 
 def _tensors(batch: Sequence[Lesson]) -> tuple[torch.Tensor, torch.Tensor]:
-    """(tokens, labels), both int64 [batch, longest]; labels are IGNORED on prompts and padding."""
+    """Return (tokens, labels), both int64 [batch, longest]; labels are IGNORED on prompts and padding."""
     longest = max(len(lesson.tokens) for lesson in batch)
     tokens = torch.zeros(len(batch), longest, dtype=torch.long)
     labels = torch.full((len(batch), longest), IGNORED)
@@ -73,7 +74,7 @@ def _tensors(batch: Sequence[Lesson]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _batches(lessons: Sequence[Lesson], size: int, rng: random.Random) -> Iterator[Sequence[Lesson]]:
-    """Epoch after epoch, without end, each shuffled anew.
+    """Yield batches of epoch after epoch, without end, each epoch shuffled again.
 
     Batches of like lengths would save a fifth of the time, but each would hold one kind of answer only, and which kind
     the greedy answer is of would be chance: with them 0 to 40 % of the arithmetic was in its format, without them all.

@@ -1,4 +1,4 @@
-"""What each of the project's own models is made of. The cache is keyed by this code and the corpus's: no torch here."""
+"""Recipes of the project's own models. The cache is keyed by this code and the corpus's: no torch here."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ RECIPES: Mapping[str, Recipe] = {r.name: r for r in (TINY, MICRO)}
 
 @cache
 def code_hash() -> str:
-    """Twelve hex digits over everything that decides what a model becomes, its seed apart."""
+    """Return twelve hex digits over everything that decides a model's weights, except its seed."""
     digest = hashlib.sha256()
     for file in sorted(f for source in SOURCES for f in (WORKERS / source).glob("*.py")):
         digest.update(file.relative_to(WORKERS).as_posix().encode() + b"\0" + file.read_bytes())

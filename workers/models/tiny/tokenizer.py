@@ -1,7 +1,7 @@
 """A byte-level BPE tokenizer of a few hundred tokens with ChatML's special ones, trained on the corpus.
 
-It splits text as Qwen2 does, because transformers loads any tokenizer of a Qwen2 model with that split, whatever the
-folder says: trained with another, it would come back as a different tokenizer.
+It splits text as Qwen2 does, because transformers loads any tokenizer of a Qwen2 model with that split, ignoring the
+folder's settings: trained with another, it would come back as a different tokenizer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHATML = (
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
-    """A tokenizer of at most `vocabulary` tokens. Every byte is one of them, so no text is unknown to it."""
+    """Train a tokenizer of at most `vocabulary` tokens. Every byte is one of them, so no text is unknown to it."""
     bpe = Tokenizer(models.BPE())
     bpe.normalizer = normalizers.NFC()
     split = pre_tokenizers.Split(Regex(QWEN2_SPLIT), behavior="isolated")

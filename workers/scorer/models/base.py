@@ -1,4 +1,4 @@
-"""What every score model is."""
+"""The interface of every score model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Role: TypeAlias = Literal["reward", "cost"]
 
 
 class BadModel(Exception):
-    """A model that cannot be used here. The message says why, and what can."""
+    """A model that cannot be used here. The message gives the reason and the models that can be used."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which model, and how it is to run. `label` names one of a classifier's where it has several."""
+class ModelOptions:
+    """Options of a score model. `label` names one of a classifier's labels, if it has several."""
 
     role: Role
     name: str = "tiny"
@@ -26,18 +26,18 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One number for each text, and how many texts were too long for the model to see whole."""
+class ScoreBatch:
+    """One number for each text, and the number of texts that were too long for the model to see whole."""
 
     values: list[float]
     truncated: int = 0
 
 
 class ScoreModel(Protocol):
-    """Scores conversations. Not safe to call from two threads at once."""
+    """A model that scores conversations. It is not safe to call from two threads at the same time."""
 
     name: str
     device: str
 
-    def scores(self, texts: Sequence[str]) -> Scored:
-        """One for each text, in order, whatever is asked beside it but for rounding."""
+    def scores(self, texts: Sequence[str]) -> ScoreBatch:
+        """Return one number for each text, in order, independent of the other texts but for rounding."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workers.scorer.conversation import parted
-from workers.scorer.models.base import Role, Scored
-from workers.scorer.tiny import made
+from workers.scorer.conversation import split_turns
+from workers.scorer.models.base import Role, ScoreBatch
+from workers.scorer.tiny import load_network
 
 
 class TinyModel:
-    """One of the two numbers that the tiny network gives."""
+    """A score model that returns one of the tiny network's two numbers."""
 
     name, device = "tiny", "cpu"
 
     def __init__(self, role: Role) -> None:
-        self._network, self._column = made(), ("reward", "cost").index(role)
+        self._network, self._column = load_network(), ("reward", "cost").index(role)
 
-    def scores(self, texts: Sequence[str]) -> Scored:
+    def scores(self, texts: Sequence[str]) -> ScoreBatch:
         """See ScoreModel. It looks at texts of any length."""
-        return Scored(self._network.scores([parted(text) for text in texts])[:, self._column].tolist())
+        return ScoreBatch(self._network.scores([split_turns(text) for text in texts])[:, self._column].tolist())

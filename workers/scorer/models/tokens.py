@@ -1,4 +1,4 @@
-"""Texts -> padded tokens. What is too long loses its beginning, so that the end, where scores are read, stays."""
+"""Turn texts into padded tokens. A long text loses its beginning, so that the end, where scores are read, stays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tokens(NamedTuple):
 
 
 def tokens(tokenizer: Any, texts: Sequence[str], max_length: int, *, add_special_tokens: bool = True) -> Tokens:
-    """A token of the tokenizer's own at the beginning stays too, where texts have one: models expect it there."""
+    """Return the tokens. A special token at the beginning stays too, if texts have one: models expect it there."""
     rows = tokenizer(list(texts), add_special_tokens=add_special_tokens, truncation=False)["input_ids"]
     special = set(tokenizer.all_special_ids)
     cut = [_cut(row, max_length, special) for row in rows]
@@ -35,16 +35,16 @@ def tokens(tokenizer: Any, texts: Sequence[str], max_length: int, *, add_special
 def _cut(row: list[int], max_length: int, special: set[int]) -> list[int]:
     if len(row) <= max_length:
         return row
-    kept = row[:1] if row[0] in special else []
-    return kept + row[len(row) - max_length + len(kept) :]
+    first_token = row[:1] if row[0] in special else []
+    return first_token + row[len(row) - max_length + len(first_token) :]
 
 
-def most_tokens(asked: int, config: Any) -> int:
-    """The most tokens that the model may see: what is asked for, and no more than it has positions for.
+def limit_length(max_length: int, config: Any) -> int:
+    """Return the most tokens that the model may see: the requested number, and no more than it has positions for.
 
-    Raises BadModel where that is too few for anything.
+    Raise BadModel if that is too few for anything.
     """
-    most = min(asked, getattr(config, "max_position_embeddings", None) or asked)
+    most = min(max_length, getattr(config, "max_position_embeddings", None) or max_length)
     if most < 2:
-        raise BadModel(f"max_length must be at least 2 tokens, not {asked}")
+        raise BadModel(f"max_length must be at least 2 tokens, not {max_length}")
     return int(most)

@@ -1,4 +1,4 @@
-"""What one request and all of them together may ask of a scorer."""
+"""Limits of one request, and of all requests together, to a scorer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Beyond these a request is refused, with the limit in words."""
+    """Limits beyond which a request is refused, with the limit in the message."""
 
     body_bytes: int = 16 * 1024 * 1024
     texts: int = 4096
-    """Of one request."""
+    """Per request."""
     characters: int = 200_000
-    """Of one text."""
+    """Per text."""
     waiting: int = 16384
     """Texts of all clients that have not been scored yet."""
     batch: int = 32

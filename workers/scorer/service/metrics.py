@@ -1,4 +1,4 @@
-"""What a scorer counts, for Prometheus."""
+"""Metrics of a scorer, for Prometheus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """One scorer's, in a registry of their own."""
+    """The metrics of one scorer, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -17,11 +17,11 @@ class Metrics:
             "scorer_requests_total", "Requests answered.", ("route", "status"), registry=self.registry
         )
         self.seconds = Histogram(
-            "scorer_request_seconds", "From a request to its answer.", buckets=SECONDS, registry=self.registry
+            "scorer_request_seconds", "Time from a request to its response.", buckets=SECONDS, registry=self.registry
         )
         self.texts = Counter("scorer_texts_total", "Texts scored.", registry=self.registry)
         self.truncated = Counter(
-            "scorer_truncated_total", "Texts that lost their beginning.", ("model",), registry=self.registry
+            "scorer_truncated_total", "Texts whose beginning was cut off.", ("model",), registry=self.registry
         )
         self.failed = Counter("scorer_failed_total", "Texts that could not be scored.", registry=self.registry)
         self.waiting = Gauge("scorer_waiting_texts", "Texts not scored yet.", registry=self.registry)

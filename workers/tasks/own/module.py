@@ -1,7 +1,7 @@
-"""Finds the file that `module:attribute` names under the allowed folders, and loads it. Finding imports nothing.
+"""Find the file that `module:attribute` names under the allowed folders, and load it. Finding imports nothing.
 
-Only a file that really lies under an allowed folder is loaded, links followed; so are the packages around it. What that
-file itself imports is its own business: whoever may write there may run code.
+A file is loaded only if it is under an allowed folder after links are followed; so are the packages around it. Its own
+imports are not restricted: a user who may write there may run code.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from types import ModuleType
 from typing import Any
 
 VARIABLE = "ESWEB_TASK_PATHS"
-NAMED_AT_MOST = 20
+MAX_LISTED_NAMES = 20
 
 
 class NoSuchTask(ValueError):
-    """There is nothing under this name that may be loaded. The message says what there is."""
+    """No module or attribute of this name may be loaded. The message lists the names that exist."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A module's file, and the allowed folder that it was looked for in."""
+class ModuleFile:
+    """A module's file, and the allowed folder that contains it."""
 
     module: str
     file: Path
@@ -33,84 +33,84 @@ class Found:
 
 
 def allowed_folders(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """The folders that ESWEB_TASK_PATHS lists. Raises NoSuchTask for one that is not absolute."""
+    """Return the folders that ESWEB_TASK_PATHS lists. Raise NoSuchTask for one that is not absolute."""
     folders = [Path(part) for part in environment.get(VARIABLE, "").split(os.pathsep) if part]
     for folder in folders:
         if not folder.is_absolute():
-            raise NoSuchTask(f"{VARIABLE} must list absolute folders, and {str(folder)!r} is none")
+            raise NoSuchTask(f"{VARIABLE} must list absolute folders, but {str(folder)!r} is not absolute")
     return folders
 
 
-def find(path: str, folders: Sequence[Path]) -> Found:
-    """The file that holds `module:attribute`. Raises NoSuchTask, naming the modules that are there."""
+def find(path: str, folders: Sequence[Path]) -> ModuleFile:
+    """Return the file that holds `module:attribute`. Raise NoSuchTask, naming the modules that exist."""
     module = path.partition(":")[0]
     if not folders:
         raise NoSuchTask(
-            "no folder is allowed for tasks of your own here: an administrator sets task_paths in the cluster's "
-            f"config; by hand, set {VARIABLE}"
+            "no folder is allowed for tasks of your own here: an administrator can set task_paths in the cluster's "
+            f"config; without a site, set {VARIABLE}"
         )
     if module.partition(".")[0] in sys.stdlib_module_names:
-        raise NoSuchTask(f"{module} is the name of a module of Python's own: give your file another one")
+        raise NoSuchTask(f"{module} is the name of a standard Python module: rename your file")
     for folder in folders:
         for file in _candidates(folder, module):
             if _is_file(file):
-                return Found(module, _inside(file, folders), folder)
+                return ModuleFile(module, _inside(file, folders), folder)
     where = ", ".join(map(str, folders))
-    raise NoSuchTask(f"there is no module {module} in {where}; {_modules_there(folders)}")
+    raise NoSuchTask(f"there is no module {module} in {where}; {_describe_modules(folders)}")
 
 
 def load(path: str, folders: Sequence[Path]) -> Any:
-    """The attribute, its module run. Raises NoSuchTask; whatever the module raises passes through."""
-    found = find(path, folders)
-    # Last, so that nothing of the user's hides a library; first would let a file called numpy.py do that.
-    sys.path.append(str(found.folder))
-    module = _run(found, folders)
+    """Run the module and return the attribute. Raise NoSuchTask; errors of the module pass through."""
+    module_file = find(path, folders)
+    # Appended last, so that no file of the user's hides a library; a file called numpy.py otherwise would.
+    sys.path.append(str(module_file.folder))
+    module = _execute_with_packages(module_file, folders)
     name = path.partition(":")[2]
     if not hasattr(module, name):
-        raise NoSuchTask(f"{found.file} has no {name}; {_names_there(module)}")
+        raise NoSuchTask(f"{module_file.file} has no {name}; {_describe_names(module)}")
     return getattr(module, name)
 
 
 def _candidates(folder: Path, module: str) -> tuple[Path, Path]:
-    place = folder.joinpath(*module.split("."))
-    return place / "__init__.py", place.with_name(f"{place.name}.py")
+    base = folder.joinpath(*module.split("."))
+    return base / "__init__.py", base.with_name(f"{base.name}.py")
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError as error:
-        raise NoSuchTask(f"{path} cannot be looked at: {error}") from error
+        raise NoSuchTask(f"{path} cannot be read: {error}") from error
 
 
 def _inside(file: Path, folders: Sequence[Path]) -> Path:
-    """The file, links followed. Raises NoSuchTask where that leads out of every allowed folder."""
+    """Return the file with links followed. Raise NoSuchTask if it is outside every allowed folder."""
     real = file.resolve()
     if not any(real.is_relative_to(folder.resolve()) for folder in folders):
-        raise NoSuchTask(f"{file} leads to {real}, which lies under none of the allowed folders")
+        raise NoSuchTask(f"{file} leads to {real}, which is outside the allowed folders")
     return real
 
 
-def _run(found: Found, folders: Sequence[Path]) -> ModuleType:
-    """Runs the packages around the module, then the module."""
-    parts = found.module.split(".")
+def _execute_with_packages(module_file: ModuleFile, folders: Sequence[Path]) -> ModuleType:
+    """Run the packages around the module, then the module."""
+    parts = module_file.module.split(".")
     for i in range(1, len(parts)):
-        package = found.folder.joinpath(*parts[:i])
+        package = module_file.folder.joinpath(*parts[:i])
         init = package / "__init__.py"
         _execute(".".join(parts[:i]), _inside(init, folders) if _is_file(init) else None, package)
-    is_package = found.file.name == "__init__.py"
-    return _execute(found.module, found.file, found.file.parent if is_package else None)
+    is_package = module_file.file.name == "__init__.py"
+    return _execute(module_file.module, module_file.file, module_file.file.parent if is_package else None)
 
 
 def _execute(name: str, file: Path | None, package: Path | None) -> ModuleType:
-    """One module under its dotted name; without a file, a package that only holds others."""
+    """Run one module under its dotted name; without a file, create a package that only holds others."""
     if name in sys.modules:
-        raise NoSuchTask(f"{name} is the name of a module that is loaded already: give your file another one")
-    places = [str(package)] if package else None
-    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=places)
+        raise NoSuchTask(f"{name} is the name of a module that is already loaded: rename your file")
+    search_locations = [str(package)] if package else None
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=search_locations)
     if file is None or spec is None or spec.loader is None:
         module = ModuleType(name)
-        module.__path__ = places or []
+        module.__path__ = search_locations or []
     else:
         module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -119,13 +119,13 @@ def _execute(name: str, file: Path | None, package: Path | None) -> ModuleType:
     return module
 
 
-def _modules_there(folders: Sequence[Path]) -> str:
+def _describe_modules(folders: Sequence[Path]) -> str:
     names = sorted({name for folder in folders for name in _modules_in(folder)})
-    return f"the modules there are {_listed(names)}" if names else "there are no modules at all"
+    return f"the modules there are {_join_names(names)}" if names else "there are no modules at all"
 
 
 def _modules_in(folder: Path) -> Iterator[str]:
-    """Modules and packages of the folder, and modules one level down. Nothing where it cannot be read."""
+    """Yield the folder's modules and packages, and modules one level down. Yield none if it cannot be read."""
     try:
         files = [*folder.glob("*.py"), *folder.glob("*/*.py")]
     except OSError:
@@ -137,11 +137,11 @@ def _modules_in(folder: Path) -> Iterator[str]:
             yield ".".join(parts)
 
 
-def _names_there(module: ModuleType) -> str:
+def _describe_names(module: ModuleType) -> str:
     own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__ and n[0] != "_"]
-    return f"what is there: {_listed(own)}" if own else "there is no class or function in it"
+    return f"what is there: {_join_names(own)}" if own else "there is no class or function in it"
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED_AT_MOST} more" if len(names) > NAMED_AT_MOST else ""
-    return ", ".join(names[:NAMED_AT_MOST]) + more
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return ", ".join(names[:MAX_LISTED_NAMES]) + more

@@ -1,4 +1,4 @@
-"""How λ moves with the cost of the unperturbed policy. Numbers in, numbers out; the state is two of them.
+"""Rules that move λ with the cost of the unperturbed policy. Numbers in, numbers out; the state is two of them.
 
     J      = mean C + d                            d: the mean cost is to stay at or below −d
     m      = J the first time, then β·m + (1−β)·J  with max(J, 0) for J in the published rule where positive only
@@ -6,7 +6,7 @@
     ln λ  += lr · m · λ                            Safe-RLHF: gradient ascent on λ·m in the parameter ln λ
     λ      = λ clipped to [min, max]
 
-The λ that comes out holds from the next step on: the fitness of this one used the old.
+The new λ applies from the next step on: the fitness of this one used the old.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Literal
 from workers.config import SafetyOptions
 
 THRESHOLD = 0.0
-"""What J must not exceed."""
+"""The largest J that meets the constraint."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Multiplier:
 
     @property
     def average(self) -> float:
-        """The moving average; 0 before there is any, when nothing has moved λ."""
+        """The moving average; 0 before the first one, when λ has not moved."""
         return self.smoothed or 0.0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule with its knobs."""
+    """A rule with its settings."""
 
     kind: Literal["published", "safe_rlhf", "fixed"]
     first: Multiplier
@@ -48,8 +48,8 @@ class Rule:
     offset: float
 
     @classmethod
-    def of(cls, options: SafetyOptions) -> Rule:
-        """The rule that a config asks for."""
+    def from_options(cls, options: SafetyOptions) -> Rule:
+        """Return the rule that a config selects."""
         return cls(
             options.lambda_rule,
             Multiplier(options.lambda_init),
@@ -62,13 +62,13 @@ class Rule:
         )
 
     def excess(self, mean_cost: float) -> float:
-        """J: how far the mean cost lies above what is allowed."""
+        """Return J: the mean cost above the allowed one."""
         return mean_cost + self.offset
 
     def moved(self, before: Multiplier, mean_cost: float) -> Multiplier:
-        """λ for the next step. Raises ValueError where the cost is no finite number."""
+        """Return λ for the next step. Raise ValueError if the cost is no finite number."""
         if not math.isfinite(mean_cost):
-            raise ValueError(f"λ cannot move by a mean cost of {mean_cost!r}")
+            raise ValueError(f"λ cannot be updated by a mean cost of {mean_cost!r}")
         excess = self.excess(mean_cost)
         if self.kind == "published" and self.positive_only:
             excess = max(excess, 0.0)
@@ -78,7 +78,7 @@ class Rule:
         return Multiplier(self._clipped(before.value, step), smoothed)
 
     def _clipped(self, value: float, step: float) -> float:
-        """exp(ln value + step) within the limits; the logarithms are compared, since exp may overflow."""
+        """Return exp(ln value + step) within the limits; the logarithms are compared, since exp may overflow."""
         if step == 0.0:
             return value
         log = math.log(value) + step

@@ -1,4 +1,4 @@
-"""What training raises: R − λ·C of each answer; its mean over the answers is mean(R) − λ·mean(C)."""
+"""The fitness that training raises: R − λ·C of each answer; its mean over the answers is mean(R) − λ·mean(C)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from workers.config import SafetyOptions
 
 
-def penalised(rewards: Sequence[float], costs: Sequence[float], weight: float, options: SafetyOptions) -> list[float]:
-    """One number an answer. `standardise` comes first: it changes no sign, so safe-first sees the same answers."""
+def penalise(rewards: Sequence[float], costs: Sequence[float], weight: float, options: SafetyOptions) -> list[float]:
+    """Return one number an answer. `standardise` comes first: it changes no sign, so safe-first sees the same
+    answers."""
     if options.standardise:
-        rewards, costs = _scaled(rewards), _scaled(costs)
+        rewards, costs = _scale(rewards), _scale(costs)
     if options.safe_first:
-        kept = options.safe_first_factor
-        rewards = [kept * r if c > 0 else r for r, c in zip(rewards, costs, strict=True)]
+        factor = options.safe_first_factor
+        rewards = [factor * r if c > 0 else r for r, c in zip(rewards, costs, strict=True)]
     return [r - weight * c for r, c in zip(rewards, costs, strict=True)]
 
 
-def _scaled(numbers: Sequence[float]) -> Sequence[float]:
-    """Divided by their standard deviation (ddof 0); as they are where all are equal."""
+def _scale(numbers: Sequence[float]) -> Sequence[float]:
+    """Divide by the standard deviation (ddof 0); return equal numbers unchanged."""
     mean = math.fsum(numbers) / len(numbers)
     std = math.sqrt(math.fsum((n - mean) ** 2 for n in numbers) / len(numbers))
     return [n / std for n in numbers] if std > 0 else numbers

@@ -1,7 +1,6 @@
-"""Reads prompts from JSONL as PKU-SafeRLHF is published: a `prompt` on each line, and about its two responses whether
-they are safe. Mistakes name the line. Harms and the prompt's source become its categories (`workers.records`); the
-other published fields (severity, …) may stand there.
-"""
+"""Read prompts from JSONL as PKU-SafeRLHF is published: a `prompt` on each line, and whether each of its two responses
+is safe. Mistakes name the line. Harms and the prompt's source become its categories (`workers.records`); the other
+published fields (severity, …) are allowed."""
 
 from __future__ import annotations
 
@@ -12,53 +11,54 @@ from pathlib import Path
 from typing import Any
 
 from workers.records import categories_of
-from workers.records.categories import merged
+from workers.records.categories import merge_names
 from workers.tasks.base import BadData
 
-SAFE = ("is_response_0_safe", "is_response_1_safe")
+SAFE_KEYS = ("is_response_0_safe", "is_response_1_safe")
 EXAMPLE = '{"prompt": "How do I boil an egg?", "is_response_0_safe": true, "is_response_1_safe": false}'
 
 
 class BadPrompts(BadData):
-    """A file of prompts that cannot be used. The message says which line and what a line must be."""
+    """A file of prompts that cannot be used. The message names the line and the expected form."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A prompt, where it stands, which bucket it falls into (FF, FT, TF, TT; "" where the file does not say), its
-    categories, and the line as it was published."""
+    """A prompt, its location, its bucket (FF, FT, TF, TT; "" if the file does not say), its categories, and the line as
+    it was published."""
 
     prompt: str
-    place: str
+    location: str
     bucket: str
     categories: tuple[str, ...] = ()
     published: dict[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
 
 def read_prompts(path: str) -> list[Row]:
-    """Every prompt of the file once, in the order of their first lines: the published splits repeat some. It has the
-    categories that any of its lines names.
+    """Return every prompt of the file once, in the order of their first lines: the published splits repeat some. A
+    prompt has the categories that any of its lines names.
 
-    Raises BadPrompts; a file without prompts is one, too.
+    Raise BadPrompts, also for a file without prompts.
     """
     rows = [_row(line, f"{path}, line {n}") for n, line in enumerate(_lines(path), start=1) if line.strip()]
     if not rows:
-        raise BadPrompts(f"{path} holds no prompts; a line is {EXAMPLE}")
-    named: dict[str, tuple[str, ...]] = {}
+        raise BadPrompts(f"{path} contains no prompts; a line is {EXAMPLE}")
+    categories: dict[str, tuple[str, ...]] = {}
     for row in rows:
-        named[row.prompt.strip()] = merged(named.get(row.prompt.strip(), ()), row.categories)
-    return [replace(row, categories=named[row.prompt.strip()]) for row in unique(rows)]
+        categories[row.prompt.strip()] = merge_names(categories.get(row.prompt.strip(), ()), row.categories)
+    return [replace(row, categories=categories[row.prompt.strip()]) for row in unique(rows)]
 
 
-def unique(rows: Iterable[Row], but: Iterable[Row] = ()) -> list[Row]:
-    """The first row of each prompt, those of `but` left out. Outer white space makes no other prompt."""
-    seen = {row.prompt.strip() for row in but}
-    kept = []
+def unique(rows: Iterable[Row], excluded: Iterable[Row] = ()) -> list[Row]:
+    """Return the first row of each prompt, without those of `excluded`. Outer white space does not distinguish
+    prompts."""
+    seen = {row.prompt.strip() for row in excluded}
+    distinct = []
     for row in rows:
         if (prompt := row.prompt.strip()) not in seen:
             seen.add(prompt)
-            kept.append(row)
-    return kept
+            distinct.append(row)
+    return distinct
 
 
 def _lines(path: str) -> Sequence[str]:
@@ -68,26 +68,26 @@ def _lines(path: str) -> Sequence[str]:
         raise BadPrompts(f"the prompts in {path} cannot be read: {error}") from error
 
 
-def _row(line: str, place: str) -> Row:
+def _row(line: str, location: str) -> Row:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadPrompts(f"{place}: not JSON ({error}); a line is {EXAMPLE}") from error
+        raise BadPrompts(f"{location}: not JSON ({error}); a line is {EXAMPLE}") from error
     if not isinstance(data, dict):
-        raise BadPrompts(f"{place}: must be an object with a prompt; a line is {EXAMPLE}")
+        raise BadPrompts(f"{location}: must be an object with a prompt; a line is {EXAMPLE}")
     prompt = data.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
-        seen = "missing" if prompt is None else f"{prompt!r}"[:80]
-        raise BadPrompts(f"{place}: prompt must be text that is not blank, and is {seen}; a line is {EXAMPLE}")
-    return Row(prompt, place, _bucket(data, place), categories_of(data), data)
+        quoted = "missing" if prompt is None else f"{prompt!r}"[:80]
+        raise BadPrompts(f"{location}: prompt must be text that is not blank, but is {quoted}; a line is {EXAMPLE}")
+    return Row(prompt, location, _bucket(data, location), categories_of(data), data)
 
 
-def _bucket(data: dict[str, Any], place: str) -> str:
-    said = [data.get(key) for key in SAFE]
-    if said == [None, None]:
+def _bucket(data: dict[str, Any], location: str) -> str:
+    flags = [data.get(key) for key in SAFE_KEYS]
+    if flags == [None, None]:
         return ""
-    for key, value in zip(SAFE, said, strict=True):
+    for key, value in zip(SAFE_KEYS, flags, strict=True):
         if not isinstance(value, bool):
-            seen = "missing" if value is None else f"{value!r}"[:80]
-            raise BadPrompts(f"{place}: {key} must be true or false, and is {seen}; a line is {EXAMPLE}")
-    return "".join("T" if value else "F" for value in said)
+            quoted = "missing" if value is None else f"{value!r}"[:80]
+            raise BadPrompts(f"{location}: {key} must be true or false, but is {quoted}; a line is {EXAMPLE}")
+    return "".join("T" if value else "F" for value in flags)

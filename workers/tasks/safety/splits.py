@@ -1,4 +1,4 @@
-"""The prompts of both splits, from files or generated, without one that stands in both."""
+"""The prompts of both splits, from files or generated, without a prompt that is in both."""
 
 from __future__ import annotations
 
@@ -6,40 +6,46 @@ from collections.abc import Sequence
 
 from workers.config import SafetyOptions
 from workers.corpus.safety import EVAL_REQUESTS, TRAIN_REQUESTS, Request, kinds_of
-from workers.tasks.safety.balanced import balanced, halves
 from workers.tasks.safety.prompt_file import BadPrompts, Row, read_prompts, unique
+from workers.tasks.safety.selection import select_balanced, split_halves
 
 
-def splits(options: SafetyOptions) -> dict[str, list[Row]]:
-    """split -> the rows of its prompts. Raises BadPrompts, also where nothing is left to train on."""
+def make_splits(options: SafetyOptions) -> dict[str, list[Row]]:
+    """Return split -> the rows of its prompts. Raise BadPrompts, also if nothing is left to train on."""
     train_file, eval_file, seed = options.train_file, options.eval_file, options.selection_seed
     if train_file and train_file == eval_file:
-        train, held_out = _divided(read_prompts(train_file), options)
+        train, held_out = _split_file(read_prompts(train_file), options)
     else:
-        held_out = _some(_read(eval_file, EVAL_REQUESTS), options.eval_prompts, seed)
-        train = _some(unique(_read(train_file, TRAIN_REQUESTS), but=held_out), options.train_prompts, seed)
+        held_out = _select(_read(eval_file, EVAL_REQUESTS), options.eval_prompts, seed)
+        train = _select(unique(_read(train_file, TRAIN_REQUESTS), excluded=held_out), options.train_prompts, seed)
     if not train or not held_out:
         raise BadPrompts(
-            f"{len(train)} prompts are left to train on and {len(held_out)} to judge by: no prompt may do both"
+            f"{len(train)} prompts are left to train on and {len(held_out)} to evaluate: no prompt may be in both"
         )
     return {"train": train, "eval": held_out}
 
 
-def _divided(rows: Sequence[Row], options: SafetyOptions) -> tuple[list[Row], list[Row]]:
-    """One file for both: (training, held out). What is not chosen for one is left to the other."""
+def _split_file(rows: Sequence[Row], options: SafetyOptions) -> tuple[list[Row], list[Row]]:
+    """Split one file into (training, held out). Rows that are not selected for one are left to the other."""
     train, held_out, seed = options.train_prompts, options.eval_prompts, options.selection_seed
     if not train and not held_out:
-        return halves(rows, seed)
+        return split_halves(rows, seed)
     if not train:
-        chosen = balanced(rows, held_out, seed)
-        return unique(rows, but=chosen), chosen
-    chosen = balanced(rows, train, seed)
-    return chosen, balanced(rows, held_out, seed, but=chosen) if held_out else unique(rows, but=chosen)
+        selected = select_balanced(rows, held_out, seed)
+        return unique(rows, excluded=selected), selected
+    selected = select_balanced(rows, train, seed)
+    return selected, select_balanced(rows, held_out, seed, excluded=selected) if held_out else unique(
+        rows, excluded=selected
+    )
 
 
 def _read(path: str, generated: Sequence[Request]) -> list[Row]:
-    return read_prompts(path) if path else [Row(one.prompt, "generated", "", kinds_of(one)) for one in generated]
+    return (
+        read_prompts(path)
+        if path
+        else [Row(request.prompt, "generated", "", kinds_of(request)) for request in generated]
+    )
 
 
-def _some(rows: Sequence[Row], count: int, seed: int) -> list[Row]:
-    return balanced(rows, count, seed) if count else list(rows)
+def _select(rows: Sequence[Row], count: int, seed: int) -> list[Row]:
+    return select_balanced(rows, count, seed) if count else list(rows)

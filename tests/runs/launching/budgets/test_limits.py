@@ -18,7 +18,7 @@ from runs.launching.sweeps.commands import NewSweep
 from runs.models import Attempt, Cluster, Experiment, Limit, Run, Sweep
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
-from tests.runs.launching.budgets.test_hours import ran
+from tests.runs.launching.budgets.test_hours import make_ended_run
 from tests.runs.launching.test_launch_page import sent
 from workers.config import ConfigError, RunConfig, preset
 from workers.executors.states import State
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 
 @pytest.fixture
 def limit(ada: User, experiment: Experiment) -> Limit:
-    """Ada has ten CPU-hours in all; her two runs took two each, and so long one like them is estimated to take."""
-    for run in (ran(experiment, 2.0), ran(experiment, 2.0)):
+    """Give Ada ten CPU-hours in total; her two runs took two each, and a similar run is estimated to take as long."""
+    for run in (make_ended_run(experiment, 2.0), make_ended_run(experiment, 2.0)):
         config = RunConfig.from_json({**preset("es-micro").config, "seed": run.seed}).to_json()
         Run.objects.filter(pk=run.pk).update(config=config)
     return set_limit(kind="cpu", period="all", hours=10.0, person=ada)
@@ -48,13 +48,12 @@ def test_runs_are_launched_until_what_is_used_and_to_come_reaches_it(experiment:
     with pytest.raises(ConfigError) as error:
         one_more(experiment)
     assert str(error.value) == (
-        "limit: ada has a limit of 10 CPU-hours in all. Used: 4; still to come of runs that have not ended: 6; "
-        "this launch: 2."
+        "limit: ada has a limit of 10 CPU-hours in total. Used: 4; reserved for unfinished runs: 6; this launch: 2."
     )
     assert Run.objects.count() == 5
 
 
-def test_what_a_run_has_taken_is_no_longer_to_come(experiment: Experiment, limit: Limit) -> None:
+def test_used_hours_are_subtracted_from_the_expected(experiment: Experiment, limit: Limit) -> None:
     run = one_more(experiment)
     run.attempts.update(started_at=timezone.now() - timedelta(hours=1.5))
     use = use_of(limit)
@@ -63,7 +62,7 @@ def test_what_a_run_has_taken_is_no_longer_to_come(experiment: Experiment, limit
 
 def test_a_limit_of_an_experiment_holds_for_all_who_launch_there(ada: User, experiment: Experiment) -> None:
     set_limit(kind="cpu", period="all", hours=0.0, experiment=experiment)
-    with pytest.raises(ConfigError, match="The experiment has a limit of 0 CPU-hours in all"):
+    with pytest.raises(ConfigError, match="The experiment has a limit of 0 CPU-hours in total"):
         one_more(experiment)
     assert launching.create_run(
         experiment=Experiment.objects.create(name="Other", owner=ada), person=ada, config=preset("es-micro").config
@@ -74,72 +73,72 @@ def test_hours_of_gpus_limit_no_run_without_one(ada: User, experiment: Experimen
     set_limit(kind="gpu", period="all", hours=0.0, person=ada)
     assert one_more(experiment)
     config = {**preset("es-micro").config, "compute": {"gpus": 1}}
-    with pytest.raises(ConfigError, match="what nobody can estimate yet"):
+    with pytest.raises(ConfigError, match="runs without an estimate"):
         launching.create_run(experiment=experiment, person=ada, config=config)
 
 
-def test_a_month_is_counted_anew(ada: User, experiment: Experiment) -> None:
-    ran(experiment, 50.0, ended=timezone.now() - timedelta(days=70))
+def test_monthly_limit_starts_again_each_month(ada: User, experiment: Experiment) -> None:
+    make_ended_run(experiment, 50.0, ended=timezone.now() - timedelta(days=70))
     assert use_of(set_limit(kind="cpu", period="month", hours=1.0, person=ada)).used == 0.0
     assert use_of(set_limit(kind="cpu", period="all", hours=1.0, person=ada)).used == 50.0
 
 
-def test_a_sweep_beyond_it_makes_nothing(experiment: Experiment, limit: Limit) -> None:
-    asked = NewSweep(
+def test_sweep_beyond_the_limit_creates_nothing(experiment: Experiment, limit: Limit) -> None:
+    new_sweep = NewSweep(
         base=preset("es-micro").config, grid={"evaluation.temperature": [0.5, 1.0]}, seeds=[0, 1], preset="es-micro"
     )
     with pytest.raises(ConfigError, match="this launch: 8"):
-        commands.launch_sweep(asked, experiment, experiment.owner)
+        commands.launch_sweep(new_sweep, experiment, experiment.owner)
     assert not Sweep.objects.exists() and Run.objects.count() == 2
-    assert commands.launch_sweep(NewSweep(**{**vars(asked), "seeds": [0]}), experiment, experiment.owner)
+    assert commands.launch_sweep(NewSweep(**{**vars(new_sweep), "seeds": [0]}), experiment, experiment.owner)
 
 
-def test_form_and_api_say_it_alike(ada: User, ada_client: Client, experiment: Experiment, limit: Limit) -> None:
+def test_form_and_api_report_the_limit_alike(
+    ada: User, ada_client: Client, experiment: Experiment, limit: Limit
+) -> None:
     set_limit(kind="cpu", period="all", hours=1.0, person=ada)
-    said = "ada has a limit of 1 CPU-hours in all. Used: 4;"
+    message = "ada has a limit of 1 CPU-hours in total. Used: 4;"
     for route in ("launch", "launch-check"):
-        assert said in ada_client.post(reverse(route, args=[experiment.pk]), sent()).content.decode()
+        assert message in ada_client.post(reverse(route, args=[experiment.pk]), sent()).content.decode()
     body = {"experiment": experiment.pk, "preset": "es-micro"}
     answer = calls(ada).post("/api/v1/runs", body, content_type="application/json")
-    assert answer.status_code == 422 and paths(answer)["limit"].startswith(said)
+    assert answer.status_code == 422 and paths(answer)["limit"].startswith(message)
     for address in ("sweeps", "sweeps/plan"):
         swept = {**body, "grid": {"es.sigma": [0.1]}}
         answer = calls(ada).post(f"/api/v1/{address}", swept, content_type="application/json")
-        assert paths(answer)["limit"].startswith(said)
+        assert paths(answer)["limit"].startswith(message)
     assert Run.objects.count() == 2
 
 
-def test_admins_set_and_remove_limits_by_form_and_call_and_others_do_not(
-    ada: User, bo: User, ada_client: Client, experiment: Experiment
-) -> None:
-    asked = {"person": "bo", "kind": "gpu", "hours": "5", "period": "month", "experiment": ""}
-    assert ada_client.post(reverse("limit-set"), asked).status_code == 403
+def test_only_admins_set_and_remove_limits(ada: User, bo: User, ada_client: Client, experiment: Experiment) -> None:
+    fields = {"person": "bo", "kind": "gpu", "hours": "5", "period": "month", "experiment": ""}
+    assert ada_client.post(reverse("limit-set"), fields).status_code == 403
     refused = calls(ada, "admin").post(
         "/api/v1/limits", {"person": "bo", "kind": "gpu", "hours": 5}, content_type="application/json"
     )
     assert refused.status_code == 403 and not Limit.objects.exists()
     give_role(ada, "admin")
     for hours in ("5", "6"):
-        ada_client.post(reverse("limit-set"), asked | {"hours": hours})
+        ada_client.post(reverse("limit-set"), fields | {"hours": hours})
     assert Limit.objects.get().hours == 6.0
     page = ada_client.get(reverse("costs")).content.decode()
-    assert "6 GPU-hours each month" in page and "Remove" in page
-    for wrong, said in (
-        ({"person": "nobody"}, "There is nobody of the name"), ({"person": ""}, "Name either a person"),
+    assert "6 GPU-hours per month" in page and "Remove" in page
+    for wrong, message in (
+        ({"person": "nobody"}, "Unknown user"), ({"person": ""}, "Name either a user"),
         ({"hours": "-1"}, "greater than or equal to 0"), ({"experiment": "99999"}, "There is no experiment 99999"),
         ({"hours": "inf"}, "Enter a number"),
     ):  # fmt: skip
-        answer = ada_client.post(reverse("limit-set"), asked | wrong)
-        assert answer.status_code == 400 and said in answer.content.decode(), wrong
+        answer = ada_client.post(reverse("limit-set"), fields | wrong)
+        assert answer.status_code == 400 and message in answer.content.decode(), wrong
     script = calls(ada, "admin")
-    made = script.post(
+    created = script.post(
         "/api/v1/limits", {"experiment": experiment.pk, "kind": "cpu", "hours": 2}, content_type="application/json"
     ).json()
-    assert (made["experiment"], made["period"], made["left"]) == (experiment.pk, "month", 2.0)
-    assert [one["id"] for one in calls(bo, "read").get("/api/v1/limits").json()["items"]] == [
-        Limit.objects.get(person=bo).pk, made["id"],
+    assert (created["experiment"], created["period"], created["left"]) == (experiment.pk, "month", 2.0)
+    assert [limit["id"] for limit in calls(bo, "read").get("/api/v1/limits").json()["items"]] == [
+        Limit.objects.get(person=bo).pk, created["id"],
     ]  # fmt: skip
-    assert script.delete(f"/api/v1/limits/{made['id']}").status_code == 204
+    assert script.delete(f"/api/v1/limits/{created['id']}").status_code == 204
     ada_client.post(reverse("limit-remove", args=[Limit.objects.get().pk]))
     assert not Limit.objects.exists()
 
@@ -147,14 +146,15 @@ def test_admins_set_and_remove_limits_by_form_and_call_and_others_do_not(
 def test_costs_are_of_runs_that_one_may_see(
     ada: User, ada_client: Client, bo_client: Client, private_experiment: Experiment, experiment: Experiment
 ) -> None:
-    ran(private_experiment, 3.0, ended=timezone.now())
-    ran(experiment, 1.0, ended=timezone.now())
+    make_ended_run(private_experiment, 3.0, ended=timezone.now())
+    make_ended_run(experiment, 1.0, ended=timezone.now())
     for client, hours in ((ada_client, "4"), (bo_client, "1")):
         page = client.get(reverse("costs"), {"since": "all", "by": "experiment"}).content.decode()
-        assert f'<th scope="row">Together</th><td class="number">0</td><td class="number">{hours}</td>' in page
+        page = " ".join(page.split())
+        assert f'<th scope="row">Total</th><td class="number">0</td><td class="number">{hours}</td>' in page
         assert ("Secret" in page) == (client is ada_client)
-    shown = calls(ada, "read").get("/api/v1/costs?by=cluster&since=all").json()
-    assert (shown["total"]["cpu"], [row["name"] for row in shown["items"]]) == (pytest.approx(4.0), ["local"])
+    costs = calls(ada, "read").get("/api/v1/costs?by=cluster&since=all").json()
+    assert (costs["total"]["cpu"], [row["name"] for row in costs["items"]]) == (pytest.approx(4.0), ["local"])
 
 
 def test_the_page_asks_as_often_for_many_runs_as_for_few(
@@ -166,43 +166,40 @@ def test_the_page_asks_as_often_for_many_runs_as_for_few(
         assert ada_client.get(reverse("costs")).status_code == 200
 
 
-def ended(experiment: Experiment, state: State) -> Attempt:
-    """The attempt of a run that is allowed a restart, and has ended so after an hour and a half of two."""
+def make_ended_attempt(experiment: Experiment, state: State) -> Attempt:
+    """Return the attempt of a restartable run that has ended in this state after an hour and a half of two."""
     config = {**preset("es-micro").config, "compute": {"restarts": 1}}
     run = launching.create_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
     attempt = run.attempts.get()
     began = timezone.now() - timedelta(hours=1.5)
-    launching.move(attempt, state, "the end", started_at=began)
+    launching.transition(attempt, state, "the end", started_at=began)
     return attempt
 
 
-def test_a_resume_beyond_it_is_refused_and_one_within_takes_only_what_is_left(
-    experiment: Experiment, limit: Limit, ada: User
-) -> None:
-    run = ended(experiment, State.CANCELLED).run
+def test_resume_beyond_the_limit_is_refused(experiment: Experiment, limit: Limit, ada: User) -> None:
+    run = make_ended_attempt(experiment, State.CANCELLED).run
     set_limit(kind="cpu", period="all", hours=5.9, person=ada)
     with pytest.raises(launching.CannotResume) as refused:
         launching.create_resume_attempt(run, ada)
     assert str(refused.value) == (
-        "ada has a limit of 5.9 CPU-hours in all. Used: 5.5; still to come of runs that have not ended: 0; "
-        "this launch: 0.5"
+        "ada has a limit of 5.9 CPU-hours in total. Used: 5.5; reserved for unfinished runs: 0; this launch: 0.5"
     )
     assert run.attempts.count() == 1
     set_limit(kind="cpu", period="all", hours=6.1, person=ada)
     assert launching.create_resume_attempt(run, ada).n == 2
 
 
-def test_a_run_does_not_start_again_by_itself_beyond_it_and_says_so(
+def test_restart_beyond_the_limit_is_refused_and_reported(
     experiment: Experiment, limit: Limit, ada: User, local: Cluster
 ) -> None:
-    attempt = ended(experiment, State.FAILED)
+    attempt = make_ended_attempt(experiment, State.FAILED)
     launching.plan_restart(attempt)
     set_limit(kind="cpu", period="all", hours=5.0, person=ada)
     Attempt.objects.filter(pk=attempt.pk).update(restart_at=timezone.now())
-    assert launching.restart_due(local) == [] and attempt.run.attempts.count() == 1
-    said = attempt.events.latest("pk").why
-    assert said.startswith("not started again by itself: limit: ada has a limit of 5 CPU-hours in all.")
-    assert launching.restart_due(local) == []
+    assert launching.create_due_restarts(local) == [] and attempt.run.attempts.count() == 1
+    reason = attempt.events.latest("pk").why
+    assert reason.startswith("not restarted automatically: limit: ada has a limit of 5 CPU-hours in total.")
+    assert launching.create_due_restarts(local) == []
 
 
 def test_the_undo_of_a_cancel_beyond_it_is_refused_as_a_whole(
@@ -213,6 +210,6 @@ def test_the_undo_of_a_cancel_beyond_it_is_refused_as_a_whole(
     commands.cancel_sweep(sweep, ada)
     set_limit(kind="cpu", period="all", hours=5.0, person=ada)
     page = ada_client.post(reverse("sweep-change", args=[sweep.pk]), {"do": "uncancel"}, follow=True)
-    assert "ada has a limit of 5 CPU-hours in all" in page.content.decode()
+    assert "ada has a limit of 5 CPU-hours in total" in page.content.decode()
     assert calls(ada, "launch").post(f"/api/v1/sweeps/{sweep.pk}/uncancel").status_code == 409
     assert not Attempt.objects.open().filter(run__sweep=sweep).exists()

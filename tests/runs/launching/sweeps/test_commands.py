@@ -1,4 +1,4 @@
-"""Sweeps over real agents: all runs are made at once, and so many run at a time as may, whoever ticks when."""
+"""Sweeps over real agents: all runs are created together, and run in parallel up to the limit under any ticks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django.db import connection
 
 from runs.launching import cancel_run, reconcile
 from runs.launching.sweeps import commands as sweep_commands
-from runs.launching.sweeps import standing
+from runs.launching.sweeps import sweep_status
 from runs.launching.sweeps.commands import (
     NewSweep,
     cancel_sweep,
-    change_at_once,
     extend_sweep,
     launch_sweep,
     pause_sweep,
+    set_concurrent_runs,
     uncancel_sweep,
     unpause_sweep,
 )
@@ -30,35 +30,33 @@ from workers.executors.states import State
 
 
 def new(**more: Any) -> NewSweep:
-    """A sweep of two cells, each with two seeds."""
-    asked: dict[str, Any] = {"grid": {"es.sigma": [0.1, 0.2]}, "seeds": [0, 1], "preset": "es-micro", **more}
-    return NewSweep(base=preset("es-micro").config, **asked)
+    """Return a sweep of two cells, each with two seeds."""
+    fields: dict[str, Any] = {"grid": {"es.sigma": [0.1, 0.2]}, "seeds": [0, 1], "preset": "es-micro", **more}
+    return NewSweep(base=preset("es-micro").config, **fields)
 
 
 def sweep_of(experiment: Experiment, **more: Any) -> Sweep:
-    """A sweep as a form or the API would make it."""
+    """Launch a sweep as a form or the API does."""
     return launch_sweep(new(**more), experiment, experiment.owner)
 
 
-def held(sweep: Sweep) -> int:
-    """How many of its attempts wait for their turn."""
-    return Attempt.objects.held().filter(run__sweep=sweep).count()
+def count_held(sweep: Sweep) -> int:
+    """Return how many of its attempts are held back."""
+    return Attempt.objects.on_hold().filter(run__sweep=sweep).count()
 
 
 def on_clusters(sweep: Sweep) -> int:
-    """How many of its attempts are there, or on their way."""
+    """Return how many of its attempts are on a cluster or being submitted."""
     return Attempt.objects.to_clusters().filter(run__sweep=sweep).count()
 
 
-def test_all_of_its_runs_are_made_at_once_and_held_back(experiment: Experiment, local: Cluster) -> None:
+def test_launch_creates_all_runs_and_holds_them(experiment: Experiment, local: Cluster) -> None:
     sweep = sweep_of(experiment)
     assert [(run.cell, run.seed) for run in sweep.runs.order_by("pk")] == [
         ({"es.sigma": sigma}, seed) for seed in (0, 1) for sigma in (0.1, 0.2)
     ]
     assert sweep.runs.first().name == "es-micro sweep sigma=0.1 seed 0"
-    assert set(Attempt.objects.values_list("state", "hold", "reason")) == {
-        ("created", "sweep", "waits for its turn in its sweep")
-    }
+    assert set(Attempt.objects.values_list("state", "hold", "reason")) == {("created", "sweep", "waits in its sweep")}
     assert AttemptEvent.objects.filter(to_state="created").count() == 4
 
 
@@ -69,46 +67,44 @@ def test_one_wrong_cell_makes_nothing(experiment: Experiment, local: Cluster) ->
     assert not Sweep.objects.exists() and not Run.objects.exists()
 
 
-def test_so_many_run_at_a_time_until_all_have(experiment: Experiment, small: Small, local: Cluster) -> None:
+def test_number_of_parallel_runs_is_limited(experiment: Experiment, small: Small, local: Cluster) -> None:
     small.program = "import pathlib, time\nwhile not pathlib.Path('../../go').exists(): time.sleep(0.01)"
     sweep = sweep_of(experiment, seeds=[0], at_once=1)
     for _ in range(3):
         reconcile.reconcile_cluster(local)
-        assert (on_clusters(sweep), held(sweep), len(small.submitted)) == (1, 1, 1)
+        assert (on_clusters(sweep), count_held(sweep), len(small.submitted)) == (1, 1, 1)
     (small.root.parent / "runs" / "go").touch()
 
     def all_ended() -> bool:
         reconcile.reconcile_cluster(local)
         assert on_clusters(sweep) <= 1
-        return not standing(sweep).is_open
+        return not sweep_status(sweep).is_open
 
     wait_until(all_ended, "both runs of the sweep to end")
-    assert standing(sweep).states == [("succeeded", 2)] and len(small.submitted) == len(set(small.submitted)) == 2
+    assert sweep_status(sweep).states == [("succeeded", 2)] and len(small.submitted) == len(set(small.submitted)) == 2
 
 
-def test_a_paused_sweep_starts_nothing_and_what_runs_goes_on(
-    experiment: Experiment, small: Small, local: Cluster
-) -> None:
+def test_paused_sweep_starts_no_new_runs(experiment: Experiment, small: Small, local: Cluster) -> None:
     small.program = CHECKPOINTS
     sweep = sweep_of(experiment, at_once=1)
     reconcile.reconcile_cluster(local)
     assert pause_sweep(sweep) and not pause_sweep(sweep)
-    change_at_once(sweep, 3)
+    set_concurrent_runs(sweep, 3)
     reconcile.reconcile_cluster(local)
-    assert (on_clusters(sweep), held(sweep)) == (1, 3)
+    assert (on_clusters(sweep), count_held(sweep)) == (1, 3)
     assert unpause_sweep(sweep) and not unpause_sweep(sweep)
     reconcile.reconcile_cluster(local)
-    assert (on_clusters(sweep), held(sweep)) == (3, 1)
+    assert (on_clusters(sweep), count_held(sweep)) == (3, 1)
 
 
-def test_it_is_extended_without_a_run_that_is_there_already(experiment: Experiment, local: Cluster) -> None:
+def test_sweep_is_extended_without_existing_runs(experiment: Experiment, local: Cluster) -> None:
     sweep = sweep_of(experiment)
-    made = extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.2, 0.3]}, seeds=[1, 2])
-    assert {(run.cell["es.sigma"], run.seed) for run in made} == {(0.1, 2), (0.2, 2), (0.3, 0), (0.3, 1), (0.3, 2)}
+    new_runs = extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.2, 0.3]}, seeds=[1, 2])
+    assert {(run.cell["es.sigma"], run.seed) for run in new_runs} == {(0.1, 2), (0.2, 2), (0.3, 0), (0.3, 1), (0.3, 2)}
     assert extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.3]}, seeds=[2]) == []
     with pytest.raises(ConfigError):
         extend_sweep(sweep, experiment.owner, grid={"es.sigma": [-1]})
-    assert sweep.runs.count() == held(sweep) == 9
+    assert sweep.runs.count() == count_held(sweep) == 9
 
 
 def test_a_cancel_ends_all_and_is_undone(experiment: Experiment, small: Small, local: Cluster) -> None:
@@ -122,29 +118,29 @@ def test_a_cancel_ends_all_and_is_undone(experiment: Experiment, small: Small, l
 
     wait_until(has_begun, "the first run's program to start")
     assert cancel_sweep(sweep, experiment.owner) == 4
-    assert standing(sweep).ended == 3
-    wait_until(lambda: reconcile.reconcile_cluster(local) and not standing(sweep).is_open, "the sweep to end")
+    assert sweep_status(sweep).ended == 3
+    wait_until(lambda: reconcile.reconcile_cluster(local) and not sweep_status(sweep).is_open, "the sweep to end")
     sweep.refresh_from_db()
-    assert standing(sweep).word == "cancelled" and standing(sweep).states == [("cancelled", 4)]
+    assert sweep_status(sweep).word == "cancelled" and sweep_status(sweep).states == [("cancelled", 4)]
     assert uncancel_sweep(sweep, experiment.owner) == 4
     sweep.refresh_from_db()
-    assert held(sweep) == 4 and standing(sweep).word == "running"
+    assert count_held(sweep) == 4 and sweep_status(sweep).word == "running"
     assert uncancel_sweep(sweep, experiment.owner) == 0
 
 
 def test_a_run_of_it_that_starts_again_waits_for_its_turn(experiment: Experiment, small: Small, local: Cluster) -> None:
     small.program = "raise SystemExit(1)"
     base = {**preset("es-micro").config, "compute": {"cluster": "local", "restarts": 1}}
-    asked = NewSweep(base=base, grid={"es.sigma": [0.1]}, seeds=[0])
-    sweep = launch_sweep(asked, experiment, experiment.owner)
+    new_sweep = NewSweep(base=base, grid={"es.sigma": [0.1]}, seeds=[0])
+    sweep = launch_sweep(new_sweep, experiment, experiment.owner)
 
     def again() -> bool:
         reconcile.reconcile_cluster(local)
         return Attempt.objects.filter(n=2).exists()
 
     wait_until(again, "attempt 2")
-    story = Attempt.objects.get(n=2).events.order_by("pk").values_list("why", flat=True)
-    assert "its turn in its sweep has come" in story
+    reasons = Attempt.objects.get(n=2).events.order_by("pk").values_list("why", flat=True)
+    assert "released by its sweep" in reasons
     assert sweep.runs.count() == 1
 
 
@@ -155,7 +151,7 @@ def test_two_that_let_go_at_once_let_no_more_go_than_may(experiment: Experiment,
 
     def let_go() -> None:
         barrier.wait()
-        sweep_commands.let_go(local)
+        sweep_commands.release_waiting(local)
         connection.close()
 
     threads = [threading.Thread(target=let_go) for _ in range(4)]
@@ -163,7 +159,7 @@ def test_two_that_let_go_at_once_let_no_more_go_than_may(experiment: Experiment,
         thread.start()
     for thread in threads:
         thread.join()
-    assert (on_clusters(sweep), held(sweep)) == (3, 17)
+    assert (on_clusters(sweep), count_held(sweep)) == (3, 17)
 
 
 def test_a_cancelled_run_of_it_never_goes_to_its_cluster(experiment: Experiment, small: Small, local: Cluster) -> None:

@@ -48,13 +48,13 @@ def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
             faults.before(f"send {kind.name}", self.pid)
             super()._send(kind, body)
 
-        def _receive(self, wanted: Any, limit: Callable[[], float]) -> bytes:
-            faults.before(f"receive {wanted.name}", self.pid)
-            return super()._receive(wanted, limit)
+        def _receive(self, expected: Any, limit: Callable[[], float]) -> bytes:
+            faults.before(f"receive {expected.name}", self.pid)
+            return super()._receive(expected, limit)
 
-    monkeypatch.setattr("workers.engines.es.beginning.EngineProcess", Faulty)
-    monkeypatch.setattr(remote, "LEAST_LIMIT_SECONDS", 2.0)
-    monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 1000)
+    monkeypatch.setattr("workers.engines.es.startup.EngineProcess", Faulty)
+    monkeypatch.setattr(remote, "MIN_LIMIT_SECONDS", 2.0)
+    monkeypatch.setattr(remote, "MAX_CONSECUTIVE_FAILURES", 1000)
     monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(process, "START_SECONDS", 15.0)
     monkeypatch.setattr(group, "START_WAIT_SECONDS", 60.0)

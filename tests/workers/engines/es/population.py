@@ -1,4 +1,4 @@
-"""A population of the micro model to ask, in one batch or written out one by one."""
+"""A population of the micro model, answered in one batch or written out member by member."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.engines.es.batches import BatchPlan, choose_rows
 from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
-from workers.engines.es.trained import Trained, trained
+from workers.engines.es.trainable import TrainableWeights, make_trainable
 from workers.models import Loaded, chat_text
 from workers.models.decoder import Completion
 
@@ -26,16 +26,16 @@ TOKENS = 12
 
 
 def own_copy(micro: Loaded) -> Loaded:
-    """The micro model again, to be changed at will."""
+    """Return a copy of the micro model that a test may change."""
     return replace(micro, model=copy.deepcopy(micro.model))
 
 
 class Population:
     """A back end, and the plan by which its populations are cut."""
 
-    def __init__(self, loaded: Loaded, what: Trained, perturbation: Perturbation, es: EsConfig) -> None:
-        self._memory = MemberMemory.measure(loaded, what, perturbation, es)
-        self._loaded, self._trained, self._perturbation, self._es = loaded, what, perturbation, es
+    def __init__(self, loaded: Loaded, weights: TrainableWeights, perturbation: Perturbation, es: EsConfig) -> None:
+        self._memory = MemberMemory.measure(loaded, weights, perturbation, es)
+        self._loaded, self._trained, self._perturbation, self._es = loaded, weights, perturbation, es
 
     def answers(self, seeds: Sequence[int], prompts: Sequence[Any]) -> Iterator[list[list[Completion]]]:
         """Yield the answers [member][prompt] of each batch."""
@@ -45,28 +45,28 @@ class Population:
             yield self.backend.answer(batch.seeds, prompts)
 
 
-def population_of(micro: Loaded, **options: Any) -> tuple[Population, Trained, Perturbation]:
-    """A population that trains a copy of the model with these ES options."""
+def population_of(micro: Loaded, **options: Any) -> tuple[Population, TrainableWeights, Perturbation]:
+    """Return a population that trains a copy of the model with these ES options."""
     es = EsConfig(**({"sigma": SIGMA, "max_new_tokens": TOKENS, "population": 8} | options))
     loaded = own_copy(micro)
-    what = trained(loaded, es.lora, 0)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
-    return Population(loaded, what, perturbation, es), what, perturbation
+    trained_weights = make_trainable(loaded, es.lora, 0)
+    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(trained_weights.master, es.layer_scale))
+    return Population(loaded, trained_weights, perturbation, es), trained_weights, perturbation
 
 
 def prompts_of(micro: Loaded, count: int) -> list[str]:
-    """Chat-templated training prompts."""
+    """Return chat-templated training prompts."""
     examples = tasks.make(TaskConfig()).examples("train")[:count]
     return [chat_text(micro.tokenizer, example.messages) for example in examples]
 
 
 def texts(population: Population, seeds: Sequence[int], prompts: Sequence[str]) -> list[list[str]]:
-    """All members' answers [member][prompt]."""
+    """Return all members' answers [member][prompt]."""
     return [[a.text for a in member] for batch in population.answers(seeds, prompts) for member in batch]
 
 
 def digest(model: torch.nn.Module) -> str:
-    """SHA-256 over every parameter's bytes."""
+    """Return the SHA-256 over every parameter's bytes."""
     total = hashlib.sha256()
     for name, parameter in sorted(model.named_parameters()):
         total.update(name.encode() + parameter.detach().numpy().tobytes())

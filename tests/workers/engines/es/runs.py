@@ -1,4 +1,4 @@
-"""Trainings of the micro model inside the tests' own process, stopped when a test likes."""
+"""Trainings of the micro model in the tests' own process, which tests can stop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workers import tasks
 from workers.config import RunConfig
 from workers.engines import es
 from workers.engines.context import Context, latest_checkpoint
-from workers.engines.stopping import Stop
+from workers.engines.stop import Stop
 from workers.evaluation import Evaluator
 from workers.models import Loaded
 from workers.records import Metric, RecordWriter, next_epoch, read, records_path
@@ -35,7 +35,7 @@ class Conciseness:
 
 
 class StopsAfter(Conciseness):
-    """Asks the run to stop once so many answers were scored."""
+    """A task that stops the run after so many scored answers."""
 
     def __init__(self, answers: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def run(
     resume: Path | None = None,
     **es_options: Any,
 ) -> Any:
-    """Trains in `directory`, going on from its latest checkpoint. Returns the model."""
+    """Train in `directory`, resuming from its latest checkpoint. Return the model."""
     plan = {"every": 2, "prompts": 2, "samples": 1, "responses": False}
     config = RunConfig.from_json({"method": "es", "seed": 3, "es": SMALL | es_options, "evaluation": plan})
     task = task or tasks.make(config.task)

@@ -17,7 +17,7 @@ from tests.workers.engines.es.runs import records_of, run
 from tests.workers.models.shapes import Make, gemma2, gemma3, mistral, qwen3
 from tests.workers.training_process import metrics, run_json, train_here
 from workers.config import ConfigError
-from workers.engines.es import beginning
+from workers.engines.es import startup
 from workers.models import Loaded, save
 from workers.models.decoder import forward
 from workers.models.native import load_native
@@ -64,7 +64,7 @@ def test_run_checks_the_captured_steps_if_they_answer(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ESWEB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(beginning, "uses_captured_steps", lambda loaded, es: True)
+    monkeypatch.setattr(startup, "uses_captured_steps", lambda loaded, es: True)
     # In place of the GPU's module, which needs Triton: all its logits are zero.
     zeros = SimpleNamespace(last_logits=lambda small: lambda prompts: torch.zeros(len(prompts), 512))
     monkeypatch.setitem(sys.modules, "workers.models.decoder.gpu", zeros)
@@ -72,10 +72,10 @@ def test_run_checks_the_captured_steps_if_they_answer(
         run(micro, tmp_path / "run")
 
 
-def test_run_says_what_an_unknown_architecture_costs(micro_of_transformers: Loaded, tmp_path: Path) -> None:
+def test_run_warns_of_unknown_architecture(micro_of_transformers: Loaded, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512)).eval().requires_grad_(False)
     run(replace(micro_of_transformers, model=model), tmp_path, iterations=1)
     (message,) = (alert.message for alert in records_of(tmp_path, Alert) if "native decoder" in alert.message)
-    assert "model type gpt2 is none of qwen2, qwen3, llama, mistral, gemma2, gemma3_text" in message
+    assert "model type gpt2 is not one of qwen2, qwen3, llama, mistral, gemma2, gemma3_text" in message
     assert "1.5 to 9 times as long" in message

@@ -51,23 +51,21 @@ def rows_of(directory: Path) -> list[int]:
     return [line["rows"] for line in lines if "start" in line]
 
 
-def test_every_attempt_keeps_the_number_of_the_first(
-    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_later_attempts_keep_number_of_rows(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = (tmp_path / f"esweb-x-a{n}" for n in (1, 2, 3))
     run(micro, first, iterations=1)
-    (chosen,) = rows_of(first)
-    assert chosen == 6 * 4
+    (rows,) = rows_of(first)
+    assert rows == 6 * 4
     monkeypatch.setitem(batches.ROWS, "cpu", 8)
     run(micro, second, iterations=1)
     run(micro, third, resume=latest_checkpoint(second), iterations=2)
-    assert rows_of(first) == rows_of(second) == rows_of(third) == [chosen]
+    assert rows_of(first) == rows_of(second) == rows_of(third) == [rows]
     for another in ("esweb-y-a1", "esweb-a2", "esweb-x-a4-a1"):
         run(micro, tmp_path / another, iterations=1)
         assert rows_of(tmp_path / another) == [8], "another run chooses for itself"
 
 
-def test_a_launched_attempt_finds_the_number_though_its_folder_is_named_relatively(
+def test_attempt_in_relative_folder_keeps_number_of_rows(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(micro, tmp_path / "esweb-x-a1", iterations=1)
@@ -79,14 +77,14 @@ def test_a_launched_attempt_finds_the_number_though_its_folder_is_named_relative
     assert rows_of(second) == [24]
 
 
-def test_before_the_first_checkpoint_fewer_rows_may_be_asked_for(micro: Loaded, tmp_path: Path) -> None:
-    """Otherwise a run whose first batch does not fit could never be helped."""
+def test_rows_may_be_reduced_before_first_checkpoint(micro: Loaded, tmp_path: Path) -> None:
+    """Without this, a run whose first batch does not fit could never be resumed."""
     run(micro, tmp_path / "esweb-x-a1", iterations=1)
     run(micro, tmp_path / "esweb-x-a2", iterations=1, rows=12)
     assert rows_of(tmp_path / "esweb-x-a2") == [12]
 
 
-def test_a_checkpoint_from_before_the_number_was_stored_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> None:
+def test_checkpoint_without_number_of_rows_can_be_resumed(micro: Loaded, tmp_path: Path) -> None:
     straight = digest(run(micro, tmp_path / "straight", iterations=3))
     run(micro, tmp_path / "old", iterations=2)
     checkpoint = latest_checkpoint(tmp_path / "old")
@@ -98,7 +96,7 @@ def test_a_checkpoint_from_before_the_number_was_stored_can_be_gone_on_from(micr
     assert digest(run(micro, tmp_path / "old", iterations=3)) == straight
 
 
-def test_a_device_that_is_too_small_for_the_runs_batches_is_refused(
+def test_device_too_small_for_batches_is_refused(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(micro, tmp_path, iterations=1, noise="full")
@@ -107,17 +105,17 @@ def test_a_device_that_is_too_small_for_the_runs_batches_is_refused(
         run(micro, tmp_path, iterations=2, noise="full")
 
 
-def test_what_answered_in_batches_is_not_gone_on_with_one_after_another(micro: Loaded, tmp_path: Path) -> None:
+def test_batched_run_is_not_resumed_without_batches(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, iterations=1)
-    with pytest.raises(ConfigError, match="transformers decodes here, which answers one member after another"):
+    with pytest.raises(ConfigError, match="the backend here is transformers, which decodes one member after another"):
         run(micro, tmp_path, iterations=2, backend="transformers")
 
 
-def test_memory_of_a_member_is_that_of_its_kind(micro: Loaded) -> None:
+def test_member_memory_depends_on_noise(micro: Loaded) -> None:
     sizes = {}
     for noise in ("full", "low_rank"):
-        _, what, perturbation = population_of(micro, noise=noise)
-        memory = MemberMemory.measure(micro, what, perturbation, EsConfig(noise=noise))
+        _, weights, perturbation = population_of(micro, noise=noise)
+        memory = MemberMemory.measure(micro, weights, perturbation, EsConfig(noise=noise))
         sizes[noise] = memory.bytes_per_member
         assert memory.refusal(memory.fitting()) is None
     assert sizes["full"] > 10 * sizes["low_rank"] > 0

@@ -15,7 +15,7 @@ from workers.engines.es.captured_backend import CapturedBackEnd, _in_order
 from workers.engines.es.captured_plan import batches_of
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
-from workers.engines.es.trained import trained
+from workers.engines.es.trainable import make_trainable
 from workers.memory_plan import ModelSizes, plan_memory
 from workers.models import Loaded
 from workers.models.decoder import Completion
@@ -48,21 +48,21 @@ def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> BatchPlan:
 def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tuple[DecoderBackEnd, CapturedBackEnd]:
     """Return back ends of equal weights: the one of the CPU, and that of captured steps."""
     es = EsConfig(**({"sigma": 3 * SIGMA, "max_new_tokens": TOKENS, "population": len(SEEDS), "rows": 8} | options))
-    made: list[Any] = []
+    backends: list[Any] = []
     for captured in (False, True):
         loaded = own_copy(micro)
         if captured:
             loaded.model.to(device)
-        what = trained(loaded, es.lora, 0)
-        perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
+        weights = make_trainable(loaded, es.lora, 0)
+        perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(weights.master, es.layer_scale))
         if es.lora:
             # B begins as zeros, which would make all members alike at the first layer.
-            for name, tensor in what.master.items():
-                tensor.add_(perturbation.noise.of([3], name, tensor)[0] * 0.05)
-            what.write(what.master.__getitem__)
+            for name, tensor in weights.master.items():
+                tensor.add_(perturbation.noise.draw([3], name, tensor)[0] * 0.05)
+            weights.write(weights.master.__getitem__)
         kind = CapturedBackEnd if captured else DecoderBackEnd
-        made.append(kind(loaded, what, perturbation, es, small_plan(loaded, es, 3) if captured else 64))
-    return made[0], made[1]
+        backends.append(kind(loaded, weights, perturbation, es, small_plan(loaded, es, 3) if captured else 64))
+    return backends[0], backends[1]
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
@@ -104,11 +104,11 @@ def test_phases_of_captured_steps_are_measured(micro: Loaded, kernel_device: tor
     assert all(seconds > 0 for seconds in captured.phases.take().values())
 
 
-def test_members_are_given_in_order_as_soon_as_all_their_answers_are_there() -> None:
-    answers = {place: Completion([place], str(place), False) for place in range(6)}
+def test_members_are_yielded_in_order_when_complete() -> None:
+    answers = {index: Completion([index], str(index), False) for index in range(6)}
     parts = [[0, 3], [2], [1, 5], [], [4]]
-    given = _in_order(iter([[(place, answers[place]) for place in part] for part in parts]), members=3, prompts=2)
-    assert [[[answer.tokens[0] for answer in member] for member in some] for some in given] == [
+    members = _in_order(iter([[(index, answers[index]) for index in part] for part in parts]), members=3, prompts=2)
+    assert [[[answer.tokens[0] for answer in member] for member in some] for some in members] == [
         [[0, 1], [2, 3]],
         [[4, 5]],
     ]

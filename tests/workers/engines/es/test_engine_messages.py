@@ -54,11 +54,11 @@ def test_seeds_of_53_bits_keep_their_sign() -> None:
 
 
 @pytest.mark.parametrize("ids", [[[7]], [[1, 2, 3], [4], [5, 2**31 - 1]]])
-def test_prompts_come_back(ids: list[list[int]]) -> None:
+def test_prompts_round_trip(ids: list[list[int]]) -> None:
     assert unpack_ids(pack_ids(ids)) == ids
 
 
-def test_answers_come_back() -> None:
+def test_answers_round_trip() -> None:
     answers = [
         [Completion([5, 6, 0], "ab", False), Completion([9], "ö \x00 😀", True)],
         [Completion([0], "", False), Completion([1, 2], "c", True)],
@@ -66,7 +66,7 @@ def test_answers_come_back() -> None:
     assert unpack_members(pack_members(answers)) == answers
 
 
-def test_seconds_of_a_batch_come_back_with_their_phases() -> None:
+def test_batch_seconds_round_trip_with_phases() -> None:
     phases = {"noise": 0.1, "prefill": 0.2, "decode": 3.0, "update": 0.0}
     assert unpack_seconds(pack_seconds(0.25, phases)) == (0.25, phases)
 

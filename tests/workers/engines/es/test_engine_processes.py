@@ -31,7 +31,7 @@ def has_trained(out: Path, process: subprocess.Popen[str]) -> bool:
     return steps(out) >= 3
 
 
-def test_sigterm_to_all_processes_saves_a_checkpoint_from_which_one_engine_goes_on(tmp_path: Path) -> None:
+def test_sigterm_to_all_processes_saves_resumable_checkpoint(tmp_path: Path) -> None:
     out, straight = tmp_path / "out", tmp_path / "straight"
     config = run_json(tmp_path, "es-micro", es=ES | {"iterations": 100_000}, evaluation={"every": 0})
     with start(config, out) as process:

@@ -1,4 +1,4 @@
-"""Several engines share a population and end with the bits of one, whatever happens to them."""
+"""Several engines share a population and end with the bits of one, also after failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
 from workers.engines.es.engine_group import EnginesDiffer, group, process, remote
 from workers.engines.es.engine_group.group import describe_difference
-from workers.engines.stopping import Stop
+from workers.engines.stop import Stop
 from workers.models import Loaded
 from workers.records import Alert, Engines, Metric, Population
 from workers.tasks import Example, Score
@@ -38,11 +38,11 @@ def restarts(directory: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_three_engines_end_with_the_bits_and_the_log_of_one(micro: Loaded, tmp_path: Path, kind: str) -> None:
+def test_three_engines_give_same_weights_and_log_as_one(micro: Loaded, tmp_path: Path, kind: str) -> None:
     options = IN_PAIRS | KINDS[kind]
-    one = digest(run(micro, tmp_path / "one", **options))
+    single = digest(run(micro, tmp_path / "one", **options))
     three = digest(run(micro, tmp_path / "three", engines=3, **options))
-    assert three == one != digest(micro.model)
+    assert three == single != digest(micro.model)
     assert log_of(tmp_path / "three") == log_of(tmp_path / "one")
     assert learning(tmp_path / "three") == learning(tmp_path / "one")
     populations = records_of(tmp_path / "three", Population)
@@ -65,7 +65,7 @@ def test_engines_are_reported(micro: Loaded, tmp_path: Path) -> None:
         assert 0 <= values["time/engine_idle_seconds"] < 2 * values["time/step_seconds"]
 
 
-def test_a_run_goes_on_with_another_number_of_engines(micro: Loaded, tmp_path: Path) -> None:
+def test_run_resumes_with_another_number_of_engines(micro: Loaded, tmp_path: Path) -> None:
     options = IN_PAIRS | {"noise": "low_rank"}
     straight = digest(run(micro, tmp_path / "straight", iterations=5, **options))
     run(micro, tmp_path / "cut", iterations=2, engines=2, **options)
@@ -78,7 +78,7 @@ def test_a_run_goes_on_with_another_number_of_engines(micro: Loaded, tmp_path: P
     [{1: KILL, 9: FREEZE}, {6: KILL, 14: KILL}, {5: FREEZE, 16: KILL}],
     ids=["at the start", "twice", "as it answers"],
 )
-def test_an_engine_that_dies_or_hangs_is_started_again_and_catches_up(
+def test_dead_or_hanging_engine_is_restarted_and_catches_up(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: dict[int, Any]
 ) -> None:
     options = IN_PAIRS | {"noise": "low_rank", "iterations": 4, "checkpoint_every": 2}
@@ -89,14 +89,12 @@ def test_an_engine_that_dies_or_hangs_is_started_again_and_catches_up(
     assert log_of(tmp_path / "faults") == log_of(tmp_path / "straight")
     assert len(faults.sent) == restarts(tmp_path / "faults") == 2
     alerts = [alert.message for alert in records_of(tmp_path / "faults", Alert)]
-    assert sum("started again and catches up" in message for message in alerts) == 2
+    assert sum("restarts and catches up" in message for message in alerts) == 2
     metrics = [metric.values for metric in records_of(tmp_path / "faults", Metric) if "es/update_norm" in metric.values]
     assert all(0 < values["time/decode_seconds"] <= 2 * values["time/step_seconds"] for values in metrics)
 
 
-def test_an_engine_that_never_starts_is_given_up_and_the_run_ends_well(
-    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engine_that_never_starts_is_given_up(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "PROGRAM", "tests.no_such_program")
     monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.01)
     wait_for_restarts(monkeypatch)
@@ -104,10 +102,10 @@ def test_an_engine_that_never_starts_is_given_up_and_the_run_ends_well(
     assert with_two == digest(run(micro, tmp_path / "one", **IN_PAIRS))
     assert records_of(tmp_path / "two", Engines)[-1].engines[1].state == "given_up"
     *_, given_up = records_of(tmp_path / "two", Alert)
-    assert given_up.message.startswith("engine 1 ended with exit code 1; it is given up after 4 failures in a row")
+    assert given_up.message.startswith("engine 1 ended with exit code 1; it is stopped after 4 failures in a row")
 
 
-def test_one_flipped_bit_ends_the_run_at_the_next_comparison(
+def test_flipped_bit_ends_run_at_next_comparison(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.flipping_engine")
@@ -121,7 +119,7 @@ def test_one_flipped_bit_ends_the_run_at_the_next_comparison(
 
 
 class StopsIn(Conciseness):
-    """A task that asks the run to stop as it scores the fifth iteration's answers."""
+    """A task that stops the run when it scores the fifth iteration's answers."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
@@ -133,7 +131,7 @@ class StopsIn(Conciseness):
         return super().score(example, completion)
 
 
-def test_a_run_that_is_stopped_compares_before_it_saves(
+def test_stopped_run_compares_engines_before_saving(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.flipping_engine")
@@ -143,9 +141,7 @@ def test_a_run_that_is_stopped_compares_before_it_saves(
     assert not list(tmp_path.glob("checkpoints/*"))
 
 
-def test_an_engine_that_starts_late_catches_up_while_the_run_goes_on(
-    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_engine_catches_up_during_run(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group, "START_WAIT_SECONDS", 0.0)
     wait_for_restarts(monkeypatch, from_step=20)
     late = digest(run(micro, tmp_path / "late", engines=2, iterations=23, **IN_PAIRS))
@@ -155,9 +151,7 @@ def test_an_engine_that_starts_late_catches_up_while_the_run_goes_on(
     assert 0 < last.members < 23 * 6
 
 
-def test_an_error_beside_the_engines_ends_the_run(
-    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_outside_engines_ends_run(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> str:
         raise MemoryError("no room for a hash")
 
@@ -167,25 +161,25 @@ def test_an_error_beside_the_engines_ends_the_run(
 
 
 @pytest.mark.parametrize(
-    ("sends", "why"), [("half", "its message did not end for 1 s"), ("nonsense", "sent no message: ")]
+    ("sends", "reason"), [("half", "its message did not end for 1 s"), ("nonsense", "sent no message: ")]
 )
-def test_an_engine_that_does_not_end_its_message_is_lost(monkeypatch: pytest.MonkeyPatch, sends: str, why: str) -> None:
+def test_engine_with_incomplete_message_is_lost(monkeypatch: pytest.MonkeyPatch, sends: str, reason: str) -> None:
     monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.broken_engine")
     monkeypatch.setattr(process, "STUCK_SECONDS", 1)
     engine = process.EngineProcess({"BROKEN_ENGINE_SENDS": sends})
-    with pytest.raises(process.EngineLost, match=why):
+    with pytest.raises(process.EngineLost, match=reason):
         engine.catch_up("x")
 
 
-def test_the_one_that_differs_from_the_others_is_named() -> None:
-    assert "engine 2 must hold the weights of the other 2, and does not" in describe_difference(
+def test_differing_engine_is_named() -> None:
+    assert "engine 2 must have the weights of the other 2, but does not" in describe_difference(
         {0: "a" * 32, 1: "a" * 32, 2: "b" * 32}, 7
     )
-    assert "engine 0 must hold" in describe_difference({0: "b" * 32, 1: "a" * 32, 2: "a" * 32}, 7)
+    assert "engine 0 must have" in describe_difference({0: "b" * 32, 1: "a" * 32, 2: "a" * 32}, 7)
 
 
-def test_engines_without_a_batch_are_said_to_stand_idle(micro: Loaded, tmp_path: Path) -> None:
+def test_idle_engines_are_reported(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, engines=2, iterations=1)
     idle, crowded = records_of(tmp_path, Alert)
-    assert idle.message.startswith("2 engines share 1 batch of at most 6 members, so that some stand idle")
+    assert idle.message.startswith("2 engines share 1 batch of at most 6 members, so some are idle")
     assert crowded.message == "2 engines share 1 core; compute.cores should be at least 2"

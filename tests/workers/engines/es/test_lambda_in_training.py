@@ -39,9 +39,9 @@ def asking(url: str, **options: Any) -> Safety:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask a scorer that failed again without much of a pause."""
+    """Retry a failed scorer request almost without a pause."""
     monkeypatch.setattr("workers.scorer.client.FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr("workers.tasks.safety.asking.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("workers.tasks.safety.scorer.FIRST_PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_lambda_follows_its_rule_and_the_fitness_uses_it(straight: Path) -> None
     assert len({row["lambda"] for row in rows}) == 4
 
 
-def test_the_evaluation_tells_cost_safe_ratio_and_quadrants_of_the_raw_scores(straight: Path) -> None:
+def test_evaluation_records_cost_safe_ratio_and_quadrants(straight: Path) -> None:
     (before, *_, after) = [m.values for m in records_of(straight, Metric) if "cost/mean" in m.values]
     shares = {key: value for key, value in before.items() if key.startswith("safety/quadrant/")}
     assert sum(shares.values()) == pytest.approx(1.0)
@@ -82,9 +82,7 @@ def test_the_evaluation_tells_cost_safe_ratio_and_quadrants_of_the_raw_scores(st
     assert "reward/cost/mean" not in before
 
 
-def test_stopped_it_goes_on_with_the_same_lambda_and_the_same_bits(
-    micro: Loaded, straight: Path, tmp_path: Path
-) -> None:
+def test_resumed_run_has_same_lambda_and_weights(micro: Loaded, straight: Path, tmp_path: Path) -> None:
     run(micro, tmp_path / "cut", task=task(), iterations=2)
     run(micro, tmp_path / "cut", task=task(), iterations=4)
     assert saved(tmp_path / "cut", 4) == saved(straight, 4)
@@ -92,7 +90,7 @@ def test_stopped_it_goes_on_with_the_same_lambda_and_the_same_bits(
     assert [m.values["lambda"] for m in rest if "lambda" in m.values] == [row["lambda"] for row in whole[2:]]
 
 
-def test_a_rebuilt_checkpoint_holds_the_lambda_of_its_step(straight: Path, tmp_path: Path) -> None:
+def test_rebuilt_checkpoint_has_lambda_of_its_step(straight: Path, tmp_path: Path) -> None:
     rebuild(straight, 2, tmp_path / "step-000002", from_base=True)
     rebuilt, as_saved = (State.load(p / "step-000002") for p in (tmp_path, straight / "checkpoints"))
     assert rebuilt.multiplier == as_saved.multiplier
@@ -100,7 +98,7 @@ def test_a_rebuilt_checkpoint_holds_the_lambda_of_its_step(straight: Path, tmp_p
 
 
 @pytest.mark.parametrize("manner", ["few", "dead"])
-def test_a_scorer_that_fails_ends_the_run_after_a_checkpoint_from_which_it_goes_on(
+def test_scorer_failure_ends_run_with_resumable_checkpoint(
     micro: Loaded, straight: Path, tmp_path: Path, manner: str
 ) -> None:
     fails = scorer(manner, begins=lambda: has_iterated(tmp_path / "cut"))
@@ -115,9 +113,7 @@ def test_a_scorer_that_fails_ends_the_run_after_a_checkpoint_from_which_it_goes_
     assert saved(tmp_path / "cut", 2) == saved(straight, 2)
 
 
-def test_told_to_wait_it_waits_and_then_goes_on_as_if_nothing_had_been(
-    micro: Loaded, straight: Path, tmp_path: Path
-) -> None:
+def test_run_waits_for_scorer_and_continues_unchanged(micro: Loaded, straight: Path, tmp_path: Path) -> None:
     with scorer(*["fine"] * 2, *["500"] * 4, "fine") as server:
         waiting = task(scorer=server.url, on_scorer_failure="wait")
         run(micro, tmp_path / "waited", task=waiting, iterations=2)
@@ -129,7 +125,7 @@ def test_told_to_wait_it_waits_and_then_goes_on_as_if_nothing_had_been(
     assert alert.level == "warning"
 
 
-def test_asked_to_stop_while_it_waits_it_saves_and_stops(micro: Loaded, tmp_path: Path) -> None:
+def test_run_waiting_for_scorer_saves_when_stopped(micro: Loaded, tmp_path: Path) -> None:
     with scorer("500", begins=lambda: has_iterated(tmp_path)) as server:
         waiting = StopsAsItWaits(SafetyOptions(**MOVING | {"scorer": server.url, "on_scorer_failure": "wait"}))
         with pytest.raises(Stopped, match="after iteration 1 of 2"):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.workers.engines.es.runs import records_of, run
 from workers.config import ConfigError
-from workers.engines.es import beginning, captured_plan
+from workers.engines.es import captured_plan, startup
 from workers.models import Loaded
 from workers.records import Alert, Metric
 
@@ -18,7 +18,7 @@ KEY = "es/memory_planned_gb"
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let the trainer plan for a card of 24 GB, and answer on the CPU all the same."""
-    monkeypatch.setattr(beginning, "uses_captured_steps", lambda loaded, es: True)
+    monkeypatch.setattr(startup, "uses_captured_steps", lambda loaded, es: True)
     monkeypatch.setattr(captured_plan, "_card", lambda loaded: 24 * 10**9)
     return monkeypatch
 

@@ -34,44 +34,44 @@ ONES = 0xFFFFFFFFFFFFFFFF
         ),
     ],
 )
-def test_philox_gives_its_authors_known_answers(
+def test_philox_matches_reference_vectors(
     counter: tuple[int, ...], key: tuple[int, ...], words: tuple[int, ...]
 ) -> None:
-    made = philox(
+    result = philox(
         tuple(torch.tensor([signed(c)]) for c in counter),  # type: ignore[arg-type]
         tuple(torch.tensor([signed(k)]) for k in key),  # type: ignore[arg-type]
     )
-    assert tuple(int(word) & ONES for word in made) == words
+    assert tuple(int(word) & ONES for word in result) == words
 
 
-def test_tensor_operations_make_the_bits_that_numpy_makes() -> None:
+def test_tensor_philox_equals_numpy_philox() -> None:
     streams = [Stream(5, ONES - 3, 0, 7), Stream(1 << 63, 3, 100, 3), Stream(0, 0, (1 << 40) - 1, 2)]
     keys = [1, 1 << 40, (1 << 62) + 1]
-    made = philox_by_tensors(keys, streams, CPU)
-    assert torch.equal(made, halfwords(keys, streams, CPU))
-    assert made.shape == (3, 16 * 12)
+    result = philox_by_tensors(keys, streams, CPU)
+    assert torch.equal(result, halfwords(keys, streams, CPU))
+    assert result.shape == (3, 16 * 12)
 
 
-def test_it_is_standard_normal() -> None:
-    drawn = normals([1], "a", 1_000_000, CPU)[0].double()
-    assert abs(float(drawn.mean())) < 0.005
-    assert abs(float(drawn.var()) - 1) < 0.005
-    assert abs(float((drawn**4).mean()) - 3) < 0.05
+def test_normals_are_standard_normal() -> None:
+    sample = normals([1], "a", 1_000_000, CPU)[0].double()
+    assert abs(float(sample.mean())) < 0.005
+    assert abs(float(sample.var()) - 1) < 0.005
+    assert abs(float((sample**4).mean()) - 3) < 0.05
 
 
-def test_the_same_bits_come_whole_or_in_part_alone_or_in_company() -> None:
+def test_normals_are_independent_of_batching() -> None:
     whole = normals([7, 8, 9], "a", 1003, CPU)
     assert torch.equal(normals([8], "a", 1003, CPU)[0], whole[1])
     assert torch.equal(normals([9], "a", 17, CPU)[0], whole[2, :17])
 
 
-def test_many_short_streams_are_the_very_streams_one_by_one() -> None:
+def test_batched_streams_equal_single_streams() -> None:
     counts = {"a": 20, "b": 1, "long": 400_000}
-    for name, drawn in unsigned_normals([7, -8], counts, CPU).items():
-        assert torch.equal(drawn, normals([7, 8], name, counts[name], CPU))
+    for name, sample in unsigned_normals([7, -8], counts, CPU).items():
+        assert torch.equal(sample, normals([7, 8], name, counts[name], CPU))
 
 
-def test_it_is_what_it_was() -> None:
+def test_normals_are_pinned() -> None:
     """Pinned: with other bits no old run could be replayed. To change them, raise noise.VERSION."""
     pinned = [0.11174562573432922, 0.39879366755485535, -0.6332170963287354, 0.29564717411994934]
     assert normals([1], "model.norm.weight", 4, CPU)[0].tolist() == pinned
@@ -80,49 +80,49 @@ def test_it_is_what_it_was() -> None:
 @pytest.mark.parametrize("noise", [FULL, LOW_RANK], ids=["full", "low_rank"])
 def test_two_tensors_of_one_shape_are_uncorrelated(noise: Noise) -> None:
     like = torch.zeros(200, 200)
-    a, b = (noise.of([5], name, like)[0] for name in ("q_proj.weight", "k_proj.weight"))
+    a, b = (noise.draw([5], name, like)[0] for name in ("q_proj.weight", "k_proj.weight"))
     assert abs(correlation(a, b)) < 0.05
 
 
-def test_correlated_noise_repeats_itself_in_every_tensor_as_the_papers_first_code_did() -> None:
+def test_correlated_noise_repeats_in_every_tensor() -> None:
     like = torch.zeros(20, 20)
-    a, b = (CORRELATED.of([5], name, like)[0] for name in ("q_proj.weight", "k_proj.weight"))
+    a, b = (CORRELATED.draw([5], name, like)[0] for name in ("q_proj.weight", "k_proj.weight"))
     assert torch.equal(a, b)
 
 
-def test_members_are_uncorrelated_and_a_negative_seed_mirrors() -> None:
+def test_members_are_uncorrelated_except_for_mirrored_seed() -> None:
     like = torch.zeros(200, 200)
-    first, second, mirrored = FULL.of([5, 6, -5], "w", like)
+    first, second, mirrored = FULL.draw([5, 6, -5], "w", like)
     assert abs(correlation(first, second)) < 0.05
     assert torch.equal(mirrored, -first)
 
 
 def test_low_rank_noise_has_unit_variance_and_its_rank() -> None:
-    noise = LOW_RANK.of([3], "w", torch.zeros(300, 200))[0]
+    noise = LOW_RANK.draw([3], "w", torch.zeros(300, 200))[0]
     assert abs(float(noise.var()) - 1) < 0.1
     assert int(torch.linalg.matrix_rank(noise)) == 4
     a, b = LOW_RANK.factors([3], {"w": torch.zeros(300, 200)})["w"]
     assert torch.equal(outer_sum(a[0], b[0]), noise)
 
 
-def test_what_is_no_matrix_gets_full_noise() -> None:
+def test_vectors_get_full_noise() -> None:
     like = torch.zeros(50)
-    assert torch.equal(LOW_RANK.of([3], "norm", like), FULL.of([3], "norm", like))
+    assert torch.equal(LOW_RANK.draw([3], "norm", like), FULL.draw([3], "norm", like))
 
 
-def test_the_weighted_sum_is_the_sum_written_out() -> None:
+def test_weighted_sum_equals_explicit_sum() -> None:
     like, weights = torch.zeros(30, 20), [0.5, -1.25, 2.0]
-    each = FULL.of([1, 2, 3], "w", like)
+    each = FULL.draw([1, 2, 3], "w", like)
     total = FULL.weighted_sum([1, 2, 3], weights, "w", like)
     assert torch.allclose(total, sum(w * e for w, e in zip(weights, each, strict=True)), atol=1e-6)
 
 
-def test_seeds_and_prompts_depend_on_run_and_iteration_alone() -> None:
+def test_seeds_and_prompts_depend_only_on_run_and_iteration() -> None:
     seeds = member_seeds(1, 2, 30, antithetic=False)
     assert seeds == member_seeds(1, 2, 30, antithetic=False)
     assert len({*seeds, *member_seeds(1, 3, 30, antithetic=False), *member_seeds(2, 2, 30, antithetic=False)}) == 90
     assert member_seeds(1, 2, 4, antithetic=True)[1::2] == [-s for s in member_seeds(1, 2, 4, antithetic=True)[::2]]
-    chosen = prompt_subset(1, 2, 16, 100)
-    assert len(set(chosen)) == 16
-    assert chosen != prompt_subset(1, 3, 16, 100)
+    subset = prompt_subset(1, 2, 16, 100)
+    assert len(set(subset)) == 16
+    assert subset != prompt_subset(1, 3, 16, 100)
     assert prompt_subset(1, 2, 0, 5) == prompt_subset(1, 2, 9, 5) == [0, 1, 2, 3, 4]

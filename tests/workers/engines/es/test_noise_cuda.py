@@ -45,9 +45,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarn
 def masters(names: Sequence[str] = tuple(SHAPES)) -> dict[str, Tensor]:
     """Return float32 tensors of these names; the first elements of one are zeros of both signs."""
     generator = torch.Generator().manual_seed(3)
-    made = {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
-    made["wide"][0, :2] = torch.tensor([0.0, -0.0])
-    return {name: made[name] for name in names}
+    tensors = {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
+    tensors["wide"][0, :2] = torch.tensor([0.0, -0.0])
+    return {name: tensors[name] for name in names}
 
 
 def copies(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
@@ -100,7 +100,7 @@ def compare_members(
     """Check members of several seeds, cast to a type, against those of the CPU."""
     master, scales = masters(names), {name: 1.0 + i / 7 for i, name in enumerate(names)}
     perturbation = Perturbation(noise, SIGMA, scales)
-    expected = {name: perturbation.of(SEEDS, name, tensor).to(dtype) for name, tensor in master.items()}
+    expected = {name: perturbation.member_tensors(SEEDS, name, tensor).to(dtype) for name, tensor in master.items()}
     outs = {n: torch.full_like(e, torch.nan, device=kernel_device) for n, e in expected.items()}
     factors = {name: SIGMA * scale for name, scale in scales.items()}
     noise_cuda.write_members(outs, copies(master, kernel_device), noise, SEEDS, factors, sizes)
@@ -127,7 +127,7 @@ def test_update_has_the_same_bits_when_factors_come_in_groups(
     noise, scales, directions = Noise("low_rank", 2), dict.fromkeys(SHAPES, 1.0), {5: 0.3, 6: -0.1}
     updated, expected = copies(masters(), kernel_device), masters()
     norm = Perturbation(noise, SIGMA, scales).step(directions, expected)
-    monkeypatch.setattr(noise_cuda, "FACTORS_AT_ONCE", 4 * (7 + 13))
+    monkeypatch.setattr(noise_cuda, "MAX_FACTOR_ELEMENTS", 4 * (7 + 13))
     squares = noise_cuda.add_weighted_sums(updated, noise, directions, scales, SMALL_PARTS)
     assert_same_bits(updated, expected)
     assert squares**0.5 == pytest.approx(norm, rel=1e-12)
@@ -137,9 +137,9 @@ def test_update_has_the_same_bits_when_factors_come_in_groups(
 def test_factors_have_the_bits_of_the_cpu(rank: int, kernel_device: torch.device) -> None:
     matrices = {name: tensor for name, tensor in masters().items() if tensor.ndim == 2}
     expected = Noise("low_rank", rank).factors(SEEDS, matrices)
-    drawn = noise_cuda.draw_factors(copies(matrices, kernel_device), rank, SEEDS, SMALL_PARTS)
+    factors = noise_cuda.draw_factors(copies(matrices, kernel_device), rank, SEEDS, SMALL_PARTS)
     for side in (0, 1):
-        assert_same_bits({n: f[side] for n, f in drawn.items()}, {n: f[side] for n, f in expected.items()})
+        assert_same_bits({n: f[side] for n, f in factors.items()}, {n: f[side] for n, f in expected.items()})
 
 
 @pytest.mark.parametrize("position", [(1 << 31) - 512, (1 << 35) - 512], ids=["int32", "counter"])
@@ -148,7 +148,7 @@ def test_part_far_into_a_tensor_has_the_bits_of_the_cpu(position: int, kernel_de
     sizes, size = PartSizes(blocks=32), 1024
     name, first = name_words("w"), position // 16
     half = halfwords([5], [Stream(*name, first, size // 16)], CPU)[0]
-    drawn = normal_quantiles(CPU)[half.long()]
+    sample = normal_quantiles(CPU)[half.long()]
     out, master = torch.empty(size, device=kernel_device), torch.ones(size, device=kernel_device)
     starts = (tensor.data_ptr() - 4 * position for tensor in (out, master))
     row = (*starts, -first // 32, position + size, *map(signed, name), 1)
@@ -163,7 +163,7 @@ def test_part_far_into_a_tensor_has_the_bits_of_the_cpu(position: int, kernel_de
         aligned=True,
         **sizes.full(kernel_device),
     )
-    assert_same_bits({"w": out}, {"w": drawn * 0.5 + 1.0})
+    assert_same_bits({"w": out}, {"w": sample * 0.5 + 1.0})
 
 
 def test_write_members_refuses_a_tensor_that_is_not_contiguous(kernel_device: torch.device) -> None:
@@ -189,8 +189,8 @@ def test_perturbation_gives_the_same_bits_by_kernels(
     parameters = {name: torch.empty_like(tensor[1], device=kernel_device) for name, tensor in members.items()}
     perturbation.write_member(SEEDS[1], copies(small, kernel_device), parameters)
     assert_same_bits(parameters, {name: tensor[1] for name, tensor in members.items()})
-    drawn = low_rank.factors(SEEDS, copies(matrices, kernel_device))
-    assert_same_bits(dict(zip("AB", drawn["odd"], strict=True)), dict(zip("AB", factors["odd"], strict=True)))
+    kernel_factors = low_rank.factors(SEEDS, copies(matrices, kernel_device))
+    assert_same_bits(dict(zip("AB", kernel_factors["odd"], strict=True)), dict(zip("AB", factors["odd"], strict=True)))
     assert perturbation.step({5: 0.3, 6: -0.1}, updated) == pytest.approx(norm, rel=1e-12)
     assert_same_bits(updated, expected)
 

@@ -28,7 +28,7 @@ def assert_equal(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> Non
     assert all(torch.equal(left[name].cpu(), right[name].cpu()) for name in left)
 
 
-def test_kernel_and_tensor_operations_make_the_bits_that_numpy_makes() -> None:
+def test_kernel_and_tensor_operations_equal_numpy() -> None:
     streams = [Stream(5, (1 << 64) - 4, 0, 7), Stream(1 << 63, 3, 100, 3000), Stream(0, 0, (1 << 40) - 1, 2)]
     keys = [1, 1 << 40, (1 << 62) + 1]
     expected = by_numpy(keys, streams)

@@ -13,7 +13,7 @@ from tests.workers.engines.es.population import population_of, prompts_of
 from tests.workers.engines.es.runs import Conciseness, records_of, run
 from workers.config import LoraConfig
 from workers.engines.es.batches import Batch
-from workers.engines.es.engine_group import Answered, EngineGroup
+from workers.engines.es.engine_group import BatchAnswers, EngineGroup
 from workers.engines.es.phases import PHASES, EventTime, Phases
 from workers.engines.es.report import Answers
 from workers.models import Loaded
@@ -82,9 +82,9 @@ def test_phases_count_every_thread() -> None:
 
 
 class FakeEvent:
-    """A CUDA event whose time is the number of events before it, in ms; reached once somebody has waited for it."""
+    """A CUDA event whose time is the number of events before it, in ms; reached after a wait for it."""
 
-    made = 0
+    recorded = 0
 
     def __init__(self, *, enable_timing: bool) -> None:
         assert enable_timing
@@ -93,8 +93,8 @@ class FakeEvent:
 
     def record(self, stream: object) -> None:
         self.stream = stream
-        self.at = float(FakeEvent.made)
-        FakeEvent.made += 1
+        self.at = float(FakeEvent.recorded)
+        FakeEvent.recorded += 1
 
     def synchronize(self) -> None:
         self.is_done = True
@@ -187,7 +187,7 @@ def test_phases_of_one_engine_fit_into_its_iterations(micro: Loaded, tmp_path: P
         assert 0 < values["time/scoring_seconds"] < values["time/step_seconds"]
 
 
-def test_tokens_per_second_are_those_of_the_time_until_the_last_answer(micro: Loaded, tmp_path: Path) -> None:
+def test_tokens_per_second_use_time_until_last_answer(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, iterations=1)
     (values,) = times_of(tmp_path)
     tokens = values["train/response/tokens_mean"] * 6 * 4
@@ -196,7 +196,7 @@ def test_tokens_per_second_are_those_of_the_time_until_the_last_answer(micro: Lo
 
 
 class SlowToScore(Conciseness):
-    """A task whose reward takes a while, longer than the answers."""
+    """A task whose reward takes longer than the answers."""
 
     seconds = 0.02
 
@@ -205,7 +205,7 @@ class SlowToScore(Conciseness):
         return super().score(example, completion)
 
 
-def test_scoring_seconds_are_those_that_the_task_spends(micro: Loaded, tmp_path: Path) -> None:
+def test_scoring_seconds_measure_the_task(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, SlowToScore(), iterations=1)
     (values,) = times_of(tmp_path)
     assert values["time/scoring_seconds"] >= 4 * SlowToScore.seconds
@@ -214,14 +214,14 @@ def test_scoring_seconds_are_those_that_the_task_spends(micro: Loaded, tmp_path:
 
 def test_answers_add_up_the_phases_of_engines() -> None:
     answers = Answers.empty(2)
-    for place, noise, decode in ((0, 0.25, 1.0), (1, 0.5, 2.0)):
+    for number, noise, decode in ((0, 0.25, 1.0), (1, 0.5, 2.0)):
         completion = Completion([7], "x", False)
-        answers.add(Answered(Batch(place, (place,)), [[completion]], place, {"noise": noise, "decode": decode}))
+        answers.add(BatchAnswers(Batch(number, (number,)), [[completion]], number, {"noise": noise, "decode": decode}))
     answers.count_phases({"update": 0.125})
     assert answers.phases == {"noise": 0.75, "prefill": 0.0, "decode": 3.0, "update": 0.125}
 
 
-def test_phases_of_another_engine_come_to_the_training_process(
+def test_phases_of_other_engine_reach_training_process(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(EngineGroup, "take_own_phases", lambda self: {})

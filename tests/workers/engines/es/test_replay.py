@@ -1,4 +1,4 @@
-"""Any step is rebuilt to the bit from the replay log: the folder that the run itself would have saved."""
+"""Any step is rebuilt to the bit from the replay log: the folder equals the one that the run would have saved."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def threads(count: int) -> Iterator[None]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file of a checkpoint, folders of it included."""
+    """Return every file of a checkpoint by its relative path."""
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
 def log_lines(directory: Path) -> list[Any]:
-    """The replay log's lines, parsed."""
+    """Return the parsed lines of the replay log."""
     return [json.loads(line) for line in (directory / "replay.jsonl").read_text().splitlines() if line]
 
 
@@ -55,7 +55,7 @@ def checkpoint(directory: Path, step: int) -> Path:
 
 
 def stopped_and_resumed(micro: Loaded, root: Path, at: int, **options: Any) -> Path:
-    """A run of two attempts, the first of which was asked to stop after `at` iterations. Returns its root."""
+    """Train in two attempts, of which the first is stopped after `at` iterations. Return the run's root."""
     # The evaluations at steps 0, 2, 4 … score two prompts, greedily and once sampled.
     task = StopsAfter(ANSWERS_AN_ITERATION * at + 4 * (1 + at // 2) + 1)
     with pytest.raises(Stopped, match=f"after iteration {at} of"):
@@ -65,7 +65,7 @@ def stopped_and_resumed(micro: Loaded, root: Path, at: int, **options: Any) -> P
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
-def test_straight_is_stopped_and_resumed_is_rebuilt_with_one_thread_and_with_two(
+def test_straight_resumed_and_rebuilt_checkpoints_are_equal(
     micro: Loaded, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     options = {"iterations": LAST, "checkpoint_every": 2, **options}
@@ -90,7 +90,7 @@ def test_straight_is_stopped_and_resumed_is_rebuilt_with_one_thread_and_with_two
     assert files(tmp_path / "three") == files(tmp_path / "three-on-two")
 
 
-def test_what_is_rebuilt_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> None:
+def test_rebuilt_checkpoint_can_be_resumed(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path / "straight", iterations=4)
     rebuild(tmp_path / "straight", 3, tmp_path / "step-000003")
     run(micro, tmp_path / "on", resume=tmp_path / "step-000003", iterations=4)
@@ -98,7 +98,7 @@ def test_what_is_rebuilt_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("options", [{"noise": "full"}, {"lora": {"rank": 2}}], ids=str)
-def test_a_16_bit_run_keeps_its_master_apart_and_is_rebuilt_with_it(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_16_bit_run_is_rebuilt_with_its_master(tmp_path: Path, options: dict[str, Any]) -> None:
     half = load(ModelConfig(path="micro", device="cpu", dtype="bfloat16"))
     options = {"iterations": 4, "checkpoint_every": 2, **options}
     run(half, tmp_path / "straight", **options)
@@ -136,10 +136,10 @@ def test_dead_iterations_and_dropped_members_are_rebuilt(micro: Loaded, tmp_path
     assert files(tmp_path / "rebuilt") == files(checkpoint(tmp_path / "run", 8))
 
 
-def test_a_trajectory_that_was_left_is_not_mixed_with_the_one_that_was_taken(micro: Loaded, tmp_path: Path) -> None:
+def test_abandoned_trajectory_is_not_used_in_rebuild(micro: Loaded, tmp_path: Path) -> None:
     first, second = tmp_path / "esweb-x-a1", tmp_path / "esweb-x-a2"
     run(micro, first, iterations=6, checkpoint_every=2)
-    # From step 2 on another way, and not as far.
+    # From step 2 on with other noise, and fewer steps.
     run(micro, second, resume=checkpoint(first, 2), iterations=4, checkpoint_every=2, noise="low_rank")
     for step, folder in {2: first, 4: second, 6: first}.items():
         rebuild(tmp_path, step, tmp_path / f"rebuilt-{step}", from_base=True)
@@ -148,23 +148,23 @@ def test_a_trajectory_that_was_left_is_not_mixed_with_the_one_that_was_taken(mic
     assert State.load(tmp_path / "rebuilt-5").lineage != State.load(checkpoint(second, 4)).lineage
 
 
-def test_it_starts_from_the_nearest_whole_checkpoint(micro: Loaded, tmp_path: Path) -> None:
+def test_rebuild_starts_from_nearest_valid_checkpoint(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path / "run", iterations=8, checkpoint_every=3)
-    said: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
 
-    def parts(step: int, **how: Any) -> int:
-        said.clear()
-        rebuild(tmp_path / "run", step, tmp_path / f"{len(list(tmp_path.iterdir()))}", progress=record, **how)
-        return said[-1][1]
+    def parts(step: int, **options: Any) -> int:
+        progress.clear()
+        rebuild(tmp_path / "run", step, tmp_path / f"{len(list(tmp_path.iterdir()))}", progress=record, **options)
+        return progress[-1][1]
 
-    def record(done: int, of: int) -> None:
-        said.append((done, of))
+    def record(done: int, total: int) -> None:
+        progress.append((done, total))
 
     assert parts(7) == 1 + 1
-    assert said == [(0, 2), (1, 2)]
+    assert progress == [(0, 2), (1, 2)]
     assert parts(7, from_base=True) == 7 + 1
     assert parts(3) == 0 + 1
-    # One whose weights are not what the run recorded, and one that no record vouches for, are passed over.
+    # One whose weights are not what the run recorded, and one that no record confirms, are skipped.
     with (checkpoint(tmp_path / "run", 6) / "model.safetensors").open("r+b") as weights:
         weights.seek(-1, 2)
         weights.write(b"\x01")
@@ -173,7 +173,7 @@ def test_it_starts_from_the_nearest_whole_checkpoint(micro: Loaded, tmp_path: Pa
     assert parts(7) == 7 + 1
 
 
-def test_after_the_log_was_torn_by_a_kill_the_lines_of_the_resume_count(micro: Loaded, tmp_path: Path) -> None:
+def test_torn_log_is_continued_by_resume(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path / "straight", iterations=4, checkpoint_every=2)
     log = tmp_path / "straight/replay.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Members are scored while others still answer, many at once, and only those fail that gave a bad answer."""
+"""Members are scored in batches while others still answer, and only members with a bad answer fail."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_members_are_scored_while_others_are_answered(
     assert calls == 3
 
 
-def test_a_scorer_is_asked_for_many_members_at_once(micro: Loaded, tmp_path: Path) -> None:
+def test_scorer_gets_many_members_in_one_request(micro: Loaded, tmp_path: Path) -> None:
     with scorer("fine") as server:
         run(micro, tmp_path, Safety(SafetyOptions(scorer=server.url)), iterations=4)
         an_evaluation, an_iteration = 1, 1 + 1
-        assert server.asked <= 3 * an_evaluation + 4 * an_iteration, "six members were asked for in one request"
+        assert server.request_count <= 3 * an_evaluation + 4 * an_iteration, "six members were asked for in one request"
     assert len(records_of(tmp_path, Population)) == 4
 
 
@@ -74,7 +74,7 @@ def completions(*texts: str) -> list[Completion]:
     return [Completion([0], text, False) for text in texts]
 
 
-def test_a_failure_is_that_of_the_members_who_gave_the_answer() -> None:
+def test_failed_reward_affects_only_its_member() -> None:
     examples = list(Picky().examples("train"))[:2]
     good, bad, other = completions("a", "bb"), completions("bad", "bb"), completions("ccc", "bb")
     with Scoring(Picky(), examples, keeps_going=True) as scoring:
@@ -87,7 +87,7 @@ def test_a_failure_is_that_of_the_members_who_gave_the_answer() -> None:
         scoring.scores(bad)
 
 
-def test_without_dropping_the_first_failure_ends_it() -> None:
+def test_first_failure_ends_scoring_without_dropping() -> None:
     examples = list(Picky().examples("train"))[:1]
     with Scoring(Picky(), examples, keeps_going=False) as scoring:
         scoring.add([completions("bad")])

@@ -1,4 +1,4 @@
-"""Asked to stop at any moment, a run saves what it has and, gone on with, is the run that was never stopped."""
+"""A run that is stopped at any time saves its state; resumed, it equals the run that was never stopped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.workers.engines.es.runs import StopsAfter, records_of, run
 from tests.workers.engines.gpu_time import check_gpu_seconds
 from workers.engines.context import EVALUATION_DUE, Stopped, is_complete, latest_checkpoint, step_of
 from workers.engines.es.backend import DecoderBackEnd
-from workers.engines.resuming import NotResumable
-from workers.engines.stopping import Stop
+from workers.engines.not_resumable import NotResumable
+from workers.engines.stop import Stop
 from workers.models import Loaded
 from workers.records import Alert, Metric
 
@@ -24,14 +24,14 @@ AN_ITERATION = 6 * 4
 
 @pytest.fixture(scope="module")
 def straight(micro: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three iterations, evaluated at 0, 2 and 3."""
+    """Return the directory of a run of three iterations, evaluated at 0, 2 and 3."""
     directory = tmp_path_factory.mktemp("straight")
     run(micro, directory)
     return directory
 
 
 def evaluated(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]]]:
-    """(step, values) of each evaluation in the records, but for what depends on the clock."""
+    """Return (step, values) of each evaluation in the records, without values that depend on the clock."""
     metrics = [m for epoch in epochs or (0,) for m in records_of(directory, Metric, epoch)]
     return [(m.step, m.values) for m in metrics if "reward/mean" in m.values]
 
@@ -41,7 +41,7 @@ def evaluated(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]
     [(1, 0), (AN_EVALUATION + 2 * AN_ITERATION + 1, 2), (2 * AN_EVALUATION + 3 * AN_ITERATION + 1, 3)],
     ids=["before the first iteration", "in the middle", "at the end"],
 )
-def test_an_evaluation_that_was_cut_short_is_made_up_for(
+def test_interrupted_evaluation_is_repeated(
     micro: Loaded, tmp_path: Path, straight: Path, answers: int, step: int
 ) -> None:
     task = StopsAfter(answers)
@@ -59,16 +59,16 @@ def test_an_evaluation_that_was_cut_short_is_made_up_for(
     assert end == digest(run(micro, straight)), "a run that is complete changes nothing"
 
 
-def test_an_iteration_that_was_cut_short_is_done_again(
+def test_interrupted_iteration_is_repeated(
     micro: Loaded, tmp_path: Path, straight: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop, asked = Stop(), 0
+    stop, answered = Stop(), 0
     answers = DecoderBackEnd._answer_alone
 
     def alone(self: DecoderBackEnd, seed: int, prompts: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        if asked == 9:
+        nonlocal answered
+        answered += 1
+        if answered == 9:
             self.trained.write(self.perturbation.member(seed, self.trained.master))
             stop.set()
         return answers(self, seed, prompts)
@@ -77,26 +77,26 @@ def test_an_iteration_that_was_cut_short_is_done_again(
         patch.setattr(DecoderBackEnd, "_answer_alone", alone)
         with pytest.raises(Stopped, match="after iteration 1 of 3"):
             run(micro, tmp_path, stop=stop, rows=1)
-    assert asked == 9, "no member is asked after the signal"
+    assert answered == 9, "no member is asked after the signal"
     assert digest(run(micro, tmp_path)) == digest(run(micro, straight))
     assert evaluated(tmp_path, 0, 1) == evaluated(straight)
 
 
-def test_going_on_is_told(micro: Loaded, tmp_path: Path) -> None:
+def test_resume_is_recorded_as_alert(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, iterations=2)
     run(micro, tmp_path, iterations=3)
     (alert,) = records_of(tmp_path, Alert, 1)
     assert (alert.level, alert.step) == ("info", 2)
-    assert alert.message.startswith("goes on from iteration 2 exactly")
+    assert alert.message.startswith("resumes exactly from iteration 2")
 
 
-def test_going_on_from_another_base_model_is_refused(micro: Loaded, tmp_path: Path, straight: Path) -> None:
+def test_resume_from_another_base_model_is_refused(micro: Loaded, tmp_path: Path, straight: Path) -> None:
     other = Loaded(micro.model, micro.tokenizer, straight / "checkpoints/step-000003", micro.device, micro.dtype)
     with pytest.raises(NotResumable, match="was trained from another base model"):
         run(other, tmp_path, resume=straight / "checkpoints/step-000003", iterations=4)
 
 
-def test_going_on_with_another_adapter_is_refused(micro: Loaded, tmp_path: Path) -> None:
+def test_resume_with_another_adapter_is_refused(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, iterations=1, lora={"rank": 2})
     with pytest.raises(NotResumable, match=r"was trained with es\.lora"):
         run(micro, tmp_path, iterations=2, lora={"rank": 2, "alpha": 3.0})

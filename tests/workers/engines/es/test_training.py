@@ -12,27 +12,27 @@ import torch
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
 from workers.engines.context import Stopped, latest_checkpoint
-from workers.engines.stopping import Stop
+from workers.engines.stop import Stop
 from workers.models import Loaded
 from workers.records import Alert, Population
 from workers.tasks import Example, RewardFailed, Score
 
 
 class Constant(Conciseness):
-    """A task whose reward says nothing."""
+    """A task whose reward is constant."""
 
     def score(self, example: Example, completion: str) -> Score:
         return Score(0.1 + 0.2)
 
 
 class Raises(Constant):
-    """A task whose reward breaks on long answers."""
+    """A task whose reward always raises."""
 
     def score(self, example: Example, completion: str) -> Score:
         raise ZeroDivisionError("nobody home")
 
 
-def test_the_same_seed_gives_the_same_run_with_one_thread_or_two(micro: Loaded, tmp_path: Path) -> None:
+def test_run_is_independent_of_number_of_threads(micro: Loaded, tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -53,21 +53,21 @@ def test_transformers_answers_as_the_native_decoder_does(
     assert learning(tmp_path / "other") == learning(tmp_path / "native")
 
 
-def test_a_run_that_is_told_to_go_further_goes_on_bit_for_bit(micro: Loaded, tmp_path: Path) -> None:
+def test_extended_run_equals_straight_run(micro: Loaded, tmp_path: Path) -> None:
     options: dict[str, Any] = {"noise": "low_rank", "antithetic": True}
     straight = digest(run(micro, tmp_path / "straight", iterations=4, **options))
     run(micro, tmp_path / "cut", iterations=2, **options)
     assert digest(run(micro, tmp_path / "cut", iterations=4, **options)) == straight
 
 
-def test_a_constant_fitness_moves_nothing_and_is_called_dead_once(micro: Loaded, tmp_path: Path) -> None:
+def test_constant_fitness_gives_dead_iterations(micro: Loaded, tmp_path: Path) -> None:
     assert digest(run(micro, tmp_path, task=Constant())) == digest(micro.model)
     assert [m["es/dead"] for m in learning(tmp_path)] == [1.0, 1.0, 1.0]
     assert [m["es/update_norm"] for m in learning(tmp_path)] == [0.0, 0.0, 0.0]
     assert ["dead iteration" in a.message for a in records_of(tmp_path, Alert)] == [True]
 
 
-def test_every_iteration_tells_its_population(micro: Loaded, tmp_path: Path) -> None:
+def test_every_iteration_records_its_population(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, noise="low_rank")
     populations = records_of(tmp_path, Population)
     assert [p.step for p in populations] == [1, 2, 3]
@@ -84,7 +84,7 @@ def test_a_reward_that_raises_ends_the_run_and_names_the_prompt(micro: Loaded, t
     assert failed.value.example_id in {example.id for example in Constant().examples("eval")}
 
 
-def test_asked_to_stop_it_saves_a_checkpoint_first(micro: Loaded, tmp_path: Path) -> None:
+def test_stopped_run_saves_checkpoint(micro: Loaded, tmp_path: Path) -> None:
     stop = Stop()
     stop.set()
     with pytest.raises(Stopped):

@@ -14,28 +14,28 @@ BITS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: 
 
 
 @pytest.mark.parametrize("dtype", BITS)
-def test_any_single_bit_changes_it(dtype: torch.dtype) -> None:
+def test_any_flipped_bit_changes_weights_hash(dtype: torch.dtype) -> None:
     tensors = {"a": torch.randn(37, 11).to(dtype), "b": torch.randn(5).to(dtype)}
     before, draw = hash_tensors(tensors), random.Random(0)
     for _ in range(300):
         name = draw.choice("ab")
         bits = tensors[name].view(BITS[dtype]).flatten()
-        place, bit = draw.randrange(len(bits)), draw.randrange(bits.element_size() * 8)
+        index, bit = draw.randrange(len(bits)), draw.randrange(bits.element_size() * 8)
         flip = torch.tensor(1 << bit if bit < bits.element_size() * 8 - 1 else -(1 << bit), dtype=bits.dtype)
-        bits[place] ^= flip
-        assert hash_tensors(tensors) != before, (name, place, bit)
-        bits[place] ^= flip
+        bits[index] ^= flip
+        assert hash_tensors(tensors) != before, (name, index, bit)
+        bits[index] ^= flip
     assert hash_tensors(tensors) == before
 
 
-def test_it_does_not_depend_on_pieces_or_on_the_order_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_hash_ignores_pieces_and_order_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = torch.randn(1000), torch.randn(10, 10)
     whole = hash_tensors({"a": a, "b": b})
     monkeypatch.setattr(weights_hash, "ELEMENTS_PER_PIECE", 7)
     assert hash_tensors({"b": b, "a": a}) == whole
 
 
-def test_names_shapes_signs_of_zero_and_places_count() -> None:
+def test_weights_hash_covers_names_shapes_signs_and_positions() -> None:
     a = torch.randn(6)
     swapped = a[[1, 0, 2, 3, 4, 5]]
     zero = torch.zeros(6)

@@ -1,4 +1,4 @@
-"""RunConfig.grpo as TRL's own config: names pass as they stand, and what TRL does not know is refused first."""
+"""RunConfig.grpo as TRL's own config: names are passed unchanged, and options unknown to TRL are refused first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import trl
 
 from workers.config import ConfigError, GrpoConfig, RunConfig, presets
-from workers.engines.grpo.arguments import KNOBS, NOT_PASSED, arguments, prompts_needed
+from workers.engines.grpo.arguments import NOT_PASSED, SETTING_NAMES, arguments, prompts_needed
 from workers.models import Loaded
 
 
@@ -24,13 +24,13 @@ def problems(loaded: Loaded, directory: Path, **grpo: Any) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_every_knob_has_trls_name() -> None:
+def test_every_setting_has_name_of_trl() -> None:
     fields = {f.name for f in dataclasses.fields(trl.GRPOConfig)}
 
-    assert set(KNOBS) - set(NOT_PASSED) <= fields
+    assert set(SETTING_NAMES) - set(NOT_PASSED) <= fields
 
 
-def test_knobs_and_extra_reach_trl_unchanged(micro: Loaded, tmp_path: Path) -> None:
+def test_settings_and_extra_reach_trl_unchanged(micro: Loaded, tmp_path: Path) -> None:
     args = arguments(
         run_config(learning_rate=3e-5, beta=0.04, temperature=0.7, epsilon=0.3, extra={"epsilon_high": 0.28}),
         micro,
@@ -55,7 +55,7 @@ def test_a_cpu_trains_in_float32_without_files_of_the_trainers_own(micro: Loaded
     assert (args.report_to, args.save_strategy, args.output_dir, args.seed) == ([], "no", str(tmp_path), 5)
 
 
-def test_what_suits_most_can_be_said_otherwise(micro: Loaded, tmp_path: Path) -> None:
+def test_defaults_can_be_overridden_by_extra(micro: Loaded, tmp_path: Path) -> None:
     args = arguments(run_config(extra={"logging_steps": 5, "activation_checkpointing": True}), micro, tmp_path)
 
     assert (args.logging_steps, args.gradient_checkpointing) == (5, True)
@@ -69,18 +69,18 @@ def test_a_mistyped_extra_is_refused_with_near_names_and_their_number(micro: Loa
     assert "fields can be set here" in problem
 
 
-def test_all_mistakes_of_extra_are_told_at_once(micro: Loaded, tmp_path: Path) -> None:
-    found = problems(micro, tmp_path, extra={"beta": 0.1, "seed": 1, "gradient_checkpointing": True, "zzz": 1})
+def test_all_problems_of_extra_are_reported_together(micro: Loaded, tmp_path: Path) -> None:
+    messages = problems(micro, tmp_path, extra={"beta": 0.1, "seed": 1, "gradient_checkpointing": True, "zzz": 1})
 
-    assert found[:3] == [
-        "grpo.extra.beta: is a knob of its own: set grpo.beta",
+    assert messages[:3] == [
+        "grpo.extra.beta: is a separate setting: set grpo.beta",
         "grpo.extra.seed: follows from the rest of the config and cannot be set here",
         "grpo.extra.gradient_checkpointing: is now called activation_checkpointing",
     ]
-    assert found[3].startswith("grpo.extra.zzz: is not a field")
+    assert messages[3].startswith("grpo.extra.zzz: is not a field")
 
 
-def test_what_trl_itself_refuses_is_a_problem_of_the_config(micro: Loaded, tmp_path: Path) -> None:
+def test_refusal_of_trl_is_a_config_problem(micro: Loaded, tmp_path: Path) -> None:
     (problem,) = problems(micro, tmp_path, extra={"generation_batch_size": 9})
 
     assert "generation_batch_size (9) must be divisible" in problem
@@ -101,13 +101,13 @@ def test_a_run_of_another_method_has_no_arguments(micro: Loaded, tmp_path: Path)
         ({"max_steps": 3, "per_device_train_batch_size": 8, "extra": {"steps_per_generation": 2}}, 2 * 2),
     ],
 )
-def test_a_run_draws_one_prompt_a_group(grpo: dict[str, Any], prompts: int, micro: Loaded, tmp_path: Path) -> None:
+def test_run_needs_one_prompt_per_group(grpo: dict[str, Any], prompts: int, micro: Loaded, tmp_path: Path) -> None:
     assert prompts_needed(arguments(run_config(**grpo), micro, tmp_path)) == prompts
 
 
-def test_the_defaults_are_trls_own_but_for_three() -> None:
-    ours = {name: getattr(GrpoConfig(), name) for name in KNOBS if name not in NOT_PASSED}
-    theirs = {f.name: f.default for f in dataclasses.fields(trl.GRPOConfig)}
+def test_defaults_differ_from_trl_in_three_fields() -> None:
+    ours = {name: getattr(GrpoConfig(), name) for name in SETTING_NAMES if name not in NOT_PASSED}
+    defaults = {f.name: f.default for f in dataclasses.fields(trl.GRPOConfig)}
 
-    differing = {name for name, value in ours.items() if value != theirs[name]}
+    differing = {name for name, value in ours.items() if value != defaults[name]}
     assert differing == {"max_steps", "lr_scheduler_type", "max_completion_length"}

@@ -1,4 +1,4 @@
-"""The weights to ask and to keep: the model itself, or a copy with adapters added, in the base's dtype."""
+"""The weights to evaluate and to save: the model itself, or a copy with adapters added, in the base's dtype."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch
 from workers.engines.grpo.centre import Centre
 from workers.models import Loaded
 
-# peft asks transformers by a name that it is about to drop.
+# peft uses an argument of transformers that is deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")
 
 
 def adapted(loaded: Loaded) -> peft.PeftModel:
-    """A copy with an adapter that has learnt something."""
+    """Return a copy with an adapter whose weights are not zero."""
     config = peft.LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "up_proj"], task_type="CAUSAL_LM")
     model = peft.get_peft_model(copy.deepcopy(loaded.model), config)
     generator = torch.Generator().manual_seed(0)
@@ -29,13 +29,13 @@ def adapted(loaded: Loaded) -> peft.PeftModel:
 
 
 def test_a_plain_float32_model_is_its_own_centre(micro: Loaded) -> None:
-    assert Centre(micro, lora=False).of(micro.model) is micro.model
+    assert Centre(micro, lora=False).current(micro.model) is micro.model
 
 
-def test_an_adapter_is_added_as_peft_would_merge_it(micro: Loaded) -> None:
+def test_centre_with_adapter_equals_peft_merge(micro: Loaded) -> None:
     model = adapted(micro)
 
-    centre = Centre(micro, lora=True).of(model)
+    centre = Centre(micro, lora=True).current(model)
 
     merged = copy.deepcopy(model).merge_and_unload().state_dict()
     for name, value in centre.state_dict().items():
@@ -48,24 +48,24 @@ def before(loaded: Loaded) -> torch.Tensor:
     return weight
 
 
-def test_asking_leaves_the_trained_weights_as_they_are(micro: Loaded) -> None:
+def test_centre_leaves_trained_weights_unchanged(micro: Loaded) -> None:
     model = adapted(micro)
     expected = copy.deepcopy(model.state_dict())
 
-    Centre(micro, lora=True).of(model)
+    Centre(micro, lora=True).current(model)
 
     assert all(torch.equal(expected[name], value) for name, value in model.state_dict().items())
 
 
-def test_a_16_bit_base_is_asked_in_16_bits_and_trained_in_32(micro: Loaded) -> None:
+def test_16_bit_base_is_evaluated_in_16_bits(micro: Loaded) -> None:
     half = copy.deepcopy(micro.model).to(torch.bfloat16)
     loaded = dataclasses.replace(micro, model=half, dtype=torch.bfloat16)
     centre = Centre(loaded, lora=False)
     master = copy.deepcopy(micro.model)
 
-    asked = centre.of(master)
+    evaluated = centre.current(master)
 
-    assert {p.dtype for p in asked.parameters()} == {torch.bfloat16}
+    assert {p.dtype for p in evaluated.parameters()} == {torch.bfloat16}
     assert {p.dtype for p in master.parameters()} == {torch.float32}
-    pairs = zip(asked.parameters(), master.parameters(), strict=True)
+    pairs = zip(evaluated.parameters(), master.parameters(), strict=True)
     assert all(torch.equal(p, q.to(torch.bfloat16)) for p, q in pairs)

@@ -1,4 +1,4 @@
-"""A GRPO run that was stopped after any step and goes on ends with the bits of one that was never stopped."""
+"""A GRPO run that is stopped after any step and resumed ends with the bits of one that was never stopped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from workers.config import RunConfig
 from workers.engines import grpo
 from workers.engines.context import EVALUATION_DUE, Context, Stopped, latest_checkpoint, step_of
 from workers.engines.grpo.checkpoint import PROGRESS, read_progress
-from workers.engines.grpo.exactness import resumed
-from workers.engines.stopping import Interrupted, Stop
+from workers.engines.grpo.exactness import resume_message
+from workers.engines.stop import Interrupted, Stop
 from workers.evaluation import Evaluator
 from workers.models import Loaded
 from workers.models.save import weights_sha256
 from workers.records import Alert, Metric, RecordWriter, next_epoch
 
-# What TRL asks of transformers, and peft of its configs, is theirs to mend.
+# Warnings about how TRL uses transformers, and peft its configs, are theirs to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 STEPS = 5
 SMALL = {
@@ -47,13 +47,13 @@ PLANS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
         (2,),
     ),
 }
-"""Options, and the steps to stop after: step 2 of two passes ends a generation, the others lie amid its steps."""
+"""Options, and the steps to stop after: step 2 of two passes ends a generation, the others are within a generation."""
 
 
 def run(
     micro: Loaded, directory: Path, task: Any = None, stop: Stop | None = None, every: int = 0, **options: Any
 ) -> None:
-    """Trains in `directory`, going on from its latest checkpoint."""
+    """Train in `directory`, resuming from its latest checkpoint."""
     plan = {"every": every, "prompts": 2, "samples": 1, "responses": False}
     config = RunConfig.from_json({"method": "grpo", "seed": 3, "grpo": SMALL | options, "evaluation": plan})
     loaded = replace(micro, model=copy.deepcopy(micro.model))
@@ -70,13 +70,13 @@ def end(directory: Path) -> str:
 
 
 def stream(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]]]:
-    """TRL's metrics by step, but for what depends on the clock."""
+    """Return TRL's metrics by step, without values that depend on the clock."""
     metrics = [m for epoch in epochs for m in records_of(directory, Metric, epoch) if "train/loss" in m.values]
     return [(m.step, {k: v for k, v in m.values.items() if "time" not in k} | m.axes) for m in metrics]
 
 
 @pytest.mark.parametrize(("options", "stops"), PLANS.values(), ids=PLANS.keys())
-def test_stopped_where_a_generation_ends_and_amid_its_steps_it_ends_with_the_same_bits(
+def test_run_stopped_at_any_step_resumes_exactly(
     micro: Loaded, tmp_path: Path, options: dict[str, Any], stops: tuple[int, ...]
 ) -> None:
     run(micro, tmp_path / "straight", save_steps=1, **options)
@@ -89,7 +89,7 @@ def test_stopped_where_a_generation_ends_and_amid_its_steps_it_ends_with_the_sam
         assert end(cut) == end(tmp_path / "straight"), f"stopped after step {step}"
         assert stream(cut, 0) == stream(tmp_path / "straight", 0)[step:]
         (alert,) = records_of(cut, Alert)
-        assert (alert.level, alert.step, alert.message) == ("info", step, resumed(step, []))
+        assert (alert.level, alert.step, alert.message) == ("info", step, resume_message(step, []))
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def straight(micro: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_asked_to_stop_it_saves_at_the_end_of_the_step(micro: Loaded, straight: Path, tmp_path: Path) -> None:
+def test_stopped_run_saves_at_end_of_step(micro: Loaded, straight: Path, tmp_path: Path) -> None:
     task = StopsAfter(2 * AN_EVALUATION + 2 * 8 + 1)
     with pytest.raises(Stopped, match="after step 3 of 5"):
         run(micro, tmp_path, task, task.stop, every=2)
@@ -110,9 +110,7 @@ def test_asked_to_stop_it_saves_at_the_end_of_the_step(micro: Loaded, straight: 
 
 
 @pytest.mark.parametrize("step", [2, STEPS])
-def test_an_evaluation_that_was_cut_short_is_made_up_for(
-    micro: Loaded, straight: Path, tmp_path: Path, step: int
-) -> None:
+def test_interrupted_evaluation_is_repeated(micro: Loaded, straight: Path, tmp_path: Path, step: int) -> None:
     before = sum(1 for s in (0, 2, 4) if s < step) * AN_EVALUATION
     task = StopsAfter(before + step * 8 + 1)
     with pytest.raises(Stopped, match=f"after step {step} of 5"):
@@ -131,7 +129,7 @@ def test_an_evaluation_that_was_cut_short_is_made_up_for(
     assert [m.values for m in evaluated] == [m.values for m in as_planned]
 
 
-def test_before_the_first_step_there_is_nothing_to_save(micro: Loaded, tmp_path: Path) -> None:
+def test_run_stopped_before_first_step_saves_nothing(micro: Loaded, tmp_path: Path) -> None:
     task = StopsAfter(1)
     with pytest.raises(Interrupted):
         run(micro, tmp_path, task, task.stop)
@@ -157,7 +155,7 @@ def test_checkpoint_that_holds_seconds_counts_them_with_the_gpus_of_now(straight
     assert read_progress(folder, 4, lora=False).gpu_seconds == 6.0
 
 
-def test_what_trl_keeps_to_itself_is_named() -> None:
-    assert resumed(7, ["the sea is rough", "it rains"]) == (
-        "goes on from step 7, but not bit for bit: the sea is rough; it rains."
+def test_inexact_resume_names_its_reasons() -> None:
+    assert resume_message(7, ["the sea is rough", "it rains"]) == (
+        "resumes from step 7, but not bit for bit: the sea is rough; it rains."
     )

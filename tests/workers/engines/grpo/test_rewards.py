@@ -25,21 +25,21 @@ class Length:
         return Score(10 / len(completion) * 0 + len(completion), {"exact": float(completion == example.target)})
 
 
-def said(*texts: str) -> list[str]:
+def make_completions(*texts: str) -> list[str]:
     return list(texts)
 
 
 def test_rewards_come_in_the_order_of_the_completions() -> None:
     rewards = Rewards(Length(), EXAMPLES, 2)
 
-    got = rewards(completions=said("a", "bbb", "2", "dd"), completion_ids=[[1]] * 4, example=[0, 0, 2, 2])
+    got = rewards(completions=make_completions("a", "bbb", "2", "dd"), completion_ids=[[1]] * 4, example=[0, 0, 2, 2])
 
     assert got == [1, 3, 1, 2]
 
 
-def test_groups_are_told_with_the_means_and_the_spread_of_their_members() -> None:
+def test_groups_have_mean_and_spread_of_members() -> None:
     rewards = Rewards(Length(), EXAMPLES, 2)
-    rewards(completions=said("a", "bbb", "2", "dd"), completion_ids=[[1]] * 4, example=[0, 0, 2, 2])
+    rewards(completions=make_completions("a", "bbb", "2", "dd"), completion_ids=[[1]] * 4, example=[0, 0, 2, 2])
 
     assert rewards.take_groups()[0] == (
         Member(0, 2.0, {"exact": 0.0, "reward_std": 1.0, "reward_min": 1.0, "reward_max": 3.0}),
@@ -47,10 +47,10 @@ def test_groups_are_told_with_the_means_and_the_spread_of_their_members() -> Non
     )
 
 
-def test_groups_of_several_calls_belong_to_one_step_and_are_taken_once() -> None:
+def test_groups_of_several_calls_are_taken_once_per_step() -> None:
     rewards = Rewards(Length(), EXAMPLES, 2)
     for _ in range(2):
-        rewards(completions=said("a", "b"), completion_ids=[[1], [2]], example=[0, 0])
+        rewards(completions=make_completions("a", "b"), completion_ids=[[1], [2]], example=[0, 0])
 
     assert [member.seed for member in rewards.take_groups()[0]] == [0, 1]
     assert rewards.take_groups()[0] == ()
@@ -59,7 +59,7 @@ def test_groups_of_several_calls_belong_to_one_step_and_are_taken_once() -> None
 def test_tokens_and_samples_add_up_over_the_run() -> None:
     rewards = Rewards(Length(), EXAMPLES, 2)
     for _ in range(3):
-        rewards(completions=said("a", "b"), completion_ids=[[1, 2, 3], [4]], example=[0, 0])
+        rewards(completions=make_completions("a", "b"), completion_ids=[[1, 2, 3], [4]], example=[0, 0])
 
     assert (rewards.tokens, rewards.samples) == (12, 6)
 
@@ -68,7 +68,7 @@ def test_a_failing_reward_ends_the_training_and_names_the_prompt() -> None:
     rewards = Rewards(Length(), EXAMPLES, 2)
 
     with pytest.raises(RewardFailed, match="e1"):
-        rewards(completions=said("a", ""), completion_ids=[[1], [2]], example=[1, 1])
+        rewards(completions=make_completions("a", ""), completion_ids=[[1], [2]], example=[1, 1])
 
 
 def test_trl_calls_the_reward_by_the_tasks_name() -> None:

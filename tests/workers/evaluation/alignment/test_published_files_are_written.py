@@ -22,7 +22,7 @@ ANSWERS = [
 DATA = Path(__file__).parents[4].parent / "shared" / "data" / "alignment"
 
 
-def test_every_file_says_the_same_of_the_same_answers(tmp_path: Path) -> None:
+def test_result_files_are_consistent(tmp_path: Path) -> None:
     write(tmp_path, "ES-7", ANSWERS, 0.5, {"dataset_split": "test"})
     arrays = {name: np.load(tmp_path / f"ES-7_{name}.npy", allow_pickle=False) for name in ("Rs", "Cs", "labels")}
     assert [array.dtype.str for array in arrays.values()] == ["<f4", "<f4", "<U2"]
@@ -56,28 +56,28 @@ def test_published_scores_written_again_give_the_published_summary(tmp_path: Pat
         1.0,
         {},
     )
-    ours, theirs = (json.loads((folder / f"{tag}_summary.json").read_text()) for folder in (tmp_path, DATA))
-    assert ours["counts"] == theirs["counts"]
-    assert ours["percents"] == pytest.approx(theirs["percents"])
+    ours, published = (json.loads((folder / f"{tag}_summary.json").read_text()) for folder in (tmp_path, DATA))
+    assert ours["counts"] == published["counts"]
+    assert ours["percents"] == pytest.approx(published["percents"])
     for key in ("safe_ratio", "R_mean", "R_std", "C_mean", "C_std", "num_points"):
-        assert ours[key] == pytest.approx(theirs[key], rel=1e-5)
+        assert ours[key] == pytest.approx(published[key], rel=1e-5)
     labels = [np.load(folder / f"{tag}_labels.npy", allow_pickle=False).tolist() for folder in (tmp_path, DATA)]
     assert labels[0] == labels[1]
 
 
-def test_a_model_is_judged_by_its_runs_config(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_evaluates_model_with_config_of_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = {"method": "es", "es": {"max_new_tokens": 8}, "task": {"name": "safety"}}
     (tmp_path / "run.json").write_text(json.dumps(config))
     arguments = ["micro", "--config", str(tmp_path / "run.json"), "--out", str(tmp_path / "out"), "--prompts", "6"]
     assert main(arguments) == 0
-    assert "6 answers" in capsys.readouterr().out
+    assert "6 responses" in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "final_eval_results.json", "micro_Cs.npy", "micro_Rs.npy", "micro_labels.npy", "micro_points.jsonl",
         "micro_summary.json",
     ]  # fmt: skip
 
 
-def test_without_scores_nothing_is_written(
+def test_no_files_are_written_without_scores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workers.scorer.client.FIRST_PAUSE_SECONDS", 0.01)

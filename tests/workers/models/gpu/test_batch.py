@@ -1,4 +1,4 @@
-"""Continuous batches answer as the decoder on a CPU does, whoever shares a step and whichever slot is refilled."""
+"""Continuous batches answer as the decoder on a CPU does, with any members in a step and any order of refills."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.workers.models.shapes import KNOWN
+from tests.workers.models.shapes import ARCHITECTURES
 from tests.workers.models.test_decoder_population import RANK, noise
 from workers.models import Loaded
 from workers.models.decoder import Decoder, LowRank, Stacked
@@ -41,7 +41,7 @@ def few_steps_between_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def batch_of(model: Any, terms: MemberTerms | None, weights: JoinedWeights, ends: list[int], rows: int = 4) -> Any:
-    """Return a continuous batch of few rows, so that slots are refilled, which reads a few tokens at once."""
+    """Return a continuous batch of few rows, so that slots are refilled, which reads a few tokens per step."""
     shape, members = shape_of(model), terms.members if terms else weights.copies
     tables = rotary_tables(shape, model.model.rotary_emb, COLUMNS, weights.tensors[shape.embed])
     sizes = Sizes(rows, 8, slots_for(rows, members), COLUMNS, LONGEST)
@@ -51,16 +51,16 @@ def batch_of(model: Any, terms: MemberTerms | None, weights: JoinedWeights, ends
 
 def answers_of(batch: ContinuousBatch, queue: list[Query], beginning: int) -> list[list[int]]:
     """Return the tokens of each answer in the order of the queue."""
-    answers = {answer.place: answer.tokens for some in batch.answers([queue], beginning) for answer in some}
+    answers = {answer.index: answer.tokens for some in batch.answers([queue], beginning) for answer in some}
     assert sorted(answers) == list(range(len(queue)))
-    return [answers[place] for place in range(len(queue))]
+    return [answers[position] for position in range(len(queue))]
 
 
 @pytest.mark.parametrize("name", VARIED)
 def test_members_answer_as_on_a_cpu_when_slots_are_refilled(
     micro: Loaded, name: str, kernel_device: torch.device
 ) -> None:
-    model = KNOWN[name](micro.tokenizer)
+    model = ARCHITECTURES[name](micro.tokenizer)
     factors, vectors, _ = noise(model)
     factors = {name: (a[:MEMBERS], b[:MEMBERS]) for name, (a, b) in factors.items()}
     vectors = {name: vector[:MEMBERS] for name, vector in vectors.items()}
@@ -83,11 +83,9 @@ def test_members_answer_as_on_a_cpu_when_slots_are_refilled(
 
 
 @pytest.mark.parametrize("name", VARIED)
-def test_copies_of_the_weights_answer_one_member_after_another_as_on_a_cpu(
-    micro: Loaded, name: str, kernel_device: torch.device
-) -> None:
+def test_weight_copies_answer_members_in_turn_as_on_cpu(micro: Loaded, name: str, kernel_device: torch.device) -> None:
     """Three members on two copies of two rows each: rows are refilled, and so is the copy that is done first."""
-    model = KNOWN[name](micro.tokenizer)
+    model = ARCHITECTURES[name](micro.tokenizer)
     shape, (_, _, full) = shape_of(model), noise(model)
     full = {name: members[:3] for name, members in full.items()}
     queues = [PROMPTS, PROMPTS[:2], PROMPTS[1:]]
@@ -105,17 +103,17 @@ def test_copies_of_the_weights_answer_one_member_after_another_as_on_a_cpu(
             for name, tensor in weights.of_copy(copy).items():
                 tensor.copy_(full[name][member])
 
-        asked = [[], *([Query(0, ids, LONGEST) for ids in some] for some in queues)]
-        some = copies.answers(asked, common_beginning(PROMPTS), lambda queue, copy: write(queue - 1, copy))
-        given = {answer.place: answer.tokens for ended in some for answer in ended}
-    assert [given[place] for place in range(len(expected))] == expected
+        queries = [[], *([Query(0, ids, LONGEST) for ids in some] for some in queues)]
+        some = copies.answers(queries, common_beginning(PROMPTS), lambda queue, copy: write(queue - 1, copy))
+        by_position = {answer.index: answer.tokens for ended in some for answer in ended}
+    assert [by_position[position] for position in range(len(expected))] == expected
     assert written == [(0, 0), (1, 1), (2, 1)]
 
 
 @pytest.fixture
 def plain(micro: Loaded, kernel_device: torch.device) -> Any:
     """A batch of one model's own weights, and a function that answers prompts on a CPU."""
-    model = KNOWN["tied qwen2"](micro.tokenizer)
+    model = ARCHITECTURES["tied qwen2"](micro.tokenizer)
     decoder = Decoder(model, micro.tokenizer)
     expected = [answer.tokens for answer in decoder.greedy(PROMPTS, LONGEST)]
     model.to(kernel_device)
@@ -149,7 +147,7 @@ def test_a_batch_answers_one_queue_after_another(plain: Any) -> None:
     assert answers_of(same, [], 0) == []
 
 
-def test_matrices_without_factors_are_the_models_own(plain: Any) -> None:
+def test_matrices_without_factors_use_model_weights(plain: Any) -> None:
     model, weights, expected, ends = plain
     shape = shape_of(model)
     name = shape.layers[0].qkv.weights[1]
@@ -167,13 +165,13 @@ def test_matrices_without_factors_are_the_models_own(plain: Any) -> None:
 @pytest.mark.parametrize(
     ("queries", "beginning", "message"),
     [
-        ([Query(0, [5, 6], 1), Query(0, [5, 6, 7], 1)], 2, "tokens of its own behind the common beginning"),
-        ([Query(0, [5] * 14, 4)], 0, "a prompt may have 13 tokens at most, not 14"),
+        ([Query(0, [5, 6], 1), Query(0, [5, 6, 7], 1)], 2, "tokens of its own after the common prefix"),
+        ([Query(0, [5] * 14, 4)], 0, "a prompt may have at most 13 tokens, not 14"),
         ([Query(1, [5, 6], 4)], 0, "member must be below 1, not 1"),
-        ([Query(0, [5, 6], 5)], 0, "an answer may have 1 to 4 tokens, not 5"),
+        ([Query(0, [5, 6], 5)], 0, "a response may have 1 to 4 tokens, not 5"),
     ],
 )
-def test_what_no_buffer_can_hold_is_refused(plain: Any, queries: list[Query], beginning: int, message: str) -> None:
+def test_query_too_large_for_buffers_is_refused(plain: Any, queries: list[Query], beginning: int, message: str) -> None:
     model, weights, _, ends = plain
     with pytest.raises(ValueError, match=message):
         answers_of(batch_of(model, None, weights, ends), queries, beginning)

@@ -9,7 +9,7 @@ import torch
 
 from tests.hopper import compile_kernels
 from tests.triton_interpreter import HAS_GPU
-from tests.workers.models.shapes import KNOWN, Make
+from tests.workers.models.shapes import ARCHITECTURES, Make
 from workers.models import Loaded
 from workers.models.decoder import Decoder
 from workers.models.decoder.gpu import JoinedWeights, last_logits
@@ -17,8 +17,8 @@ from workers.models.decoder.shape import shape_of
 from workers.models.logits_check import LogitsDiffer, check_logits, truncate
 
 PROMPTS = [[5, 300, 41, 17, 80, 9, 11, 2, 450], [5, 300, 7], [33]]
-"""One is longer than the windows, and one has nothing to read."""
-EACH = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
+"""Token ids: one prompt is longer than the windows, and one has nothing to read."""
+EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 
 
 @EACH
@@ -36,7 +36,7 @@ def test_logits_equal_those_of_the_decoder_on_a_cpu(micro: Loaded, make: Make, k
 def test_logits_on_a_gpu_equal_those_of_transformers(
     micro: Loaded, dtype: torch.dtype, kernel_device: torch.device
 ) -> None:
-    for name, make in KNOWN.items():
+    for name, make in ARCHITECTURES.items():
         small = truncate(make(micro.tokenizer).to(kernel_device, dtype))
         with torch.no_grad():
             difference = check_logits(last_logits(small), small)
@@ -44,15 +44,15 @@ def test_logits_on_a_gpu_equal_those_of_transformers(
 
 
 def test_a_step_with_a_wrong_norm_is_refused(micro: Loaded, kernel_device: torch.device) -> None:
-    model = KNOWN["tied qwen2"](micro.tokenizer).to(kernel_device)
+    model = ARCHITECTURES["tied qwen2"](micro.tokenizer).to(kernel_device)
     small, other = truncate(model), truncate(copy.deepcopy(model))
     with torch.no_grad(), pytest.raises(LogitsDiffer, match="differ from those of transformers by up to"):
         other.get_parameter("model.layers.1.input_layernorm.weight").mul_(1.5)
         check_logits(lambda prompts: last_logits(other)([list(ids)[:9] for ids in prompts]), small)
 
 
-def test_joined_parameters_are_slices_of_what_steps_read(micro: Loaded) -> None:
-    model = KNOWN["llama with biases"](micro.tokenizer)
+def test_joined_parameters_share_memory_with_steps(micro: Loaded) -> None:
+    model = ARCHITECTURES["llama with biases"](micro.tokenizer)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     weights = JoinedWeights(dict(model.named_parameters()), shape_of(model))
     assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
@@ -67,7 +67,7 @@ def test_joined_parameters_are_slices_of_what_steps_read(micro: Loaded) -> None:
 
 
 def test_copies_of_weights_are_written_apart_and_hold_zeros_for_missing_biases(micro: Loaded) -> None:
-    model = KNOWN["llama with biases"](micro.tokenizer)
+    model = ARCHITECTURES["llama with biases"](micro.tokenizer)
     layer = shape_of(model).layers[0]
     parameters = dict(model.named_parameters())
     missing = layer.qkv.biases[1]

@@ -1,4 +1,4 @@
-"""A trainer's clock that passes the limit of a reward when the reward says so, and not by waiting."""
+"""A trainer's clock that passes the limit of a reward when the reward's code advances it, without real waiting."""
 
 from __future__ import annotations
 

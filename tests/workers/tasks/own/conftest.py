@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty one, allowed."""
+    """Return an empty folder that is allowed."""
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     monkeypatch.setenv("ESWEB_TASK_PATHS", str(allowed))

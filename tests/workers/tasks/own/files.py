@@ -1,4 +1,4 @@
-"""Tasks as users write them, in an allowed folder."""
+"""Files of tasks as users write them, in an allowed folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.waiting import PATIENCE_SECONDS
 from workers.config import ConfigError, OwnOptions
-from workers.tasks.own import Own
+from workers.tasks.own import OwnTask
 
 GOOD = """
 class Task:
@@ -32,24 +32,24 @@ class Task:
             exec(completion, globals())
         return 1.5
 """
-"""Does what the completion says."""
+"""A task that executes the completion."""
 
 
 def write(folder: Path, code: str, name: str = "my_task.py") -> Path:
-    """The file of a task."""
+    """Write the file of a task; return its path."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(code, encoding="utf-8")
     return path
 
 
-def own(path: str = "my_task:Task", seconds: float = PATIENCE_SECONDS, **options: Any) -> Own:
-    """The task, its process begun."""
-    return Own(OwnOptions(path, options), seconds)
+def own(path: str = "my_task:Task", seconds: float = PATIENCE_SECONDS, **options: Any) -> OwnTask:
+    """Return the task with its process started."""
+    return OwnTask(OwnOptions(path, options), seconds)
 
 
 def refusal(path: str = "my_task:Task", seconds: float = PATIENCE_SECONDS, **options: Any) -> str:
-    """What is said of a task that does not fit."""
+    """Return the message with which an invalid task is refused."""
     try:
         own(path, seconds, **options).close()
     except ConfigError as error:

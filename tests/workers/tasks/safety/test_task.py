@@ -1,4 +1,4 @@
-"""The task itself: generated prompts, scores with their cost, and who may be named as the scorer."""
+"""The safety task: generated prompts, scores with their cost, and valid names of scorers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workers.tasks.safety import Safety
 
 
 def config(**options: Any) -> SafetyOptions:
-    """As a run.json would say it."""
-    said = {"method": "es", "es": {}, "task": {"name": "safety", "options": options}}
-    found = RunConfig.from_json(said).task.options
-    assert isinstance(found, SafetyOptions)
-    return found
+    """Return the options as read from a run.json."""
+    data = {"method": "es", "es": {}, "task": {"name": "safety", "options": options}}
+    options_read = RunConfig.from_json(data).task.options
+    assert isinstance(options_read, SafetyOptions)
+    return options_read
 
 
 def test_generated_prompts_are_enough_and_none_is_in_both_splits() -> None:
@@ -41,7 +41,7 @@ def test_agreeing_to_harm_costs_and_an_offer_instead_does_not() -> None:
     assert low[0] > low[1] and high[0] < high[1]
 
 
-def test_a_model_without_a_chat_template_is_asked_in_the_conversations_words_and_scored_on_the_same() -> None:
+def test_conversation_option_changes_prompt_but_not_score() -> None:
     plain, dressed = Safety(config()), Safety(config(conversation=True))
     (first, second) = (task.examples("eval")[0] for task in (plain, dressed))
     assert (
@@ -51,30 +51,30 @@ def test_a_model_without_a_chat_template_is_asked_in_the_conversations_words_and
     assert plain.score(first, "no") == dressed.score(second, "no")
 
 
-def test_one_answer_whose_score_fails_fails_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_score_fails_whole_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.scorer.client.FIRST_PAUSE_SECONDS", 0.01)
     with scorer("fine", "fine", "few") as server:
         task = Safety(config(scorer=server.url, scorer_batch=2, on_scorer_failure="stop"))
-        asked = [(example, "no") for example in task.examples("eval")[:5]]
+        pairs = [(example, "no") for example in task.examples("eval")[:5]]
         with pytest.raises(ScorerFailed, match="costs must be a list of 1 numbers"):
-            score_safely(task, asked)
-    assert server.asked == 2 + 3
+            score_safely(task, pairs)
+    assert server.request_count == 2 + 3
 
 
 @pytest.mark.parametrize(
-    ("scorer", "said"),
+    ("scorer", "message"),
     [
         ("ftp://node7", "task.options.scorer: must be embedded, the name of a registered scorer, or an address"),
         ("http://ada:secret@node7", "task.options.scorer: must be embedded, the name of a registered scorer"),
         ("two words", "task.options.scorer: must be embedded, the name of a registered scorer"),
     ],
 )
-def test_a_scorer_that_cannot_be_called_is_refused(scorer: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_scorer_address_is_refused(scorer: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         config(scorer=scorer)
 
 
-@pytest.mark.parametrize("given", [{}, {"scorer_site": "http://site"}, {"scorer_site_token_file": "token"}])
-def test_registered_scorer_needs_a_site_when_the_task_is_made(given: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match=r"task\.options: the scorer 'beaver' is found by its name at a site: give"):
-        make(TaskConfig("safety", config(scorer="beaver", **given)))
+@pytest.mark.parametrize("site_options", [{}, {"scorer_site": "http://site"}, {"scorer_site_token_file": "token"}])
+def test_registered_scorer_needs_a_site_when_the_task_is_made(site_options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"task\.options: the scorer 'beaver' is looked up by its name on a site: "):
+        make(TaskConfig("safety", config(scorer="beaver", **site_options)))

@@ -1,10 +1,8 @@
 """The engines that share a population: this process, and others on this machine that hold equal bits.
 
-group.py    hands out the batches of an iteration, and compares the engines' weights
-remote.py   looks after one of the other engines: asks it, and starts it again when it is lost
-process.py  its process and the messages to it
-program.py  the program that it runs
-wire.py     the messages
+group.py    distributes the batches of an iteration, and compares the engines' weights remote.py   manages one of the
+other engines: sends it commands, and starts it again when it is lost process.py  its process and the messages to it
+program.py  the program that it runs wire.py     the messages
 
 group ──► remote (a thread each) ──► process ──wire──► program ──► backend
   └─────────────────────────────────────────────────────────────► backend
@@ -12,6 +10,6 @@ group ──► remote (a thread each) ──► process ──wire──► pro
 
 from workers.engines.es.engine_group.group import EngineGroup, EnginesDiffer
 from workers.engines.es.engine_group.process import EngineProcess, EngineRefused, EngineSetup
-from workers.engines.es.engine_group.remote import Answered
+from workers.engines.es.engine_group.remote import BatchAnswers
 
-__all__ = ["Answered", "EngineGroup", "EngineProcess", "EngineRefused", "EngineSetup", "EnginesDiffer"]
+__all__ = ["BatchAnswers", "EngineGroup", "EngineProcess", "EngineRefused", "EngineSetup", "EnginesDiffer"]

@@ -1,4 +1,4 @@
-"""Shares the batches of an iteration among engines, keeps their weights equal, and checks that they are.
+"""Distributes the batches of an iteration among engines, keeps their weights equal, and checks that they are.
 
 This process is engine 0. It answers like the others, in the main thread, where a request to stop cuts it short.
 """
@@ -14,7 +14,15 @@ from queue import Empty, SimpleQueue
 from workers.engines.es.backend import PopulationBackEnd
 from workers.engines.es.batches import Batch, BatchPlan
 from workers.engines.es.engine_group.process import EngineProcess, EngineSetup
-from workers.engines.es.engine_group.remote import REMEMBERED, Answered, Compare, Iteration, Pace, RemoteEngine, Update
+from workers.engines.es.engine_group.remote import (
+    HISTORY_LENGTH,
+    BatchAnswers,
+    Compare,
+    Iteration,
+    Pace,
+    RemoteEngine,
+    Update,
+)
 from workers.engines.es.engine_group.wire import HEADER_BYTES, Ids, pack_directions
 from workers.records import Engine
 
@@ -73,9 +81,9 @@ class EngineGroup:
             engine.start()
 
     def wait_for_start(self) -> Iterator[str]:
-        """Yield what is being waited for whenever that changes, until every engine was started once, well or not.
+        """Yield the engines being waited for whenever they change, until every engine was started once, well or not.
 
-        Those that take longer join later: which engine answers changes no answer.
+        Slower engines join later: the responses do not depend on which engine gives them.
         """
         until, before = time.monotonic() + START_WAIT_SECONDS, list[int]()
         while waiting := [e.number for e in self._remotes if e.state == "starting" and not e.restarts]:
@@ -87,7 +95,7 @@ class EngineGroup:
             time.sleep(LOOK_SECONDS)
             self._check()
 
-    def answer(self, seeds: Sequence[int], prompts: Ids, *, with_centre: bool) -> Iterator[Answered]:
+    def answer(self, seeds: Sequence[int], prompts: Ids, *, with_centre: bool) -> Iterator[BatchAnswers]:
         """Yield the answers of the members of these seeds, batch by batch as engines finish them, in any order.
 
         The centre's answers are a batch without seeds.
@@ -96,15 +104,15 @@ class EngineGroup:
         self._ready = [0, *(engine.number for engine in self._remotes if engine.state == "ready")]
         batches = [*self._plan.cut(seeds), *([Batch(len(seeds), ())] if with_centre else [])]
         iteration = self._iteration = Iteration(self.logged[0], prompts, deque(batches))
-        own, left = iteration.take(), len(batches)
+        own, remaining = iteration.take(), len(batches)
         self.offer(iteration)
-        while left:
+        while remaining:
             if own is not None:
                 yield from self._answer_here(iteration, own)
-                left -= 1
+                remaining -= 1
             for answered in self._finished(iteration, wait=own is None):
                 yield answered
-                left -= 1
+                remaining -= 1
             self._check()
             own = iteration.take()
 
@@ -141,7 +149,7 @@ class EngineGroup:
         self._post(Compare(step, replies))
         self._note_hash(step)
         until = time.monotonic() + patience
-        # One that is lost meanwhile is compared when it has caught up.
+        # An engine that is lost meanwhile is compared when it has caught up.
         while waiting := {number: engine for number, engine in waiting.items() if engine.state == "ready"}:
             if time.monotonic() > until:
                 break
@@ -173,7 +181,7 @@ class EngineGroup:
         return (own, *(_report(e, self._devices[e.number % len(self._devices)]) for e in self._remotes))
 
     def alerts(self) -> Iterator[str]:
-        """Yield what was to be said since the last call."""
+        """Yield the messages since the last call."""
         while not self._alerts.empty():
             yield self._alerts.get()
 
@@ -186,12 +194,12 @@ class EngineGroup:
                 engine.join(CLOSE_SECONDS)
 
     def offer(self, iteration: Iteration) -> None:
-        """Ask every engine for answers of this iteration."""
+        """Offer every engine the batches of this iteration."""
         self._post(iteration)
         iteration.finished.put(None)
 
     def alert(self, message: str) -> None:
-        """Keep a message for `alerts`."""
+        """Store a message for `alerts`."""
         self._alerts.put(message)
 
     def fail(self, error: BaseException) -> None:
@@ -205,8 +213,8 @@ class EngineGroup:
             if engine.state != "given_up":
                 engine.commands.put(command)
 
-    def _answer_here(self, iteration: Iteration, batch: Batch) -> Iterator[Answered]:
-        """Yield the batch's answers, some members at a time: they are scored while the others are answered."""
+    def _answer_here(self, iteration: Iteration, batch: Batch) -> Iterator[BatchAnswers]:
+        """Yield the batch's responses, some members at a time: they are scored while the others are answered."""
         backend, prompts = self._backend, iteration.prompts
         began, seconds, first = time.perf_counter(), 0.0, batch.first
         parts = backend.answer_each(batch.seeds, prompts) if batch.seeds else iter([[backend.answer_centre(prompts)]])
@@ -214,7 +222,7 @@ class EngineGroup:
             seconds += time.perf_counter() - began
             seeds = batch.seeds[first - batch.first :][: len(answers)]
             self._tokens += sum(len(answer.tokens) for of_member in answers for answer in of_member)
-            yield Answered(Batch(first, seeds), answers, 0)
+            yield BatchAnswers(Batch(first, seeds), answers, 0)
             first, began = first + len(seeds), time.perf_counter()
         seconds += time.perf_counter() - began
         self._members += len(batch.seeds)
@@ -222,8 +230,8 @@ class EngineGroup:
         self.pace.add(seconds)
         iteration.busy_seconds[0] = iteration.busy_seconds.get(0, 0.0) + seconds
 
-    def _finished(self, iteration: Iteration, *, wait: bool) -> Iterator[Answered]:
-        """Yield what the other engines have finished; if there is nothing to do here, wait for the next of it."""
+    def _finished(self, iteration: Iteration, *, wait: bool) -> Iterator[BatchAnswers]:
+        """Yield what the other engines have finished; if there is nothing to do here, wait for the next batch."""
         if wait and (answered := iteration.finished.get()) is not None:
             yield answered
         while not iteration.finished.empty():
@@ -231,7 +239,7 @@ class EngineGroup:
                 yield answered
 
     def _check(self) -> None:
-        """Raise what went wrong in a thread, or EnginesDiffer."""
+        """Raise an error from another engine's thread, or EnginesDiffer."""
         if self._error is not None:
             raise self._error
         compared = [(engine.number, engine.compared) for engine in self._remotes]
@@ -241,23 +249,23 @@ class EngineGroup:
                 raise EnginesDiffer(describe_difference({0: own, **hashes}, step))
 
     def _note_hash(self, step: int) -> None:
-        """Remember the hash of engine 0's weights, for engines that have theirs of this step soon."""
+        """Store the hash of engine 0's weights, for engines that will hash theirs of this step soon."""
         self._hashes[step] = self._backend.weights_hash()
-        if len(self._hashes) > REMEMBERED:
+        if len(self._hashes) > HISTORY_LENGTH:
             del self._hashes[min(self._hashes)]
 
 
 def describe_difference(hashes: Mapping[int, str], step: int) -> str:
-    """Say which engines hold other weights than the rest after `step`. hashes: engine -> hash of its weights."""
+    """Describe which engines hold other weights than the rest after `step`. hashes: engine -> hash of its weights."""
     (common, count), *others = Counter(hashes.values()).most_common()
-    odd = [f"engine {number}" for number, weights in sorted(hashes.items()) if weights != common]
+    different = [f"engine {number}" for number, weights in sorted(hashes.items()) if weights != common]
     if others and others[0][1] < count:
-        who = f"{', '.join(odd)} must hold the weights of the other {count}, and does not"
+        detail = f"{', '.join(different)} must have the weights of the other {count}, but does not"
     else:
-        who = f"{', '.join(f'engine {number} has {weights[:8]}' for number, weights in sorted(hashes.items()))}"
+        detail = f"{', '.join(f'engine {number} has {weights[:8]}' for number, weights in sorted(hashes.items()))}"
     return (
-        f"the engines' weights differ after step {step}: {who}. Memory or a device is at fault. Resume the run from "
-        "its last checkpoint, which was saved while they were equal"
+        f"the engines' weights differ after step {step}: {detail}. Memory or a device may be faulty. Resume the run "
+        "from its last checkpoint, which was saved while they were equal"
     )
 
 

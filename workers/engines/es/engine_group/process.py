@@ -1,4 +1,4 @@
-"""One engine's process as the training process sees it: started, asked, listened to for so long, and killed."""
+"""One engine's process as the training process sees it: start it, send requests, wait for replies, and kill it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from workers.models.decoder import Completion
 PROGRAM = "workers.engines.es.engine_group.program"
 PROJECT = Path(__file__).parents[4]
 START_SECONDS = 1800.0
-"""For loading the model and catching up. The others answer meanwhile."""
+"""Seconds to load the model and catch up. The other engines answer meanwhile."""
 STUCK_SECONDS = 60
-"""After which an engine that is in the middle of a message, sent or received, counts as hanging."""
+"""Seconds after which an engine that is in the middle of a message, sent or received, counts as hanging."""
 POLL_SECONDS = 0.5
 KILL_SECONDS = 5.0
 """A process that waits for a disk or a driver may take longer to be gone. It is not waited for."""
 
 
 class EngineLost(Exception):
-    """The engine's process died or hangs, and is no more. The message says how, as in `engine 1 …`."""
+    """The engine's process died or hangs, and was killed. The message describes how, and completes `engine 1 …`."""
 
 
 class EngineRefused(RuntimeError):
@@ -50,7 +50,7 @@ class EngineRefused(RuntimeError):
 
 @dataclass(frozen=True)
 class EngineSetup:
-    """All that an engine needs beside the base model and the log: the run's seed with its sections model and es, the
+    """Setup of an engine, in addition to the base model and the log: the run's seed with its sections model and es, the
     plan of the batches, the scales of the noise, the base model's lineage, the file of the log, and torch's threads."""
 
     config: Mapping[str, Any]
@@ -71,15 +71,15 @@ class EngineProcess:
     """A process that runs `program.py`. Every method may raise EngineLost; the process is then killed."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
+        own_socket, peer = socket.socketpair()
+        with peer:
             for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-                ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STUCK_SECONDS, 0))
+                own_socket.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STUCK_SECONDS, 0))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM, str(theirs.fileno())],
-                cwd=PROJECT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                [sys.executable, "-m", PROGRAM, str(peer.fileno())],
+                cwd=PROJECT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, pass_fds=[peer.fileno()],
             )  # fmt: skip
-        self._connection = Connection(ours.detach())
+        self._connection = Connection(own_socket.detach())
 
     @property
     def pid(self) -> int:
@@ -102,10 +102,10 @@ class EngineProcess:
     def answer(
         self, seeds: Sequence[int], limit: Callable[[], float]
     ) -> tuple[list[list[Completion]], float, dict[str, float]]:
-        """Return the answers of these members, or of the centre if there are none, and the seconds that they took.
+        """Return the responses of these members, or of the centre if there are none, and the seconds that they took.
 
-        The third value has the seconds of each phase since the engine's last answers. `limit` is asked again and again
-        for the seconds after which the engine counts as hanging, if no member's answers come.
+        The third value has the seconds of each phase since the engine's last responses. `limit` is called repeatedly
+        for the seconds after which the engine counts as hanging, if no member's responses come.
         """
         self._send(Kind.ANSWER, pack_seeds(seeds))
         answers: list[list[Completion]] = []
@@ -114,10 +114,10 @@ class EngineProcess:
                 answers += unpack_members(self._receive(Kind.MEMBERS, limit))
             return answers, *unpack_seconds(self._receive(Kind.ANSWERED, limit))
         except (ValueError, struct.error) as error:
-            raise self._lost(f"sent answers that cannot be read: {error}") from error
+            raise self._kill_as_lost(f"sent responses that cannot be read: {error}") from error
 
     def send_update(self, body: bytes) -> None:
-        """Send an update as `pack_directions` made it. It is answered by nothing."""
+        """Send an update as `pack_directions` made it. It gets no reply."""
         self._send(Kind.UPDATE, body)
 
     def weights_hash(self, limit: Callable[[], float]) -> str:
@@ -140,49 +140,49 @@ class EngineProcess:
         try:
             send(self._connection, kind, body)
         except BlockingIOError:
-            raise self._lost(f"hangs: it took no message for {STUCK_SECONDS} s") from None
+            raise self._kill_as_lost(f"hangs: it accepted no message for {STUCK_SECONDS} s") from None
         except OSError:
-            raise self._gone() from None
+            raise self._end_error() from None
 
-    def _receive(self, wanted: Kind, limit: Callable[[], float]) -> bytes:
+    def _receive(self, expected: Kind, limit: Callable[[], float]) -> bytes:
         # Counted in pieces: if the whole job stood still, one piece at most counts.
         waited = 0.0
         try:
             while not self._connection.poll(POLL_SECONDS):
                 if (waited := waited + POLL_SECONDS) > limit():
-                    raise self._lost(f"hangs: no answer for {waited:.0f} s")
+                    raise self._kill_as_lost(f"hangs: no reply for {waited:.0f} s")
             kind, body = receive(self._connection)
         except BlockingIOError:
-            raise self._lost(f"hangs: its message did not end for {STUCK_SECONDS} s") from None
+            raise self._kill_as_lost(f"hangs: its message did not end for {STUCK_SECONDS} s") from None
         except (EOFError, OSError):
-            raise self._gone() from None
+            raise self._end_error() from None
         except ValueError as error:
-            raise self._lost(f"sent no message: {error}") from None
+            raise self._kill_as_lost(f"sent no message: {error}") from None
         if kind is Kind.ERROR:
-            raise self._failed(body)
-        if kind is not wanted:
-            raise self._lost(f"sent {kind.name} instead of {wanted.name}")
+            raise self._reported_error(body)
+        if kind is not expected:
+            raise self._kill_as_lost(f"sent {kind.name} instead of {expected.name}")
         return body
 
-    def _failed(self, body: bytes) -> EngineLost | EngineRefused:
+    def _reported_error(self, body: bytes) -> EngineLost | EngineRefused:
         error = json.loads(body)
-        lost = self._lost(error["message"])
+        lost = self._kill_as_lost(error["message"])
         return EngineRefused(error["message"]) if error["is_final"] else lost
 
-    def _gone(self) -> EngineLost | EngineRefused:
-        """Return why the process ended: its own words, if it left any."""
+    def _end_error(self) -> EngineLost | EngineRefused:
+        """Return why the process ended: its own message, if it left any."""
         with contextlib.suppress(EOFError, OSError, ValueError):
             while self._connection.poll():
                 kind, body = receive(self._connection)
                 if kind is Kind.ERROR:
-                    return self._failed(body)
-        return self._lost(self._how_it_ended())
+                    return self._reported_error(body)
+        return self._kill_as_lost(self._exit_reason())
 
-    def _lost(self, why: str) -> EngineLost:
+    def _kill_as_lost(self, reason: str) -> EngineLost:
         self.kill()
-        return EngineLost(why)
+        return EngineLost(reason)
 
-    def _how_it_ended(self) -> str:
+    def _exit_reason(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(timeout=POLL_SECONDS)
             return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

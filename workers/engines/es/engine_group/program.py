@@ -1,4 +1,4 @@
-"""The program of an engine: holds the run's weights, and does what the training process asks of it.
+"""The program of an engine: holds the run's weights, and carries out the requests of the training process.
 
     python -m workers.engines.es.engine_group.program FILE_DESCRIPTOR
 
@@ -42,11 +42,11 @@ from workers.engines.es.engine_group.wire import (
 from workers.engines.es.lineage import NoiseKind
 from workers.engines.es.replay_history import updates_between
 from workers.engines.es.state import State
-from workers.engines.es.trained import trained
+from workers.engines.es.trainable import make_trainable
 
 FAILED = 1
-FIRST_TO_GO = b"500"
-"""For the kernel, where memory runs out: a lost engine is replaced, and a lost training process is not."""
+OOM_SCORE = b"500"
+"""The kernel's score when memory runs out: a lost engine is replaced, and a lost training process is not."""
 Message = tuple[Kind, bytes]
 
 
@@ -55,14 +55,14 @@ def main(descriptor: int) -> int:
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     if (out_of_memory := Path("/proc/self/oom_score_adj")).exists():
-        out_of_memory.write_bytes(FIRST_TO_GO)
+        out_of_memory.write_bytes(OOM_SCORE)
     connection, inbox = Connection(descriptor), SimpleQueue[Message]()
     threading.Thread(target=_listen, args=(connection, inbox), daemon=True).start()
     try:
         return _serve(connection, inbox)
     except Exception as error:
         traceback.print_exc()
-        # Starting again does not mend a config; it may mend anything else.
+        # A restart does not fix a config; it may fix any other error.
         is_final = isinstance(error, ConfigError)
         message = str(error) if is_final else f"failed: {type(error).__name__}: {error}"
         send(connection, Kind.ERROR, pack_json({"message": message, "is_final": is_final}))
@@ -70,7 +70,7 @@ def main(descriptor: int) -> int:
 
 
 def _listen(connection: Connection, inbox: SimpleQueue[Message]) -> None:
-    """Take in messages while the engine works. Without the training process there is no work: end at once."""
+    """Receive messages while the engine works. Without the training process there is no work: exit immediately."""
     try:
         while True:
             inbox.put(receive(connection))
@@ -108,8 +108,8 @@ def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, 
     models.keep_freed_memory()
     torch.set_num_threads(start["threads"])
     loaded, es = models.load(config.model, needs_transformers=config.needs_transformers), config.es_section()
-    what = trained(loaded, es.lora, config.seed)
-    backend = make_backend(loaded, what, es, start["scales"], BatchPlan(**start["plan"]))
+    weights = make_trainable(loaded, es.lora, config.seed)
+    backend = make_backend(loaded, weights, es, start["scales"], BatchPlan(**start["plan"]))
     if start["checkpoint"] is None:
         return backend, start["origin"]
     checkpoint = Path(start["checkpoint"])
@@ -121,12 +121,12 @@ def _catch_up(backend: DecoderBackEnd, es: EsConfig, log: Path, begin: str, end:
     """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
     for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
         backend.update(update.directions)
-    # Updates of earlier iterations, which the engines counted that applied them in time.
+    # Drops the updates of earlier iterations, which engines that applied them in time have counted.
     backend.phases.take()
 
 
 def _answer(connection: Connection, backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> None:
-    """Send members' answers as they are complete, while the GPU goes on with the others; then the batch's seconds."""
+    """Send members' responses as they complete, while the GPU continues with the others; then the batch's seconds."""
     began = time.perf_counter()
     parts = backend.answer_each(seeds, prompts) if seeds else iter([[backend.answer_centre(prompts)]])
     for answers in parts:

@@ -1,7 +1,7 @@
-"""Looks after one of the other engines, in a thread: asks its process, and starts it again when it is lost.
+"""Manages one of the other engines, in a thread: sends requests to its process, and restarts it when it is lost.
 
-Commands come in the order in which the training process gives them, so that an engine has every update before it is
-asked for the next answers. An engine that was started again has caught up with the log; it skips the updates in it.
+Commands come in the order in which the training process gives them, so that an engine has every update before the next
+request for responses. A restarted engine has caught up with the log; it skips the updates in it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from workers.engines.es.engine_group.process import EngineLost, EngineProcess, E
 from workers.engines.es.engine_group.wire import Ids
 from workers.models.decoder import Completion
 
-FAILURES_IN_A_ROW = 3
+MAX_CONSECUTIVE_FAILURES = 3
 """Losses without a batch answered in between, after which an engine is given up."""
-TIMES_AS_LONG, LEAST_LIMIT_SECONDS = 20.0, 60.0
-"""An engine hangs if it takes so many times as long as usual, and at least so long."""
-REMEMBERED = 16
+LIMIT_FACTOR, MIN_LIMIT_SECONDS = 20.0, 60.0
+"""An engine hangs if it takes so many times as long as usual, and at least so many seconds."""
+HISTORY_LENGTH = 16
 RESTART_PAUSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Answered:
+class BatchAnswers:
     """A batch with its answers [member][prompt], and the number of the engine that gave them.
 
     `phases`: the engine's seconds in each phase since its last batch; empty for engine 0, see `take_own_phases`.
@@ -45,31 +45,32 @@ class Pace:
     """The seconds that batches and updates have taken lately, on any engine."""
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=REMEMBERED)
+        self._seconds: deque[float] = deque(maxlen=HISTORY_LENGTH)
 
     def add(self, seconds: float) -> None:
-        """Remember the seconds that a batch or an update took."""
+        """Store the seconds that a batch or an update took."""
         self._seconds.append(seconds)
 
     def limit(self) -> float:
-        """Return the seconds after which an engine hangs. As long as nothing is known there is no limit.
+        """Return the seconds after which an engine counts as hanging. There is no limit before the first measurement.
 
         A median: a job that was suspended for an hour has one batch that took an hour.
         """
         seconds = list(self._seconds)
-        return max(LEAST_LIMIT_SECONDS, TIMES_AS_LONG * median(seconds)) if seconds else float("inf")
+        return max(MIN_LIMIT_SECONDS, LIMIT_FACTOR * median(seconds)) if seconds else float("inf")
 
 
 @dataclass
 class Iteration:
-    """The batches of one iteration. Every engine takes the next one that is left; which one does, changes no answer."""
+    """The batches of one iteration. Every engine takes the next one that is left; the responses do not depend on
+    which."""
 
     step: int
-    """Updates that the weights have seen which answer."""
+    """Number of updates in the weights that answer."""
     prompts: Ids
     waiting: deque[Batch]
-    finished: SimpleQueue[Answered | None] = field(default_factory=SimpleQueue)
-    """None wakes the training process: a batch has come back, or something is wrong."""
+    finished: SimpleQueue[BatchAnswers | None] = field(default_factory=SimpleQueue)
+    """Finished batches. None wakes the training process: a batch has come back, or something is wrong."""
     busy_seconds: dict[int, float] = field(default_factory=dict)
     """Engine -> seconds spent answering."""
 
@@ -80,8 +81,8 @@ class Iteration:
         except IndexError:
             return None
 
-    def finish(self, answered: Answered, seconds: float) -> None:
-        """Hand in a batch's answers and the seconds that the engine was busy with them."""
+    def finish(self, answered: BatchAnswers, seconds: float) -> None:
+        """Deliver a batch's responses and the seconds that the engine was busy with them."""
         self.busy_seconds[answered.engine] = self.busy_seconds.get(answered.engine, 0.0) + seconds
         self.finished.put(answered)
 
@@ -105,7 +106,7 @@ class Compare:
 Command = Iteration | Update | Compare
 
 
-class Surroundings(Protocol):
+class GroupView(Protocol):
     """The group as its engines see it."""
 
     logged: tuple[int, str]
@@ -115,21 +116,19 @@ class Surroundings(Protocol):
     pace: Pace
 
     def offer(self, iteration: Iteration) -> None:
-        """Ask every engine for answers: a batch has come back."""
+        """Offer a batch that has come back to every engine."""
 
     def alert(self, message: str) -> None:
-        """Say something that a person should know."""
+        """Report something that a user should know."""
 
     def fail(self, error: BaseException) -> None:
         """End the run with this error."""
 
 
 class RemoteEngine(threading.Thread):
-    """One engine. `commands` takes what it is to do; the other attributes say how it is doing."""
+    """One engine. `commands` takes its commands; the other attributes report its state."""
 
-    def __init__(
-        self, number: int, setup: EngineSetup, surroundings: Surroundings, start: Callable[[], EngineProcess]
-    ) -> None:
+    def __init__(self, number: int, setup: EngineSetup, group: GroupView, start: Callable[[], EngineProcess]) -> None:
         super().__init__(name=f"engine-{number}", daemon=True)
         self.number = number
         self.commands: SimpleQueue[Command | None] = SimpleQueue()
@@ -138,7 +137,7 @@ class RemoteEngine(threading.Thread):
         self.seconds = 0.0
         self.compared: tuple[int, str] | None = None
         """Step and hash of the weights, when they were last hashed."""
-        self._setup, self._surroundings, self._start_process = setup, surroundings, start
+        self._setup, self._group, self._start_process = setup, group, start
         self._process: EngineProcess | None = None
         self._step = -1
         self._prompts: Ids | None = None
@@ -152,7 +151,7 @@ class RemoteEngine(threading.Thread):
         except BaseException as error:
             self.state = "given_up"
             if not self._closed.is_set():
-                self._surroundings.fail(error)
+                self._group.fail(error)
         finally:
             if self._process is not None:
                 self._process.kill()
@@ -175,46 +174,47 @@ class RemoteEngine(threading.Thread):
                 except EngineLost as lost:
                     self._start(str(lost))
 
-    def _start(self, why: str = "") -> None:
-        """Start the process until it holds the present weights, or give it up. `why` says how the last one was lost."""
+    def _start(self, reason: str = "") -> None:
+        """Start the process until it holds the present weights, or give it up. `reason` describes how the last one was
+        lost."""
         while not self._closed.is_set():
             self.state = "starting"
-            if why and not self._may_restart(why):
+            if reason and not self._may_restart(reason):
                 return
             try:
                 process = self._process = self._start_process()
             except OSError as error:
-                why = f"could not be started: {error}"
+                reason = f"could not be started: {error}"
                 continue
             if self._closed.is_set():
                 return
             try:
-                process.start(self._setup, self._surroundings.checkpoint)
+                process.start(self._setup, self._group.checkpoint)
                 self._catch_up(process)
                 self.state = "ready"
                 return
             except EngineLost as lost:
-                why = str(lost)
+                reason = str(lost)
 
     def _catch_up(self, process: EngineProcess) -> None:
-        """Bring the engine to the present weights, which move on while it does."""
+        """Send the engine the updates up to the present weights, which may advance meanwhile."""
         self._step, self._prompts = -1, None
-        while self._step < self._surroundings.logged[0]:
-            step, lineage = self._surroundings.logged
+        while self._step < self._group.logged[0]:
+            step, lineage = self._group.logged
             self.compared = step, process.catch_up(lineage)
             self._step = step
 
-    def _may_restart(self, why: str) -> bool:
+    def _may_restart(self, reason: str) -> bool:
         self._failures += 1
-        if self._failures > FAILURES_IN_A_ROW:
+        if self._failures > MAX_CONSECUTIVE_FAILURES:
             self.state = "given_up"
-            self._surroundings.alert(
-                f"engine {self.number} {why}; it is given up after {self._failures} failures in a row, and the other "
-                "engines answer its members"
+            self._group.alert(
+                f"engine {self.number} {reason}; it is stopped after {self._failures} failures in a row, and the "
+                "other engines take over its members"
             )
             return False
         self.restarts += 1
-        self._surroundings.alert(f"engine {self.number} {why}; it is started again and catches up from the replay log")
+        self._group.alert(f"engine {self.number} {reason}; it restarts and catches up from the replay log")
         return not self._closed.wait(RESTART_PAUSE_SECONDS * (self._failures - 1))
 
     def _do(self, command: Command) -> None:
@@ -229,7 +229,7 @@ class RemoteEngine(threading.Thread):
                 self._process.send_update(command.body)
                 self._step = command.step
         elif isinstance(command, Compare):
-            self.compared = command.step, self._process.weights_hash(self._surroundings.pace.limit)
+            self.compared = command.step, self._process.weights_hash(self._group.pace.limit)
             command.replies.put(self.number)
         else:
             self._answer(self._process, command)
@@ -240,17 +240,17 @@ class RemoteEngine(threading.Thread):
                 if self._prompts is not iteration.prompts:
                     process.send_prompts(iteration.prompts)
                     self._prompts = iteration.prompts
-                answers, seconds, phases = process.answer(batch.seeds, self._surroundings.pace.limit)
+                answers, seconds, phases = process.answer(batch.seeds, self._group.pace.limit)
             except BaseException:
                 iteration.waiting.append(batch)
-                self._surroundings.offer(iteration)
+                self._group.offer(iteration)
                 raise
             self._failures = 0
             self._count(batch, answers, seconds)
-            iteration.finish(Answered(batch, answers, self.number, phases), seconds)
+            iteration.finish(BatchAnswers(batch, answers, self.number, phases), seconds)
 
     def _count(self, batch: Batch, answers: Sequence[Sequence[Completion]], seconds: float) -> None:
         self.members += len(batch.seeds)
         self.tokens += sum(len(answer.tokens) for of_member in answers for answer in of_member)
         self.seconds += seconds
-        self._surroundings.pace.add(seconds)
+        self._group.pace.add(seconds)

@@ -1,10 +1,10 @@
-"""Continuous batching: answers of a fixed queue of prompts, in slots that are refilled as answers end.
+"""Continuous batching: responses to a fixed queue of prompts, in slots that are refilled as responses end.
 
-Which rows share a step follows from the queue and from the answers, never from the clock, so that a queue answered
-again on an equal card gives equal answers. A step of another size may round differently.
+The rows that share a step follow from the queue and from the responses, never from the clock, so that a queue answered
+again on an equal card gives equal responses. A step of another size may round differently.
 
 A step may hold rows of several copies of the weights, as many of each, so that every copy is read at the full speed of
-the memory. A copy that has answered all of its queue is written anew and takes the next.
+the memory. A copy that has answered all of its queue is written again and takes the next.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ State = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Answer:
-    """The tokens of an answer through its end token, and the place of its prompt in the queue."""
+    """The tokens of a response through its end token, and the index of its prompt in the queue."""
 
-    place: int
+    index: int
     tokens: list[int]
 
 
@@ -132,26 +132,26 @@ class ContinuousBatch:
                 copy.running = int(running[copy.number])
 
     def _check(self, queue: Sequence[Query], beginning: int) -> None:
-        """Kernels write where they are told to: refuse what lies outside."""
+        """Raise ValueError for values outside the buffers, since kernels do not check where they write."""
         sizes = self._step.sizes
         for query in queue:
             if len(query.ids) <= beginning:
-                raise ValueError("every prompt must have tokens of its own behind the common beginning")
+                raise ValueError("every prompt must have tokens of its own after the common prefix")
             members = self._members if self._copies == 1 else 1
             if not 0 <= query.member < members:
                 raise ValueError(f"member must be below {members}, not {query.member}")
             if not 0 < query.limit <= sizes.max_new:
-                raise ValueError(f"an answer may have 1 to {sizes.max_new} tokens, not {query.limit}")
+                raise ValueError(f"a response may have 1 to {sizes.max_new} tokens, not {query.limit}")
             if len(query.ids) + query.limit - 1 > sizes.columns:
                 longest = sizes.columns - query.limit + 1
-                raise ValueError(f"a prompt may have {longest} tokens at most, not {len(query.ids)}")
+                raise ValueError(f"a prompt may have at most {longest} tokens, not {len(query.ids)}")
 
     def _begin(self, copy: _Copy, free: list[int], places: dict[int, int], beginning: int) -> State:
         """Read the prompts that the copy has rows for. Return the state of their rows."""
         count = min(len(copy.waiting), self._rows // self._copies - copy.running)
         new = [copy.waiting.popleft() for _ in range(count)]
         slots, free[:count] = free[:count], []
-        places.update(zip(slots, (place for place, _ in new), strict=True))
+        places.update(zip(slots, (index for index, _ in new), strict=True))
         queries = [query for _, query in new]
         copy.running += count
         self._read(copy, queries, slots, beginning)
@@ -228,14 +228,14 @@ class ContinuousBatch:
         rows[POSITION] = [at for _, _, start, end in parts for at in range(start, end)]
         rows[SLOT] = np.repeat([slot for _, slot, _, _ in parts], lengths)
         rows[MEMBER] = np.repeat([copy.number + query.member for query, _, _, _ in parts], lengths)
-        most = self._step.sizes.read_rows
+        max_rows = self._step.sizes.read_rows
         with self._measure("prefill"):
-            for first in range(0, total, most):
-                some = rows[:, first : first + most]
-                size = size_for(some.shape[1], self._captured.read_sizes)
-                unused = np.zeros((4, size - some.shape[1]), dtype=np.int32)
+            for first in range(0, total, max_rows):
+                part = rows[:, first : first + max_rows]
+                size = size_for(part.shape[1], self._captured.read_sizes)
+                unused = np.zeros((4, size - part.shape[1]), dtype=np.int32)
                 unused[SLOT] = self._unused
-                self._step.read_state[:, :size].copy_(torch.from_numpy(np.concatenate([some, unused], axis=1)))
+                self._step.read_state[:, :size].copy_(torch.from_numpy(np.concatenate([part, unused], axis=1)))
                 self._captured.read(size, copy.number)
 
 

@@ -1,4 +1,5 @@
-"""Steps of a few fixed numbers of rows, captured as CUDA graphs, and replayed with what lies in the step's buffers."""
+"""Steps of a few fixed numbers of rows, captured as CUDA graphs, and replayed with the contents of the step's
+buffers."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ FINEST = 128
 class CapturedStep:
     """A step whose launches are recorded once for each size. All work is queued on `stream`, in order.
 
-    `answer_sizes` are rows of all copies of the weights together, `read_sizes` those of one.
-    Without a GPU, where Triton's interpreter runs the kernels, every step is launched anew.
+    `answer_sizes` are rows of all copies of the weights together, `read_sizes` those of one. Without a GPU, where
+    Triton's interpreter runs the kernels, every step is launched again.
     """
 
     def __init__(self, step: Step) -> None:

@@ -14,7 +14,7 @@ import triton.language as tl
 
 @triton.jit
 def _corrected(y, dots, a, rank: tl.constexpr, partials: tl.constexpr, width, columns, inside):
-    """y + Σₖ dots[k] · a[k], for the dots [partials, rank] and a [rank, width] of one row."""
+    """Return y + Σₖ dots[k] · a[k], for the dots [partials, rank] and a [rank, width] of one row."""
     some = tl.arange(0, triton.next_power_of_2(partials))
     for k in range(rank):
         dot = tl.sum(tl.load(dots + some * rank + k, mask=some < partials, other=0.0))
@@ -24,7 +24,8 @@ def _corrected(y, dots, a, rank: tl.constexpr, partials: tl.constexpr, width, co
 
 @triton.jit
 def _weighted(x, weight, offset: tl.constexpr, dtype: tl.constexpr):
-    """The last part of an RMSNorm. Gemma's, where `offset` is set, multiplies by 1 + weight and casts afterwards."""
+    """Compute the last part of an RMSNorm. Gemma's, with `offset` set, multiplies by 1 + weight and casts
+    afterwards."""
     if offset:
         return (x * (1.0 + weight)).to(dtype)
     return (x.to(dtype).to(tl.float32) * weight).to(dtype)
@@ -38,14 +39,14 @@ def _normed(x, weight, width, eps, offset: tl.constexpr, dtype: tl.constexpr):
 
 @triton.jit
 def _normed_heads(
-    first, second, q_weight, k_weight, head, place, heads: tl.constexpr, half: tl.constexpr, eps,
+    first, second, q_weight, k_weight, head, lane, heads: tl.constexpr, half: tl.constexpr, eps,
     offset: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """RMSNorm of both halves of each head, queries by one weight [2 half] and keys by another."""
+    """Compute the RMSNorm of both halves of each head, queries by one weight [2 half] and keys by another."""
     scale = tl.rsqrt((tl.sum(first * first, 1) + tl.sum(second * second, 1))[:, None] / (2 * half) + eps)
-    weight = tl.where(head < heads, q_weight, k_weight) + place
-    low = tl.load(weight, mask=place < half, other=0.0).to(tl.float32)
-    high = tl.load(weight + half, mask=place < half, other=0.0).to(tl.float32)
+    weight = tl.where(head < heads, q_weight, k_weight) + lane
+    low = tl.load(weight, mask=lane < half, other=0.0).to(tl.float32)
+    high = tl.load(weight + half, mask=lane < half, other=0.0).to(tl.float32)
     first, second = _weighted(first * scale, low, offset, dtype), _weighted(second * scale, high, offset, dtype)
     return first.to(tl.float32), second.to(tl.float32)
 
@@ -60,7 +61,7 @@ def embed(
     x, table, table_stride, tokens, members, a, b, width, vocabulary, scale,
     rank: tl.constexpr, scaled: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """x [rows, width] = the tokens' entries of the table [vocabulary, width], each its own member's."""
+    """Write x [rows, width] = the tokens' entries of the table [vocabulary, width], each its own member's."""
     row, columns = tl.program_id(0), tl.arange(0, block)
     inside = columns < width
     token, member = tl.load(tokens + row).to(tl.int64), tl.load(members + row).to(tl.int64)
@@ -83,7 +84,7 @@ def add_and_norm(
     adds: tl.constexpr, rank: tl.constexpr, partials: tl.constexpr, biased: tl.constexpr, y_normed: tl.constexpr,
     terms: tl.constexpr, offset: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """x += y, with y's correction, bias and own norm; normed = RMSNorm(x); dots [rows, terms] = normed · b."""
+    """Compute x += y, with y's correction, bias and own norm; normed = RMSNorm(x); dots [rows, terms] = normed · b."""
     row, columns = tl.program_id(0).to(tl.int64), tl.arange(0, block)
     inside, member = columns < width, tl.load(members + row).to(tl.int64)
     dtype = x.dtype.element_ty
@@ -122,9 +123,9 @@ def turn_heads(
     member, position = tl.load(members + row).to(tl.int64), tl.load(positions + row).to(tl.int64)
     width = (heads + 2 * kv_heads) * 2 * half
     dtype = qkv.dtype.element_ty
-    head, place = tl.arange(0, block)[:, None], tl.arange(0, half_block)[None, :]
-    inside = (head < heads + 2 * kv_heads) & (place < half)
-    at = head * 2 * half + place
+    head, lane = tl.arange(0, block)[:, None], tl.arange(0, half_block)[None, :]
+    inside = (head < heads + 2 * kv_heads) & (lane < half)
+    at = head * 2 * half + lane
     first = tl.load(qkv + row * width + at, mask=inside, other=0.0).to(tl.float32)
     second = tl.load(qkv + row * width + at + half, mask=inside, other=0.0).to(tl.float32)
     part = (head >= heads).to(tl.int32) + (head >= heads + kv_heads).to(tl.int32)
@@ -142,11 +143,11 @@ def turn_heads(
     is_value = head >= heads + kv_heads
     if normed:
         of_q, of_k = q_norm + member * q_norm_stride, k_norm + member * k_norm_stride
-        low, high = _normed_heads(first, second, of_q, of_k, head, place, heads, half, eps, offset, dtype)
+        low, high = _normed_heads(first, second, of_q, of_k, head, lane, heads, half, eps, offset, dtype)
         first, second = tl.where(is_value, first, low), tl.where(is_value, second, high)
-    turn = position * half + place
-    c = tl.load(cos + turn, mask=place < half, other=0.0).to(tl.float32)
-    s = tl.load(sin + turn, mask=place < half, other=0.0).to(tl.float32)
+    turn = position * half + lane
+    c = tl.load(cos + turn, mask=lane < half, other=0.0).to(tl.float32)
+    s = tl.load(sin + turn, mask=lane < half, other=0.0).to(tl.float32)
     low = tl.where(is_value, first, first * c - second * s).to(dtype)
     high = tl.where(is_value, second, second * c + first * s).to(dtype)
     into_q = q + row * heads * 2 * half + at
@@ -155,7 +156,7 @@ def turn_heads(
     kv_head = tl.where(is_value, head - heads - kv_heads, head - heads)
     slot = tl.load(slots + row).to(tl.int64)
     layer = tl.where(is_value, v_first, k_first)
-    into = cache + layer + ((slot * kv_heads + kv_head) * columns + position) * 2 * half + place
+    into = cache + layer + ((slot * kv_heads + kv_head) * columns + position) * 2 * half + lane
     tl.store(into, low, mask=inside & (head >= heads))
     tl.store(into + half, high, mask=inside & (head >= heads))
 
@@ -174,19 +175,19 @@ def attend(
     if window > 0:
         begin = tl.maximum(end - window, 0)
     dtype = q.dtype.element_ty
-    one, place, column = tl.arange(0, group_block)[:, None], tl.arange(0, head_block)[None, :], tl.arange(0, tile)
-    inside = (one < group) & (place < head_dim)
-    at = (kv_head * group + one) * head_dim + place
+    query_head, lane, column = tl.arange(0, group_block)[:, None], tl.arange(0, head_block)[None, :], tl.arange(0, tile)
+    inside = (query_head < group) & (lane < head_dim)
+    at = (kv_head * group + query_head) * head_dim + lane
     query = tl.load(q + row * kv_heads * group * head_dim + at, mask=inside, other=0.0)
     most = tl.full((group_block,), -1e30, tl.float32)
     total, sums = tl.zeros((group_block,), tl.float32), tl.zeros((group_block, head_block), tl.float32)
     own = (slot * kv_heads + kv_head) * columns * head_dim
     for start in range(begin, end, tile):
         here = start + column
-        known = (here < end)[:, None] & (place < head_dim)
-        entry = own + here[:, None] * head_dim + place
-        keys = tl.load(cache + k_first + entry, mask=known, other=0.0)
-        values = tl.load(cache + v_first + entry, mask=known, other=0.0)
+        is_valid = (here < end)[:, None] & (lane < head_dim)
+        entry = own + here[:, None] * head_dim + lane
+        keys = tl.load(cache + k_first + entry, mask=is_valid, other=0.0)
+        values = tl.load(cache + v_first + entry, mask=is_valid, other=0.0)
         scores = tl.dot(query, tl.trans(keys), input_precision=precision) * scale
         if capped:
             scores = softcap * _tanh(scores / softcap)
@@ -210,7 +211,7 @@ def activate(
     gate_up, gate_up_dots, a, bias, bias_stride, b, out, dots, members, width,
     rank: tl.constexpr, down_rank: tl.constexpr, biased: tl.constexpr, gelu: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out [rows, width] = activation(gate) · up; dots [rows, pieces, down_rank] = out · b."""
+    """Compute out [rows, width] = activation(gate) · up; dots [rows, pieces, down_rank] = out · b."""
     row, piece = tl.program_id(0).to(tl.int64), tl.program_id(1)
     columns = piece * block + tl.arange(0, block)
     inside, member = columns < width, tl.load(members + row).to(tl.int64)
@@ -249,10 +250,8 @@ def pick_likeliest(
     logits, dots, a, bias, bias_stride, values, places, members, vocabulary, span, softcap,
     rank: tl.constexpr, biased: tl.constexpr, capped: tl.constexpr, stored: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """The largest logit of each span of the vocabulary, [rows, spans], and the first place where it is.
-
-    The logits [rows, vocabulary] come from the base product, and are corrected; `stored` writes them back.
-    """
+    """Find the largest logit of each span of the vocabulary, [rows, spans], and its first index. The logits [rows,
+    vocabulary] come from the base product, and are corrected; `stored` writes them back."""
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     member = tl.load(members + row).to(tl.int64)
     dtype = logits.dtype.element_ty
@@ -292,9 +291,9 @@ def advance(
     some = tl.arange(0, triton.next_power_of_2(spans))
     inside = (row < rows)[:, None] & (some < spans)[None, :]
     value = tl.load(values + row[:, None] * spans + some[None, :], mask=inside, other=float("-inf"))
-    place = tl.load(places + row[:, None] * spans + some[None, :], mask=inside, other=2147483647)
+    token = tl.load(places + row[:, None] * spans + some[None, :], mask=inside, other=2147483647)
     top = tl.max(value, 1)
-    likeliest = tl.min(tl.where(value == top[:, None], place, 2147483647), 1)
+    likeliest = tl.min(tl.where(value == top[:, None], token, 2147483647), 1)
     writes = (row < rows) & (tl.load(ended + row, mask=row < rows, other=1) == 0)
     number, slot = tl.load(numbers + row, mask=writes, other=0), tl.load(slots + row, mask=writes, other=0)
     tl.store(answers + slot.to(tl.int64) * longest + number, likeliest, mask=writes)

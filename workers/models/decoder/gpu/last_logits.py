@@ -16,7 +16,7 @@ from workers.models.decoder.shape import shape_of
 def last_logits(model: Any) -> Callable[[Sequence[Sequence[int]]], Tensor]:
     """Return a function from token lists to the logits [lists, vocabulary] after each. The model's tensors are joined.
 
-    Each call makes a step anew: tokens are read, and the last one of each list is answered.
+    Each call makes a new step: tokens are read, and the last one of each list is answered.
     """
 
     def compute(prompts: Sequence[Sequence[int]]) -> Tensor:

@@ -124,7 +124,8 @@ class Step:
         )  # fmt: skip
 
     def _layers(self, state: Tensor, rows: int, copy: int | None) -> None:
-        """All layers. With `copy` it is a step that reads, and the last layer goes no further than keys and values."""
+        """Launch all layers. With `copy` it is a step that reads, and the last layer goes no further than keys and
+        values."""
         shape = self.shape
         self._embed(state, rows)
         self._norm(shape.layers[0].norm_attention, shape.layers[0].qkv, state, rows)

@@ -48,15 +48,15 @@ class JoinedWeights:
 
     def _take(self, parameters: Mapping[str, Tensor], names: Sequence[str], sizes: Sequence[int]) -> Tensor:
         """Return the named tensors [copies, sum of sizes, …], zeros where there is none. What held them is freed."""
-        held = {name: parameters[name].detach() for name in names if name in parameters}
-        like = next(iter(held.values()))
+        tensors = {name: parameters[name].detach() for name in names if name in parameters}
+        like = next(iter(tensors.values()))
         if len(names) == self.copies == 1:
             self.tensors[names[0]] = like.unsqueeze(0)
             return self.tensors[names[0]]
         joined = like.new_zeros(self.copies, sum(sizes), *like.shape[1:])
         for name, part in zip(names, torch.split(joined, list(sizes), dim=1), strict=True):
-            if name in held:
-                part[0].copy_(held[name])
+            if name in tensors:
+                part[0].copy_(tensors[name])
                 parameters[name].data = part[0]
                 self.tensors[name] = part
         return joined

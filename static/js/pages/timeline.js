@@ -1,0 +1,3 @@
+// Responses over steps, and collapse.
+import "../live-chart.js";
+import "../step-scrubber.js";

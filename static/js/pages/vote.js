@@ -1,0 +1,2 @@
+// Votes.
+import "../vote-page.js";

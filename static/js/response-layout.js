@@ -1,0 +1,66 @@
+// <response-layout>: its buttons, or the keys x and s, show long responses in full and make the responses of a row scroll
+// together. The browser remembers both. The keys can be switched off (<keyboard-map>).
+
+const KEYS = { x: "whole", s: "together" };
+const TYPING = "input, textarea, select, [contenteditable]";
+
+class ResponseLayout extends HTMLElement {
+  connectedCallback() {
+    this.hidden = false;
+    this.responses = this.closest(".beside");
+    this.ownScrolls = new WeakSet();
+    this.stop = new AbortController();
+    const { signal } = this.stop;
+    for (const button of this.buttons) button.addEventListener("click", () => this.toggle(button.dataset.shape), { signal });
+    document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    // Scroll events do not bubble, so capture them.
+    this.responses.addEventListener("scroll", (event) => this.onScroll(event.target), { capture: true, passive: true, signal });
+    this.show();
+  }
+
+  disconnectedCallback() {
+    this.stop.abort();
+  }
+
+  get buttons() {
+    return this.querySelectorAll("button");
+  }
+
+  onKey(event) {
+    const isTyping = event.target.matches?.(TYPING) || document.querySelector("dialog[open]");
+    if (isTyping || localStorage.getItem("single-keys-off") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (KEYS[event.key]) this.toggle(KEYS[event.key]);
+  }
+
+  toggle(shape) {
+    if (localStorage.getItem(`answers-${shape}`)) localStorage.removeItem(`answers-${shape}`);
+    else localStorage.setItem(`answers-${shape}`, "1");
+    this.show();
+  }
+
+  show() {
+    for (const button of this.buttons) {
+      const isOn = localStorage.getItem(`answers-${button.dataset.shape}`) !== null;
+      button.setAttribute("aria-pressed", String(isOn));
+      this.responses.toggleAttribute(`data-${button.dataset.shape}`, isOn);
+    }
+  }
+
+  onScroll(scrolled) {
+    if (!this.responses.hasAttribute("data-together") || !scrolled.classList.contains("answer-text")) return;
+    // Ignore the event of a response that was scrolled here.
+    if (this.ownScrolls.delete(scrolled)) return;
+    const share = scrolled.scrollTop / Math.max(1, scrolled.scrollHeight - scrolled.clientHeight);
+    for (const other of scrolled.closest("tr").querySelectorAll(".answer-text")) {
+      if (other !== scrolled) this.scrollTogether(other, share * (other.scrollHeight - other.clientHeight));
+    }
+  }
+
+  scrollTogether(other, top) {
+    const before = other.scrollTop;
+    other.scrollTop = top;
+    if (other.scrollTop !== before) this.ownScrolls.add(other);
+  }
+}
+
+customElements.define("response-layout", ResponseLayout);

@@ -1,0 +1,61 @@
+"""Files dropped on the import page become runs, with their folders, and can be moved to the trash again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from runs.models import Run
+from tests.browser.axe import check_views
+from tests.runs.importing.sample_logs import iteration
+
+DROP = """(drop, [names, texts]) => {
+  const data = new DataTransfer();
+  names.forEach((name, i) => data.items.add(new File([texts[i]], name)));
+  drop.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def test_dropped_files_are_imported(signed_in: Page, address: str, runs_dir: Path) -> None:
+    page = signed_in
+    page.goto(f"{address}/import/")
+    valid_log, broken_log = iteration(1) + iteration(4), iteration(1) + "Iteration 2/4, Time: ##\n"
+    page.locator("file-drop").evaluate(DROP, [["es_seed3.log", "alpha0.5_sigma0.1_seed4.log"], [valid_log, broken_log]])
+    expect(page.locator("file-drop [data-announce-key]")).to_have_text("2 files, 0.0 MB")
+    page.get_by_role("combobox", name="Experiment").fill("Dropped")
+    page.get_by_role("button", name="Import").click()
+    result = page.get_by_role("region", name="Import result")
+    expect(result.get_by_role("status")).to_contain_text("2 new runs in Dropped.")
+    expect(result).to_contain_text("line 2: iteration 2 has no readable number")
+    assert check_views(page) == "{}"
+    assert {*Run.objects.values_list("seed", flat=True)} == {3, 4}
+    result.get_by_role("link", name="seed 4").click()
+    expect(page.get_by_role("heading", name="es α0.5 σ0.1 seed 4")).to_be_visible()
+    page.go_back()
+
+
+def test_folder_name_sets_config_of_imported_run(signed_in: Page, address: str, runs_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "alpha0.25_sigma0.5"
+    folder.mkdir()
+    (folder / "seed7.log").write_text(iteration(4))
+    page = signed_in
+    page.goto(f"{address}/import/")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Choose a folder").click()
+    chooser.value.set_files(folder)
+    expect(page.locator("file-drop [data-announce-key]")).to_have_text("1 file, 0.0 MB")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("link", name="es α0.25 σ0.5 seed 7")).to_be_visible()
+
+
+def test_undo_moves_imported_runs_to_trash(signed_in: Page, address: str, runs_dir: Path) -> None:
+    page = signed_in
+    page.goto(f"{address}/import/")
+    log = {"name": "a.log", "mimeType": "text/plain", "buffer": iteration(4).encode()}
+    page.get_by_label("Files, folders, zip or tar").set_input_files(log)
+    page.get_by_role("button", name="Import").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Moved Imported with its imported runs to the trash")).to_be_visible()
+    page.goto(f"{address}/bin/")
+    expect(page.get_by_role("region", name="Experiments")).to_contain_text("Imported")

@@ -1,0 +1,130 @@
+"""64 writers push while web and worker are killed and compaction runs: every point is stored once.
+
+`make test` writes about 50 000 points in one round; `make soak PART=writers` a million in each of many rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from esweb.embedded import redis_url
+from esweb.env import celery_broker
+from tests import soak_plugin
+from tests.chaos.supervisor import ROOT, Supervisor
+from tests.flows.pushed_points import POINTS
+from tests.flows.writers import File, WriteProgress, start_writers
+from tests.started_site import make_started_site
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+pytestmark = pytest.mark.slow
+SEED = soak_plugin.seed(1)
+ALONE, TOGETHER = 48, 16
+"""Numbers of writers with a file of their own, and of writers of one shared file."""
+BATCHES = 12 if soak_plugin.SECONDS else 4
+"""Batches of a file. The shared file has as many: each of its batches is sent by all of its writers."""
+KILLS = 4 if soak_plugin.SECONDS else 2
+"""Kills in a round."""
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    """Yield a running esweb."""
+    started = Supervisor(make_started_site(tmp_path / "data"), {})
+    started.start()
+    wait_until(lambda: is_healthy(started), "the site to be healthy")
+    yield started
+    started.kill_all()
+
+
+def test_points_are_stored_once_despite_kills(supervisor: Supervisor) -> None:
+    for number in soak_plugin.rounds(1, "rounds", settling_seconds=10.0):
+        write_and_kill(supervisor, number)
+    assert supervisor.stop() == 0
+
+
+def write_and_kill(supervisor: Supervisor, number: int) -> None:
+    """Write to new files while parts are killed, and compare the stored points with the sent ones."""
+    files, progress = make_files(supervisor, number * (ALONE + 1)), WriteProgress()
+    total_batches = BATCHES * len(files)
+    with ThreadPoolExecutor(ALONE + TOGETHER) as threads:
+        assigned_files = [*files[:ALONE], *[files[ALONE]] * TOGETHER]
+        futures = start_writers(
+            threads, supervisor.port, assigned_files, progress, (SEED + number) * len(assigned_files)
+        )
+        started_at = time.monotonic()
+        kill_parts(supervisor, progress, total_batches, futures, random.Random(SEED + number))
+        for future in futures:
+            future.result()
+        seconds = time.monotonic() - started_at
+    print(f"\n{total_batches * POINTS} points in {seconds:.0f} s, {KILLS} kills; answers: {dict(progress.outcomes)}")
+    soak_plugin.count(total_batches * POINTS, "points")
+    soak_plugin.count(KILLS, "kills")
+    assert run_writer_site(supervisor, "look", str(files[0].number), *[str(BATCHES)] * len(files)) == []
+    assert progress.outcomes["200"] > 1.1 * total_batches, "too few replays"
+    assert progress.outcomes["409"], "nobody leapt ahead"
+
+
+def make_files(supervisor: Supervisor, first: int) -> list[File]:
+    """Return a file for each single writer, and last the shared file; they are numbered from `first` on."""
+    runs = run_writer_site(supervisor, "make", str(ALONE + 1))
+    return [File(number, key, token, BATCHES) for number, (key, token) in enumerate(runs, first)]
+
+
+def kill_parts(
+    supervisor: Supervisor,
+    progress: WriteProgress,
+    total_batches: int,
+    futures: Sequence[Future[None]],
+    rng: random.Random,
+) -> None:
+    """Kill web and worker in turn, spread over the writing, each worker while it compacts."""
+    queue = Celery(broker=celery_broker(redis_url(supervisor.data)))
+    for number in range(KILLS):
+        due = (number + 1) * total_batches / (KILLS + 1)
+        wait_until(
+            lambda due=due: progress.stored_batches >= due or _check_writers(futures), f"{due:.0f} batches to be taken"
+        )
+        queue.send_task("runs.jobs.compact_series", queue="jobs")
+        time.sleep(rng.uniform(0.0, 0.5))  # noqa: TID251  (the kill comes at any time of the compaction)
+        for site_process in supervisor.processes("worker" if number % 2 else "web"):
+            site_process.process.send(signal.SIGKILL)
+    queue.close()
+
+
+def _check_writers(futures: Sequence[Future[None]]) -> bool:
+    """Raise the exception of a failed writer. Return whether all writers are done."""
+    for future in futures:
+        if future.done():
+            future.result()
+    return all(future.done() for future in futures)
+
+
+def run_writer_site(supervisor: Supervisor, *arguments: str) -> Any:
+    """Run `tests.flows.writer_site` on the site's data and return the JSON that it prints."""
+    env = supervisor.env | {"ESWEB_DATA": str(supervisor.data), "DJANGO_SETTINGS_MODULE": "esweb.settings"}
+    argv = [sys.executable, "-m", "tests.flows.writer_site", *arguments]
+    result = subprocess.run(argv, env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(result.stdout)
+
+
+def is_healthy(supervisor: Supervisor) -> bool:
+    """Return whether the site answers. Fail if `up` has ended."""
+    assert supervisor.is_running, supervisor.console.read_text(encoding="utf-8")
+    try:
+        urllib.request.urlopen(f"{supervisor.address}/healthz", timeout=PATIENCE_SECONDS).close()  # noqa: S310  (our own, http)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,201 @@
+"""Start of a training: check the decoder, make a fresh state or load a checkpoint's, and start the engines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from workers.config import ConfigError, EsConfig, Problem, encode
+from workers.engines.context import Context
+from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.batches import BatchPlan, choose_rows
+from workers.engines.es.captured_plan import batches_of, plan_on_card, uses_captured_steps
+from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
+from workers.engines.es.lineage import Origin
+from workers.engines.es.member_memory import MemberMemory
+from workers.engines.es.noise import Noise
+from workers.engines.es.perturbation import Perturbation, scales_of
+from workers.engines.es.replay_history import stored_rows
+from workers.engines.es.replay_log import FILE
+from workers.engines.es.state import State
+from workers.engines.es.trainable import TrainableWeights
+from workers.engines.not_resumable import NotResumable
+from workers.memory_plan import MemoryPlan
+from workers.models.decoder import Decoder, unknown_reason
+from workers.models.logits_check import LastLogits, LogitsDiffer, check_once
+from workers.models.save import weights_sha256
+
+DIFFERS = (
+    "is native, and in a comparison of its first layers with the model's class in transformers {reason}. Set it to "
+    "transformers, which decodes one member after another"
+)
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def check_decoder(context: Context, es: EsConfig) -> None:
+    """Compare what is to answer with transformers. Raise ConfigError if their logits differ by more than rounding."""
+    loaded = context.loaded
+    if es.backend != "native" or unknown_reason(loaded.model.config) is not None:
+        return
+    name, make = _answering_decoder(context, es)
+    try:
+        difference = check_once(name, loaded.model, make)
+    except LogitsDiffer as error:
+        raise ConfigError([Problem("es.backend", DIFFERS.format(reason=error))]) from error
+    print(f"largest difference of the {name}'s logits from transformers': {difference.largest:.1e}", flush=True)
+
+
+def _answering_decoder(context: Context, es: EsConfig) -> tuple[str, Callable[[Any], LastLogits]]:
+    """Return the name of the decoder that answers on this device, and what makes its logits from a model."""
+    if uses_captured_steps(context.loaded, es):
+        # Needs Triton, which comes with torch for GPUs and with no other.
+        from workers.models.decoder.gpu import last_logits
+
+        return "captured decoder", last_logits
+    return "decoder", lambda small: Decoder(small, context.loaded.tokenizer).last_logits
+
+
+def begin_state(context: Context, weights: TrainableWeights, es: EsConfig) -> State:
+    """Return the state of a fresh run; or of the checkpoint to resume from, its weights loaded. Raise NotResumable."""
+    # In the form in which it comes back from JSON.
+    lora = None if es.lora is None else encode(es.lora) | {"targets": list(es.lora.targets)}
+    dtype = str(context.loaded.dtype).removeprefix("torch.")
+    base = weights_sha256(context.loaded.path)
+    # Rounded: the mean square of a large tensor differs in its last bits between devices and numbers of threads.
+    scales = {name: float(np.float32(scale)) for name, scale in scales_of(weights.master, es.layer_scale).items()}
+    origin = Origin(base, dtype, context.config.seed, lora, scales)
+    if context.resume is None:
+        state = State.first(origin)
+    else:
+        state = State.load(context.resume)
+        _refuse_another_origin(context.resume, state.origin, origin)
+        weights.load(context.resume)
+    state.rows = state.rows or _stored_rows(context, es, origin) or _choose_rows(context, weights, es, state)
+    return state
+
+
+def _stored_rows(context: Context, es: EsConfig, origin: Origin) -> int:
+    """Return the rows of earlier attempts, which left no checkpoint that stores them; 0 if es.rows is smaller now."""
+    rows = stored_rows(context.directory, origin)
+    return 0 if es.rows and es.rows < rows else rows
+
+
+def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> None:
+    """Raise NotResumable unless both origins agree, except in the seed and the scales, which are the checkpoint's."""
+    if saved.base_sha256 != ours.base_sha256:
+        raise NotResumable(
+            f"{checkpoint} was trained from another base model: its weights had the sha256 {saved.base_sha256}, "
+            f"those of model.path have {ours.base_sha256}"
+        )
+    if saved.dtype != ours.dtype:
+        raise NotResumable(f"{checkpoint} was trained in {saved.dtype}, not {ours.dtype}: set model.dtype to it")
+    if saved.lora != ours.lora:
+        raise NotResumable(f"{checkpoint} was trained with es.lora {saved.lora}, not {ours.lora}")
+
+
+def _choose_rows(context: Context, weights: TrainableWeights, es: EsConfig, state: State) -> int:
+    if uses_captured_steps(context.loaded, es):
+        return _plan_gpu(context, 0).rows
+    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
+    fitting = MemberMemory.measure(context.loaded, weights, perturbation, es).fitting()
+    device, gpus = context.loaded.device.type, context.config.compute.gpus
+    return choose_rows(es, _count_prompts(context, es), fitting, device, gpus)
+
+
+def plan_batches(context: Context, state: State) -> BatchPlan:
+    """Return how the run cuts its populations. On a GPU record the memory that is planned for it, with its parts."""
+    if not uses_captured_steps(context.loaded, context.config.es_section()):
+        return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
+    plan = _plan_gpu(context, state.rows)
+    print(plan.describe(), flush=True)
+    context.alert("info", plan.describe(), state.step)
+    context.metric(state.step, {"es/memory_planned_gb": plan.planned / 1e9}, state.axes)
+    return batches_of(plan)
+
+
+def _plan_gpu(context: Context, rows: int) -> MemoryPlan:
+    """Return the memory of each engine. Raise ConfigError if it does not fit."""
+    es, (engines, gpus) = context.config.es_section(), _count_engines(context)
+    return plan_on_card(
+        context.loaded, es, prompts=_count_prompts(context, es), longest_prompt=_longest_prompt(context),
+        engines=engines, sharing=-(-engines // gpus), rows=rows, evaluation=context.config.evaluation,
+    )  # fmt: skip
+
+
+def _longest_prompt(context: Context) -> int:
+    """Return the tokens of the longest prompt that training or evaluation may use."""
+    held_out = context.task.examples("eval")[: context.config.evaluation.prompts]
+    examples = (*context.task.examples("train"), *held_out)
+    return max(len(context.prompts.ids(example.messages)) for example in examples)
+
+
+def _count_engines(context: Context) -> tuple[int, int]:
+    """Return the engines of the run, and the GPUs that they share; one in place of GPUs on a CPU."""
+    devices = len(_devices(context))
+    return context.config.es_section().engines or devices, devices
+
+
+def _devices(context: Context) -> list[str]:
+    """Return the devices of the run's engines: the GPUs that the config names, or the CPU."""
+    if context.loaded.device.type != "cuda":
+        return ["cpu"]
+    visible = torch.cuda.device_count()
+    return [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
+
+
+def _count_prompts(context: Context, es: EsConfig) -> int:
+    total = len(context.task.examples("train"))
+    return min(es.prompts, total) if es.prompts else total
+
+
+def start_group(context: Context, backend: DecoderBackEnd, state: State, plan: BatchPlan) -> EngineGroup:
+    """Return the engines that share the run's members: one per GPU if the config names no number."""
+    es, loaded = context.config.es_section(), context.loaded
+    devices = _devices(context)
+    count, _ = _count_engines(context)
+    print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
+    threads = max(1, context.config.compute.cores // count)
+    torch.set_num_threads(threads)
+    for warning in _engine_warnings(context, plan, count):
+        context.alert("warning", warning)
+    config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
+    config["model"] |= {"path": str(loaded.path.resolve()), "device": loaded.device.type}
+    log = context.directory / FILE
+    setup = EngineSetup(config, plan, state.origin.scales, state.origin.lineage(), log, threads)
+    start = partial(_start_process, devices)
+    return EngineGroup(backend, plan, devices, setup, count, start)
+
+
+def _engine_warnings(context: Context, plan: BatchPlan, engines: int) -> Iterator[str]:
+    """Yield reasons why so many engines may not be faster than fewer."""
+    batches, cores = len(plan.cut([0] * context.config.es_section().population)), context.config.compute.cores
+    if batches < engines:
+        es = context.config.es_section()
+        refilled = es.refill and uses_captured_steps(context.loaded, es)
+        advice = (
+            "fewer engines are as fast" if refilled else f"in a new run, es.rows below {plan.rows} makes more batches"
+        )
+        yield (
+            f"{engines} engines share {_plural(batches, 'batch', 'batches')} of at most {plan.members} members, so "
+            f"some are idle; {advice}"
+        )
+    if context.loaded.device.type == "cpu" and cores < engines:
+        yield f"{engines} engines share {_plural(cores, 'core', 'cores')}; compute.cores should be at least {engines}"
+
+
+def _plural(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
+
+
+def _start_process(devices: Sequence[str], number: int) -> EngineProcess:
+    """Start an engine's process, which sees its own GPU alone."""
+    if devices[0] == "cpu":
+        return EngineProcess({})
+    visible = os.environ.get(VISIBLE) or ",".join(device.removeprefix("cuda:") for device in devices)
+    return EngineProcess({VISIBLE: visible.split(",")[number % len(devices)]})
