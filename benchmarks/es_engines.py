@@ -4,7 +4,7 @@
 
 The case: the tiny model, a population of 30, 16 prompts, answers of at most 40 tokens, greedy, σ = 0.01. A round is an
 iteration without its scoring: the answers of all members as text, and an update by all of them, on every engine. Both
-ways are measured in one process, turn about, by the clock on the wall. The goal is that of the median ratio of the
+ways are measured in one process, in turn, by wall-clock time. The goal is that of the median ratio of the
 rounds. It needs two cores without other load.
 """
 

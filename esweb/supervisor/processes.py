@@ -35,7 +35,7 @@ def parts_of_esweb(data: Path, listener: socket.socket, manage_py: Path) -> list
 
 
 def collectstatic_part(data: Path, manage_py: Path) -> Part:
-    """Return the part that collects and compresses the files that pages need; it ends by itself."""
+    """Return the part that collects and compresses the files that pages need and then ends."""
     argv = (sys.executable, str(manage_py), "collectstatic", "--no-input", "--verbosity", "0")
     return Part("static", argv, data / "logs" / "static.log", environment(data, manage_py.parent), comes_back=False)
 

@@ -49,7 +49,7 @@ def test_gpu_memory_appears_only_for_gpu_runs(form, local, tmp_path):
     gpus.fill("1")
     expect(cards.get_by_role("row", name="24 GB")).to_contain_text("no")
     expect(cards.get_by_role("row", name="141 GB")).to_contain_text("yes")
-    expect(form.locator("#standing")).to_contain_text("GPU memory: fits cards of")
+    expect(form.locator("#standing")).to_contain_text("GPU memory: fits GPUs of")
     gpus.fill("0")
     expect(cards).to_have_count(0)
 
