@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.scheduling import BROWSER
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {
@@ -27,14 +28,16 @@ def test_remaining_tests_run_after_worker_crash(tmp_path: Path, seconds: int) ->
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.format(seconds=seconds))
-    command = [sys.executable, "-m", "pytest", "-p", "tests.scheduling", "-p", "no:cacheprovider", "-n", "2", "-v"]
+    plugins = ["-p", "xdist", "-p", "tests.scheduling", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins, "-n", "2", "-v"]
     result = subprocess.run(
         [*command, "--rootdir", str(tmp_path), "-c", os.devnull, str(tmp_path)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # The plugins of the whole suite take most of a pytest's start, and three are started here.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert "1 failed, 4 passed" in result.stdout, result.stdout + result.stderr
