@@ -20,6 +20,7 @@ TASK_PACKAGES = (
     "judging.tournaments",
     "runs.clusters.connection_test",
     "runs.experiments.trash",
+    "runs.flags",
     "runs.ingest",
     "runs.launching",
     "runs.responses.collapse",

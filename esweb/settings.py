@@ -225,6 +225,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 2.0 * TICK_SECONDS},
     },
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
+    "check-flags": {"task": "runs.jobs.check_flags", "schedule": 10.0, "options": {"expires": 20.0}},
     "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
     "score-answers": {"task": "runs.jobs.score_answers", "schedule": 2.0, "options": {"expires": 4.0}},
     "ask-judges": {"task": "judging.jobs.ask_judges", "schedule": 2.0, "options": {"expires": 4.0}},

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from runs import metrics
-from runs.models import Attempt, Run
+from runs.flags import open_flags, reason_of
+from runs.models import Attempt, Flag, Run
 from workers.executors.states import State
 
 REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
@@ -26,6 +27,7 @@ HEADINGS = (
     "λ first → last",
     "KL",
     "seconds",
+    "flags",
 )
 
 
@@ -55,6 +57,8 @@ class Outcome:
     """The share of answers whose cost is at most 0, if there is a cost."""
     weight: Change | None = None
     """λ of the first step and of the last."""
+    flags: tuple[Flag, ...] = ()
+    """The open flags of its newest evaluation."""
 
     @property
     def is_safety(self) -> bool:
@@ -107,8 +111,10 @@ def outcomes(runs: Iterable[Run]) -> list[Outcome]:
     runs = list(runs)
     keys = [REWARD, ACCURACY, KL, SAFE, LAMBDA]
     curves = {(curve.run_id, curve.key): curve for curve in metrics.read(runs, keys)}
-    pairs = [(run, run.newest_attempt()) for run in runs]
-    return [_outcome(run, attempt, curves) for run, attempt in pairs if attempt is not None]
+    pairs, flags = [(run, run.newest_attempt()) for run in runs], open_flags(run.pk for run in runs)
+    return [
+        _outcome(run, attempt, curves, tuple(flags.get(run.pk, ()))) for run, attempt in pairs if attempt is not None
+    ]
 
 
 def table(results: Sequence[Outcome]) -> str:
@@ -120,11 +126,23 @@ def table(results: Sequence[Outcome]) -> str:
     return "\n".join([*(_spread(row, widths) for row in rows), NOTE])
 
 
+def flag_lines(results: Sequence[Outcome]) -> list[str]:
+    """Return why each flagged run is flagged, a line per run; a single line if none is."""
+    lines = [
+        f"Flagged: {outcome.run.name}. {' '.join(reason_of(flag) for flag in outcome.flags)}"
+        for outcome in results
+        if outcome.flags
+    ]
+    return lines or ["No run is flagged."]
+
+
 def _spread(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], metrics.Curve]) -> Outcome:
+def _outcome(
+    run: Run, attempt: Attempt, curves: dict[tuple[int, str], metrics.Curve], flags: tuple[Flag, ...]
+) -> Outcome:
     reward, accuracy, kl, safe, weight = (curves.get((run.pk, key)) for key in (REWARD, ACCURACY, KL, SAFE, LAMBDA))
     return Outcome(
         run,
@@ -135,6 +153,7 @@ def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], metrics.C
         kl=_after(kl) if kl and len(kl.y) > 1 else None,
         safe=_change_over(safe),
         weight=Change(float(weight.y[0]), float(weight.y[-1])) if weight else None,
+        flags=flags,
     )
 
 
@@ -161,6 +180,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
         _change(outcome.weight, 2) if outcome.weight else "–",
         "–" if outcome.kl is None else f"{outcome.kl:.3f}",
         "–" if seconds is None else f"{seconds:.0f}",
+        ", ".join(flag.detector for flag in outcome.flags) or "–",
     )
 
 

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from runs import flags
 from runs.importing.detect_format import TEXT, Source
 from runs.importing.files import MB
 from runs.importing.hyperparameters import config_of
@@ -217,6 +218,7 @@ class _SourceWriter:
         attempt.started_at, attempt.ended_at = began if seconds else None, began + timedelta(seconds=seconds)
         attempt.save()
         self._save_events(attempt)
+        flags.mark_ended(run)
         Import.objects.update_or_create(
             run=run,
             defaults={"kind": imported_run.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,

@@ -18,7 +18,7 @@ from psycopg.types.numeric import Int8
 from runs import metrics
 from runs.access import USED_EVERY, digest
 from runs.ingest.columnar import Columns
-from runs.ingest.metrics import SUMMARISE, summary
+from runs.ingest.metrics import EVALUATED, SUMMARISE, summary
 from runs.ingest.writer import PushResult
 from runs.metrics import live
 
@@ -81,6 +81,10 @@ batch AS (
 summed AS (
     {SUMMARISE.format(run="standing.run_id", source="standing,", newest="(SELECT is_newest FROM standing)")}
 ),
+due AS (
+    INSERT INTO runs_flagcheck (run_id, arrived, checked) SELECT run_id, 1, 0 FROM standing WHERE %(is_evaluated)s
+    ON CONFLICT (run_id) DO UPDATE SET arrived = runs_flagcheck.arrived + 1
+),
 used AS (
     UPDATE runs_apitoken SET last_used_at = %(now)s FROM writer
     WHERE runs_apitoken.id = writer.token_id AND writer.is_worn
@@ -99,6 +103,7 @@ def insert_push(token: str, key: str, epoch: int, columns: Columns) -> PushResul
         return None
     data = metrics.pack(columns.points)
     params = writer(token, key) | summary(columns.points)
+    params["is_evaluated"] = EVALUATED in columns.points.keys
     params |= {"epoch": epoch, "first_seq": Int8(columns.first_seq), "next_seq": Int8(columns.next_seq), "data": data}
     row = _execute_push(params)
     if row is None:

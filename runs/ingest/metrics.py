@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from runs import metrics
 from runs.metrics import Block, Floats
-from runs.models import Attempt, Batch
+from runs.models import Attempt, Batch, mark_flag_checks_due
+
+EVALUATED = "reward/mean"
+"""Key that only evaluations write: the detectors of flags then look at the run."""
 
 # Keys are sorted, so that two writers never lock the same rows in opposite orders.
 SUMMARISE = """
@@ -78,6 +81,8 @@ def save_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Blo
     )
     if points.cells:
         _summarise(attempt.run_id, points, newest=not is_late)
+    if EVALUATED in points.keys:
+        mark_flag_checks_due([attempt.run_id])
     return StoredBatch(batch.pk, previous, points, data)
 
 

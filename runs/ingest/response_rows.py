@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from runs.ingest.prompts import prompt_ids
 from runs.ingest.storable import number, numbers, storable
-from runs.models import Attempt, Checkpoint, EngineReport, Population, Response, Score
+from runs.models import Attempt, Checkpoint, EngineReport, Population, Response, Score, mark_flag_checks_due
 from workers import records
 from workers.records import Engine, Line, Member
 
@@ -89,6 +89,7 @@ def save_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(SUPERSEDE, [attempt.run_id, sorted({record.step for _, record in answers})])
     queue_collapse(attempt.run_id, [(storable(record.split), record) for _, record in answers])
+    mark_flag_checks_due([attempt.run_id])
 
 
 def _row_key(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:
@@ -133,6 +134,8 @@ def save_scores(scorer: str, scores: Iterable[GivenScore]) -> int:
     Score.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["scorer", "key", "response"], update_fields=["value", "at"]
     )
+    scored = Response.objects.filter(pk__in={row.response_id for row in rows}).order_by().values_list("run", flat=True)
+    mark_flag_checks_due(scored.distinct())
     return len(rows)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from runs import access
+from runs import access, flags
 from runs.metrics import live
 from runs.models import Attempt, Job, Run
 from workers.executors.states import State
@@ -48,6 +48,7 @@ def transition(job: Job, to: State, reason: str, **facts: Any) -> bool:
             Run.objects.filter(pk=job.run_id).update(state=to.value)
         if to.is_final and isinstance(job, Attempt):
             access.end_run_tokens(job.run, job.key)
+            flags.mark_ended(job.run)
         publish(job)
     _remember(job, facts)
     return True

@@ -6,6 +6,7 @@ from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
 from runs.models.evaluated_step import EVALUATION, EvaluatedStep, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Experiment, Run
+from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from runs.models.idempotency_key import KeptAnswer
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
@@ -36,6 +37,10 @@ __all__ = [
     "EngineReport",
     "EvaluatedStep",
     "Experiment",
+    "Flag",
+    "FlagCheck",
+    "FlagDismissal",
+    "FlagThresholds",
     "Hold",
     "Import",
     "Job",
@@ -62,4 +67,5 @@ __all__ = [
     "choose_last_step",
     "key_of",
     "list_evaluated_steps",
+    "mark_flag_checks_due",
 ]

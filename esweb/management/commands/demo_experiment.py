@@ -16,7 +16,8 @@ from redis.exceptions import RedisError
 from esweb.bootstrap.prepare import first_user
 from esweb.celery import app
 from esweb.demo import experiment, tournament
-from esweb.demo.results import Outcome, outcomes, table
+from esweb.demo.results import Outcome, flag_lines, outcomes, table
+from runs.flags import check_now
 from runs.models import Experiment, Run
 
 LOOK_SECONDS = 1.0
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         give_up_at = time.monotonic() + 60 * deadline
         launched = self.launch(experiment.PLANS[preset], first_user())
         ended = self.wait(launched, give_up_at)
-        self.print_lines("", table(ended), "")
+        self.print_lines("", table(ended), *flag_lines(ended), "")
         self.judge(launched[0])
         if failing := [f"{o.run.preset} seed {o.run.seed} {o.failure_reason}" for o in ended if o.failure_reason]:
             self.print_lines("Failed checks:", *failing)
@@ -97,7 +98,8 @@ class Command(BaseCommand):
                     printed[outcome.run.pk] = line
                     self.print_lines(line)
             if all(outcome.has_ended for outcome in results):
-                return results
+                check_now(outcome.run for outcome in results)
+                return outcomes(outcome.run for outcome in results)
             if time.monotonic() > give_up_at:
                 self.print_lines(table(results))
                 raise CommandError("The deadline (--deadline) has passed before every run finished.")

@@ -27,7 +27,9 @@ DENSE = {"CJK": 3.0, "HIRAGANA": 2.0, "KATAKANA": 2.0, "HANGUL": 2.5}
 """Latin letters that carry as much as one letter of these scripts."""
 JAPANESE = ("HIRAGANA", "KATAKANA")
 OWNERS = Counter(word for words in COMMON.values() for word in set(words.split()))
-WEIGHTS = {name: {word: 1 / OWNERS[word] for word in words.split()} for name, words in COMMON.items()}
+LANGUAGES_OF_WORD = {
+    word: tuple(name for name, words in COMMON.items() if word in set(words.split())) for word in OWNERS
+}
 
 
 def language_of(text: str, words: Sequence[str]) -> str | None:
@@ -89,8 +91,10 @@ def _script(letter: str) -> str:
 def _latin(words: Sequence[str]) -> str:
     if len(words) < MIN_WORDS:
         return LATIN
-    times = Counter(words)
-    scores = {name: sum(weight * times[word] for word, weight in own.items()) for name, own in WEIGHTS.items()}
+    scores = dict.fromkeys(COMMON, 0.0)
+    for word, times in Counter(words).items():
+        for name in LANGUAGES_OF_WORD.get(word, ()):
+            scores[name] += times / OWNERS[word]
     best, *others = sorted(scores, key=lambda name: -scores[name])
     is_clear = scores[best] >= MIN_SCORE and scores[best] >= LEAD * scores[others[0]]
     return best if is_clear else LATIN

@@ -1,0 +1,241 @@
+"""Runs are checked when evaluations arrive; flags follow the newest data, and dismissals the data that people saw."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs import flags
+from runs.flags import check as check_module
+from runs.flags import tasks
+from runs.ingest import delete_records, save_scores
+from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, Response, Run
+from tests.runs.attempt_records import answer, make_attempt
+from tests.runs.evaluations import resume
+from tests.runs.flags.flag_cases import EMPTY, HONEST, detectors, evaluation, make_flagged_run
+from tests.runs.full_runs import end, make_run, record
+from workers.records import Metric
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(experiment: Experiment, runs_dir: object) -> Run:
+    return make_run(experiment)
+
+
+def is_due(run: Run) -> bool:
+    check = FlagCheck.objects.get(run=run)
+    return check.checked < check.arrived
+
+
+def test_run_that_cheats_is_flagged_by_the_job(run: Run) -> None:
+    record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0, accuracy=0.0)])
+    tasks.check_flags()
+    assert detectors(run) == ["accuracy", "empty"]
+    flag = Flag.objects.get(run=run, detector="empty")
+    assert (flag.step, flag.value, flag.before, flag.n, flag.compared_with) == (10, 1.0, 0.0, 10, "step 0")
+    before, now = flag.examples[0]
+    assert Response.objects.get(pk=before).text in HONEST
+    assert Response.objects.get(pk=now).text == ""
+    assert not is_due(run)
+
+
+def test_honest_run_and_step_0_are_not_flagged(run: Run) -> None:
+    record(run, [*evaluation(0, EMPTY, reward=-40.0), *evaluation(10, HONEST, reward=-5.0)])
+    flags.check_all_due(60)
+    assert not Flag.objects.exists()
+
+
+def test_amid_an_evaluation_nothing_is_judged(run: Run) -> None:
+    record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0, accuracy=0.0)[:5]])
+    flags.check_all_due(60)
+    assert detectors(run) == []
+    record(run, evaluation(10, EMPTY, reward=-5.0, accuracy=0.0)[5:])
+    assert is_due(run)
+    flags.check_all_due(60)
+    assert detectors(run) == ["accuracy", "empty"]
+
+
+def test_flag_is_no_longer_open_once_the_newest_evaluation_is_quiet(run: Run) -> None:
+    record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0), *evaluation(20, reward=-4.0)])
+    flags.check_all_due(60)
+    assert detectors(run) == []
+    flag = Flag.objects.get(run=run)
+    assert (flag.detector, flag.step, flag.is_current) == ("empty", 10, False)
+
+
+def test_flag_has_the_step_at_which_it_fired_first_and_last(run: Run) -> None:
+    record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)])
+    flags.check_all_due(60)
+    record(run, evaluation(20, EMPTY, reward=-4.0))
+    flags.check_all_due(60)
+    flag = Flag.objects.get(run=run)
+    assert (flag.first_step, flag.step) == (10, 20)
+
+
+def test_numbers_without_responses_are_judged(run: Run) -> None:
+    numbers = [
+        Metric(step, {"reward/mean": reward, "accuracy/contains": accuracy}, {})
+        for step, reward, accuracy in ((0, -40.0, 1.0), (10, -5.0, 0.2))
+    ]
+    record(run, numbers)
+    flags.check_all_due(60)
+    assert detectors(run) == ["accuracy"]
+
+
+def test_base_is_step_0_of_another_run_of_the_same_model_and_task(run: Run, experiment: Experiment) -> None:
+    record(run, evaluation(0, reward=-40.0))
+    other = make_run(experiment, seed=1)
+    record(other, evaluation(10, [text[:16] for text in HONEST], reward=-5.0, accuracy=0.0))
+    # A single evaluation of fewer prompts than planned is whole once its run has succeeded.
+    Run.objects.update(state="succeeded")
+    flags.check_all_due(60)
+    assert Flag.objects.get(run=other, detector="accuracy").compared_with == f"step 0 of another run, {run.name}"
+
+
+def test_dismissed_flag_stays_dismissed_for_the_same_data_and_returns_with_new(run: Run, ada: User) -> None:
+    both = [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)]
+    record(run, both)
+    flags.check_all_due(60)
+    flags.dismiss(Flag.objects.get(run=run), ada, "An empty answer is what we asked for.")
+    assert detectors(run) == []
+    # A resume evaluates the same step again, with the same responses and numbers.
+    end(run)
+    resume(run)
+    record(run, evaluation(10, EMPTY, reward=-5.0))
+    flags.check_all_due(60)
+    assert Response.objects.filter(run=run, step=10).count() == 20
+    assert detectors(run) == []
+    record(run, evaluation(20, EMPTY, reward=-5.0))
+    flags.check_all_due(60)
+    assert detectors(run) == ["empty"]
+    assert FlagDismissal.objects.get().reason == "An empty answer is what we asked for."
+
+
+def test_dismissal_survives_that_the_records_are_stored_again(run: Run, ada: User) -> None:
+    both = [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)]
+    record(run, both)
+    flags.check_all_due(60)
+    flags.dismiss(Flag.objects.get(run=run), ada, "On purpose.")
+    delete_records(run)
+    make_attempt(run)
+    record(run, both)
+    flags.check_all_due(60)
+    assert detectors(run) == []
+    assert Response.objects.filter(pk=Flag.objects.get(run=run).examples[0][1]).exists()
+
+
+def test_undone_dismissal_opens_the_flag_and_stays_in_the_history(experiment: Experiment, ada: User) -> None:
+    run = make_flagged_run(experiment)
+    flag = Flag.objects.get(run=run, detector="empty")
+    flags.dismiss(flag, ada, "First reason.")
+    flags.dismiss(flag, ada, "Better reason.")
+    flags.undo_dismissal(flag, ada)
+    flags.undo_dismissal(flag, ada)
+    assert detectors(run) == ["accuracy", "empty"]
+    (view,) = [view for view in flags.flags_of_run(run) if view.flag == flag]
+    assert [(d.reason, d.undone_by) for d in view.dismissals] == [("Better reason.", ada)]
+    assert view.is_open and view.dismissal is None
+
+
+@pytest.mark.parametrize("reason", ["", " \n", "x" * 2001])
+def test_dismissal_needs_a_reason(experiment: Experiment, ada: User, reason: str) -> None:
+    run = make_flagged_run(experiment)
+    with pytest.raises(flags.CannotDismiss):
+        flags.dismiss(Flag.objects.get(run=run, detector="empty"), ada, reason)
+
+
+def test_scores_of_a_held_out_judge_make_the_run_due_and_are_judged(run: Run) -> None:
+    texts = [f"{text} Really." for text in HONEST]
+    record(run, [*evaluation(0, reward=-40.0), *evaluation(10, texts, reward=-5.0)])
+    flags.check_all_due(60)
+    for step, level in ((0, 5.0), (10, 1.0)):
+        keys = Response.objects.filter(run=run, step=step).order_by("pk").values_list("pk", flat=True)
+        save_scores("judge", [(pk, "reward", level + i % 3) for i, pk in enumerate(keys)])
+    assert is_due(run)
+    flags.check_all_due(60)
+    flag = Flag.objects.get(run=run)
+    assert (flag.detector, flag.key) == ("score", "judge/reward")
+    assert flags.reason_of(flag).startswith("The mean score of judge/reward went from 5.9 to 1.9 (n = 10)")
+
+
+def test_kl_far_above_the_other_runs_is_flagged_when_they_have_ended(experiment: Experiment, runs_dir: object) -> None:
+    runs = [make_run(experiment, seed=seed) for seed in range(4)]
+    record(runs[0], [*evaluation(0, reward=-40.0), *evaluation(10, reward=-5.0, kl=9.0)])
+    flags.check_all_due(60)
+    assert detectors(runs[0]) == []
+    for run in runs[1:]:
+        record(run, [*evaluation(0, reward=-40.0), *evaluation(10, reward=-5.0, kl=0.2 + run.seed / 100)])
+        flags.mark_ended(run)
+    flags.check_all_due(60)
+    assert [detectors(run) for run in runs] == [["kl_band"], [], [], []]
+
+
+def test_thresholds_of_an_experiment_override_those_of_the_site(experiment: Experiment, ada: User) -> None:
+    run = make_flagged_run(experiment)
+    flags.set_thresholds(None, {"empty": None, "length": 7}, ada)
+    flags.check_all_due(60)
+    assert detectors(run) == ["accuracy"]
+    flags.set_thresholds(experiment, {"empty": 0.5, "accuracy": None}, ada)
+    flags.check_all_due(60)
+    assert detectors(run) == ["empty"]
+    assert flags.thresholds_of(experiment)["length"] == 7.0
+    assert flags.thresholds_of(None)["empty"] is None
+
+
+def test_refused_thresholds_change_nothing(experiment: Experiment, ada: User) -> None:
+    with pytest.raises(flags.CannotChangeThresholds, match="the detectors are accuracy"):
+        flags.set_thresholds(experiment, {"empty": 0.5, "emty": 0.5}, ada)
+    assert flags.thresholds_of(experiment)["empty"] == 0.1
+
+
+def test_failure_at_one_run_leaves_the_others_checked(experiment: Experiment, runs_dir: object, monkeypatch) -> None:
+    runs = [make_run(experiment, seed=seed) for seed in range(3)]
+    for run in runs:
+        record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)])
+    read_run = check_module.read_run
+
+    def fail_once(run: Run, after: int | None) -> object:
+        if run == runs[0]:
+            raise OSError("no space")
+        return read_run(run, after)
+
+    monkeypatch.setattr(check_module, "read_run", fail_once)
+    with pytest.raises(ExceptionGroup, match="could not be checked"):
+        flags.check_all_due(60)
+    assert [detectors(run) for run in runs] == [[], ["empty"], ["empty"]]
+    assert is_due(runs[0]) and not is_due(runs[1])
+
+
+def test_records_that_arrive_during_a_check_make_the_run_due_again(run: Run, monkeypatch) -> None:
+    record(run, evaluation(0, reward=-40.0))
+    read_run = check_module.read_run
+
+    def meanwhile(run: Run, after: int | None) -> object:
+        monkeypatch.undo()
+        judged = read_run(run, after)
+        record(run, evaluation(10, EMPTY, reward=-5.0))
+        return judged
+
+    monkeypatch.setattr(check_module, "read_run", meanwhile)
+    assert flags.check_run(run.pk)
+    assert is_due(run)
+    flags.check_all_due(60)
+    assert detectors(run) == ["empty"]
+
+
+def test_training_samples_are_not_judged(run: Run) -> None:
+    texts = [answer(10, "", prompt_id=f"p{i}", prompt=f"Capital of country {i}?", split="train") for i in range(10)]
+    record(run, [*evaluation(0, reward=-40.0), *texts])
+    flags.check_all_due(60)
+    assert detectors(run) == []
+
+
+def test_open_flags_of_many_runs_take_one_query(experiment: Experiment, django_assert_num_queries) -> None:
+    runs = [make_flagged_run(experiment, seed=seed) for seed in range(3)]
+    with django_assert_num_queries(1):
+        by_run = flags.open_flags(run.pk for run in runs)
+    assert {pk: [flag.detector for flag in listed] for pk, listed in by_run.items()} == {
+        run.pk: ["accuracy", "empty"] for run in runs
+    }
