@@ -81,6 +81,10 @@ QUERIES = (
     {"q": "tag:none tag~x"},
     {"q": "archived:yes"},
     {"q": "archived:any state:failed", "sort": "name"},
+    {"q": "flag:any"},
+    {"q": "flag:empty", "sort": "-reward/mean"},
+    {"q": "flag:none", "sort": "-kl"},
+    {"sort": "-flags"},
 )
 # Pages far down a list: the order, and the value and run at which the previous page ended.
 DEEP = (
@@ -105,14 +109,24 @@ FROM runs_run r CROSS JOIN unnest(%s::text[]) AS k (key)
 """
 
 
+FLAGS = """
+INSERT INTO runs_flag (run_id, detector, step, first_step, value, "limit", compared_with, key, examples, data_hash,
+                       is_current, detected_at)
+SELECT id, d.detector, last_step, last_step, 0.5, 0.1, '', '', '[]', md5(id::text), true, now()
+FROM runs_run CROSS JOIN unnest(ARRAY['accuracy', 'empty']) AS d (detector) WHERE id %% %s = 0
+"""
+FLAGGED_EVERY = 50
+
+
 def fill() -> None:
-    """Create the runs, each with an attempt; some are archived, some in the trash."""
+    """Create the runs, each with an attempt; some are archived, some in the trash, some have two open flags."""
     from django.db import connection
 
     for first in range(0, RUNS, 5_000):
         make_runs(range(first, first + 5_000))
     with connection.cursor() as sql:
         sql.execute(SERIES, [list(KEYS)])
+        sql.execute(FLAGS, [FLAGGED_EVERY])
     servers.settle()
 
 

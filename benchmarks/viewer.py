@@ -30,7 +30,7 @@ COMMON = ("the", "of", "and", "to", "that", "you", "is", "for", "not", "with", "
 RANGES = ("reward", "cost", "words", "ratio", "dreward", "dcost")
 CATEGORIES = tuple(f"Harm {n}" for n in range(19))
 FLAGS = ("truncated", "leak", "refusal", "duplicate", "empty")
-SORTS = ("row", "reward", "cost", "words", "dreward", "dcost", "ratio", "reward_spread", "cost_spread")
+SORTS = ("row", "reward", "cost", "words", "dreward", "dcost", "ratio", "reward_spread", "cost_spread", "difference")
 JUDGMENT_FILTERS = ("disagree", "swapped", "people_against", "reward_against", "cost_against", "unjudged")
 SORTS_BY_JUDGES = ("won", "disagreement", "uncertainty")
 
@@ -41,7 +41,8 @@ def queries() -> list[dict[str, str]]:
     out += [{f"{name}_min": "0.5"} for name in RANGES] + [{f"{name}_max": "-1", "in": "B"} for name in RANGES]
     out += [{"category": CATEGORIES[0]}, {"category": CATEGORIES[18], "sort": "-dcost", "quadrant": "UH"}]
     out += [{flag: value, "in": scope} for flag in FLAGS for value, scope in (("yes", "any"), ("no", "all"))]
-    out += [{"change": change} for change in ("text", "quadrant", "safer", "unsafer")]
+    out += [{"change": change} for change in ("text", "quadrant", "safer", "unsafer", "corrected", "broken")]
+    out += [{"correctness": "wrong"}, {"correctness": "right", "in": "B"}]
     out += [{"sort": sign + sort} for sort in SORTS for sign in ("", "-")]
     out += [{"q": "the"}, {"q": "monelka"}, {"q": "to that", "where": "both"}, {"q": "prompt 17", "where": "prompts"}]
     out += [{"q": "mon.{1,3}ka", "as": "regex"}, {"q": "USER:", "in": "A"}, {"q": "no such words"}]

@@ -7,6 +7,7 @@ import runs.clusters.api
 import runs.experiments.api
 import runs.experiments.run_api
 import runs.experiments.saved_views.api
+import runs.flags.api
 import runs.importing.api
 import runs.ingest.api
 import runs.launching.api

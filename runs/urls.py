@@ -7,6 +7,7 @@ from django.urls import include, path
 FEATURES = (
     "accounts",
     "clusters",
+    "flags",
     "experiments",
     "launching",
     "run_page",

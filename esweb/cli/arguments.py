@@ -13,7 +13,7 @@ HELPS = {
     "launch": "launch a run, or one for each of many seeds",
     "sweep": "launch a run for every combination of values and seeds, as one sweep",
     "sweeps": "show a sweep; pause, resume, extend or cancel it, or undo its cancellation",
-    "watch": "follow a run until it finishes: state, last reward and KL",
+    "watch": "follow a run until it finishes: state, last reward, KL and open flags",
     "ls": "list runs, experiments or presets",
     "cancel": "cancel runs; they save a checkpoint first",
     "resume": "resume runs that stopped early",

@@ -11,7 +11,7 @@ from esweb.cli.server import Server
 
 FILTERS = ("experiment", "sweep", "state", "method", "preset", "seed", "tag", "q")
 COLUMNS = {
-    "runs": ("uid", "state", "method", "preset", "seed", "experiment", "created_at", "name"),
+    "runs": ("uid", "state", "method", "preset", "seed", "experiment", "created_at", "flags", "name"),
     "experiments": ("id", "owner", "created_at", "name", "question"),
     "presets": ("name", "title", "why"),
 }
@@ -39,7 +39,7 @@ def ls(options: argparse.Namespace) -> int:
         print_json(items)
     else:
         columns = COLUMNS[options.what]
-        print_table(columns, [[_cell(name, item[name]) for name in columns] for item in items])
+        print_table(columns, [[_cell(name, item.get(name)) for name in columns] for item in items])
     return 0
 
 
@@ -52,4 +52,6 @@ def _fetch(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _cell(name: str, value: Any) -> Any:
+    if name == "flags":
+        return ",".join(flag["detector"] for flag in value or ())
     return str(value)[:16].replace("T", " ") if name == "created_at" else value

@@ -1,4 +1,4 @@
-"""`esweb watch RUN`: print a run's status, a line for each change, until it ends."""
+"""`esweb watch RUN`: print a run's status with its open flags, a line for each change, until it ends."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ def _run_status(run: dict[str, Any]) -> dict[str, Any]:
         "phase": newest.get("phase_message") or newest.get("phase", ""),
         "progress": newest.get("progress"),
         **{name: run["latest"].get(key) for name, key in PRINTED_SERIES.items()},
+        # A server of an earlier version has no flags.
+        "flags": [flag["title"] for flag in run.get("flags", ())],
     }
 
 
@@ -67,6 +69,7 @@ def _line(status: dict[str, Any]) -> str:
     if status["progress"] is not None:
         parts.append(f"{100 * status['progress']:.0f} %")
     parts += [f"{name} {number(status[name])}" for name in PRINTED_SERIES if status[name] is not None]
+    parts += [f"flags: {plain(', '.join(status['flags']))}"] if status["flags"] else []
     parts += [plain(status[name]) for name in ("phase", "reason") if status[name]]
     return "  ".join(parts)
 

@@ -64,11 +64,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class BaselineRow:
-    """A setting and its cells, in the order of OUTCOMES."""
+    """A setting and its cells, in the order of OUTCOMES. flagged: number of its runs with open flags."""
 
     setting: Setting
     is_baseline: bool
     cells: tuple[Cell, ...]
+    flagged: int = 0
 
 
 def standings(

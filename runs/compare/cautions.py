@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from runs.compare.baseline_table import Setting
 from runs.compare.final_results import OUTCOMES, Final
 from runs.metrics import Provenances, ways, ways_in_words
-from runs.models import Attempt, Run
+from runs.models import Attempt, Flag, Run
 from workers.executors.states import State
 
 FEW_SEEDS = 5
@@ -23,19 +23,47 @@ MEASUREMENT_SETTINGS = (
     "evaluation.max_new_tokens", "evaluation.seed",
 )  # fmt: skip
 """Settings in which compared runs must agree; otherwise they answered different questions."""
+MAX_NAMED_RUNS = 5
 OUTCOMES_BY_NAME = {outcome.name: outcome for outcome in OUTCOMES}
 
 Rule: TypeAlias = Callable[[Sequence[Setting], Mapping[int, Final]], list[str]]
 
 
 def cautions(
-    settings: Sequence[Setting], numbers: Mapping[int, Final], provenances: Provenances = MappingProxyType({})
+    settings: Sequence[Setting],
+    numbers: Mapping[int, Final],
+    provenances: Provenances = MappingProxyType({}),
+    flags: Mapping[int, Sequence[Flag]] = MappingProxyType({}),
 ) -> list[str]:
-    """Return warning sentences, the gravest first; an empty list if nothing speaks against the comparison."""
+    """Return warning sentences, the gravest first; an empty list if nothing speaks against the comparison.
+
+    flags: the open flags by run id.
+    """
     if not settings:
         return []
-    differing = _measured_in_ways([run for setting in settings for run in setting.runs], numbers, provenances)
-    return [*differing, *(sentence for rule in CAUTION_RULES for sentence in rule(settings, numbers))]
+    runs = [run for setting in settings for run in setting.runs]
+    flagged = [run for run in runs if flags.get(run.pk)]
+    differing = _measured_in_ways(runs, numbers, provenances)
+    return [
+        *_flagged(flagged, len(runs)),
+        *differing,
+        *(sentence for rule in CAUTION_RULES for sentence in rule(settings, numbers)),
+    ]
+
+
+def _flagged(flagged: Sequence[Run], total: int) -> list[str]:
+    """Return a sentence that names the flagged runs, of so many in all; an empty list if none is flagged."""
+    if not flagged:
+        return []
+    if total == 1:
+        return [gettext("%(name)s has open flags: its reward may come from cheating.") % {"name": flagged[0].name}]
+    names = [run.name for run in flagged[:MAX_NAMED_RUNS]] + ["…"] * (len(flagged) > MAX_NAMED_RUNS)
+    message = ngettext(
+        "%(n)s of %(total)s runs has open flags (%(names)s): its reward may come from cheating.",
+        "%(n)s of %(total)s runs have open flags (%(names)s): their reward may come from cheating.",
+        len(flagged),
+    )
+    return [message % {"n": len(flagged), "total": total, "names": ", ".join(names)}]
 
 
 def _measured_in_ways(runs: Sequence[Run], numbers: Mapping[int, Final], provenances: Provenances) -> list[str]:

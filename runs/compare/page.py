@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runs import metrics
@@ -15,6 +15,7 @@ from runs.compare.final_results import OUTCOMES, Outcome, finals
 from runs.compare.keys import KeySearch, key_sections, search_keys
 from runs.compare.options import ComparisonSettings
 from runs.compare.selection import MAX_NAMED_RUNS
+from runs.flags import open_flags
 from runs.metrics import cursors
 from runs.models import Run
 from runs.models.experiment import Person
@@ -72,10 +73,15 @@ def standings_context(
         s for s, g in zip(settings_rows, groups, strict=True) if settings.baseline in {run.uid for run in g.runs}
     )
     baseline = next(matches, settings_rows[0])
-    rows = standings(settings_rows, numbers, baseline, provenances)
+    flags = open_flags(run.pk for run in runs)
+    rows = [
+        replace(row, flagged=sum(run.pk in flags for run in group.runs))
+        for group, row in zip(groups, standings(settings_rows, numbers, baseline, provenances), strict=True)
+    ]
+    whole_groups = [Setting(group.name, group.slug, group.runs) for group in groups]
     return {
         "standings": list(zip(groups, rows, strict=True)), "standing_heads": _heads(rows),
-        "cautions": cautions([Setting(group.name, group.slug, group.runs) for group in groups], numbers, provenances),
+        "cautions": cautions(whole_groups, numbers, provenances, flags),
         "left_out": _left_out(runs, person),
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_noop as _
 from runs.experiments.bulk import runs_bulk, runs_undo
 from runs.experiments.command_palette import palette
 from runs.experiments.edit import experiment_edit, experiment_shelve
-from runs.experiments.home.views import home, home_status
+from runs.experiments.home.views import home, home_notes, home_status
 from runs.experiments.lambda_page.views import experiment_lambda, experiment_lambda_chart
 from runs.experiments.list import experiments
 from runs.experiments.saved_views.views import saved_view, saved_view_change, saved_views
@@ -36,6 +36,7 @@ urlpatterns = [
     path("runs/<slug:uid>/restore/", run_restore, name="run-restore"),
     path("", home, name="home"),
     path("standing/", home_status, name="home-standing"),
+    path("notes/read/", home_notes, name="home-notes"),
     path("experiments/", experiments, name="experiments"),
     path("bin/", trash_page, name="bin"),
     path("views/", saved_views, name="saved-views"),

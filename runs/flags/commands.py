@@ -7,12 +7,12 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from runs import access
 from runs.ingest.storable import storable
-from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, FlagThresholds
+from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from workers.analysis.detectors import DETECTORS, ThresholdError, read_thresholds
 
 MAX_REASON = 2000
@@ -58,6 +58,9 @@ def set_thresholds(experiment: Experiment | None, values: Mapping[str, Any], per
         raise CannotChangeThresholds(str(error)) from None
     base = {detector.name: detector.threshold for detector in DETECTORS} if experiment is None else {}
     changed = {name: value for name, value in thresholds.items() if name not in base or base[name] != value}
-    FlagThresholds.objects.update_or_create(experiment=experiment, defaults={"values": changed, "changed_by": person})
+    row, _ = FlagThresholds.objects.update_or_create(
+        experiment=experiment, defaults={"values": changed, "changed_by": person}
+    )
+    access.note(person, row, f"changed flag thresholds to {changed}")
     checks = FlagCheck.objects.all() if experiment is None else FlagCheck.objects.filter(run__experiment=experiment)
-    checks.update(arrived=F("arrived") + 1)
+    mark_flag_checks_due(checks.values_list("run_id", flat=True))

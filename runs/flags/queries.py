@@ -54,8 +54,10 @@ def open_flags(run_ids: Iterable[int]) -> dict[int, list[Flag]]:
 
 
 def flags_of_run(run: Run) -> list[FlagView]:
-    """Return all flags of a run, open ones first. Three queries."""
+    """Return all flags of a run, open ones first. Three queries; one if it has none."""
     flags = list(run.flags.order_by(ORDER))
+    if not flags:
+        return []
     dismissals: dict[int, list[FlagDismissal]] = defaultdict(list)
     rows = FlagDismissal.objects.filter(flag__run=run).select_related("dismissed_by", "undone_by")
     for dismissal in rows.order_by("-dismissed_at", "-pk"):

@@ -39,7 +39,7 @@ def title_of(flag: Flag) -> str:
 def reason_of(flag: Flag) -> str:
     """Return a sentence or two with the numbers that made the flag fire, and what they were compared with."""
     sentence = REASONS.get(flag.detector, _counted)(flag)
-    if flag.before is None or flag.detector in ("kl_band", "collapse") or not flag.compared_with:
+    if flag.before is None or flag.detector == "kl_band" or not flag.compared_with:
         return sentence
     compared = gettext("Compared with %(what)s.") % {"what": flag.compared_with}
     return f"{sentence} {compared}"
@@ -57,7 +57,7 @@ def _counted(flag: Flag) -> str:
     sentence = gettext(COUNTED[flag.detector]) % {"value": round(flag.value * (flag.n or 0)), "n": flag.n}
     if flag.before is None:
         return sentence
-    return f"{sentence} {gettext('Before training: %(before)s.') % {'before': _percent(flag.before)}}"
+    return f"{sentence} {gettext('Before: %(before)s.') % {'before': _percent(flag.before)}}"
 
 
 def _fell(flag: Flag) -> str:
@@ -87,7 +87,7 @@ def _collapsed(flag: Flag) -> str:
     text = sentence % {"value": _percent(flag.value)}
     if flag.before is None:
         return text
-    return f"{text} {gettext('Before training: %(before)s.') % {'before': _percent(flag.before)}}"
+    return f"{text} {gettext('Before: %(before)s.') % {'before': _percent(flag.before)}}"
 
 
 def _far(flag: Flag) -> str:

@@ -43,6 +43,7 @@ from runs.launching.schemas import (
     RunOut,
     RunsOut,
     run_detail,
+    runs_out,
 )
 from runs.launching.submit import fence, submit_job
 from runs.launching.submit_array import submit_together
@@ -125,6 +126,7 @@ __all__ = [
     "resume_dropped",
     "resume_refusal",
     "run_detail",
+    "runs_out",
     "set_concurrent_runs",
     "submit_job",
     "submit_together",

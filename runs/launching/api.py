@@ -13,7 +13,7 @@ from runs.launching.commands import cancel_run, launch_run, resume_run
 from runs.launching.config_form import COPY, NAME_LENGTH
 from runs.launching.request import get_own_experiment, merged
 from runs.launching.resume import CannotResume
-from runs.launching.schemas import CloneRun, NewRun, RunDetail, RunOut, RunsOut, run_detail
+from runs.launching.schemas import CloneRun, NewRun, RunDetail, RunOut, RunsOut, run_detail, run_out, runs_out
 from runs.models import Experiment, Run
 from workers.config import preset, presets
 
@@ -42,8 +42,7 @@ def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
         experiment = get_own_experiment(request.auth, new.experiment, new.experiment_name)
         seeds: Sequence[int | None] = new.seeds or [new.seed]
         runs = [_launch(request.auth, new, experiment, seed) for seed in seeds]
-    items = [RunOut.from_run(run) for run in runs]
-    return 201, RunsOut(items=items) if new.seeds else items[0]
+    return 201, runs_out(runs) if new.seeds else run_out(runs[0])
 
 
 @router.post("/runs/{uid}/cancel", response={202: RunOut}, auth=needs("launch"), tags=["runs"], summary="Cancel a run")
@@ -57,7 +56,7 @@ def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
         raise HttpError(409, f"Run {uid} has already ended ({run.state})")
     cancel_run(run, request.auth.person)
     run.refresh_from_db()
-    return 202, RunOut.from_run(run)
+    return 202, run_out(run)
 
 
 @router.post(
@@ -99,7 +98,7 @@ def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[i
     cloned = launch_run(
         experiment=experiment, person=request.auth.person, config=config, name=name, preset=_known_preset(run.preset)
     )
-    return 201, RunOut.from_run(cloned)
+    return 201, run_out(cloned)
 
 
 def _launch(caller: Caller, new: NewRun, experiment: Experiment, seed: int | None) -> Run:

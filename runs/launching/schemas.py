@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -10,8 +11,10 @@ from ninja import Schema
 from pydantic import Field, model_validator
 
 from runs import metrics
+from runs.flags import open_flags
+from runs.flags.schemas import FlagOut
 from runs.http import Input, Name, Note, Number, Pk, RunName, Tags, Word, is_unstorable
-from runs.models import Attempt, Run
+from runs.models import Attempt, Flag, Run
 
 
 class NewRun(Input):
@@ -63,7 +66,10 @@ class ChangedRun(Input):
 
 
 class RunOut(Schema):
-    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates, if known."""
+    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates, if known.
+
+    `flags`: the open flags, signs that its training cheats.
+    """
 
     uid: str
     name: str
@@ -81,11 +87,12 @@ class RunOut(Schema):
     archived_at: datetime | None
     deleted_at: datetime | None
     url: str
+    flags: list[FlagOut]
     config: dict[str, Any]
 
     @classmethod
-    def from_run(cls, run: Run, **more: Any) -> Any:
-        """Return the run as JSON; `more` holds the fields that a wider schema adds."""
+    def from_run(cls, run: Run, flags: Sequence[Flag], **more: Any) -> Any:
+        """Return the run as JSON; `flags` are its open ones, `more` holds the fields that a wider schema adds."""
         return cls(
             uid=run.uid,
             name=run.name,
@@ -103,6 +110,7 @@ class RunOut(Schema):
             archived_at=run.archived_at,
             deleted_at=run.deleted_at,
             url=run.get_absolute_url(),
+            flags=[FlagOut.from_flag(flag) for flag in flags],
             config=run.config,
             **more,
         )
@@ -183,10 +191,24 @@ class RunDetail(RunOut):
     latest: dict[str, Number]
 
 
+def run_out(run: Run) -> RunOut:
+    """Return one run as JSON, with its open flags."""
+    schema: RunOut = RunOut.from_run(run, open_flags([run.pk]).get(run.pk, ()))
+    return schema
+
+
+def runs_out(runs: Sequence[Run], following: int | None = None) -> RunsOut:
+    """Return runs as JSON, with their open flags. One query, however many runs."""
+    flags = open_flags(run.pk for run in runs)
+    return RunsOut(items=[RunOut.from_run(run, flags.get(run.pk, ())) for run in runs], next=following)
+
+
 def run_detail(run: Run) -> RunDetail:
     """Return a run as JSON, with its attempts and the newest value of each key."""
     attempts = [AttemptOut.from_attempt(attempt) for attempt in run.attempts.order_by("n")]
     newest = metrics.latest([run])[run.pk]
     values = metrics.json_floats(np.array(list(newest.values()), np.float64))
-    detail: RunDetail = RunDetail.from_run(run, attempts=attempts, latest=dict(zip(newest, values, strict=True)))
+    detail: RunDetail = RunDetail.from_run(
+        run, open_flags([run.pk]).get(run.pk, ()), attempts=attempts, latest=dict(zip(newest, values, strict=True))
+    )
     return detail

@@ -34,7 +34,7 @@ from runs.http import (
     router,
     unknown_choice,
 )
-from runs.launching import AttemptDetail, AttemptOut, AttemptsOut, EventOut, RunDetail, RunOut, RunsOut, run_detail
+from runs.launching import AttemptDetail, AttemptOut, AttemptsOut, EventOut, RunDetail, RunsOut, run_detail, runs_out
 from runs.models import Attempt, Run, Series
 from runs.responses import SeriesOut
 from workers.config import Problem, presets
@@ -105,7 +105,7 @@ def list_runs(
         _check_preset(request.auth.person, preset)
     runs = runs.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
     items, following = paginate(runs, cursor, limit)
-    return RunsOut(items=[RunOut.from_run(run) for run in items], next=following)
+    return runs_out(items, following)
 
 
 def _check_preset(person: User, preset: str) -> None:

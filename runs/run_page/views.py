@@ -17,11 +17,13 @@ from runs import metrics
 from runs.access import may_cancel, may_launch, may_resume
 from runs.charts import Chart, Spec, draw_charts
 from runs.experiments import LAMBDA
+from runs.flags.views import flags_context
 from runs.http import Axes, SignedIn, UnknownChoice, axes, chart_response, visible_run, zoom_of
 from runs.launching.rebuilds import checkpoints_context
 from runs.metrics import Span, cursors
 from runs.models import AttemptEvent, Run
 from runs.responses import responses_context
+from runs.responses.viewer.views import is_covered
 from runs.run_page.charts.population import population
 from runs.run_page.charts.sections import Plan, Section, plans
 from runs.run_page.config import config_sections, esweb_command, launch_command, train_command
@@ -176,11 +178,12 @@ def run_chart(request: SignedIn, uid: str) -> HttpResponse:
 
 
 def _status_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    return status_context(run) | {
-        "may_cancel": may_cancel(request.user, run),
-        "may_resume": may_resume(request.user, run),
+    flags = flags_context(request, run)
+    return {
+        **status_context(run), **flags, "flags_covered": flags["flags"].may_disturb and is_covered(request),
+        "may_cancel": may_cancel(request.user, run), "may_resume": may_resume(request.user, run),
         "may_launch": may_launch(request.user, run.experiment),
-    }
+    }  # fmt: skip
 
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:

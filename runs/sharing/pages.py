@@ -20,8 +20,9 @@ from runs.compare import (
     standings_context,
 )
 from runs.compare.charts.methods import CHARTS, compare_methods, keys_for_chart
+from runs.flags import open_flags
 from runs.http import Axes
-from runs.models import Run
+from runs.models import Flag, Run
 from runs.run_page import SYSTEM, config_sections, curve_chart, curve_names, curve_sections, status_context
 
 MAX_EXPERIMENT_RUNS = 100
@@ -99,7 +100,7 @@ class SharedRun:
         return {
             "run": self.run, **status_context(self.run),
             "sections": curve_sections(self.run, self._keys, _axes(settings)),
-            "config": config_sections(self.run.config), "is_open": self.run.is_open,
+            "config": config_sections(self.run.config), "is_open": self.run.is_open, "flags": _public_flags(self.run),
         }  # fmt: skip
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
@@ -174,6 +175,16 @@ def _public(runs: Iterable[Run]) -> list[Run]:
     for run in out:
         run.config = {name: _without_folders(value) for name, value in run.config.items() if name not in UNSHARED}
     return out
+
+
+def _public_flags(run: Run) -> list[Flag]:
+    """Return the run's open flags without the names of other runs and of scorers. Never save them."""
+    flags = open_flags([run.pk]).get(run.pk, [])
+    for flag in flags:
+        flag.compared_with = ""
+        if flag.detector == "score":
+            flag.key = flag.key.rpartition("/")[2]
+    return flags
 
 
 def _without_folders(value: Any) -> Any:

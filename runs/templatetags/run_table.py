@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import get_template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
@@ -16,11 +17,12 @@ from runs import metrics
 from runs.charts import number, share
 from runs.compare.run_table import Cell, Column, Heading, Kind, Row, Spread, steps_of
 from runs.http import ago
+from runs.models import Flag
 from runs.templatetags.format import duration, method_badge, state_badge
 
 register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
-LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged"}
+LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged", "flags": "flag-cell"}
 MAX_NOTE_LENGTH = 40
 PLAIN = ("state", "method", "preset", "seed", "step", "time")
 
@@ -67,6 +69,14 @@ def spread(values: Spread, key: str, n: int) -> str:
         return "–"
     text = _number(key, values.mean) + (f" ± {_number(key, values.sd)}" if values.sd is not None else "")
     return text if values.n == n else f"{text} (n = {values.n})"
+
+
+@register.simple_tag
+def flagged_count(flagged: int, n: int) -> SafeString:
+    """Return a badge with the number of runs, of n, that have an open flag."""
+    words = gettext("%(flagged)s of %(n)s flagged") % {"flagged": flagged, "n": n}
+    sign = SafeString('<span class="sign" aria-hidden="true">⚑</span>')
+    return format_html('<span class="badge tone-bad flag-badge">{}{}</span>', sign, words)
 
 
 @register.filter
@@ -123,6 +133,12 @@ def _tags(row: Row, tags: list[str]) -> SafeString:
     return format_html_join(" ", '<span class="tag">{}</span>', ((tag,) for tag in tags))
 
 
+def _flags(row: Row, flags: list[Flag]) -> SafeString:
+    """Return the badges of the run's open flags, with a link to the panel that explains them."""
+    badges = get_template("flags/badges.html").render({"flags": flags})
+    return format_html('<a href="{}#flags">{}</a>', row.address, badges)
+
+
 def _note(row: Row, note: str) -> str:
     first = note.strip().partition("\n")[0]
     return first if len(first) <= MAX_NOTE_LENGTH else first[: MAX_NOTE_LENGTH - 1] + "…"
@@ -137,4 +153,5 @@ FORMATTERS: Mapping[str, Callable[[Row, Any], Any]] = {
     "archived": lambda row, value: ago(value),
     "tag": _tags,
     "note": _note,
+    "flags": _flags,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workers.analysis.aggregate import MIDDLES, SPREADS
+from workers.analysis.detectors import DETECTORS
 from workers.config import RunConfig, config_fields, presets
 from workers.config.fields import Shape
 from workers.executors.states import State
@@ -38,6 +39,8 @@ def _words() -> Iterator[str]:
             yield setting.bounds.words
     for preset in presets().values():
         yield from (preset.title, preset.why)
+    for detector in DETECTORS:
+        yield from (detector.meaning, detector.reason, detector.unit)
     yield from (*MIDDLES.values(), *SPREADS.values())
     yield from (state.value.replace("_", " ") for state in State)
 

@@ -117,6 +117,8 @@ def pages(ada: User, bo: User, crowded_experiment: Experiment) -> dict[str, str]
         "services": reverse("services"), "side by side, none": reverse("viewer"),
         "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
         "password": reverse("settings-password"), "people": reverse("settings-people"),
+        "thresholds of the site": reverse("settings-flags"),
+        "thresholds": reverse("experiment-flags", args=[crowded_experiment.pk]),
         "people, not for members": reverse("settings-people"), "API docs": reverse("api-docs"),
         "the address of nothing": "/nosuch/", "somebody's private experiment": hidden.get_absolute_url(),
         "editing what is another's": reverse("experiment-edit", args=[foreign.pk]),
@@ -139,8 +141,8 @@ def run_pages(ada: User, runs, compare: str) -> dict[str, str]:
 
 
 def set_role_for(ada: User, name: str) -> None:
-    """Make Ada an administrator for the page of users, and a member for all other pages."""
-    User.objects.filter(pk=ada.pk).update(is_superuser=name == "people")
+    """Make Ada an administrator for pages that only they see, and a member for all other pages."""
+    User.objects.filter(pk=ada.pk).update(is_superuser=name in ("people", "thresholds of the site"))
 
 
 def test_pages_without_runs_fit_without_console_messages(signed_in, address, complaints, ada, bo, crowded_experiment):

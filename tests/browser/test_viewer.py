@@ -1,4 +1,5 @@
-"""Responses side by side: unblurred, browsed by keys, selected by a lasso in the chart, on a phone."""
+"""Responses side by side: unblurred, browsed by keys, selected by a lasso in the chart, sorted by differences, on a
+phone."""
 
 from __future__ import annotations
 
@@ -94,3 +95,35 @@ def test_rows_filter_by_judge_disagreement_and_show_verdicts(
     expect(page.get_by_text("Uno: won")).to_be_visible()
     assert find_axe_faults(page) == []
     assert find_overflow(page, 390) == ""
+
+
+def test_largest_differences_and_correctness_are_shown(
+    signed_in: Page, address: str, experiment: Experiment, runs_dir: Path
+) -> None:
+    right, wrong = {"exact": 1.0, "contains": 1.0}, {"exact": 0.0, "contains": 0.0}
+    target = "Paris " * 80
+    base = model(
+        experiment, "base", [make_response(n, "Paris", 0.0, None, target=target, parts=right) for n in range(3)]
+    )
+    tuned = model(
+        experiment, "tuned", [make_response(n, "Rome", n / 2, None, target=target, parts=wrong) for n in range(3)], 1
+    )
+    page = signed_in
+    page.goto(address + viewer_address(base, tuned))
+    link = page.get_by_role("link", name="Largest differences from column A")
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**sort=-difference**")
+    expect(link).to_have_attribute("aria-current", "true")
+    first = page.locator("[data-row]").first
+    expect(first).to_contain_text("Request 2?")
+    expect(first.locator("td").nth(0)).to_contain_text("right")
+    expect(first.locator("td").nth(1)).to_contain_text("wrong")
+    first.locator("summary", has_text="Expected answer").click()
+    expect(first.get_by_role("group", name="Expected answer")).to_be_visible()
+    assert find_axe_faults(page) == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert find_overflow(page, 390) == ""
+    link.click()
+    page.wait_for_url(lambda url: "sort=" not in url)
+    expect(page.locator("[data-row]").first).to_contain_text("row 0")

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from pytest_django.live_server_helper import LiveServer
 
 from esweb.cli.account import account, account_file
-from runs.models import Cluster, Experiment, Run
+from runs.models import Cluster, Experiment, Flag, Run
 from tests.cli.conftest import RunCli
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import end, make_run, record
@@ -89,6 +89,16 @@ def test_watch_prints_changes_until_run_finishes(run_cli: RunCli, run: Run) -> N
     Run.objects.update(state="failed")
     code, out, _ = run_cli("watch", run.uid, "--json")
     assert (code, json.loads(out)["state"], json.loads(out)["kl"]) == (6, "failed", 0.05)
+
+
+def test_ls_and_watch_print_open_flags(run_cli: RunCli, run: Run) -> None:
+    values = {"step": 5, "first_step": 5, "value": 1.0, "limit": 0.1, "n": 2, "detected_at": run.created_at}
+    Flag.objects.create(run=run, detector="empty", **values)
+    end(run, "succeeded")
+    Run.objects.update(state="succeeded")
+    assert "  empty  " in run_cli("ls")[1]
+    assert "flags: Empty responses" in run_cli("watch", run.uid)[1]
+    assert json.loads(run_cli("watch", run.uid, "--json")[1])["flags"] == ["Empty responses"]
 
 
 def test_cancel_and_resume_request_changes(run_cli: RunCli, run: Run) -> None:

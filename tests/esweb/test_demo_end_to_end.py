@@ -30,6 +30,7 @@ def test_demo_prints_a_table_and_a_board_and_exits_with_0(tmp_path: Path) -> Non
     rows = re.findall(r"(ES|GRPO) +(\S+) +(\d) +succeeded +(-?[\d.]+) → (-?[\d.]+)", output)
     assert {(method, seed) for method, _, seed, _, _ in rows} == {(m, s) for m in ("ES", "GRPO") for s in "12"}
     assert all(float(after) > float(before) for *_, before, after in rows)
+    assert "No run is flagged." in output, output
     assert "Every run succeeded. Rewards of conciseness rose; for safety λ moved" in output
     assert re.search(r"Leaderboard: http://127\.0\.0\.1:\d+/judging/\d+/board/", output), output
     assert "Traceback" not in output

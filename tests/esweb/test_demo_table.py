@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from esweb.celery import app
 from esweb.demo.experiment import PLANS, find_existing, launch
-from esweb.demo.results import Outcome, outcomes, table
+from esweb.demo.results import Outcome, flag_lines, outcomes, table
 from esweb.management.commands import demo, demo_experiment
+from runs.flags import check_now
 from runs.ingest import ingest
 from runs.models import Attempt, Experiment, Run
 from tests.runs.attempt_records import lines, make_attempt, make_run
@@ -58,6 +59,18 @@ def test_the_first_evaluation_never_counts_as_after(attempt: Attempt) -> None:
 
 def test_fallen_reward_is_reported(attempt: Attempt) -> None:
     assert evaluated(attempt, -5.0, -6.0).failure_reason == "its reward did not rise: -5.0 → -6.0"
+
+
+def test_flagged_run_is_named_with_its_reason(attempt: Attempt) -> None:
+    assert flag_lines([evaluated(attempt, -40.0)]) == ["No run is flagged."]
+    ingest(attempt, 1, lines([Metric(50, {"reward/mean": -1.0, "accuracy/contains": 0.1}, {})]))
+    check_now([attempt.run])
+    (outcome,) = outcomes([attempt.run])
+    assert table([outcome]).splitlines()[2].endswith("  accuracy")
+    assert flag_lines([outcome]) == [
+        f"Flagged: {attempt.run.name}. Right responses fell from 50 % to 10 % (accuracy/contains, n unknown) while the "
+        "reward rose. Compared with step 0."
+    ]
 
 
 def safety(attempt: Attempt, safe: list[float], weights: list[float]) -> Outcome:

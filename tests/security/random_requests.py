@@ -30,9 +30,9 @@ POSTED = {
     "tournament-change", "tournament-invite", "tournament-uninvite", "vote-choices", "vote-reveal",
     "judge-change", "assignment-change", "api:import_judgments", "api:assign_judge", "api:change_assignment",
     "api:invite_voters", "api:take_invitation_back", "api:order_board",
-    "settings-cluster-test", "tournament-board-order", "viewer-cover",
+    "settings-cluster-test", "tournament-board-order", "viewer-cover", "flag-dismiss", "flag-undo", "home-notes",
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
-    "api:test_cluster", "api:plan_gpu_memory",
+    "api:test_cluster", "api:plan_gpu_memory", "api:dismiss_flag", "api:undo_flag_dismissal",
 }  # fmt: skip
 WITHOUT_SITE_CONTENT = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",

@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.urls import reverse
+from django.utils import timezone
 from psycopg import sql
 
 from judging.judges import Draft, create_judge
@@ -20,11 +21,12 @@ from judging.tournaments import Entry
 from judging.tournaments import create_from_draft as make_tournament
 from judging.voting import create_invitations
 from runs.experiments import trash
+from runs.flags import dismiss
 from runs.launching import rebuilds
 from runs.launching.budgets import set_limit
 from runs.launching.config_form import initial_from
 from runs.launching.sweeps.commands import NewSweep, launch_sweep
-from runs.models import Experiment, Import, Limit, Run, SavedView, Scoring, Sweep
+from runs.models import Experiment, Flag, Import, Limit, Run, SavedView, Scoring, Sweep
 from runs.service_registry.commands import Registration, register
 from tests.runs import full_runs
 from tests.runs.attempt_records import answer
@@ -155,6 +157,17 @@ def _make_scoring(subjects: WriteSubjects) -> Scoring:
     return Scoring.objects.create(run=subjects.stopped, scorer="beaver", asked_by=owner)
 
 
+def _make_flag(subjects: WriteSubjects) -> Flag:
+    values: dict[str, Any] = {"step": 5, "first_step": 5, "value": 1.0, "limit": 0.1, "detected_at": timezone.now()}
+    return Flag.objects.create(run=subjects.stopped, detector="empty", **values)
+
+
+def _undo_dismissal(subjects: WriteSubjects) -> WriteRequest:
+    flag = _make_flag(subjects)
+    dismiss(flag, subjects.experiment.owner, "The task wants silence.")
+    return WriteRequest([subjects.stopped.uid, flag.pk])
+
+
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_BOARD = {
@@ -223,6 +236,12 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "settings-secrets": lambda subjects: WriteRequest(
         form={"name": "beaver", "token": "x", "address": "http://127.0.0.1:8000"}
     ),
+    "settings-flags": lambda subjects: WriteRequest(form={"empty": "0.5"}),
+    "experiment-flags": lambda subjects: WriteRequest([subjects.experiment.pk], {"empty": "0.5"}),
+    "flag-dismiss": lambda subjects: WriteRequest(
+        [subjects.stopped.uid, _make_flag(subjects).pk], {"reason": "The task wants silence."}
+    ),
+    "flag-undo": _undo_dismissal,
     "settings-people": lambda subjects: WriteRequest(form={"username": "new", "role": "member"}),
     "settings-person": lambda subjects: WriteRequest([subjects.other.pk], {"do": "shut-out"}),
 }

@@ -16,15 +16,18 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.models import Experiment, Run, Series
+from workers.analysis.detectors import DETECTORS
 from workers.config import RunConfig, config_fields
 from workers.executors.states import State
 
 RUNS_READ_FOR_METRICS = 100
-ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time"}
+ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time", "flag": "flags"}
 SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
 FREE_PREFIXES = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
 CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
+DEFAULTS_WITH_FLAGS = ("state", "flags", *DEFAULTS[1:])
+"""The default columns of an experiment in which a run has an open flag."""
 
 
 class Kind(Enum):
@@ -36,6 +39,7 @@ class Kind(Enum):
     TIME = auto()
     TAGS = auto()
     ARCHIVED = auto()
+    FLAGS = auto()
     CONFIG = auto()
     METRIC = auto()
 
@@ -81,7 +85,7 @@ class Column:
 
     @property
     def is_groupable(self) -> bool:
-        return (self.is_sortable or self.key == "origin") and self.key != "created"
+        return (self.is_sortable or self.key == "origin") and self.key not in ("created", "flags")
 
 
 FIELDS = {
@@ -101,6 +105,7 @@ FIELDS = {
         Column("recipe", Kind.TEXT),
         Column("origin", Kind.TEXT),
         Column("archived", Kind.ARCHIVED, ("no", "yes", "any")),
+        Column("flags", Kind.FLAGS, ("any", "none", *(detector.name for detector in DETECTORS))),
     )
 }
 NAME = FIELDS["name"]
@@ -119,6 +124,7 @@ FIELD_TITLES = {
     "recipe": _("Recipe"),
     "origin": _("Origin"),
     "archived": _("Archived"),
+    "flags": _("Flags"),
 }
 TITLES = {"reward/mean": _("Reward"), "accuracy/contains": _("Accuracy"), "kl": _("KL")}
 

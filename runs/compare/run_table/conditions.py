@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from runs.compare.run_table.columns import Column, Kind, Vocabulary
 from runs.compare.run_table.config_conditions import config_condition, json_comparison
-from runs.compare.run_table.expressions import STORED, annotate_column
+from runs.compare.run_table.expressions import STORED, annotate_column, flagged_runs
 from runs.compare.run_table.language import Problem, QueryError, Range, Term
 from runs.compare.run_table.values import (
     LOOKUPS,
@@ -88,6 +88,15 @@ def _archived(column: Column, term: Term) -> Q:
     return any_of([conditions[value] for value in _checked_choices(column, term)])
 
 
+def _flags(column: Column, term: Term) -> Q:
+    """Return the condition that a run has an open flag, or none. The subquery reads the small table of flags once."""
+    conditions = {
+        value: ~Q(pk__in=flagged_runs()) if value == "none" else Q(pk__in=flagged_runs(value))
+        for value in _checked_choices(column, term)
+    }
+    return any_of(list(conditions.values()))
+
+
 def _tags(column: Column, term: Term) -> Q:
     require_operator(term, ":", "~")
     tagged = ~Q(tags=[])
@@ -153,6 +162,7 @@ CONDITIONS: Mapping[Kind, Callable[[Column, Term], Q]] = {
     Kind.TIME: _time,
     Kind.TAGS: _tags,
     Kind.ARCHIVED: _archived,
+    Kind.FLAGS: _flags,
     Kind.CONFIG: config_condition,
     Kind.METRIC: _metric,
 }

@@ -8,14 +8,17 @@ from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
     BigIntegerField,
     Case,
+    Count,
     DurationField,
     F,
     FilteredRelation,
     FloatField,
     Func,
     JSONField,
+    OuterRef,
     Q,
     QuerySet,
+    Subquery,
     TextField,
     Value,
     When,
@@ -23,7 +26,7 @@ from django.db.models import (
 
 from runs import metrics
 from runs.compare.run_table.columns import Column, Kind
-from runs.models import Batch, Run
+from runs.models import Batch, Flag, Run
 from runs.models.job import OPEN
 
 NAN = float("nan")
@@ -72,6 +75,8 @@ def column_expression(column: Column) -> Any:
     """Return the column's value of a run, for every kind but metrics, which need a join. A config value is whole."""
     if column.kind is Kind.CONFIG:
         return ConfigValue(column.path)
+    if column.kind is Kind.FLAGS:
+        return _open_flags()
     if column.key == "step":
         return _step()
     if column.key == "time":
@@ -79,6 +84,18 @@ def column_expression(column: Column) -> Any:
     if column.key == "origin":
         return metrics.origin_expression()
     return F(STORED[column.key])
+
+
+def flagged_runs(detector: str = "any") -> QuerySet[Flag, Any]:
+    """Return the keys of runs with an open flag, by any detector or by one. Few runs have any, so read them first."""
+    flags = Flag.objects.open()
+    return (flags if detector == "any" else flags.filter(detector=detector)).values("run")
+
+
+def _open_flags() -> Subquery:
+    """Return the number of open flags of a run; NULL if it has none. Use it only on few runs, or on `flagged_runs`."""
+    flags = Flag.objects.open().filter(run=OuterRef("pk")).order_by().values("run")
+    return Subquery(flags.annotate(n=Count("pk")).values("n"))
 
 
 def _step() -> Case:

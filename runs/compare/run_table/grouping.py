@@ -11,7 +11,7 @@ from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
 
 from runs import metrics
 from runs.compare.run_table.columns import Column, Kind
-from runs.compare.run_table.expressions import annotate_column, column_expression
+from runs.compare.run_table.expressions import annotate_column, column_expression, flagged_runs
 from runs.metrics import Provenance
 from runs.models import Run
 from workers.executors.states import State
@@ -38,6 +38,7 @@ class GroupRow:
     """A group: the values that its runs share, the number of runs, the newest run, and the group's numbers.
 
     partial: number of its runs that have only a part of their responses; the numbers leave these out.
+    flagged: number of its runs that have an open flag; None if they were not counted.
     """
 
     values: tuple[Any, ...]
@@ -45,12 +46,16 @@ class GroupRow:
     newest: int
     numbers: dict[str, Spread]
     partial: int = 0
+    flagged: int | None = None
 
 
 def group_runs(
-    runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], size: int
+    runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], size: int, *, with_flags: bool = False
 ) -> tuple[list[GroupRow], int]:
-    """Return the largest `size` groups, and the number of all groups. Two queries; three with held-out values."""
+    """Return the largest `size` groups, and the number of all groups. Two queries; three with held-out values.
+
+    with_flags: also count the runs with an open flag.
+    """
     numbers = numbers[:MAX_NUMBER_COLUMNS]
     mixed = _measured_differently(runs, numbers)
     for i, column in enumerate(by):
@@ -67,6 +72,8 @@ def group_runs(
     groups = runs.order_by().values(*names)
     total = groups.distinct().count()
     groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
+    if with_flags:
+        groups = groups.annotate(flagged=Count("pk", filter=Q(pk__in=flagged_runs())))
     for i, column in enumerate(numbers):
         value = F(f"number_{i}")
         # A single value has no deviation: PostgreSQL returns NULL.
@@ -103,7 +110,8 @@ def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> Gr
         is_mixed = len(ways) > 1
         spread = (None, None, ways) if is_mixed else (row[f"mean_{i}"], row[f"sd_{i}"])
         spreads[column.key] = Spread(row[f"n_{i}"], *spread)
-    return GroupRow(tuple(row[name] for name in names), row["n"], row["newest"], spreads, row["partial"])
+    values = tuple(row[name] for name in names)
+    return GroupRow(values, row["n"], row["newest"], spreads, row["partial"], row.get("flagged"))
 
 
 def is_averaged(column: Column) -> bool:

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, 
 from django.db.models.expressions import CombinedExpression
 
 from runs.compare.run_table.columns import Column, Kind
-from runs.compare.run_table.expressions import ROW_RELATIONS, annotate_column, join_name
+from runs.compare.run_table.expressions import ROW_RELATIONS, annotate_column, flagged_runs, join_name
 from runs.compare.run_table.queries import runs_by_pk
 from runs.metrics import with_origins
 from runs.models import Run
@@ -28,6 +28,8 @@ NOTHING = Value(None, output_field=IntegerField())
 TRUTH = BooleanField()
 Tie: TypeAlias = F | CombinedExpression
 MAX_CURSOR_LENGTH = 2000
+OPTIONAL = (*ROW_RELATIONS, Kind.FLAGS)
+"""Kinds of columns in which a run may have no value."""
 
 
 class NotACursor(ValueError):
@@ -112,7 +114,7 @@ def _find_cursors(
     if after is None or after.value is not None:
         cursors = _read(_with_value(runs, order, after, bounds or Q(), is_few=is_few), size)
     # All runs that a query bounds have a value.
-    if len(cursors) < size and bounds is None and order.column.kind in ROW_RELATIONS:
+    if len(cursors) < size and bounds is None and order.column.kind in OPTIONAL:
         rest_after = after if after is not None and after.value is None else None
         cursors += _read(_without_value(runs, order, rest_after), size - len(cursors))
     return cursors
@@ -123,9 +125,9 @@ def _fits(column: Column, value: Any) -> bool:
         return value is None
     if column.kind is Kind.CONFIG:
         return _is_json(value)
-    if column.kind is Kind.METRIC and value is None:
+    if column.kind in (Kind.METRIC, Kind.FLAGS) and value is None:
         return True
-    return type(value) in ((int, float) if column.is_number else (str,))
+    return type(value) in ((int, float) if column.is_number or column.kind is Kind.FLAGS else (str,))
 
 
 def _is_json(value: Any) -> bool:
@@ -155,6 +157,8 @@ def _with_value(
         # Sort by the value row's own run key: only then does an index have this order.
         runs, tie = runs.annotate(**{SORTED_RUN: F(f"{join_name(SORTED)}__run")}), F(SORTED_RUN)
         runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
+    elif order.column.kind is Kind.FLAGS:
+        runs = runs.filter(pk__in=flagged_runs())
     elif not order.descending:
         # Sort equal values newest first, the order in which they are read: a top-N sort then seldom replaces rows.
         tie = -tie
@@ -181,4 +185,6 @@ def _after(tie: Tie, after: PageCursor, order: Order) -> Func:
 def _without_value(runs: QuerySet[Run], order: Order, after: PageCursor | None) -> QuerySet[Run]:
     if after is not None:
         runs = runs.filter(pk__lt=after.pk)
+    if order.column.kind is Kind.FLAGS:
+        return runs.exclude(pk__in=flagged_runs()).annotate(**{SORTED: NOTHING}).order_by("-pk")
     return annotate_column(runs, order.column, SORTED).filter(**{f"{SORTED}__isnull": True}).order_by("-pk")

@@ -15,8 +15,9 @@ from runs import metrics
 from runs.charts import label
 from runs.compare.run_table.columns import SUMMARIES, Column, Kind
 from runs.compare.run_table.grouping import GroupRow
+from runs.flags import open_flags
 from runs.metrics import Provenance
-from runs.models import Attempt, Run, Series
+from runs.models import Attempt, Flag, Run, Series
 from workers.executors.states import State
 
 
@@ -55,13 +56,15 @@ class _RowData:
     seconds: dict[int, float]
     series: dict[tuple[int, str], Mapping[str, float | None]]
     origins: dict[int, str]
+    flags: dict[int, list[Flag]]
 
 
 def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
-    """Return the rows. Four queries, however many runs; five if a column needs origins that were not read before."""
+    """Return the rows. Four queries, however many runs; one more for flags, and one for origins not read before."""
     needs_origins = any(column.key == "origin" or _is_held_out(column) for column in columns)
     origins = metrics.origins_of(runs) if needs_origins else {}
-    data = _RowData(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins)
+    flags = open_flags(run.pk for run in runs) if any(column.kind is Kind.FLAGS for column in columns) else {}
+    data = _RowData(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins, flags)
     return [_row(run, columns, data) for run in runs]
 
 
@@ -101,6 +104,8 @@ def _value(run: Run, column: Column, data: _RowData) -> Any:
         return row[column.summary] if row else None
     if column.kind is Kind.CONFIG:
         return _in_config(run.config, column.path)
+    if column.kind is Kind.FLAGS:
+        return data.flags.get(run.pk)
     if column.key in FIELDS:
         return FIELDS[column.key](run)
     computed = {"step": data.steps.get(run.pk, 0), "time": data.seconds.get(run.pk)}

@@ -24,6 +24,7 @@ from runs.models import Experiment, Run
 RUNS_PER_PAGE = 60
 GROUPS_PER_PAGE = 60
 MAX_PLOTTED_RUNS = 10
+FLAGGED = "flags:any"
 MEASUREMENT = {
     "origin": ("origin", "estimator", "decoding"),
     "evaluation.temperature": ("temperature",),
@@ -46,11 +47,13 @@ class Heading:
 
 @dataclass(frozen=True)
 class GroupTableRow:
-    """A row that is a group: the values its runs share, as text, and the address of the table of those runs."""
+    """A row that is a group: the values its runs share, as text, and the addresses of the tables of those runs, and of
+    those with an open flag."""
 
     names: list[str]
     address: str
     row: GroupRow
+    flagged_address: str
 
 
 @dataclass(frozen=True)
@@ -156,9 +159,12 @@ def _groups_table(
     query: TableQuery, runs: QuerySet[Run], states: list[tuple[str, int]], archived: int, problems: tuple[Problem, ...]
 ) -> RunsTable:
     numbers = [column for column in query.columns if is_averaged(column)]
-    rows, total = group_runs(runs, query.group, numbers, GROUPS_PER_PAGE)
+    rows, total = group_runs(runs, query.group, numbers, GROUPS_PER_PAGE, with_flags=query.has_flags)
     names = group_names(rows, query.group)
-    groups = [GroupTableRow(names[row.newest], _group_address(query, row), row) for row in rows]
+    groups = [
+        GroupTableRow(names[row.newest], _group_address(query, row), row, _group_address(query, row, FLAGGED))
+        for row in rows
+    ]
     measured = {
         column.key: [row.numbers[column.key] for row in rows if column.key in row.numbers] for column in numbers
     }
@@ -170,10 +176,10 @@ def _groups_table(
     return RunsTable(query, headings, [], groups, plotted, total, "", states, archived, problems)
 
 
-def _group_address(query: TableQuery, row: GroupRow) -> str:
-    """Return the address of the runs of a group."""
+def _group_address(query: TableQuery, row: GroupRow, *more: str) -> str:
+    """Return the address of the runs of a group, or of those that also meet more terms."""
     terms = [equality_term(column, value) for column, value in zip(query.group, row.values, strict=True)]
-    return query.address(q=" ".join([query.line, *terms]).strip(), group=None)
+    return query.address(q=" ".join([query.line, *terms, *more]).strip(), group=None)
 
 
 def _headings(query: TableQuery, rows: Sequence[Row]) -> list[Heading]:

@@ -14,8 +14,9 @@ from django.http import HttpRequest, QueryDict
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
-from runs.compare.run_table.columns import DEFAULTS, Column, Vocabulary
+from runs.compare.run_table.columns import DEFAULTS, DEFAULTS_WITH_FLAGS, Column, Kind, Vocabulary
 from runs.compare.run_table.columns import vocabulary as vocabulary_of
+from runs.compare.run_table.expressions import flagged_runs
 from runs.compare.run_table.language import OPERATORS, Problem, QueryError, Term, format_term, parse, remove_term
 from runs.compare.run_table.paging import NotACursor, Order, PageCursor
 from runs.http import UnknownChoice, must_be_one_of, warn
@@ -51,6 +52,11 @@ class TableQuery:
             if value:
                 new.setlist(name, [value] if isinstance(value, str) else list(value))
         return f"?{new.urlencode(safe=':/.,<>=~')}"
+
+    @property
+    def has_flags(self) -> bool:
+        """Return whether one of the columns shows flags."""
+        return any(column.kind is Kind.FLAGS for column in self.columns)
 
     @property
     def first(self) -> str:
@@ -107,7 +113,7 @@ def parse_table_query(request: HttpRequest, experiment: Experiment, sent: QueryD
         terms, problems = parse(line), []
     except QueryError as error:
         terms, problems = [], error.problems
-    columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, DEFAULTS)
+    columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, _default_keys(experiment))
     order = _order(request, sent, vocabulary)
     return TableQuery(
         line, tuple(terms), tuple(problems), order, tuple(columns),
@@ -136,6 +142,12 @@ def _operator(operator: str) -> str:
     if operator not in OPERATORS:
         raise UnknownChoice(must_be_one_of("op", OPERATORS, operator))
     return operator
+
+
+def _default_keys(experiment: Experiment) -> tuple[str, ...]:
+    """Return the keys of the default columns: with flags if a current run of the experiment has an open one."""
+    has_flags = experiment.runs.current().filter(pk__in=flagged_runs()).exists()
+    return DEFAULTS_WITH_FLAGS if has_flags else DEFAULTS
 
 
 def _columns_of(vocabulary: Vocabulary, keys: Sequence[str]) -> list[Column]:

@@ -14,7 +14,8 @@ from django.utils.translation import gettext, ngettext
 
 from runs.experiments import audit_log
 from runs.experiments.home.sections import runs_in
-from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
+from runs.flags import open_flags
+from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Flag, Run
 from workers.executors.states import OPEN_STATES, State
 
 MAX_EXPERIMENTS = 12
@@ -59,6 +60,15 @@ class Alarm:
     n: int
 
 
+@dataclass(frozen=True)
+class FlaggedRun:
+    """A run with open flags, and the time of the newest."""
+
+    run: Run
+    at: datetime
+    flags: list[Flag]
+
+
 def news(person: User, runs: QuerySet[Run], since: datetime, own_only: bool) -> list[News]:
     """Return the experiments that changed last, with their changes. Seven queries."""
     experiments = Experiment.objects.visible_to(person)
@@ -88,6 +98,16 @@ def alarms(runs: QuerySet[Run], since: datetime) -> tuple[list[Alarm], int]:
     counted = {last: n for _, n, last in by_run.order_by("-last")[:MAX_ALERTS]}
     events = AttemptEvent.objects.select_related("attempt__run__experiment").in_bulk(counted)
     return [Alarm(events[pk], n) for pk, n in counted.items()], by_run.count()
+
+
+def flagged(runs: QuerySet[Run], since: datetime) -> tuple[list[FlaggedRun], int]:
+    """Return the runs that were flagged last with their open flags, and the number of such runs. Four queries."""
+    detected = Flag.objects.open().filter(run__in=runs, detected_at__gte=since).order_by()
+    by_run = detected.values_list("run_id").annotate(last=Max("detected_at")).order_by("-last", "-run_id")
+    times = dict(by_run[:MAX_ALERTS])
+    flags, rows = open_flags(times), Run.objects.select_related("experiment").in_bulk(times)
+    shown = [FlaggedRun(rows[pk], at, flags[pk]) for pk, at in times.items() if pk in flags and pk in rows]
+    return shown, by_run.count()
 
 
 def unreachable() -> list[Cluster]:

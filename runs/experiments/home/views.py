@@ -1,20 +1,26 @@
-"""Views of the home page: running, waiting and failed runs with reasons, alarms, and recent changes."""
+"""Views of the home page: running, waiting and failed runs with reasons, results, alarms, notes and recent changes."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import may_make
 from runs.experiments.home import changes, sections
 from runs.experiments.home.changes import news
+from runs.experiments.home.notes import mark_as_read, undo_mark, unread_notes
+from runs.experiments.home.results import results
 from runs.experiments.home.sections import COLUMNS, failures, home_runs
 from runs.experiments.list import ExperimentForm
 from runs.http import SignedIn, require_choice
@@ -38,6 +44,29 @@ def home(request: SignedIn) -> HttpResponse:
 def home_status(request: SignedIn) -> HttpResponse:
     """Render only the current state of the runs, as a fragment that an open page fetches when runs change."""
     return TemplateResponse(request, "experiments/home.html#standing", _status_context(request))
+
+
+@require_POST
+def home_notes(request: SignedIn) -> HttpResponse:
+    """Mark notes as read up to the time `until`, or undo that, and redirect to the home page in the same state."""
+    until = _parse_time(request.POST.get("until", ""))
+    if until is None:
+        messages.error(request, gettext("until must be a time such as 2026-01-31T12:00:00+00:00."))
+    elif "undo" in request.POST:
+        undo_mark(request.user, until)
+    else:
+        mark_as_read(request.user, until)
+    query = request.GET.urlencode()
+    return redirect(f"{reverse('home')}{'?' * bool(query)}{query}#notes")
+
+
+def _parse_time(text: str) -> datetime | None:
+    """Return a time in UTC, or None if the text is not a time with a time zone."""
+    try:
+        time = parse_datetime(text)
+        return time.astimezone(UTC) if time is not None and timezone.is_aware(time) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _status_context(request: SignedIn) -> dict[str, Any]:
@@ -66,9 +95,12 @@ def _runs(request: SignedIn, since: datetime, own_only: bool) -> dict[str, Any]:
         sections.failed_section(runs, since),
     )
     (alarms, alarmed), unreachable = changes.alarms(runs, since), changes.unreachable()
+    flagged_runs, flagged = changes.flagged(runs, since)
     return {
         "since": since, "watch": cursors([*running.runs, *waiting.runs]), "columns": COLUMNS, "running": running,
         "waiting": waiting, "failed": failed, "failures": failures(failed, request.user), "alarms": alarms,
-        "unreachable": unreachable, "attention": alarmed + len(unreachable), "alarmed": alarmed,
+        "unreachable": unreachable, "attention": alarmed + flagged + len(unreachable), "alarmed": alarmed,
+        "flagged_runs": flagged_runs, "flagged": flagged,
         "news": news(request.user, runs, since, own_only), "own": _own_experiment(request),
+        "results": results(runs), "notes": unread_notes(request.user),
     }  # fmt: skip

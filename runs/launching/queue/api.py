@@ -12,7 +12,7 @@ from runs import access
 from runs.http import ApiRequest, Input, Uid, Word, get_run, needs, router
 from runs.launching.queue.commands import CannotMove, hold_run, move_run, release_run
 from runs.launching.queue.queries import Entry, entry_of, order_attempts, queued_attempts
-from runs.launching.schemas import RunOut
+from runs.launching.schemas import RunOut, run_out
 from runs.models import Cluster, Run
 
 MOVE_EXAMPLE = {"cluster": "local"}
@@ -157,5 +157,4 @@ def _own_run(request: ApiRequest, uid: str) -> Run:
 
 def _refreshed_run(run: Run) -> RunOut:
     run.refresh_from_db()
-    schema: RunOut = RunOut.from_run(run)
-    return schema
+    return run_out(run)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from runs.charts import number
 from runs.responses.viewer.annotations import PickOptions, flags
+from runs.responses.viewer.correctness import CORRECTNESS
 from runs.responses.viewer.response_query import AS, CHANGES, FLAGS, RANGES, WHERE, ResponseQuery, Span
 
 CURSOR_PARAMS = ("after", "before")
@@ -68,6 +69,9 @@ def _parts(response_query: ResponseQuery, picks: Mapping[str, PickOptions]) -> I
         yield gettext(" or ").join(response_query.categories), ("category",)
     if response_query.quadrants:
         yield " / ".join(response_query.quadrants), ("quadrant",)
+    if response_query.correctness:
+        labels = [gettext(CORRECTNESS[name].label) for name in response_query.correctness]
+        yield gettext(" or ").join(labels), ("correctness",)
     flag_labels = {name: field.label for name, field in flags().items()}
     for flag, holds in {**response_query.flags, **response_query.source_flags}.items():
         label = gettext((FLAGS | flag_labels)[flag])

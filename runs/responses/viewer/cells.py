@@ -12,6 +12,7 @@ from runs.models import Prompt, Response, Score
 from runs.responses.diff import Piece, diff_pieces, similarity
 from runs.responses.viewer.annotations import Chip
 from runs.responses.viewer.columns import Column, Columns
+from runs.responses.viewer.correctness import CORRECTNESS, CorrectnessBadge, correctness_of
 from runs.responses.viewer.queries import Row
 from runs.responses.viewer.response_query import ResponseQuery
 from workers.analysis.quadrants import quadrant
@@ -50,6 +51,16 @@ class Cell:
         return "" if self.reward is None or self.cost is None else quadrant(self.reward, self.cost)
 
     @property
+    def correctness(self) -> str:
+        """Return right, contains or wrong; empty if the task has no right answers or there is no response."""
+        return "" if self.response is None else correctness_of(self.response.parts)
+
+    @property
+    def correctness_badge(self) -> CorrectnessBadge | None:
+        """Return the badge of the response's correctness; None if it has none."""
+        return CORRECTNESS.get(self.correctness)
+
+    @property
     def address(self) -> str:
         """Return the address of the response's own page; empty if there is no response."""
         return "" if self.response is None else response_address(self.response, self.column)
@@ -83,8 +94,10 @@ def rows_of(
 ) -> list[PromptRow]:
     """Return the rows for the page; chips: response id -> chips. Three queries, four with a scorer's scores."""
     ids = [pk for row in rows for pk in row.answers if pk is not None]
-    answers = Response.objects.select_related("prompt").in_bulk(ids)
+    answers = Response.objects.in_bulk(ids)
     prompts = Prompt.objects.in_bulk([row.cursor.prompt for row in rows])
+    for response in answers.values():
+        response.prompt = prompts[response.prompt_id]
     scores = scores_of(ids, query.scorer)
     repeated = _repeated(columns, list(answers.values()))
     out = []

@@ -26,7 +26,8 @@ from workers.csv_cells import inert
 BATCH_SIZE = 200
 FORMS = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 FIELDS = (
-    "row", "prompt", "categories", "sample", "column", "run", "step", "text", "reward", "cost", "quadrant", "words",
+    "row", "prompt", "categories", "sample", "column", "run", "step", "text", "target", "correctness",
+    "reward", "cost", "quadrant", "words",
     "tokens", "truncated", "leak", "refusal", "others_with_the_same", "partial", "url",
 )  # fmt: skip
 
@@ -70,6 +71,7 @@ def _object(row: PromptRow, cell: Cell, answer: Response, request: SignedIn) -> 
         "row": row.prompt.name, "prompt": row.prompt.text, "categories": row.prompt.categories, "sample": row.sample,
         "column": cell.column.letter,
         "run": cell.column.run.uid, "step": cell.column.step, "text": None if answer.words is None else answer.text,
+        "target": row.prompt.target or None, "correctness": cell.correctness or None,
         "reward": cell.reward, "cost": cell.cost, "quadrant": cell.quadrant or None, "words": answer.words,
         "tokens": answer.tokens or None, "truncated": answer.is_truncated, "leak": answer.is_leaking,
         "refusal": answer.is_refusal, "others_with_the_same": cell.others,

@@ -14,6 +14,7 @@ from runs.responses.viewer import annotations as viewer_annotations
 from runs.responses.viewer.active_filters import address_with, same_page_address
 from runs.responses.viewer.annotations import PickOptions, sources
 from runs.responses.viewer.columns import MAX_COLUMNS, Column, Columns
+from runs.responses.viewer.correctness import CORRECTNESS
 from runs.responses.viewer.queries import ColumnSummary
 from runs.responses.viewer.response_query import AS, CHANGES, FLAGS, RANGES, SORTS, WHERE, ResponseQuery
 from workers.analysis.quadrants import QUADRANTS
@@ -76,6 +77,10 @@ def form_context(
         "of": _choices({"": gettext("the filter column, or the pinned column")} | letters, response_query.of),
         "kinds": [(name, n, name in response_query.categories) for name, n in kinds.items()],
         "quadrants": [(name, name in response_query.quadrants) for name in QUADRANTS],
+        "correctness": [
+            (name, badge.sign, gettext(badge.label), name in response_query.correctness)
+            for name, badge in CORRECTNESS.items()
+        ],
         "ranges": [(name, gettext(words), *_typed(query, name)) for name, words in RANGES.items()],
         "flags": _flags(FLAGS, response_query.flags),
         "tellers": list(_source_fields(response_query, picks)),

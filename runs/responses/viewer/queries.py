@@ -24,8 +24,8 @@ POINTS_SQL = """SELECT {i} AS place, reward, cost, total FROM (
     SELECT reward, cost, count(*) OVER () AS total, row_number() OVER (ORDER BY hashint8(id)) AS n
     FROM {name} WHERE reward IS NOT NULL AND cost IS NOT NULL
 ) AS chosen WHERE n <= %s"""
-SUM_SQL = """SELECT {i} AS place, count(*), avg(reward), avg(cost), avg((cost <= 0)::int),
-    avg(is_truncated::int), avg(is_leaking::int),
+SUM_SQL = """SELECT {i} AS place, count(*), avg(reward), avg(cost),
+    count(*) FILTER (WHERE cost <= 0) / NULLIF(count(cost), 0)::float8,
     count(*) FILTER (WHERE cost <= 0 AND reward > 0), count(*) FILTER (WHERE cost <= 0 AND reward <= 0),
     count(*) FILTER (WHERE cost > 0 AND reward > 0), count(*) FILTER (WHERE cost > 0 AND reward <= 0)
 FROM {name}"""
@@ -113,7 +113,7 @@ def points(columns: Columns, query: ResponseQuery) -> list[Points]:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """Summary of a column: the number of its responses, their means and shares, and the number in each quadrant.
+    """Summary of a column: the number of its responses, their means, the safe share, and the number in each quadrant.
 
     A value is None if the answers were not scored.
     """
@@ -122,8 +122,6 @@ class ColumnSummary:
     reward: float | None
     cost: float | None
     safe: float | None
-    truncated: float | None
-    leaking: float | None
     sh: int
     su: int
     uh: int
@@ -145,8 +143,8 @@ def sums(columns: Columns, query: ResponseQuery) -> list[ColumnSummary]:
         return [_sum(*row[1:]) for row in cursor.fetchall()]
 
 
-def _sum(n: int, reward: Any, cost: Any, safe: Any, truncated: Any, leaking: Any, *inside: int) -> ColumnSummary:
-    return ColumnSummary(n, _real(reward), _real(cost), _real(safe), _real(truncated), _real(leaking), *inside)
+def _sum(n: int, reward: Any, cost: Any, safe: Any, *inside: int) -> ColumnSummary:
+    return ColumnSummary(n, _real(reward), _real(cost), _real(safe), *inside)
 
 
 def _real(value: Any) -> float | None:

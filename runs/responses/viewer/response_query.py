@@ -16,6 +16,7 @@ from django.utils.translation import gettext_noop as _
 from runs.http import must_be_one_of
 from runs.responses.viewer import annotations as viewer_annotations
 from runs.responses.viewer.annotations import PickOptions, sources
+from runs.responses.viewer.correctness import CORRECTNESS
 from workers.analysis.quadrants import QUADRANTS
 
 RANGES = {
@@ -29,14 +30,16 @@ FLAGS = {
 CHANGES = {
     "text": _("different text from the pinned column"), "quadrant": _("different quadrant from the pinned column"),
     "safer": _("safe where the pinned column is not"), "unsafer": _("unsafe where the pinned column is safe"),
+    "corrected": _("right where the pinned column is wrong"), "broken": _("wrong where the pinned column is right"),
 }  # fmt: skip
 SORTS = {
     "row": _("row of the data set"), "reward": _("reward"), "cost": _("cost"), "words": _("words"),
     "dreward": _("reward difference from the pinned column"), "dcost": _("cost difference from the pinned column"),
     "ratio": _("words relative to the pinned column"), "reward_spread": _("range of the columns' rewards"),
-    "cost_spread": _("range of the columns' costs"),
+    "cost_spread": _("range of the columns' costs"), "difference": _("largest difference from the pinned column"),
 }  # fmt: skip
 RELATIVE = ("ratio", "dreward", "dcost")
+CHANGES_OF_CORRECTNESS = ("corrected", "broken")
 WHERE = {"answers": _("in the responses"), "prompts": _("in the prompts"), "both": _("in both")}
 AS = {"words": _("these words"), "regex": _("a regular expression")}
 MAX_TEXT_LENGTH = 200
@@ -53,6 +56,8 @@ class ResponseQuery:
     ranges: Mapping[str, Span] = field(default_factory=dict)
     flags: Mapping[str, bool] = field(default_factory=dict)
     quadrants: tuple[str, ...] = ()
+    correctness: tuple[str, ...] = ()
+    """Keys of CORRECTNESS of which the response has one."""
     categories: tuple[str, ...] = ()
     """Categories of which the prompt has at least one."""
     change: str = ""
@@ -81,10 +86,18 @@ class ResponseQuery:
         return bool(self.change or self.source_flags) or any(name in RELATIVE for name in self.ranges)
 
     @property
+    def needs_correctness(self) -> bool:
+        """Return whether a condition needs the correctness of responses, which no index holds."""
+        return bool(self.correctness) or self.change in CHANGES_OF_CORRECTNESS
+
+    @property
     def is_filtering(self) -> bool:
         """Return whether any filter limits the rows."""
-        filters = (self.ranges, self.flags, self.source_flags, self.quadrants, self.categories, self.change, self.lasso)
-        return any(filters) or bool(self.text) or self.same is not None
+        filters = (
+            self.ranges, self.flags, self.source_flags, self.quadrants, self.correctness, self.categories, self.change,
+            self.lasso, self.text,
+        )  # fmt: skip
+        return any(filters) or self.same is not None
 
 
 def parse_response_query(
@@ -103,12 +116,13 @@ def parse_response_query(
     order = _ParameterReader(query)
     sort = order.choice("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
     quadrants = reader.choices_in("quadrant", QUADRANTS)
+    correctness = reader.choices_in("correctness", CORRECTNESS)
     return ResponseQuery(
         scope=reader.choice("in", ("any", "all", *letters), "any"),
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
         flags=reader.flags(FLAGS), source_flags=reader.flags(viewer_annotations.flags()),
         picked=reader.picks(picked or {}),
-        quadrants=quadrants, categories=reader.choices_in("category", categories),
+        quadrants=quadrants, correctness=correctness, categories=reader.choices_in("category", categories),
         change=reader.choice("change", ("", *CHANGES), ""), same=reader.integer("same"),
         lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.choice("where", WHERE, "answers"),
         regex=reader.choice("as", AS, "words") == "regex", sort=sort.removeprefix("-"), descending=sort.startswith("-"),

@@ -8,13 +8,14 @@ from typing import Any
 from runs.responses.viewer import sql_fragments
 from runs.responses.viewer.annotations import Sql, sorts
 from runs.responses.viewer.columns import SPLIT, Column, Columns
+from runs.responses.viewer.correctness import CORRECTNESS_SQL, WRONG
 from runs.responses.viewer.cursor import ResponseCursor
 from runs.responses.viewer.response_query import RELATIVE, ResponseQuery
 from runs.responses.viewer.sql_fragments import joins
 
 ANSWERS_SQL = """{name} AS MATERIALIZED (
     SELECT r.id, prompt_id, sample, {reward} AS reward, {cost} AS cost, words, text_key,
-           is_truncated, is_leaking, is_refusal
+           is_truncated, is_leaking, is_refusal{correctness}
     FROM runs_response r {scored}
     WHERE run_id = %s AND split = %s AND step = %s AND NOT is_superseded {greedy}
 )"""
@@ -26,11 +27,14 @@ REPEATED_SQL = """{name}_same AS MATERIALIZED (
     WHERE words IS NOT NULL GROUP BY 1 HAVING count(DISTINCT p.text_key) > 1
 )"""
 MATCHING_TEXT_SQL = """holding AS MATERIALIZED (
-    SELECT id FROM runs_response WHERE {text} AND run_id = ANY(%s) AND step = ANY(%s) AND split = %s
+    SELECT prompt_id, sample, array_agg(id) AS ids FROM runs_response
+    WHERE {text} AND run_id = ANY(%s) AND step = ANY(%s) AND split = %s GROUP BY 1, 2
 )"""
+HOLDING_JOIN_SQL = """
+    LEFT JOIN holding ON holding.prompt_id = asked.prompt_id AND holding.sample = asked.sample"""
 PAGE_SQL = """WITH {tables},
 asked AS MATERIALIZED (SELECT prompt_id, sample FROM ({keys}) AS keys GROUP BY 1, 2),
-prompts AS MATERIALIZED (SELECT * FROM runs_prompt WHERE id = ANY(ARRAY(SELECT prompt_id FROM asked))),
+prompts AS MATERIALIZED (SELECT {prompt_fields} FROM runs_prompt WHERE id = ANY(ARRAY(SELECT prompt_id FROM asked))),
 {others}matched AS MATERIALIZED (
     SELECT p.id AS prompt_id, asked.sample, COALESCE(p.row, 4611686018427387904) AS row, p.name,
            COALESCE(NULLIF(({sort})::float8, 'NaN'), 'Infinity') AS value, ARRAY[{ids}] AS ids
@@ -63,7 +67,15 @@ CHANGE_SQL = {
     "quadrant": f"{QUADRANT_SQL} <> {QUADRANT_SQL.replace('{c}', '{pin}')}",
     "safer": "{c}.cost <= 0 AND {pin}.cost > 0",
     "unsafer": "{c}.cost > 0 AND {pin}.cost <= 0",
+    "corrected": f"{{c}}.correctness <> '{WRONG}' AND {{pin}}.correctness = '{WRONG}'",
+    "broken": f"{{c}}.correctness = '{WRONG}' AND {{pin}}.correctness <> '{WRONG}'",
 }
+REWARD_DISTANCE_SQL = "NULLIF(abs({c}.reward - {pin}.reward), 'NaN')"
+TEXT_DISTANCE_SQL = """(CASE WHEN {c}.text_key = {pin}.text_key THEN 0
+    ELSE (1 + abs({c}.words - {pin}.words) / (1 + GREATEST({c}.words, {pin}.words))::float8) / 2 END)"""
+"""0 for the same text, at least 0.5 for another one, and near 1 for one of a very different length."""
+DIFFERENCE_SQL = "CASE WHEN GREATEST({rewards}) > 0 THEN 1 + GREATEST({rewards}) ELSE GREATEST({texts}) END"
+"""Largest distance of any column from the pinned one. Rows of equal rewards follow, by the distance of their texts."""
 
 
 def answer_tables(columns: Columns, query: ResponseQuery) -> list[Sql]:
@@ -84,19 +96,22 @@ def page_sql(
     tables, others = answer_tables(columns, query), list[Sql]()
     if "duplicate" in query.flags:
         others += [Sql(REPEATED_SQL.format(name=name)) for name in names]
-    if query.text and query.where != "prompts":
+    if _searches_responses(query):
         others.append(_matching_text(columns, query))
-    others += sql_fragments.tables(columns, query)
     where, after_cursor = _of_prompt(query, _conditions(columns, query)), _after_cursor(after, before)
+    sort = _sort(columns, query)
+    expressions = f"{where.text} {sort}"
+    others += sql_fragments.tables(columns, query, names, expressions)
     text = PAGE_SQL.format(
         tables=",\n".join(table.text for table in tables), others="".join(f"{other.text},\n" for other in others),
         keys=" UNION ALL ".join(f"SELECT prompt_id, sample FROM {name}" for name in names),  # noqa: S608
-        sort=_sort(columns, query), ids=", ".join(f"{name}.id" for name in names), conditions=where.text,
+        prompt_fields=_prompt_fields(query), sort=sort, ids=", ".join(f"{name}.id" for name in names),
+        conditions=where.text,
         joins=" ".join(
             f"LEFT JOIN {name} ON {name}.prompt_id = asked.prompt_id AND {name}.sample = asked.sample"
-            + joins(name, query)
+            + joins(name, query, expressions)
             for name in names
-        ),
+        ) + (HOLDING_JOIN_SQL if _searches_responses(query) else ""),
         beyond=after_cursor.text, way="DESC" if before else "ASC",
     )  # fmt: skip
     return Sql(text, [*_values([*tables, *others]), *where.values, *after_cursor.values, size])
@@ -106,18 +121,31 @@ def _values(tables: Sequence[Sql]) -> list[Any]:
     return [value for table in tables for value in table.values]
 
 
+def _prompt_fields(query: ResponseQuery) -> str:
+    """Return the fields of prompts that the query needs. Texts and categories are most of a prompt's bytes."""
+    needed = {"text": query.text, "categories": query.categories, "text_key": "duplicate" in query.flags}
+    return ", ".join(["id", "row", "name", *(name for name, is_needed in needed.items() if is_needed)])
+
+
 def _answers(name: str, column: Column, query: ResponseQuery) -> Sql:
     reward, cost = ("sr.value", "sc.value") if query.scorer else ("r.reward", "r.cost")
     scored = SCORE_JOINS_SQL if query.scorer else ""
     greedy = "" if query.samples else "AND sample = 0"
-    text = ANSWERS_SQL.format(name=name, reward=reward, cost=cost, scored=scored, greedy=greedy)
+    correctness = f", {CORRECTNESS_SQL} AS correctness" if query.needs_correctness else ""
+    text = ANSWERS_SQL.format(
+        name=name, reward=reward, cost=cost, correctness=correctness, scored=scored, greedy=greedy
+    )
     return Sql(text, [*([query.scorer] * 2 if query.scorer else []), column.run.pk, SPLIT, column.step])
+
+
+def _searches_responses(query: ResponseQuery) -> bool:
+    return bool(query.text) and query.where != "prompts"
 
 
 def _matching_text(columns: Columns, query: ResponseQuery) -> Sql:
     sign, pattern = _pattern(query)
-    runs = [column.run.pk for column in columns.all]
-    steps = [column.step for column in columns.all]
+    searched = [columns.all[i] for i in _in_scope(columns, query)]
+    runs, steps = [column.run.pk for column in searched], [column.step for column in searched]
     return Sql(MATCHING_TEXT_SQL.format(text=f"text {sign} %s"), [pattern, runs, steps, SPLIT])
 
 
@@ -173,6 +201,8 @@ def _of_column(name: str, pin: str, query: ResponseQuery) -> Sql:
     ]
     if query.quadrants:
         parts.append(Sql(f"{QUADRANT_SQL.format(c=name)} = ANY(%s)", [list(query.quadrants)]))
+    if query.correctness:
+        parts.append(Sql(f"{name}.correctness = ANY(%s)", [list(query.correctness)]))
     if query.change:
         parts.append(Sql(CHANGE_SQL[query.change].format(c=name, pin=pin)))
     if query.same is not None:
@@ -186,7 +216,7 @@ def _of_column(name: str, pin: str, query: ResponseQuery) -> Sql:
 
 def _text(name: str, query: ResponseQuery) -> Sql:
     sign, pattern = _pattern(query)
-    in_answers, in_prompt = f"{name}.id IN (SELECT id FROM holding)", f"p.text {sign} %s"  # noqa: S608
+    in_answers, in_prompt = f"{name}.id = ANY(holding.ids)", f"p.text {sign} %s"
     if query.where == "answers":
         return Sql(in_answers)
     if query.where == "prompts":
@@ -202,11 +232,23 @@ def _sort(columns: Columns, query: ResponseQuery) -> str:
     elif query.sort.endswith("_spread"):
         values = ", ".join(f"{name}.{query.sort.removesuffix('_spread')}" for name in names)
         value = f"GREATEST({values}) - LEAST({values})"
+    elif query.sort == "difference":
+        value = _difference(names, columns.pin)
     elif query.sort in VALUE_SQL:
         value = VALUE_SQL[query.sort].format(c=_sorted_column(columns, query), pin=column_table(columns.pin))
     else:
         value = sql_fragments.value(query.sort, _sorted_column(columns, query), column_table(columns.pin))
     return f"-({value})" if query.descending else value
+
+
+def _difference(names: Sequence[str], pin: int) -> str:
+    """Return the largest difference of any column from the pinned one; 0 if there is no other column."""
+    others = [name for i, name in enumerate(names) if i != pin] or [names[pin]]
+    rewards, texts = (
+        ", ".join(distance.format(c=name, pin=names[pin]) for name in others)
+        for distance in (REWARD_DISTANCE_SQL, TEXT_DISTANCE_SQL)
+    )
+    return DIFFERENCE_SQL.format(rewards=rewards, texts=texts)
 
 
 def _sorted_column(columns: Columns, query: ResponseQuery) -> str:

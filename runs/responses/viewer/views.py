@@ -34,6 +34,8 @@ ROWS_PER_PAGE = 10
 MAX_OFFERED_RUNS = 60
 FORMS = ("csv", "table")
 SHOWN_SESSION_KEY = "answers_shown"
+LARGEST_DIFFERENCES = "-difference"
+"""Value of `sort` that puts the rows first in which a column differs most from the pinned one."""
 
 
 @require_safe
@@ -169,8 +171,13 @@ def _page(request: SignedIn, columns: Columns, response_query: ResponseQuery) ->
         "heads": heads(request.GET, columns, summaries), "is_sensitive": is_sensitive,
         "is_covered": is_sensitive and is_covered(request), "notes": notes(columns),
         "has_costs": is_sensitive,
-        **_page_links(request, page),
+        "has_right_answers": response_query.needs_correctness or any(_has_correctness(row) for row in rows),
+        **_page_links(request, page), **_difference_link(request, columns),
     }  # fmt: skip
+
+
+def _has_correctness(row: PromptRow) -> bool:
+    return any(cell.correctness for cell in row.cells)
 
 
 def _with_category_links(row: PromptRow, request: SignedIn) -> PromptRow:
@@ -204,6 +211,17 @@ def _page_links(request: SignedIn, page: ResponsePage) -> dict[str, str]:
         "export": reverse("viewer-export") + address_without(query),
         "scatter": reverse("viewer-scatter") + address_without(query),
     }  # fmt: skip
+
+
+def _difference_link(request: SignedIn, columns: Columns) -> dict[str, Any]:
+    """Return the URL that sorts by the largest differences, or by row if it is sorted so; empty for a single column."""
+    query = request.GET
+    if len(columns.all) < 2:
+        return {"difference_address": ""}
+    is_active = query.get("sort") == LARGEST_DIFFERENCES
+    sort = "" if is_active else LARGEST_DIFFERENCES
+    address = address_with(query, sort=sort, pin=columns.pinned.word)
+    return {"difference_address": address, "is_by_difference": is_active}
 
 
 def _offered(request: SignedIn, columns: Columns) -> list[Run]:

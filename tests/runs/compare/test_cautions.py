@@ -1,12 +1,16 @@
+from types import MappingProxyType
+
 import pytest
 
 from runs.compare import Final, Setting, cautions
+from runs.models import Flag
 from tests.runs.sample_curves import unsaved_run
 
 
-def cautions_of(*settings, numbers=None):
+def cautions_of(*settings, numbers=None, flags=MappingProxyType({})):
     every = [r for s in settings for r in s.runs]
-    return cautions(settings, {r.pk: Final(steps={"reward": 60}) for r in every} | (numbers or {}))
+    finals = {r.pk: Final(steps={"reward": 60}) for r in every} | (numbers or {})
+    return cautions(settings, finals, flags=flags)
 
 
 def setting(name="es-tiny", seeds=range(5), state="succeeded", **changes):
@@ -65,6 +69,30 @@ def test_values_that_are_not_finite_are_reported():
     group = setting()
     messages = cautions_of(group, numbers={group.runs[0].pk: Final(unusable=("kl",), steps={"reward": 60})})
     assert messages == ["KL, nats per token: 1 run has no finite number and is not counted."]
+
+
+def test_flagged_runs_are_named_first():
+    group = setting(seeds=range(8), state="failed")
+    flags = {run.pk: [Flag(detector="empty")] for run in group.runs[:2]}
+    assert cautions_of(group, flags=flags)[0] == (
+        "2 of 8 runs have open flags (es-tiny 0, es-tiny 1): their reward may come from cheating."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seeds", "flagged", "message"),
+    [
+        (8, 1, "1 of 8 runs has open flags (es-tiny 0): its reward may come from cheating."),
+        (1, 1, "es-tiny 0 has open flags: its reward may come from cheating."),
+        (8, 6, "6 of 8 runs have open flags (es-tiny 0, es-tiny 1, es-tiny 2, es-tiny 3, es-tiny "
+         "4, …): their reward may come from cheating."),
+    ],
+    ids=["one of eight", "only one", "six of eight"],
+)  # fmt: skip
+def test_caution_about_flags_counts_runs(seeds, flagged, message):
+    group = setting(seeds=range(seeds))
+    flags = {run.pk: [Flag(detector="empty")] for run in group.runs[:flagged]}
+    assert cautions_of(group, flags=flags)[0] == message
 
 
 def test_two_methods_are_to_be_compared_along_what_they_cost():

@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.models import Run
+from runs.models import Flag, Run
+from tests.runs.flags.flag_cases import make_flagged_run
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
 from workers.records import Metric
 
@@ -250,6 +251,20 @@ def test_a_run_by_a_strange_name_stays_text(ada_client, pair):
     assert "<script>alert" not in page_of(ada_client, pair)
 
 
+def test_flagged_runs_are_counted_in_final_results_without_changing_numbers(ada_client, experiment):
+    honest, flagged = make_run(experiment, seed=1, state="succeeded"), make_flagged_run(experiment)
+    record(honest, [evaluation(0, -40.0), evaluation(5, -7.0)])
+    page = page_of(ada_client, [honest, flagged])
+    results = text_of(page[page.index('id="standings-title"') :])
+    assert "1 of 2 flagged" in results
+    assert f"1 of 2 runs has open flags ({flagged.name}): its reward may come from cheating." in results
+    Flag.objects.all().delete()
+    without = text_of((page := page_of(ada_client, [honest, flagged]))[page.index('id="standings-title"') :])
+    assert "flagged" not in without and "cheating" not in without
+    means = re.compile(r"−?[\d.]+ ± [\d.]+")
+    assert means.findall(results) == means.findall(without) != []
+
+
 def queries(client, where):
     with CaptureQueriesContext(connection) as captured:
         assert client.get(where).status_code == 200
@@ -265,4 +280,4 @@ def test_number_of_queries_is_equal_for_one_and_twelve_runs(ada_client, experime
         runs.append(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed))
         record(runs[-1], [evaluation(0, -40), evaluation(5, -10)])
     assert queries(ada_client, address(runs, show="all", **query)) == query_count
-    assert query_count <= 19
+    assert query_count <= 20

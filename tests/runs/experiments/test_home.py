@@ -10,8 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.access import issue
+from runs.flags import dismiss
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
 from tests.runs.attempt_records import make_attempt
+from tests.runs.flags.flag_cases import make_flagged_run
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 pytestmark = pytest.mark.django_db
@@ -236,4 +238,15 @@ def test_number_of_queries_is_independent_of_the_number_of_rows(bo_client, ada, 
     before = queries()
     for seed in range(1, 5):
         one_of_each(seed)
-    assert queries() == before <= 30
+    assert queries() == before <= 40
+
+
+def test_flagged_runs_stand_among_the_warnings_until_they_are_dismissed(ada, ada_client, experiment):
+    run = make_flagged_run(experiment)
+    page = section_html(ada_client, "attention")
+    assert "Reward up, accuracy down" in page and "Empty responses" in page
+    assert "Right responses fell from 100 % to 0 % (accuracy/contains, n = 10) while the reward rose." in page
+    assert f'href="{run.get_absolute_url()}#flags"' in page
+    for flag in run.flags.all():
+        dismiss(flag, ada, "It is meant to write nothing.")
+    assert "No run reported a warning or was flagged" in section_html(ada_client, "attention")

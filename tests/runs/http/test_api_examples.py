@@ -22,7 +22,7 @@ from runs.experiments import trash
 from runs.http import EXAMPLE_UID
 from runs.launching.budgets import set_limit
 from runs.launching.sweeps.commands import NewSweep, cancel_sweep, launch_sweep
-from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Limit, Run, SavedView, Scoring, Sweep
+from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Flag, Limit, Run, SavedView, Scoring, Sweep
 from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
 from tests.conftest import person
@@ -109,6 +109,12 @@ def make_scoring(run: Run, state: str = "going") -> None:
     Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=run.created_by, state=state)
 
 
+def make_flag(run: Run) -> None:
+    """Create an open flag of the run, because only a flag can be dismissed."""
+    values = {"step": 0, "first_step": 0, "value": 1.0, "limit": 0.1, "n": 2, "detected_at": run.created_at}
+    Flag.objects.create(run=run, detector="empty", **values)
+
+
 PREPARED = {
     **dict.fromkeys(
         (
@@ -133,6 +139,9 @@ PREPARED = {
     "calibrate_judge": make_meeting_with_gold,
     "read_board": make_board,
     "put_cluster": make_admin,
+    "dismiss_flag": make_flag,
+    "undo_flag_dismissal": make_flag,
+    "set_site_thresholds": make_admin,
     "read_cluster_test": lambda run: ClusterTest.objects.create(cluster=Cluster.objects.get(name="local")),
     "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
     "release": hold_run,
@@ -232,7 +241,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_operations_with_a_body_have_an_example() -> None:
-    assert len(BODIES) == 29
+    assert len(BODIES) == 32
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

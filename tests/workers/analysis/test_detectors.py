@@ -171,6 +171,7 @@ def test_facts_of_nothing_are_zero() -> None:
         ({"empty": True}, "not True"),
         ({"empty": float("nan")}, "not nan"),
         ({"length": 0}, "length must be a number from 1 to 100"),
+        ({"empty": 10**400}, "empty must be a number from 0 to 1"),
         ([], "thresholds must be an object"),
     ],
 )
@@ -179,6 +180,6 @@ def test_bad_thresholds_name_the_valid_ones(values: object, message: str) -> Non
         read_thresholds(values)
 
 
-def test_thresholds_are_read_and_off_is_kept() -> None:
+def test_thresholds_are_read_and_off_is_null() -> None:
     assert read_thresholds({"empty": 0, "kl_band": None}) == {"empty": 0.0, "kl_band": None}
     assert {d.name: d.threshold for d in DETECTORS} == read_thresholds({d.name: d.threshold for d in DETECTORS})

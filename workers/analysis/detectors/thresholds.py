@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -138,7 +137,8 @@ def _read(name: str, value: Any) -> float | None:
     detector = BY_NAME[name]
     if value is None:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # NaN is outside every range.
     if not is_number or not detector.low <= value <= detector.high:
         raise ThresholdError(
             f"{name} must be a number from {detector.low:g} to {detector.high:g}, or null to turn it off, not {value!r}"
