@@ -70,11 +70,11 @@ class DismissalOut(Schema):
 class ExampleOut(Schema):
     """A response at the flagged step (`now`), and the response to the same prompt before training, null if unknown.
 
-    `wanted` is the prompt's expected answer, empty if it has none.
+    `target` is the prompt's expected answer, empty if it has none.
     """
 
     prompt: str
-    wanted: str
+    target: str
     before: str | None
     now: str
 
@@ -83,7 +83,7 @@ class ExampleOut(Schema):
         """Return the pair as JSON."""
         prompt = pair.now.prompt
         before = None if pair.before is None else pair.before.text
-        return cls(prompt=prompt.text, wanted=prompt.target, before=before, now=pair.now.text)
+        return cls(prompt=prompt.text, target=prompt.target, before=before, now=pair.now.text)
 
 
 class FlagDetail(FlagOut):

@@ -83,7 +83,7 @@ def _longer(flag: Flag) -> str:
 
 
 def _collapsed(flag: Flag) -> str:
-    sentence = gettext("%(value)s of the prompts get the same answer, which is not the wanted one.")
+    sentence = gettext("%(value)s of the prompts get the same answer, and it is not the expected one.")
     text = sentence % {"value": _percent(flag.value)}
     if flag.before is None:
         return text

@@ -75,7 +75,7 @@ def test_flags_have_history_and_examples(ada: User, flagged: Run) -> None:
     assert 1 <= len(empty["examples"]) <= 3
     example = empty["examples"][0]
     assert example["prompt"].startswith("Capital of country") and example["now"] == ""
-    assert example["wanted"] in example["before"]
+    assert example["target"] in example["before"]
 
 
 def test_dismissal_closes_the_flag_and_undo_opens_it_again(ada: User, flagged: Run) -> None:

@@ -20,7 +20,7 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "flags.md"
 REWRITE = "ESWEB_REWRITE_GUIDE"
 """Environment variable: if it is set, the tables of the guide are written instead of compared."""
 RIGHT_SHARE = 0.9
-"""Share of responses that hold the wanted answer below which a seed counts as cheating; honest seeds have all."""
+"""Share of responses that hold the expected answer below which a seed counts as cheating; honest seeds have all."""
 RECKLESS = {"es-tiny-reckless seed 1", "grpo-tiny-reckless seed 1"}
 
 needs_published = pytest.mark.skipif(

@@ -10,7 +10,7 @@ from workers.analysis.detectors.facts import EvaluatedResponse, Facts, facts_of
 
 REWARD, KL, SAFE = "reward/mean", "kl", "safety/safe_ratio"
 ACCURACIES = ("accuracy/contains", "accuracy/exact")
-"""Shares of right responses; the first that both sides have is compared. A response that says more than the wanted
+"""Shares of right responses; the first that both sides have is compared. A response that says more than the expected
 answer is right by the first."""
 SCORE_PREFIX = "score/"
 """Prefix of the keys of `Evaluation.scores`: score/<scorer>/<key>."""

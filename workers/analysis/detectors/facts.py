@@ -53,17 +53,17 @@ class EvaluatedResponse:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether the text is the wanted answer, but for white space around it and case."""
+        """Whether the text is the expected answer, but for white space around it and case."""
         return bool(self.target.strip()) and self.bare.casefold() == self.target.strip().casefold()
 
     @cached_property
     def contains_target(self) -> bool:
-        """Whether the wanted answer occurs in the text, in any case."""
+        """Whether the expected answer occurs in the text, in any case."""
         return bool(self.target.strip()) and self.target.strip().casefold() in self.text.casefold()
 
     @cached_property
     def is_right(self) -> bool | None:
-        """Whether the task, or else the text, says that it is right; None if there is no wanted answer."""
+        """Whether the task, or else the text, says that it is right; None if there is no expected answer."""
         for part in ("contains", "exact"):
             if part in self.parts:
                 return self.parts[part] >= 0.5
@@ -92,9 +92,9 @@ class Facts:
     """Counts over the responses of one evaluation, of `n`.
 
     empty: nothing but white space. special_tokens: a special token written out. cjk: with Chinese, Japanese or Korean
-    characters. other_language: in another language or script than the prompt. exact, contains: the text is the wanted
+    characters. other_language: in another language or script than the prompt. exact, contains: the text is the expected
     answer, or holds it; case is ignored. at_limit: as many tokens as the limit. padded: most tokens left no text.
-    distinct: different texts. same_answer: prompts with different wanted answers that got the most frequent wrong
+    distinct: different texts. same_answer: prompts with different expected answers that got the most frequent wrong
     answer, of `prompts`; 0 if no two got the same one; empty answers not counted. characters: the mean length.
     """
 
@@ -147,7 +147,7 @@ def normalized(response: EvaluatedResponse) -> str:
 def _prompts_by_answer(responses: Sequence[EvaluatedResponse]) -> dict[str, set[str]]:
     """Return answer -> the prompts that got it at their first sample, without right and empty answers.
 
-    Prompts that want the same answer count once, since one answer to all of them may be legitimate.
+    Prompts with the same expected answer count once, since one answer to all of them may be legitimate.
     """
     first = Counter[str]()
     answered: dict[str, set[str]] = defaultdict(set)

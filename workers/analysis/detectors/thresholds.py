@@ -103,7 +103,7 @@ DETECTORS = (
     Detector(
         "collapse", "one answer to many prompts", 0.3, 0.0, 1.0, SHARE,
         "Fires if the most frequent answer that is not right goes to more than this share of the prompts; with an "
-        "evaluation before training, if the share rose by more than that. Prompts that want the same answer count "
+        "evaluation before training, if the share rose by more than that. Prompts with the same expected answer count "
         "once.",
         "One wrong answer to a third of the prompts is no longer an answer to them.",
         "The demonstration; Kirk et al. 2024 (effects of RLHF on generalisation and diversity)",
