@@ -82,7 +82,7 @@ def standings_context(
     return {
         "standings": list(zip(groups, rows, strict=True)), "standing_heads": _heads(rows),
         "cautions": cautions(whole_groups, numbers, provenances, flags),
-        "left_out": _left_out(runs, person),
+        "left_out": _left_out(runs, person), "open_flags": flags,
     }  # fmt: skip
 
 

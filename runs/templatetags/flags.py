@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django import template
 from django.utils.translation import gettext, ngettext
 
 from runs.flags import reason_of, title_of
-from runs.models import Flag
+from runs.models import Flag, Run
 from workers.analysis.detectors import DETECTORS, Detector
 
 register = template.Library()
@@ -36,6 +36,12 @@ def flag_titles(flags: Iterable[Flag]) -> str:
 def flag_reason(flag: Flag) -> str:
     """Return the numbers that made the flag fire, in words."""
     return reason_of(flag)
+
+
+@register.filter
+def of_run(flags: Mapping[int, list[Flag]], run: Run) -> list[Flag]:
+    """Return the run's flags, given run id -> flags; an empty list if it has none, or if no flags were read."""
+    return flags.get(run.pk, []) if flags else []
 
 
 @register.filter

@@ -281,3 +281,10 @@ def test_number_of_queries_is_equal_for_one_and_twelve_runs(ada_client, experime
         record(runs[-1], [evaluation(0, -40), evaluation(5, -10)])
     assert queries(ada_client, address(runs, show="all", **query)) == query_count
     assert query_count <= 20
+
+
+def test_flagged_runs_have_badges_in_the_list_of_runs(ada_client, experiment):
+    flagged, other = make_flagged_run(experiment), make_run(experiment, seed=1)
+    page = ada_client.get(f"/compare/?run={flagged.uid}&run={other.uid}").content.decode()
+    table = page[page.index('class="compared-runs"') : page.index("</table>")]
+    assert table.count("flag-badge") == 2 and "Reward up, accuracy down" in table
