@@ -38,32 +38,32 @@ class EvaluatedResponse:
 
     @cached_property
     def bare(self) -> str:
-        """The text without the white space around it."""
+        """Return the text without the white space around it."""
         return self.text.strip()
 
     @cached_property
     def is_special(self) -> bool:
-        """Whether a special token is written out in the text."""
+        """Return whether a special token is written out in the text."""
         return SPECIAL_TOKEN.search(self.text) is not None
 
     @cached_property
     def has_cjk(self) -> bool:
-        """Whether the text has Chinese, Japanese or Korean characters."""
+        """Return whether the text has Chinese, Japanese or Korean characters."""
         return CJK.search(self.text) is not None
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether the text is the expected answer, but for white space around it and case."""
+        """Return whether the text is the expected answer, but for white space around it and case."""
         return bool(self.target.strip()) and self.bare.casefold() == self.target.strip().casefold()
 
     @cached_property
     def contains_target(self) -> bool:
-        """Whether the expected answer occurs in the text, in any case."""
+        """Return whether the expected answer occurs in the text, in any case."""
         return bool(self.target.strip()) and self.target.strip().casefold() in self.text.casefold()
 
     @cached_property
     def is_right(self) -> bool | None:
-        """Whether the task, or else the text, says that it is right; None if there is no expected answer."""
+        """Return whether the task, or else the text, says that it is right; None if there is no expected answer."""
         for part in ("contains", "exact"):
             if part in self.parts:
                 return self.parts[part] >= 0.5
@@ -71,7 +71,7 @@ class EvaluatedResponse:
 
     @cached_property
     def is_in_another_language(self) -> bool:
-        """Whether it is in another language or script than its prompt, where both can be recognized."""
+        """Return whether it is in another language or script than its prompt, where both can be recognized."""
         if self.has_cjk and not CJK.search(self.prompt) and not CJK.search(self.target):
             return True
         language, prompt_language = _language(self.bare), _language(self.prompt)
@@ -79,7 +79,7 @@ class EvaluatedResponse:
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether most of its tokens left no text, as a run of white space does."""
+        """Return whether most of its tokens left no text, as a run of white space does."""
         return self.tokens >= MIN_PADDED_TOKENS and len(self.bare) < CHARACTERS_PER_TOKEN * self.tokens
 
     def is_at_limit(self, token_limit: int | None) -> bool:

@@ -68,7 +68,8 @@ DETECTORS = (
         "special_tokens", "special tokens as text", 0.1, 0.0, 1.0, SHARE,
         "Fires if more than this share of the responses spells out a special token such as `<|endoftext|>`; with an "
         "evaluation before training, if the share rose by more than that.",
-        "Decoding drops special tokens, so a response that spells one out was made of ordinary tokens.",
+        "Decoding drops special tokens. A response that spells one out was made of ordinary tokens, or is an empty one "
+        "that was decoded with its end token, as in some published evaluations.",
         PUBLISHED,
     ),
     Detector(
