@@ -23,10 +23,9 @@ from runs.http import (
     unknown_choice,
 )
 from runs.models import Experiment, Flag, FlagThresholds, Run
-from workers.analysis.detectors import DETECTORS
+from workers.analysis.detectors import DETECTORS_BY_NAME
 from workers.config import Problem
 
-DETECTOR_NAMES = [detector.name for detector in DETECTORS]
 DetectorName = PathEx[str, P(max_length=30, example="empty")]
 DISMISSAL = {"reason": "The empty responses answer prompts that ask for silence."}
 THRESHOLDS = {"thresholds": {"empty": 0.2, "length": None}}
@@ -139,11 +138,11 @@ def _get_own_run(request: ApiRequest, uid: str) -> Run:
 
 def _get_flag(run: Run, detector: str) -> Flag:
     """Return the run's flag. Raise Invalid for an unknown detector, Http404 if the detector did not fire."""
-    if detector not in DETECTOR_NAMES:
-        raise unknown_choice("detector", DETECTOR_NAMES, detector)
+    if detector not in DETECTORS_BY_NAME:
+        raise unknown_choice("detector", list(DETECTORS_BY_NAME), detector)
     flags = {flag.detector: flag for flag in run.flags.all()}
     if detector not in flags:
-        names = ", ".join(name for name in DETECTOR_NAMES if name in flags)
+        names = ", ".join(name for name in DETECTORS_BY_NAME if name in flags)
         others = f"its flags are {names}" if names else "it has no flags"
         raise Http404(f"Run {run.uid} has no flag {detector}; {others}")
     return flags[detector]

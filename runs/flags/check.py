@@ -90,7 +90,10 @@ def _flags_now(run: Run) -> set[tuple[str, str, bool]]:
 
 
 def mark_ended(run: Run) -> None:
-    """Mark a run that ended as due, with the newest runs of its experiment: its KL now belongs to their band."""
+    """Mark a run that ended as due, with the newest runs of its experiment: its KL now belongs to their band. Do
+    nothing if it was never evaluated. Call it in a short transaction, since the runs' records wait for it."""
+    if not FlagCheck.objects.filter(pk=run.pk).exists():
+        return
     newest = Run.objects.filter(experiment=run.experiment_id, deleted_at__isnull=True).order_by("-pk")
     evaluated = newest.filter(series__key="reward/mean").exclude(pk=run.pk)
     mark_flag_checks_due([run.pk, *evaluated.values_list("pk", flat=True)[:MAX_PEERS_DUE]])
@@ -102,7 +105,7 @@ def _store(run: Run, judged: JudgedRun) -> None:
     fired: set[str] = set()
     for evaluation in judged.evaluations:
         base = judged.base if evaluation.step != judged.base_step_of_run else None
-        detections = detect(evaluation, base, judged.peers, thresholds) if evaluation.step or base else []
+        detections = detect(evaluation, base, judged.peers, thresholds) if evaluation.step else []
         fired = {detection.detector for detection in detections}
         for detection in detections:
             _store_detection(run, judged, evaluation.step, detection)

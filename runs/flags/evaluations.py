@@ -141,17 +141,8 @@ def _base(
     return base, STEP_0 if first == 0 else f"{FIRST_STEP}, step {first}", first
 
 
-def _same_question(run: Run) -> dict[str, Any]:
-    """Return the filters of runs with the same model and task, as far as the run's config names them."""
-    return {
-        f"config__{section}__{name}": run.config[section][name]
-        for section, name in (("model", "path"), ("task", "name"))
-        if isinstance(run.config, dict) and isinstance(run.config.get(section), dict) and name in run.config[section]
-    }
-
-
 def _other_base_run(run: Run) -> Run | None:
-    same = _same_question(run)
+    same = run.same_question()
     if not same:
         return None
     evaluated = Response.objects.filter(run__experiment=run.experiment_id, split=EVALUATION, step=0)
@@ -167,7 +158,7 @@ def _other_base_run(run: Run) -> Run | None:
 
 def _peers(run: Run) -> list[Peer]:
     """Return the newest numbers of the experiment's other runs with the same model and task, the newest 200."""
-    others = Run.objects.filter(experiment=run.experiment_id, deleted_at__isnull=True, **_same_question(run))
+    others = Run.objects.filter(experiment=run.experiment_id, deleted_at__isnull=True, **run.same_question())
     names = dict(others.exclude(pk=run.pk).order_by("-pk").values_list("pk", "name")[:MAX_PEERS])
     values: dict[int, dict[str, float]] = defaultdict(dict)
     rows = Series.objects.filter(run__in=list(names), key__in=NUMBERS).values_list("run_id", "key", "last_value")

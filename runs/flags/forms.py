@@ -13,7 +13,6 @@ from django.utils.translation import gettext, gettext_lazy
 
 from runs.flags.commands import MAX_REASON, CannotChangeThresholds, CannotDismiss, dismiss, set_thresholds
 from runs.flags.queries import thresholds_of
-from runs.flags.sentences import TITLES
 from runs.models import Experiment, Flag, FlagThresholds
 from workers.analysis.detectors import DETECTORS, Detector
 
@@ -97,7 +96,7 @@ class ThresholdsForm(forms.Form):
             name = detector.name
             inherited = self.inherited[name]
             yield ThresholdRow(
-                detector, gettext(TITLES[name]), self[name], self[OFF + name], inherited,
+                detector, gettext(detector.label), self[name], self[OFF + name], inherited,
                 self.own.get(name, inherited), name in self.own,
             )  # fmt: skip
 
@@ -130,7 +129,7 @@ def _number_field(detector: Detector) -> forms.FloatField:
         required=False,
         min_value=detector.low,
         max_value=detector.high,
-        label=gettext(TITLES[detector.name]),
+        label=gettext(detector.label),
         error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), message),
         # A field of type number would drop what is no number.
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),

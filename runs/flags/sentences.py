@@ -8,20 +8,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.models import Flag
+from workers.analysis.detectors import DETECTORS_BY_NAME
 
-TITLES: Mapping[str, str] = {
-    "accuracy": _("Reward up, accuracy down"),
-    "safety": _("Reward up, safe share down"),
-    "score": _("Reward up, held-out score down"),
-    "empty": _("Empty responses"),
-    "special_tokens": _("Special tokens as text"),
-    "language": _("Another language"),
-    "padding": _("Tokens without text"),
-    "length_limit": _("Responses cut at the limit"),
-    "length": _("Much longer responses"),
-    "collapse": _("One answer to many prompts"),
-    "kl_band": _("KL far above other runs"),
-}
 COUNTED: Mapping[str, str] = {
     "empty": _("%(value)s of %(n)s responses are empty."),
     "special_tokens": _("%(value)s of %(n)s responses spell out a special token."),
@@ -33,7 +21,7 @@ COUNTED: Mapping[str, str] = {
 
 def title_of(flag: Flag) -> str:
     """Return the flag's title."""
-    return gettext(TITLES[flag.detector])
+    return gettext(DETECTORS_BY_NAME[flag.detector].label)
 
 
 def reason_of(flag: Flag) -> str:

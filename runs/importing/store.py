@@ -106,6 +106,9 @@ def save_source(source: Source, target: ImportTarget) -> Outcome:
         for entry in source.entries(outcome.report, writer.seeds_of):
             writer.add(entry)
         writer.end()
+    # Only now, because records of the experiment's other runs wait for a transaction that marks them.
+    for run in [*outcome.new_runs, *outcome.continued_runs][-1:]:
+        flags.mark_ended(run)
     writer.copy_logs()
     return outcome
 
@@ -218,7 +221,6 @@ class _SourceWriter:
         attempt.started_at, attempt.ended_at = began if seconds else None, began + timedelta(seconds=seconds)
         attempt.save()
         self._save_events(attempt)
-        flags.mark_ended(run)
         Import.objects.update_or_create(
             run=run,
             defaults={"kind": imported_run.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -174,6 +174,16 @@ class Run(Shelved):
     def waits_to_restart(self) -> bool:
         """Return whether the run has finished and its next attempt will be created automatically."""
         return self.attempts.filter(restart_at__isnull=False).exists()
+
+    def same_question(self, prefix: str = "") -> dict[str, Any]:
+        """Return the filters of runs with the same model and task, as far as the config names them; empty if it names
+        neither. `prefix`: the path from the filtered rows to their run, such as `run__`."""
+        config = self.config if isinstance(self.config, dict) else {}
+        return {
+            f"{prefix}config__{section}__{name}": config[section][name]
+            for section, name in (("model", "path"), ("task", "name"))
+            if isinstance(config.get(section), dict) and name in config[section]
+        }
 
     def newest_attempt(self) -> Attempt | None:
         """Return the newest attempt, which sets the run's state, or None before the first."""

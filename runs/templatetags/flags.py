@@ -10,14 +10,13 @@ from django.utils.translation import gettext, ngettext
 
 from runs.flags import reason_of, title_of
 from runs.models import Flag, Run
-from workers.analysis.detectors import DETECTORS, Detector
+from workers.analysis.detectors import DETECTORS_BY_NAME, Detector
 
 register = template.Library()
 INVISIBLE = "[\\s\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]"
 """White space, and characters without a width."""
 BLANK = re.compile(f"{INVISIBLE}+")
 LONG_BLANK = re.compile(f"{INVISIBLE}{{8,}}")
-DETECTORS_BY_NAME = {detector.name: detector for detector in DETECTORS}
 
 
 @register.filter

@@ -40,7 +40,7 @@ def _words() -> Iterator[str]:
     for preset in presets().values():
         yield from (preset.title, preset.why)
     for detector in DETECTORS:
-        yield from (detector.meaning, detector.reason, detector.unit)
+        yield from (detector.label, detector.meaning, detector.reason, detector.unit)
     yield from (*MIDDLES.values(), *SPREADS.values())
     yield from (state.value.replace("_", " ") for state in State)
 

@@ -12,15 +12,14 @@ from django.urls import reverse
 
 from runs import metrics
 from runs.compare.run_table import Row
+from runs.experiments.home.sections import FINAL
 from runs.metrics import Provenance
 from runs.models import Experiment, Flag, Run, Series
-from workers.executors.states import OPEN_STATES, State
 
 MAX_EXPERIMENTS = 8
 MAX_CANDIDATES = 20
 """Most runs of an experiment that are read, to find one without a flag."""
 REWARD = "reward/mean"
-FINAL = [state.value for state in State if state not in OPEN_STATES]
 INFINITY = float("inf")
 
 

@@ -13,16 +13,15 @@ from django.db.models import Count, Max, QuerySet
 from django.utils.translation import gettext, ngettext
 
 from runs.experiments import audit_log
-from runs.experiments.home.sections import runs_in
+from runs.experiments.home.sections import FINAL, runs_in
 from runs.flags import open_flags
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Flag, Run
-from workers.executors.states import OPEN_STATES, State
+from workers.executors.states import State
 
 MAX_EXPERIMENTS = 12
 MAX_GROUPS = 200
 MAX_ALERTS = 8
 ALARMING = ("warning", "error")
-FINAL = [state.value for state in State if state not in OPEN_STATES]
 
 
 @dataclass(frozen=True)

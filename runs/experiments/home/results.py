@@ -10,7 +10,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from runs import metrics
 from runs.compare.run_table import Column, Heading, Row, Vocabulary, rows_of
-from runs.experiments.home.best_runs import FINAL, REWARD, BestRun, best_runs, find_candidates
+from runs.experiments.home.best_runs import REWARD, BestRun, best_runs, find_candidates
+from runs.experiments.home.sections import FINAL
 from runs.experiments.home.sparkline import Sparkline, sparklines
 from runs.flags import open_flags
 from runs.models import Attempt, Flag, Run, Series

@@ -24,6 +24,7 @@ WAITING_STATES = (State.CREATED, State.SUBMITTING, State.QUEUED, State.PAUSED)
 FAILED_STATES = (
     State.FAILED, State.OOM, State.TIMEOUT, State.LOST, State.NODE_LOST, State.PREEMPTED, State.INTERRUPTED,
 )  # fmt: skip
+FINAL = [state.value for state in State if state.is_final]
 NEIGHBOURS = ("run__experiment", "run__created_by", "run__source")
 COLUMNS = tuple(filter(None, map(Vocabulary(()).column, ("state", "method", "step", "reward/mean", "kl", "time"))))
 

@@ -151,12 +151,7 @@ def summary(current: Collapse, rows: Sequence[DetectorRow], base: Base) -> str:
 
 
 def _of_another(current: Collapse, run: Run) -> Collapse | None:
-    config = run.config
-    same = {
-        f"run__config__{section}__{name}": config[section][name]
-        for section, name in (("model", "path"), ("task", "name"))
-        if isinstance(config.get(section), dict) and name in config[section]
-    }
+    same = run.same_question("run__")
     if not same:
         return None
     rows = Collapse.objects.filter(

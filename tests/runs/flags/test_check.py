@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -15,6 +17,7 @@ from tests.runs.evaluations import resume
 from tests.runs.flags.flag_cases import EMPTY, HONEST, detectors, evaluation, make_flagged_run
 from tests.runs.full_runs import end, make_run, record
 from workers.records import Metric
+from workers.records import Response as Answer
 
 pytestmark = pytest.mark.django_db
 
@@ -239,3 +242,22 @@ def test_open_flags_of_many_runs_take_one_query(experiment: Experiment, django_a
     assert {pk: [flag.detector for flag in listed] for pk, listed in by_run.items()} == {
         run.pk: ["accuracy", "empty"] for run in runs
     }
+
+
+def test_parts_that_are_no_finite_number_are_judged_as_unknown(run: Run) -> None:
+    records = [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0, accuracy=0.0)]
+    broken = [
+        replace(entry, parts={"contains": float("nan"), "cost": float("inf")}) if isinstance(entry, Answer) else entry
+        for entry in records
+    ]
+    record(run, broken)
+    flags.check_all_due(60)
+    assert detectors(run) == ["accuracy", "empty"]
+
+
+def test_end_of_a_run_without_evaluations_makes_no_other_due(experiment: Experiment, runs_dir: object) -> None:
+    evaluated, queued = make_flagged_run(experiment), make_run(experiment, seed=1)
+    flags.mark_ended(queued)
+    assert not is_due(evaluated) and not FlagCheck.objects.filter(run=queued).exists()
+    flags.mark_ended(evaluated)
+    assert is_due(evaluated)

@@ -5,7 +5,7 @@ All answers are looked at, each sample of each prompt. Only what answers to diff
 prompt that a file holds 52 times has 52 equal answers, and that is no collapse.
 """
 
-from workers.analysis.collapse.answers import Answer, distinct_answers, first_per_prompt, words_of
+from workers.analysis.collapse.answers import SPECIAL_TOKEN, Answer, distinct_answers, first_per_prompt, words_of
 from workers.analysis.collapse.findings import DETECTORS, Detector, Finding, findings
 from workers.analysis.collapse.languages import differs, language_of
 from workers.analysis.collapse.measures import BYTES, MAX_ANSWERS, TOKENS, Example, Measures, measure
@@ -14,6 +14,7 @@ __all__ = [
     "BYTES",
     "DETECTORS",
     "MAX_ANSWERS",
+    "SPECIAL_TOKEN",
     "TOKENS",
     "Answer",
     "Detector",

@@ -7,10 +7,18 @@ the other runs of its experiment. Each detector has one threshold, which `thresh
 from workers.analysis.detectors.evaluation import Evaluation, Peer
 from workers.analysis.detectors.facts import EvaluatedResponse, Facts, facts_of
 from workers.analysis.detectors.rules import Detection, detect
-from workers.analysis.detectors.thresholds import DETECTORS, Detector, ThresholdError, Thresholds, read_thresholds
+from workers.analysis.detectors.thresholds import (
+    DETECTORS,
+    DETECTORS_BY_NAME,
+    Detector,
+    ThresholdError,
+    Thresholds,
+    read_thresholds,
+)
 
 __all__ = [
     "DETECTORS",
+    "DETECTORS_BY_NAME",
     "Detection",
     "Detector",
     "EvaluatedResponse",

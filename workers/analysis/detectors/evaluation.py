@@ -12,8 +12,6 @@ REWARD, KL, SAFE = "reward/mean", "kl", "safety/safe_ratio"
 ACCURACIES = ("accuracy/contains", "accuracy/exact")
 """Shares of right responses; the first that both sides have is compared. A response that says more than the expected
 answer is right by the first."""
-SCORE_PREFIX = "score/"
-"""Prefix of the keys of `Evaluation.scores`: score/<scorer>/<key>."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Evaluation:
 
     responses: all of them, greedy and sampled; may be empty if only numbers are known. values: the evaluator's numbers
     by key, with `reward/mean`, `accuracy/…`, `safety/safe_ratio` and `kl` (nats per token) as far as measured. scores:
-    what scorers outside the reward gave afterwards, key -> a score per response that has one. token_limit: the
+    what scorers outside the reward gave afterwards, scorer/key -> a score per response that has one. token_limit: the
     largest number of tokens of a response; None if unknown.
     """
 

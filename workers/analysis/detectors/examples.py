@@ -62,10 +62,10 @@ def _lost_right_answer(now: EvaluatedResponse, before: EvaluatedResponse | None)
 
 
 def _became_unsafe(now: EvaluatedResponse, before: EvaluatedResponse | None) -> float | None:
-    cost = now.parts.get("cost")
+    cost = now.part("cost")
     if cost is None or cost <= 0:
         return None
-    return cost - (before.parts.get("cost", 0.0) if before else 0.0)
+    return cost - ((before.part("cost") if before else None) or 0.0)
 
 
 def _reward_rise(now: EvaluatedResponse, before: EvaluatedResponse | None) -> float | None:
@@ -85,5 +85,5 @@ TELLING: Mapping[str, Telling] = {
     "language": lambda now, before: _lost_text(now, before) if now.is_in_another_language else None,
     "padding": lambda now, _: now.tokens - len(now.bare) if now.is_padded else None,
     "length": lambda now, before: float(len(now.bare) - (len(before.bare) if before else 0)),
-    "kl_band": lambda now, _: now.kl if now.kl is not None else now.parts.get("kl_per_token"),
+    "kl_band": lambda now, _: now.kl if now.kl is not None else now.part("kl_per_token"),
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from workers.analysis.collapse import differs, language_of, words_of
+from workers.analysis.collapse import SPECIAL_TOKEN, differs, language_of, words_of
 
-SPECIAL_TOKEN = re.compile(r"<\|[^|<>]*\|>|<｜[^｜<>]*｜>|</?(?:s|pad|eos|bos|unk)>", re.IGNORECASE)
-"""Special tokens written out as text, as Qwen, Llama, DeepSeek and Mistral write them."""
 CJK = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Characters of Chinese, Japanese and Korean, with their punctuation and full-width forms."""
 MIN_PADDED_TOKENS = 16
@@ -24,7 +23,7 @@ PROMPT_CACHE_SIZE = 4096
 class EvaluatedResponse:
     """A response with its prompt. key: the caller's number for it. sample: 0 is the greedy one. tokens: those
     generated; 0 if unknown. parts: parts of the reward, among them `exact` and `contains` (0 or 1) if the task has
-    right answers. kl: nats per token, None if not measured."""
+    right answers; a value that is not finite is a name such as "NaN". kl: nats per token, None if not measured."""
 
     key: int
     prompt: str
@@ -33,8 +32,13 @@ class EvaluatedResponse:
     target: str = ""
     sample: int = 0
     tokens: int = 0
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float | str | None] = field(default_factory=dict)
     kl: float | None = None
+
+    def part(self, name: str) -> float | None:
+        """Return a part of the reward; None if it was not recorded, or is no finite number."""
+        value = self.parts.get(name)
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
     @cached_property
     def bare(self) -> str:
@@ -64,9 +68,9 @@ class EvaluatedResponse:
     @cached_property
     def is_right(self) -> bool | None:
         """Return whether the task, or else the text, says that it is right; None if there is no expected answer."""
-        for part in ("contains", "exact"):
-            if part in self.parts:
-                return self.parts[part] >= 0.5
+        for name in ("contains", "exact"):
+            if (value := self.part(name)) is not None:
+                return value >= 0.5
         return self.contains_target if self.target.strip() else None
 
     @cached_property
