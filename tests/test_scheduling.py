@@ -20,14 +20,32 @@ FILES = {
     "tests/test_d.py": "import time\ndef test_long():\n    time.sleep({seconds})\n",
 }
 """Test files. In the browser's first file a test ends its worker. The other worker then sleeps or is idle."""
+LATE_NOTICE = """
+import time
+from tests.scheduling import UnitScheduling
+from xdist.workermanage import Marker, WorkerController
+assign = UnitScheduling._assign_work_unit
+process = WorkerController.process_from_remote
+def assign_and_pause(self, node):
+    assign(self, node)
+    time.sleep(0.5)
+def process_late(self, event):
+    if event is Marker.END:
+        time.sleep(2)
+    process(self, event)
+if {late}:
+    UnitScheduling._assign_work_unit = assign_and_pause
+    WorkerController.process_from_remote = process_late
+"""
+"""A conftest.py. If late, the worker has crashed when it should get its second unit, and nobody has noticed."""
 
 
-@pytest.mark.parametrize("seconds", [0, 3])
-def test_remaining_tests_run_after_worker_crash(tmp_path: Path, seconds: int) -> None:
-    for name, text in FILES.items():
+@pytest.mark.parametrize(("seconds", "late"), [(0, False), (3, False), (0, True)])
+def test_remaining_tests_run_after_worker_crash(tmp_path: Path, seconds: int, late: bool) -> None:
+    for name, text in {**FILES, "conftest.py": LATE_NOTICE}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.format(seconds=seconds))
+        path.write_text(text.format(seconds=seconds, late=late))
     plugins = ["-p", "xdist", "-p", "tests.scheduling", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "-n", "2", "-v"]
     result = subprocess.run(
