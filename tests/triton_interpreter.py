@@ -15,6 +15,8 @@ import pytest
 HAS_GPU = Path("/dev/nvidiactl").exists()
 if not HAS_GPU:
     os.environ["TRITON_INTERPRET"] = "1"
+_PATCHED: set[Any] = set()
+"""Functions that have patched the language of Triton."""
 
 
 @pytest.fixture
@@ -28,6 +30,8 @@ def kernel_device(monkeypatch: pytest.MonkeyPatch) -> Any:
         pytest.skip("this torch cannot use the machine's GPU")
     if not HAS_GPU:
         _make_loops_countable(monkeypatch)
+        _patch_language_once(monkeypatch)
+        _fill_spans(monkeypatch)
     return torch.device("cuda" if HAS_GPU else "cpu")
 
 
@@ -42,3 +46,29 @@ def _make_loops_countable(monkeypatch: pytest.MonkeyPatch) -> None:
         scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
 
     monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch)
+
+
+def _patch_language_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a function that kernels call patch the language at its first call only.
+
+    The interpreter never undoes this patch, and searching again for members to patch takes a quarter of a test's time.
+    """
+    from triton.runtime import interpreter
+
+    patch_and_call = interpreter.InterpretedFunction.__call__
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if function.fn in _PATCHED:
+            return function.rewrite()(*args, **kwargs)
+        _PATCHED.add(function.fn)
+        return patch_and_call(function, *args, **kwargs)
+
+    monkeypatch.setattr(interpreter.InterpretedFunction, "__call__", call)
+
+
+def _fill_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide a vocabulary of 512 into two full spans, not into half a span and 15 empty ones that take most time."""
+    from workers.models.decoder.gpu import step
+
+    monkeypatch.setattr(step, "SPANS", 2)
+    monkeypatch.setattr(step, "SPAN_BLOCK", 256)
