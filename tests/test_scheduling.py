@@ -33,19 +33,19 @@ def process_late(self, event):
     if event is Marker.END:
         time.sleep(2)
     process(self, event)
-if {late}:
-    UnitScheduling._assign_work_unit = assign_and_pause
-    WorkerController.process_from_remote = process_late
+UnitScheduling._assign_work_unit = assign_and_pause
+WorkerController.process_from_remote = process_late
 """
-"""A conftest.py. If late, the worker has crashed when it should get its second unit, and nobody has noticed."""
+"""A conftest.py with which the worker crashes before it gets its second unit, and pytest-xdist notices it later."""
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(0, False), (3, False), (0, True)])
 def test_remaining_tests_run_after_worker_crash(tmp_path: Path, seconds: int, late: bool) -> None:
-    for name, text in {**FILES, "conftest.py": LATE_NOTICE}.items():
+    files = FILES | {"conftest.py": LATE_NOTICE} if late else FILES
+    for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.format(seconds=seconds, late=late))
+        path.write_text(text.format(seconds=seconds))
     plugins = ["-p", "xdist", "-p", "tests.scheduling", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "-n", "2", "-v"]
     result = subprocess.run(
