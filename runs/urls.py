@@ -13,6 +13,7 @@ FEATURES = (
     "run_page",
     "responses",
     "compare",
+    "chart_layouts",
     "sharing",
     "importing",
     "service_registry",

@@ -56,6 +56,7 @@ def tournament_new(request: SignedIn) -> HttpResponse:
     create_standard_rubrics()
     if request.method != "POST":
         _check_address(request)
+        _warn_of_many_runs(request)
     runs, total, requested_uids = _offered_runs(request)
     offers = _offers(runs, requested_uids, request.POST.getlist("contestant") if request.method == "POST" else None)
     form = TournamentForm(request.POST or None, person=request.user, initial={"name": _suggested_name(runs)})
@@ -89,6 +90,13 @@ def _check_address(request: SignedIn) -> None:
     if missing := uids - set(answered.values_list("uid", flat=True)) if uids else set():
         message = gettext("run must be a run that you may see and that has saved responses, not %(uids)s.")
         raise UnknownChoice(message % {"uids": ", ".join(sorted(missing))[:200]})
+
+
+def _warn_of_many_runs(request: SignedIn) -> None:
+    """Show a warning if the URL names more runs than the form offers."""
+    if (n := len(set(request.GET.getlist("run")))) > MAX_RUNS:
+        message = gettext("A tournament can have at most %(most)s runs: the newest %(most)s of %(n)s are offered.")
+        messages.warning(request, message % {"most": MAX_RUNS, "n": n})
 
 
 def _offered_runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:

@@ -1,17 +1,36 @@
 """Charts as plain dicts of plotly JSON, each with its summary and its table. No Plotly is imported here."""
 
-from runs.charts.axes import ACCURACY, MEASURES, REWARD, Look, Measure
-from runs.charts.chart import MEASURED, MINUS, THIN, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
-from runs.charts.groups import Curves, Group, groups_of, label, line, look
+from runs.charts.axes import ACCURACY, KL, MEASURES, REWARD, SCALES, ChartOptions, Measure
+from runs.charts.chart import (
+    MEASURED,
+    MINUS,
+    THIN,
+    X_WORDS,
+    Cell,
+    Chart,
+    Table,
+    course,
+    number,
+    numbers,
+    places,
+    share,
+    spoken,
+)
+from runs.charts.group_charts import CHARTS, draw_names, group_charts, keys_for_chart
+from runs.charts.groups import Curves, Group, groups_by, groups_of, label, line, look
+from runs.charts.latex import latex
+from runs.charts.line_styles import styled_groups
 from runs.charts.marks import Mark, marks
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
-from runs.charts.overlay import MAIN_KEYS, OverlayOptions, overlay
+from runs.charts.overlay import MAIN_KEYS, overlay
 from runs.charts.phases import PHASES
 from runs.charts.run_lines import TITLES, Spec, draw_charts
 from runs.charts.style import METHODS, axis, colour, layout
 
 __all__ = [
     "ACCURACY",
+    "CHARTS",
+    "KL",
     "MAIN_KEYS",
     "MEASURED",
     "MEASURES",
@@ -19,17 +38,17 @@ __all__ = [
     "MINUS",
     "PHASES",
     "REWARD",
+    "SCALES",
     "THIN",
     "TITLES",
     "X_WORDS",
     "Cell",
     "Chart",
+    "ChartOptions",
     "Curves",
     "Group",
-    "Look",
     "Mark",
     "Measure",
-    "OverlayOptions",
     "Spec",
     "Table",
     "averaged",
@@ -37,8 +56,13 @@ __all__ = [
     "colour",
     "course",
     "draw_charts",
+    "draw_names",
+    "group_charts",
+    "groups_by",
     "groups_of",
+    "keys_for_chart",
     "label",
+    "latex",
     "layout",
     "line",
     "look",
@@ -46,8 +70,10 @@ __all__ = [
     "number",
     "numbers",
     "overlay",
+    "places",
     "share",
     "spoken",
+    "styled_groups",
     "ways_of",
     "with_partial",
     "with_provenance",

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop as _
 
 from runs.metrics import Span
 from workers.analysis.bands import AUTO
+from workers.analysis.smoothing import Smoothing
 
 REWARD, KL, ACCURACY = "reward/mean", "kl", "accuracy/contains"
 SHARE_KEYS = ("safety/safe_ratio",)
@@ -48,15 +49,32 @@ MEASURES = (
 )  # fmt: skip
 
 
+SCALES = {"linear": _("linear"), "kl": _("log KL"), "log": _("log")}
+"""Scales of the y axis: that of KL alone may be logarithmic, or that of every chart."""
+RAW = Smoothing()
+
+
 @dataclass(frozen=True)
-class Look:
-    """Options of the charts: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS; px, the width
-    in pixels, so that no more is sent than is visible; zoom, the visible x range. Means and bands are computed from all
-    points."""
+class ChartOptions:
+    """How charts are drawn. x: one of X_AXES. y: one of SCALES. center: one of MIDDLES. spread: `auto` or one of
+    SPREADS. px: the width in pixels, so that no more points are sent than are visible; None for all points. zoom: the
+    visible x range. Smoothing, means and bands are computed from all points, whichever are drawn.
+    """
 
     x: str = "step"
-    log_kl: bool = False
+    y: str = "linear"
+    log_x: bool = False
+    smoothing: Smoothing = RAW
     center: str = "mean"
     spread: str = AUTO
     px: int | None = None
     zoom: Span | None = None
+
+    def is_log(self, key: str) -> bool:
+        """Return whether the y axis of a key's chart is to be logarithmic."""
+        return self.y == "log" or (self.y == "kl" and key.split("/", 1)[0] == KL)
+
+    @property
+    def has_log_x(self) -> bool:
+        """Return whether the x axis is to be logarithmic; a time of day has no logarithm."""
+        return self.log_x and self.x != "wall"

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -81,8 +82,9 @@ class Chart:
 
     @property
     def slug(self) -> str:
-        """Return the name as an HTML id."""
-        return slugify(self.name.replace("/", "-"))
+        """Return the name as an HTML id. Names of users' own charts may differ only in signs, so a digest is added."""
+        slug = slugify(self.name.replace("/", "-"))
+        return f"{slug}-{sha256(self.name.encode()).hexdigest()[:6]}" if ":" in self.name else slug
 
     @property
     def keys_json(self) -> str:
@@ -104,6 +106,17 @@ def numbers(values: Iterable[float]) -> list[float | None]:
     return rounded
 
 
+def places(x: Floats, axis: str) -> list[float | None]:
+    """Return x values for the page, with ten significant digits and None for a gap (NaN): times of day in milliseconds
+    since 1970, as a date axis requires."""
+    if axis == "step" and (np.abs(x) < MAX_EXACT_STEP).all() and (x == np.rint(x)).all():
+        exact: list[float | None] = x.tolist()
+        return exact
+    if axis == "wall":
+        return [round(1000 * v) if math.isfinite(v) else None for v in x.tolist()]
+    return [float(f"{v:.10g}") if math.isfinite(v) else None for v in x.tolist()]
+
+
 def _shortened(values: Floats) -> Floats:
     """Round to seven significant digits: to the float64 nearest to a seven-digit whole number times a power of ten."""
     size = np.abs(values)
@@ -119,6 +132,7 @@ def _shortened(values: Floats) -> Floats:
     return short
 
 
+MAX_EXACT_STEP = 1e10
 MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 X_WORDS = {
     "step": _("step"),

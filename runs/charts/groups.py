@@ -1,10 +1,11 @@
-"""Groups of runs that differ only in their seed: a method with one preset, or one set of settings."""
+"""Groups of runs that charts summarize: runs that differ only in their seed, or that have some values in common."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -29,12 +30,22 @@ _labels: dict[tuple[str, str, str | None], str] = {}
 
 @dataclass(frozen=True)
 class Group:
-    """Seeds of one method and setting. `variant` numbers the settings of a method, from 0."""
+    """Runs of one method and setting, or with some values in common; method is empty if they have several methods.
+
+    variant: number of the group's look among those of its method, from 0. identity: what its runs have in common, as
+    `key=value&key=value`, by which other pages find its look. chosen_colour: `#rrggbb` that a user set, or empty.
+    total: number of runs of the group if it is larger than that of `runs`, which then holds the newest. style_id: id of
+    its stored look, 0 if it has none.
+    """
 
     method: str
     label: str
     variant: int
     runs: tuple[Run, ...]
+    identity: str = ""
+    chosen_colour: str = ""
+    total: int = 0
+    style_id: int = 0
 
     @property
     def whole(self) -> tuple[Run, ...]:
@@ -50,11 +61,27 @@ class Group:
     @property
     def slug(self) -> str:
         """Return the group's name in CSS and in the page's scripts."""
-        return f"{self.method}-{self.variant}"
+        return f"{self.method or 'all'}-{self.variant}"
 
     @property
     def colour(self) -> str:
-        return style.colour(self.method)
+        """Return the token of its colour, or the chosen colour `#rrggbb`."""
+        return self.chosen_colour or style.colour(self.method, self.variant)
+
+    @property
+    def tone(self) -> str:
+        """Return the token of its colour, for the class of an HTML element, which cannot hold a chosen colour."""
+        return style.colour(self.method, self.variant)
+
+    @property
+    def hex_colour(self) -> str:
+        """Return its colour in the light theme, as a form's field holds it."""
+        return self.chosen_colour or style.LIGHT[self.tone]
+
+    @property
+    def n(self) -> int:
+        """Return the number of its runs."""
+        return max(self.total, len(self.runs))
 
     @property
     def dash(self) -> str:
@@ -81,19 +108,49 @@ class Group:
 
 
 def groups_of(runs: Iterable[Run]) -> list[Group]:
-    """Return groups by method, then label. If two settings have the same label, their differences are added to it."""
-    runs_by_setting: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    """Return the groups of runs that differ only in their seed, by method and preset. Labels name the settings in which
+    the groups of a preset differ; that of a single group those that differ from the preset."""
+    runs_by_recipe: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in runs:
-        runs_by_setting[run.method, label(run), run.recipe].append(run)
-    ordered = sorted(runs_by_setting.items(), key=lambda item: (*item[0][:2], min(r.pk for r in item[1])))
-    first: dict[tuple[str, str], Run] = {}
-    variants: dict[str, int] = defaultdict(int)
+        runs_by_recipe[run.method, run.preset, run.recipe].append(run)
+    by_preset: dict[tuple[str, str], list[list[Run]]] = defaultdict(list)
+    for (method, preset, _), members in sorted(runs_by_recipe.items(), key=lambda item: min(r.pk for r in item[1])):
+        by_preset[method, preset].append(members)
+    labelled = [
+        Group(method, text, 0, tuple(members), f"recipe={members[0].recipe}")
+        for (method, _), settings in by_preset.items()
+        for members, text in zip(settings, _labels_of([members[0] for members in settings]), strict=True)
+    ]
+    return _numbered(sorted(labelled, key=lambda group: (group.method, group.label)))
+
+
+def groups_by(runs: Iterable[Run], values: Mapping[int, tuple[str, str]]) -> list[Group]:
+    """Return the groups of runs with the same values, by method, then label. values: (identity, label) by run id."""
+    members: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        members[values[run.pk]].append(run)
+    groups = [Group(_shared_method(own), text, 0, tuple(own), identity) for (identity, text), own in members.items()]
+    return _numbered(sorted(groups, key=lambda group: (group.method, _natural(group.label))))
+
+
+def _shared_method(runs: Sequence[Run]) -> str:
+    methods = {run.method for run in runs}
+    return methods.pop() if len(methods) == 1 else ""
+
+
+def _natural(text: str) -> list[tuple[bool, float, str]]:
+    """Return a key that sorts numbers in texts by their value."""
+    parts = re.split(r"(\d+(?:\.\d+)?(?:e-?\d+)?)", text)
+    return [(i % 2 == 0, float(part) if i % 2 else 0.0, part) for i, part in enumerate(parts)]
+
+
+def _numbered(groups: Iterable[Group]) -> list[Group]:
+    """Return the groups with variants, in their order, from 0 for each method."""
+    counts: Counter[str] = Counter()
     out = []
-    for (method, name, _), members in ordered:
-        base = first.setdefault((method, name), members[0])
-        full = name if base is members[0] else f"{name}, {_differences(_knobs(base.config), _knobs(members[0].config))}"
-        out.append(Group(method, full, variants[method], tuple(members)))
-        variants[method] += 1
+    for group in groups:
+        out.append(replace(group, variant=counts[group.method]))
+        counts[group.method] += 1
     return out
 
 
@@ -122,8 +179,31 @@ def label(run: Run) -> str:
 
 def _label(run: Run) -> str:
     base = _preset_leaves(run.preset)
-    changed = _differences(base, _knobs(run.config)) if base else ""
+    return _with(run, _differences(base, _knobs(run.config)) if base else "")
+
+
+def _with(run: Run, changed: str) -> str:
     return f"{run.preset or gettext('own settings')}{', ' if changed else ''}{changed}"
+
+
+def _labels_of(runs: Sequence[Run]) -> list[str]:
+    """Return a label for each run of one method and preset, whose settings all differ."""
+    if len(runs) == 1:
+        return [label(runs[0])]
+    knobs = [_knobs(run.config) for run in runs]
+    base = _preset_leaves(runs[0].preset) or knobs[0]
+    differing = {key for own in knobs for key in {*own, *knobs[0]} if own.get(key) != knobs[0].get(key)}
+    base, knobs = _only(base, differing), [_only(own, differing) for own in knobs]
+    labels = [_with(run, _differences(base, own)) for run, own in zip(runs, knobs, strict=True)]
+    counts = Counter(labels)
+    return [
+        text if counts[text] == 1 else _with(run, _differences(base, own, len(differing)))
+        for run, text, own in zip(runs, labels, knobs, strict=True)
+    ]
+
+
+def _only(knobs: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    return {key: knobs[key] for key in keys if key in knobs}
 
 
 @cache
@@ -133,12 +213,12 @@ def _preset_leaves(name: str) -> Mapping[str, Any] | None:
     return _knobs(RunConfig.from_json(preset.config).to_json()) if preset else None
 
 
-def _differences(base: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Describe the settings of `other` that differ from `base`."""
+def _differences(base: Mapping[str, Any], other: Mapping[str, Any], limit: int = MAX_DIFFERENCES) -> str:
+    """Describe the settings of `other` that differ from `base`, at most `limit` by name."""
     differing = sorted(k for k in {*base, *other} if base.get(k) != other.get(k))
     changed = [f"{k.rsplit('.', 1)[-1]} {other.get(k, gettext('unset'))}" for k in differing]
-    more = len(changed) - MAX_DIFFERENCES
-    text = ", ".join(changed[:MAX_DIFFERENCES])
+    more = len(changed) - limit
+    text = ", ".join(changed[:limit])
     return gettext("%(some)s and %(n)s more") % {"some": text, "n": more} if more > 0 else text
 
 

@@ -27,11 +27,12 @@ class LineData:
 
 @dataclass(frozen=True)
 class End:
-    """The end of one line or several lines, and the letters of their runs."""
+    """The end of one line or several lines, the runs of these, and their letters as text."""
 
     x: float
     y: float
     text: str
+    marks: tuple[Mark, ...]
 
 
 def ends(lines: Sequence[LineData], log_y: bool = False) -> list[End]:
@@ -52,10 +53,11 @@ def ends(lines: Sequence[LineData], log_y: bool = False) -> list[End]:
 
 
 def _end(cluster: Sequence[tuple[Mark, float, float]]) -> End:
-    letters = [mark.letter for mark, _, _ in sorted(cluster, key=lambda end: (len(end[0].letter), end[0].letter))]
+    marks = sorted((mark for mark, _, _ in cluster), key=lambda mark: (len(mark.letter), mark.letter))
+    letters = [mark.letter for mark in marks]
     hidden_count = len(letters) - MAX_LETTERS
     text = " ".join(letters[:MAX_LETTERS]) + (f" +{hidden_count}" if hidden_count > 0 else "")
-    return End(max(x for _, x, _ in cluster), float(np.mean([y for _, _, y in cluster])), text)
+    return End(max(x for _, x, _ in cluster), float(np.mean([y for _, _, y in cluster])), text, tuple(marks))
 
 
 def _last(line: LineData, log_y: bool) -> tuple[Mark, float, float] | None:

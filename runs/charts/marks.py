@@ -12,7 +12,7 @@ from runs.models import Run
 
 @dataclass(frozen=True)
 class Mark:
-    """A run, the letter at the end of its line, and its group: the seeds of its setting among the selected runs."""
+    """A run, the letter at the end of its line, and its group: by default the seeds of its setting among the runs."""
 
     letter: str
     run: Run
@@ -24,9 +24,10 @@ class Mark:
         return f"{self.letter} · {self.run.name}"
 
 
-def marks(runs: Sequence[Run]) -> list[Mark]:
-    """Return a mark for each run, in the order given: A to Z, then AA, AB and so on."""
-    group_of = {run.pk: group for group in groups_of(runs) for run in group.runs}
+def marks(runs: Sequence[Run], groups: Sequence[Group] | None = None) -> list[Mark]:
+    """Return a mark for each run, in the order given: A to Z, then AA, AB and so on. groups: those of the runs, by
+    default `groups_of` these."""
+    group_of = {run.pk: group for group in (groups_of(runs) if groups is None else groups) for run in group.runs}
     return [Mark(letter(i), run, group_of[run.pk]) for i, run in enumerate(runs)]
 
 

@@ -6,18 +6,16 @@ Smoothing is computed over all points, before down-sampling, so it does not depe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from runs.charts import style
-from runs.charts.axes import MEASURES, SHARE_KEYS, Measure
+from runs.charts.axes import MEASURES, ChartOptions
 from runs.charts.chart import (
     MEASURED,
-    X_WORDS,
     Cell,
     Chart,
     Table,
@@ -25,71 +23,52 @@ from runs.charts.chart import (
     far_extreme,
     number,
     numbers,
+    places,
     share,
-    spoken,
 )
+from runs.charts.group_charts import measure_of
 from runs.charts.groups import line, look
 from runs.charts.line_ends import End, LineData, ends
 from runs.charts.marks import Mark
 from runs.charts.run_lines import MAX_MARKERS
-from runs.metrics import Curve, Provenances, Span, is_held_out, m4
+from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
+from runs.metrics import Curve, Provenances, is_held_out, m4
 from workers.analysis.aggregate import Floats
-from workers.analysis.smoothing import Smoothing, smooth
+from workers.analysis.smoothing import smooth
 
 MAX_LISTED_LINES = 3
 MAIN_KEYS = tuple(measure.key for measure in MEASURES)
-RAW = Smoothing()
-
-
-@dataclass(frozen=True)
-class OverlayOptions:
-    """Display options of a chart. px: the width in pixels that lines are down-sampled to, None for every point.
-    zoom: the visible x range."""
-
-    x: str = "step"
-    log_y: bool = False
-    smoothing: Smoothing = RAW
-    px: int | None = None
-    zoom: Span | None = None
 
 
 def overlay(
     key: str,
     marks: Sequence[Mark],
     curves: Mapping[tuple[int, str], Curve],
-    options: OverlayOptions,
+    options: ChartOptions,
     provenances: Provenances = MappingProxyType({}),
 ) -> Chart:
     """Return the chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line.
     The table of a held-out key states each run's measurement, as far as `provenances` holds it."""
-    measure = _measure(key)
+    measure = measure_of(key)
     lines = [_line_data(mark, curves[mark.run.pk, key], options) for mark in marks if (mark.run.pk, key) in curves]
     lines = [line_data for line_data in lines if len(line_data.x)]
-    log_y = options.log_y and any((line_data.y > 0).any() for line_data in lines)
+    values = [line_data.y for line_data in lines]
+    log_y = is_logarithmic(key, values, options)
     thinned_lines = _thinned(lines, options)
     labels = ends(thinned_lines, log_y)
-    data = [trace for line_data in thinned_lines for trace in _traces(line_data, key, options)] + _letters(
-        labels, options
-    )
-    data = [style.without_nonpositive(trace, "y") for trace in data] if log_y else data
+    data = [trace for line_data in thinned_lines for trace in _traces(line_data, key, options)]
+    data = on_scales([*data, *_letters(labels, options)], log_x=options.has_log_x, log_y=log_y)
     format_value = share if measure.is_share else number
-    summary = f"{_words(lines, format_value, options.x)}{_log_words(lines, options, log_y)}"
-    layout = _layout(measure, thinned_lines, options, log_y)
-    layout["meta"]["thinned"] = sum(len(line_data.x) for line_data in thinned_lines) < sum(
-        len(line_data.x) for line_data in lines
-    )
+    summary = f"{_words(lines, format_value, options.x)}{log_words(key, values, options)}"
+    is_thinned = sum(len(line_data.x) for line_data in thinned_lines) < sum(len(line_data.x) for line_data in lines)
+    layout = line_layout(measure, values, options, thinned=is_thinned)
     layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
     figure = {"data": data, "layout": layout}
     table = _table(thinned_lines, options, key, provenances)
     return Chart(key, measure.title, summary, figure, table, keys=(key,), help=measure.help)
 
 
-def _measure(key: str) -> Measure:
-    main_measure = next((measure for measure in MEASURES if measure.key == key), None)
-    return main_measure.spoken() if main_measure else Measure(key, key, key, "", "", key in SHARE_KEYS)
-
-
-def _line_data(mark: Mark, curve: Curve, options: OverlayOptions) -> LineData:
+def _line_data(mark: Mark, curve: Curve, options: ChartOptions) -> LineData:
     x, y = line(curve)
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")
@@ -97,7 +76,7 @@ def _line_data(mark: Mark, curve: Curve, options: OverlayOptions) -> LineData:
     return LineData(mark, x, y, smooth(x, y, options.smoothing) if options.smoothing else y)
 
 
-def _thinned(lines: Sequence[LineData], options: OverlayOptions) -> list[LineData]:
+def _thinned(lines: Sequence[LineData], options: ChartOptions) -> list[LineData]:
     """Return the lines down-sampled to common pixel columns, with the corners of the raw and the smoothed line."""
     px = options.px
     if px is None or not lines:
@@ -111,12 +90,13 @@ def _thinned(lines: Sequence[LineData], options: OverlayOptions) -> list[LineDat
     return out
 
 
-def _traces(line_data: LineData, key: str, options: OverlayOptions) -> list[dict[str, Any]]:
+def _traces(line_data: LineData, key: str, options: ChartOptions) -> list[dict[str, Any]]:
     live = {"run": line_data.mark.run.uid, "key": key}
     if not options.smoothing:
         return [_line(line_data, line_data.y, options, live)]
     behind = _line(line_data, line_data.y, options, live, alpha=0.3)
-    behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": _raw(line_data.mark)}
+    behind |= {"mode": "lines", "hoverinfo": "skip", "name": _raw(line_data.mark)}
+    del behind["meta"]["label"]
     behind["line"] |= {"width": 1, "dash": "solid"}
     return [behind, _line(line_data, line_data.smoothed, options, {})]
 
@@ -126,49 +106,32 @@ def _raw(mark: Mark) -> str:
 
 
 def _line(
-    line_data: LineData, y: Floats, options: OverlayOptions, live: dict[str, str], alpha: float = 1.0
+    line_data: LineData, y: Floats, options: ChartOptions, live: dict[str, str], alpha: float = 1.0
 ) -> dict[str, Any]:
     group = line_data.mark.group
     stroke = style.paint(group.colour, alpha)
     return {
         **look(group), "legendgroup": line_data.mark.run.uid, "name": line_data.mark.name,
-        "mode": "lines+markers" if len(y) <= MAX_MARKERS else "lines", "hovertemplate": "%{y:.5g}",
-        "meta": {**live, "colour": group.colour, "alpha": alpha}, "x": _places(line_data.x, options), "y": numbers(y),
+        "mode": "lines+markers" if len(y) <= MAX_MARKERS else "lines", "hoverinfo": "none",
+        "meta": {**live, "colour": group.colour, "alpha": alpha, "label": line_data.mark.letter},
+        "x": places(line_data.x, options.x), "y": numbers(y),
         "line": {"color": stroke, "width": 2, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
 
 
-def _letters(labels: Sequence[End], options: OverlayOptions) -> list[dict[str, Any]]:
+def _letters(labels: Sequence[End], options: ChartOptions) -> list[dict[str, Any]]:
     """Return the runs' letters at the ends of their lines, so that a line can be identified without its colour."""
     if not labels:
         return []
+    # With (letter, uid) of each run, the page can drop the letters of hidden lines.
     return [{
         "type": "scatter", "mode": "text", "hoverinfo": "skip", "cliponaxis": False,
-        "name": gettext("letters of the runs"),
-        "x": _places(np.array([end.x for end in labels]), options), "y": numbers(end.y for end in labels),
+        "name": gettext("letters of the runs"), "meta": {"letters": True},
+        "customdata": [[[mark.letter, mark.run.uid] for mark in end.marks] for end in labels],
+        "x": places(np.array([end.x for end in labels]), options.x), "y": numbers(end.y for end in labels),
         "text": [f" {end.text}" for end in labels], "textposition": "middle right",
     }]  # fmt: skip
-
-
-def _places(x: Floats, options: OverlayOptions) -> list[float]:
-    """Return x values for the page: times of day in milliseconds since 1970, as a date axis requires."""
-    return [round(1000 * v) for v in x.tolist()] if options.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
-
-
-def _layout(
-    measure: Measure, thinned_lines: Sequence[LineData], options: OverlayOptions, log_y: bool
-) -> dict[str, Any]:
-    layout = style.layout(spoken(X_WORDS[options.x]), measure.unit, log_y=log_y, meta={"x": options.x})
-    # Select the nearest point at any distance: a shared cursor of another chart seldom falls on a point of this one.
-    layout["hoverdistance"] = -1
-    if options.x == "wall":
-        layout["xaxis"] |= {"type": "date", "exponentformat": "none"}
-    if measure.is_share:
-        layout["yaxis"]["tickformat"] = ".0%"
-    if thinned_lines and not log_y:
-        layout["yaxis"] |= style.room(np.concatenate([line_data.y for line_data in thinned_lines]), measure.is_share)
-    return layout
 
 
 def _words(lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:
@@ -214,23 +177,7 @@ def _range(lines: Sequence[tuple[Floats, Floats]], format_value: Callable[[float
     return message % {**params, **extreme.params(format_value, axis)}
 
 
-def _log_words(lines: Sequence[LineData], options: OverlayOptions, log_y: bool) -> str:
-    """State how many values a logarithmic scale leaves out, or that the scale is linear because no value is above 0.
-    Return an empty text if neither is the case."""
-    if not options.log_y or not lines:
-        return ""
-    if not log_y:
-        return " " + gettext("Drawn on a linear scale: no value is above 0.")
-    dropped = sum(int((line_data.y <= 0).sum()) for line_data in lines)
-    message = ngettext(
-        "%(n)s value is not above 0 and not drawn on this scale.",
-        "%(n)s values are not above 0 and not drawn on this scale.",
-        dropped,
-    )
-    return f" {message % {'n': dropped}}" if dropped else ""
-
-
-def _table(lines: Sequence[LineData], options: OverlayOptions, key: str, provenances: Provenances) -> Table:
+def _table(lines: Sequence[LineData], options: ChartOptions, key: str, provenances: Provenances) -> Table:
     columns: tuple[str, ...] = ("letter", "run", "group", "seed", options.x, "value")
     columns += (f"smoothed {options.smoothing}",) if options.smoothing else ()
     rows: list[tuple[Cell, ...]] = []

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
-from runs.charts.chart import X_WORDS, Cell, Chart, Floats, Table, number, numbers, share, spoken
+from runs.charts.chart import X_WORDS, Cell, Chart, Floats, Table, number, numbers, places, share, spoken
 from runs.charts.run_lines import LEGEND, Spec
 from runs.metrics import Curve
 
@@ -43,13 +43,15 @@ def phases_chart(spec: Spec, curves: Mapping[str, Curve], x: str, px: int | None
     if IDLE in points:
         parts[IDLE] = gettext("idle")
     stacked = {key: parts[key] for key in COLOURS if key in parts}
-    data = [_bars(key, name, bars) for key, name in stacked.items()]
+    data = [_bars(key, name, bars, x) for key, name in stacked.items()]
     if SCORING in parts:
-        data.append(_line(parts[SCORING], bars))
+        data.append(_line(parts[SCORING], bars, x))
     layout = style.layout(
         spoken(X_WORDS[x]), spoken(spec.unit), barmode="stack", showlegend=True,
-        legend=LEGEND | {"traceorder": "normal"}, meta={"x": x, "thinned": False},
+        legend=LEGEND | {"traceorder": "normal"}, meta=style.readout(x, is_share=False),
     )  # fmt: skip
+    if x == "wall":
+        layout["xaxis"] |= {"type": "date", "exponentformat": "none"}
     summary = " ".join([*_words(points, stacked), *_bar_words(points)])
     table = _table(x, parts, points if px is None else bars)
     return Chart(spec.name, spec.title, summary, {"data": data, "layout": layout}, table, spec.keys, spec.help)
@@ -102,20 +104,21 @@ def _widths(x: Floats) -> Floats:
     return widths
 
 
-def _bars(key: str, name: str, bars: Mapping[str, Floats]) -> dict[str, Any]:
+def _bars(key: str, name: str, bars: Mapping[str, Floats], axis: str) -> dict[str, Any]:
     token, alpha = COLOURS[key]
     return {
-        "type": "bar", "name": name, "x": numbers(bars["x"]), "y": numbers(bars[key]),
-        "width": numbers(_widths(bars["x"])), "hovertemplate": "%{y:.3g} s", "meta": {"colour": token, "alpha": alpha},
+        "type": "bar", "name": name, "x": places(bars["x"], axis), "y": numbers(bars[key]),
+        "width": places(_widths(bars["x"]), axis), "hoverinfo": "none",
+        "meta": {"colour": token, "alpha": alpha, "label": name},
         "marker": {"color": style.paint(token, alpha), "line": {"width": 0}},
     }  # fmt: skip
 
 
-def _line(name: str, bars: Mapping[str, Floats]) -> dict[str, Any]:
+def _line(name: str, bars: Mapping[str, Floats], axis: str) -> dict[str, Any]:
     mode = "lines" if len(bars["x"]) > 1 else "markers"
     return {
-        "type": "scatter", "mode": mode, "name": name, "x": numbers(bars["x"]), "y": numbers(bars[SCORING]),
-        "hovertemplate": "%{y:.3g} s", "meta": {"colour": "ink", "alpha": 1},
+        "type": "scatter", "mode": mode, "name": name, "x": places(bars["x"], axis), "y": numbers(bars[SCORING]),
+        "hoverinfo": "none", "meta": {"colour": "ink", "alpha": 1, "label": name},
         "line": {"color": style.paint("ink"), "width": 2, "dash": "dot"}, "marker": {"color": style.paint("ink")},
     }  # fmt: skip
 

@@ -12,9 +12,9 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
+from runs.charts.axes import ChartOptions, Measure
 from runs.charts.chart import (
     MEASURED,
-    X_WORDS,
     Cell,
     Chart,
     Table,
@@ -22,15 +22,19 @@ from runs.charts.chart import (
     far_extreme,
     number,
     numbers,
+    places,
     share,
     spoken,
 )
 from runs.charts.groups import line
-from runs.metrics import Curve, Provenance, is_held_out
+from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
+from runs.metrics import Curve, Provenance, is_held_out, m4
 from runs.models import Run
+from workers.analysis.smoothing import smooth
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MAX_MARKERS = 30
+DEFAULT_OPTIONS = ChartOptions()
 LEGEND = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 SHARE = "share of "
 """Prefix of English units that are shares, written in percent."""
@@ -109,67 +113,73 @@ def draw_charts(
     run: Run,
     specs: Iterable[Spec],
     curves: Mapping[str, Curve],
-    x: str = "step",
-    log_kl: bool = False,
-    px: int | None = None,
+    options: ChartOptions = DEFAULT_OPTIONS,
 ) -> tuple[Chart, ...]:
-    """Return a chart for each spec that has a curve. px: the width for which curves were down-sampled, if any."""
+    """Return a chart for each spec that has a curve. Smoothed lines take all points; others may be down-sampled."""
     curves_by_spec = ((spec, [(curves[key], name) for key, name in spec.lines if key in curves]) for spec in specs)
     return tuple(
-        spec.draw(spec, curves, x, px) if spec.draw else _chart(run, spec, lines, x, log_kl and spec.name == "kl")
+        spec.draw(spec, curves, options.x, options.px) if spec.draw else _chart(run, spec, lines, options)
         for spec, lines in curves_by_spec
         if lines
     )
 
 
-def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log_y: bool) -> Chart:
-    data = [trace for i, (curve, name) in enumerate(lines) for trace in _traces(run, curve, name, i)]
-    if log_y:
-        data = [style.without_nonpositive(trace, "y") for trace in data]
-    layout = style.layout(
-        spoken(X_WORDS[x]), spoken(spec.unit), log_y=log_y, meta=_meta(lines, x), showlegend=len(lines) > 1
-    )
-    if spec.is_share:
-        layout["yaxis"]["tickformat"] = ".0%"
-    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]), spec.is_share)
-    layout["legend"] = LEGEND
+def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], options: ChartOptions) -> Chart:
+    x, key, values = options.x, spec.lines[0][0], [curve.y for curve, _ in lines]
+    drawn = [(_shown(curve, options), name) for curve, name in lines]
+    data = [trace for i, (curve, name) in enumerate(drawn) for trace in _traces(run, curve, name, i, options)]
+    measure = Measure(spec.name, key, spec.title, spoken(spec.unit), "", spec.is_share)
+    is_thinned = any(len(curve.x) < curve.points for curve, _ in drawn)
+    layout = line_layout(measure, values, options, thinned=is_thinned, showlegend=len(lines) > 1, legend=LEGEND)
+    data = on_scales(data, log_x=options.has_log_x, log_y=is_logarithmic(key, values, options))
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
         spec.name,
         spec.title,
-        _words(lines, share if spec.is_share else number, x),
+        _words(lines, share if spec.is_share else number, x) + log_words(key, values, options),
         {"data": data, "layout": layout},
-        _table(lines, x, spec.measured),
+        _table(drawn, x, spec.measured),
         keys,
         spec.help,
     )
 
 
-def _meta(lines: Sequence[tuple[Curve, str]], x: str) -> dict[str, Any]:
-    return {"x": x, "thinned": any(len(curve.x) < curve.points for curve, _ in lines)}
+def _shown(curve: Curve, options: ChartOptions) -> Curve:
+    """Return the curve smoothed over all its current points, and then down-sampled; as it is without smoothing."""
+    if not options.smoothing:
+        return curve
+    x, y = line(curve)
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], smooth(x[order], y[order], options.smoothing)
+    indices = m4(x, y, options.px, zoom=options.zoom) if options.px and len(x) else np.arange(len(x))
+    return replace(curve, x=x[indices], y=y[indices], overwritten=np.zeros(len(indices), bool))
 
 
-def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:
+def _traces(run: Run, curve: Curve, name: str, i: int, options: ChartOptions) -> list[dict[str, Any]]:
     is_current, token = ~curve.overwritten, style.colour(run.method) if i == 0 else "other"
-    meta = {"run": run.uid, "key": curve.key, "colour": token, "alpha": 1}
-    live = _trace(curve, is_current, name, i, token) | {"meta": meta}
-    return [_grey(curve), live] if curve.overwritten.any() else [live]
+    # Points as they arrive are raw: a smoothed line waits for the next figure.
+    live = {} if options.smoothing else {"run": run.uid, "key": curve.key}
+    meta = {**live, "colour": token, "alpha": 1, "label": name}
+    trace = _trace(curve, is_current, name, i, token, options.x) | {"meta": meta}
+    return [_grey(curve, options.x), trace] if curve.overwritten.any() else [trace]
 
 
-def _trace(curve: Curve, is_current: Any, name: str, i: int, token: str) -> dict[str, Any]:
+def _trace(curve: Curve, is_current: Any, name: str, i: int, token: str, axis: str) -> dict[str, Any]:
     mode = "lines+markers" if is_current.sum() <= MAX_MARKERS else "lines"
     return {
-        "type": "scatter", "mode": mode, "name": name, "hovertemplate": "%{y:.5g}",
-        "x": numbers(curve.x[is_current]), "y": numbers(curve.y[is_current]),
+        "type": "scatter", "mode": mode, "name": name, "hoverinfo": "none",
+        "x": places(curve.x[is_current], axis), "y": numbers(curve.y[is_current]),
         "line": {"color": style.paint(token), "width": 2 if i == 0 else 1.5, "dash": LINES[i % 4]},
         "marker": {"color": style.paint(token), "symbol": SYMBOLS[i % 4], "size": 5},
     }  # fmt: skip
 
 
-def _grey(curve: Curve) -> dict[str, Any]:
+def _grey(curve: Curve, axis: str) -> dict[str, Any]:
     """Return the points that a resume overwrote as muted markers: visible, but not in the legend."""
-    trace = _trace(curve, curve.overwritten, gettext("overwritten by a resume"), 2, "muted")
-    return trace | {"mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False}
+    trace = _trace(curve, curve.overwritten, gettext("overwritten by a resume"), 2, "muted", axis)
+    return trace | {
+        "mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False, "hoverinfo": "skip",
+    }  # fmt: skip
 
 
 def _words(lines: Sequence[tuple[Curve, str]], format_value: Callable[[float], str], axis: str) -> str:

@@ -1,7 +1,8 @@
 """Comparison of runs: final results, distance from a baseline, environments and differences of configs."""
 
-from runs.compare.baseline_table import BaselineRow, Cell, Setting, standings
+from runs.compare.baseline_table import BaselineChoice, BaselineRow, Cell, Setting, choose_baseline, standings
 from runs.compare.cautions import cautions
+from runs.compare.charts import CHART_PX, TABLE_PX, charts_for_names, comparison_groups
 from runs.compare.config_diff import ConfigDiff, config_diff
 from runs.compare.environments import (
     AttemptEnvironment,
@@ -13,8 +14,9 @@ from runs.compare.environments import (
 )
 from runs.compare.final_results import OUTCOMES, Final, Outcome, finals
 from runs.compare.keys import key_names, key_sections
-from runs.compare.options import ComparisonSettings, parse_settings
-from runs.compare.page import CHART_PX, TABLE_PX, charts_for_keys, page_context, standings_context
+from runs.compare.labels import distinct_names
+from runs.compare.options import ComparisonSettings, comparison_grouping, parse_settings
+from runs.compare.page import page_context, standings_context
 from runs.compare.selection import Choice, chart_query, parse_choice
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "OUTCOMES",
     "TABLE_PX",
     "AttemptEnvironment",
+    "BaselineChoice",
     "BaselineRow",
     "Cell",
     "Choice",
@@ -33,9 +36,13 @@ __all__ = [
     "Setting",
     "cautions",
     "chart_query",
-    "charts_for_keys",
+    "charts_for_names",
+    "choose_baseline",
+    "comparison_grouping",
+    "comparison_groups",
     "config_diff",
     "describe_differences",
+    "distinct_names",
     "environment_differences",
     "finals",
     "key_names",

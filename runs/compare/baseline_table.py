@@ -1,18 +1,20 @@
 """Settings compared with a baseline: mean of the seeds, difference, and whether it exceeds the seeds' spread.
 
-A setting is all selected runs that differ only in their seed. A seed counts once, by its newest run that has the
-number: a second run of the same seed is no second sample. There is no mean over seeds that were measured differently.
+A setting is all selected runs that differ only in their seed, or those of a group that the reader chose. A seed of one
+config counts once, by its newest run that has the number: a second run of the same seed is no second sample. There is
+no mean over seeds that were measured differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from django.utils.translation import gettext
 
-from runs.compare.final_results import OUTCOMES, Final, Outcome
+from runs.compare.final_results import OUTCOMES, SECONDS, Final, Outcome
 from runs.metrics import Provenance, Provenances, ways
 from runs.models import Run
 from workers.analysis.deltas import Delta, delta
@@ -59,7 +61,7 @@ class Cell:
     @property
     def seeds(self) -> str:
         """Return the seeds that have the number, joined by commas."""
-        return ", ".join(str(seed) for seed, _ in self.by_seed)
+        return ", ".join(str(seed) for seed in sorted({seed for seed, _ in self.by_seed}))
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,46 @@ class BaselineRow:
     is_baseline: bool
     cells: tuple[Cell, ...]
     flagged: int = 0
+
+
+@dataclass(frozen=True)
+class BaselineChoice:
+    """The baseline of a comparison. reason: sentence that says why it was chosen, empty if there was no choice or the
+    reader chose it."""
+
+    setting: Setting
+    reason: str = ""
+
+
+def choose_baseline(
+    settings: Sequence[Setting], numbers: Mapping[int, Final], flagged: Collection[int]
+) -> BaselineChoice:
+    """Return the baseline of a page whose reader has not chosen one, with the reason. `settings` is not empty.
+
+    Settings of which no run has an open flag come first (`flagged`: ids of runs that have one), since a flagged reward
+    may come from cheating; then those with more evaluated seeds, whose mean is more certain; then the first in order.
+    """
+    unflagged = [s for s in settings if not any(run.pk in flagged for run in s.runs)]
+    candidates = unflagged or settings
+    counts = [len(_evaluated_seeds(setting, numbers)) for setting in candidates]
+    most = [setting for setting, n in zip(candidates, counts, strict=True) if n == max(counts)]
+    avoids_flags, has_most = len(candidates) < len(settings), len(most) < len(candidates)
+    return BaselineChoice(most[0], _reason(avoids_flags, has_most) if len(settings) > 1 else "")
+
+
+def _reason(avoids_flags: bool, has_most: bool) -> str:
+    if avoids_flags and has_most:
+        return gettext("Chosen because it has no open flags and the most evaluated seeds.")
+    if avoids_flags:
+        return gettext("Chosen because it has no open flags.")
+    if has_most:
+        return gettext("Chosen because it has the most evaluated seeds.")
+    return gettext("Chosen because it is the first.")
+
+
+def _evaluated_seeds(setting: Setting, numbers: Mapping[int, Final]) -> set[tuple[str, int]]:
+    """Return (recipe, seed) of the runs that have a number of the evaluator."""
+    return {(run.recipe, run.seed) for run in setting.runs if numbers[run.pk].values.keys() - {SECONDS}}
 
 
 def standings(
@@ -90,25 +132,29 @@ def standings(
 
 @dataclass(frozen=True)
 class _Seeds:
-    """The number of each seed of a setting, and the ways in which these were measured."""
+    """(seed, number) of each seed of a setting, and the ways in which these were measured."""
 
-    values: Mapping[int, float]
+    by_seed: tuple[tuple[int, float], ...]
     ways: tuple[Provenance, ...]
 
 
 def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], provenances: Provenances) -> _Seeds:
     newest_last = sorted(setting.runs, key=lambda run: run.pk)
-    runs = dict(sorted({run.seed: run for run in newest_last if outcome.name in numbers[run.pk].values}.items()))
-    values = {seed: numbers[run.pk].values[outcome.name] for seed, run in runs.items()}
-    return _Seeds(values, ways(provenances.get((run.pk, outcome.key)) for run in runs.values()))
+    runs = {(run.recipe, run.seed): run for run in newest_last if outcome.name in numbers[run.pk].values}
+    ordered = [run for _, run in sorted(runs.items(), key=lambda item: (item[0][1], item[1].pk))]
+    by_seed = tuple((run.seed, numbers[run.pk].values[outcome.name]) for run in ordered)
+    return _Seeds(by_seed, ways(provenances.get((run.pk, outcome.key)) for run in ordered))
 
 
 def _cell(outcome: Outcome, own: _Seeds, base: _Seeds, is_baseline: bool) -> Cell:
-    by_seed = tuple(own.values.items())
-    if len(own.ways) > 1 or not by_seed:
-        return Cell(outcome, by_seed, None, None, None, own.ways, base.ways)
-    values = np.array(list(own.values.values()))
-    std = float(values.std(ddof=1)) if len(values) > 1 else None
-    has_delta = not is_baseline and base.values and len(base.ways) <= 1
-    difference = delta(list(own.values.values()), list(base.values.values())) if has_delta else None
-    return Cell(outcome, by_seed, float(values.mean()), std, difference, own.ways, base.ways)
+    if len(own.ways) > 1 or not own.by_seed:
+        return Cell(outcome, own.by_seed, None, None, None, own.ways, base.ways)
+    values = [value for _, value in own.by_seed]
+    base_values = [value for _, value in base.by_seed]
+    # Computed from distances, equal values have exactly their own mean, no deviation and no difference.
+    origin = values[0]
+    distances, base_distances = [v - origin for v in values], [v - origin for v in base_values]
+    mean, std = origin + float(np.mean(distances)), float(np.std(distances, ddof=1)) if len(values) > 1 else None
+    has_delta = not is_baseline and base_values and len(base.ways) <= 1
+    difference = delta(distances, base_distances) if has_delta else None
+    return Cell(outcome, own.by_seed, mean, std, difference, own.ways, base.ways)

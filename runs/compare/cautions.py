@@ -79,7 +79,9 @@ def _measured_in_ways(runs: Sequence[Run], numbers: Mapping[int, Final], provena
 
 def _measurement_settings_differ(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     differing = [
-        path for path in MEASUREMENT_SETTINGS if len({_setting_text(s.runs[0].config, path) for s in settings}) > 1
+        path
+        for path in MEASUREMENT_SETTINGS
+        if len({_setting_text(run.config, path) for s in settings for run in s.runs}) > 1
     ]
     if not differing:
         return []
@@ -90,7 +92,7 @@ def _measurement_settings_differ(settings: Sequence[Setting], _: Mapping[int, Fi
 
 
 def _several_methods(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
-    if len({setting.runs[0].method for setting in settings}) < 2:
+    if len({run.method for setting in settings for run in setting.runs}) < 2:
         return []
     return [gettext("A step costs differently in each method. Compare also along samples, tokens or GPU seconds.")]
 
@@ -170,7 +172,8 @@ def _counts_for_nothing(name: str, n: int) -> str:
 def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     out = []
     for setting in settings:
-        repeated = sorted(seed for seed, n in Counter(run.seed for run in setting.runs).items() if n > 1)
+        counts = Counter((run.recipe, run.seed) for run in setting.runs)
+        repeated = sorted({seed for (_, seed), n in counts.items() if n > 1})
         if repeated:
             message = ngettext(
                 "%(name)s has several runs of seed %(seeds)s: each seed counts once, by its newest run.",

@@ -144,15 +144,56 @@ def _code_in_words(pinned: Mapping[str, Any] | None, ran: str) -> str:
     return f"{pinned['commit'][:SHORT_HASH_LENGTH]} ({changed}{ran[:SHORT_HASH_LENGTH]})"
 
 
-def environments_context(marks: Sequence[Mark], baseline: str) -> dict[str, Any]:
-    """Return each run's environment and its differences from the baseline's (a uid; else the first run's), as context.
+@dataclass(frozen=True)
+class EqualEnvironments:
+    """Runs with the same code, packages, processors and GPUs, possibly on several nodes.
 
-    Two queries.
+    environment: that of the first run. differences: from the baseline's environment, in words; empty if there are none.
+    """
+
+    marks: tuple[Mark, ...]
+    nodes: tuple[str, ...]
+    environment: AttemptEnvironment
+    has_baseline: bool
+    differences: str
+
+    @property
+    def names(self) -> str:
+        """Return the names of the runs with their letters, joined by commas."""
+        return ", ".join(mark.name for mark in self.marks)
+
+
+def environments_context(marks: Sequence[Mark], baseline: str) -> dict[str, Any]:
+    """Return the runs by equal environments, with differences from the baseline's (a uid; else the first run's).
+
+    Return an empty context if fewer than two runs have reported an environment. Two queries.
     """
     environments = newest_environments([mark.run for mark in marks])
     pairs = [(mark, environments[mark.run.pk]) for mark in marks if mark.run.pk in environments]
     if len(pairs) < 2:
         return {}
-    base = next((ran for mark, ran in pairs if mark.run.uid == baseline), pairs[0][1])
-    rows = [(mark, ran, ran is base, describe_differences(environment_differences(ran, base))) for mark, ran in pairs]
-    return {"ran_on": rows, "ran_alike": not any(text for *_, text in rows)}
+    base = next((environment for mark, environment in pairs if mark.run.uid == baseline), pairs[0][1])
+    rows = _equal_environments(pairs, base)
+    is_equal = not any(row.differences for row in rows)
+    return {"ran_on": rows, "ran_alike": is_equal, "ran_unreported": len(marks) - len(pairs)}
+
+
+def _equal_environments(
+    pairs: Sequence[tuple[Mark, AttemptEnvironment]], base: AttemptEnvironment
+) -> list[EqualEnvironments]:
+    """Return the groups in the order of their first runs."""
+    members: dict[tuple[object, ...], list[tuple[Mark, AttemptEnvironment]]] = {}
+    for mark, environment in pairs:
+        # What equals the baseline, or differs from it in the same way, is equal.
+        key = (*environment_differences(environment, base), environment.gpus, environment.code_in_words)
+        members.setdefault(key, []).append((mark, environment))
+    return [
+        EqualEnvironments(
+            tuple(mark for mark, _ in own),
+            tuple(dict.fromkeys(str((environment.facts or {}).get("node", "")) for _, environment in own)),
+            own[0][1],
+            any(environment is base for _, environment in own),
+            describe_differences(environment_differences(own[0][1], base)),
+        )
+        for own in members.values()
+    ]

@@ -6,41 +6,49 @@ be one that a link shares with a reader without a session, so problems are not r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from runs.charts import OverlayOptions
-from runs.http import UnknownChoice, is_file, must_be_one_of, not_offered, require_choice, zoom_of
-from runs.metrics import X_AXES, Span
-from runs.models import Run
-from workers.analysis.smoothing import Smoothing
+from runs.access import may_make
+from runs.chart_layouts import Layout, layout_of
+from runs.charts import ChartOptions
+from runs.compare.chart_groups import SEEDS, GroupingChoices, grouping_choices, parse_group_columns
+from runs.compare.run_table import Column, Kind, Vocabulary, config_keys
+from runs.http import ChartControls, UnknownChoice, chart_controls, is_file, must_be_one_of, not_offered, require_choice
+from runs.models import ChartLayout, Run
 
-SMOOTHINGS = tuple(map(Smoothing.parse, ("0", "0.6", "0.9", "0.97", "gaussian-5", "median-9")))
 PATTERN_LENGTH = 200
+MAX_SINGLE_LINES = 10
+"""More runs are grouped, unless the reader chooses single runs."""
+UNGROUPED = "none"
+DEFAULT_LAYOUT = Layout(ChartLayout.Page.COMPARE)
+SHARED_FIELDS = (SEEDS, "method", "preset", "seed")
+CONFIG_VIEWS = ("differences", "everything")
 
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """Display settings of a comparison. x: one of X_AXES. pattern: a regular expression of keys. baseline: a run's uid.
-    problems: sentences about invalid parameters."""
+    """Display settings of a comparison. controls: those of its charts. pattern: a regular expression of keys. baseline:
+    a run's uid. group: the columns by which runs are grouped, none if each run has its own line. stores_looks: new
+    looks of groups are stored; not for strangers and viewers. layout: order and sizes of the charts. problems:
+    sentences about invalid parameters.
+    """
 
-    x: str
-    log_y: bool
-    smoothing: Smoothing
+    controls: ChartControls
     pattern: str
     baseline: str
     everything: bool
     problems: tuple[str, ...]
-    zoom: Span | None = None
-    axes: tuple[str, ...] = X_AXES
-    smoothings: tuple[Smoothing, ...] = SMOOTHINGS
+    group: tuple[Column, ...] = ()
+    stores_looks: bool = False
+    layout: Layout = DEFAULT_LAYOUT
 
-    def overlay_options(self, px: int | None) -> OverlayOptions:
+    def chart_options(self, px: int | None) -> ChartOptions:
         """Return the settings of the charts, `px` wide."""
-        return OverlayOptions(self.x, self.log_y, self.smoothing, px, self.zoom)
+        return self.controls.options(px)
 
 
 def parse_settings(request: HttpRequest, runs: Sequence[Run] | None = None) -> ComparisonSettings:
@@ -52,36 +60,40 @@ def parse_settings(request: HttpRequest, runs: Sequence[Run] | None = None) -> C
         problems.append(message % {"most": PATTERN_LENGTH, "n": len(pattern)})
         pattern = ""
     return ComparisonSettings(
-        x=_one_of(request, "x", X_AXES, problems),
-        log_y=_one_of(request, "y", ("linear", "log"), problems) == "log",
-        smoothing=_smoothing(request, problems),
+        controls=chart_controls(request, problems),
         pattern=pattern,
         baseline="" if runs is None else require_choice(request, "baseline", [run.uid for run in runs], ""),
-        everything=_one_of(request, "config", ("differences", "everything"), problems) == "everything",
+        everything=_shows_everything(request, problems),
         problems=tuple(problems),
-        zoom=zoom_of(request),
+        group=_group_columns(request, runs or ()),
+        stores_looks=may_make(request.user),
+        layout=layout_of(request, ChartLayout.Page.COMPARE),
     )
 
 
-def _one_of(request: HttpRequest, name: str, choices: Collection[str], problems: list[str]) -> str:
-    first = next(iter(choices))
-    value = request.GET.get(name, first)
-    if value in choices:
-        return value
-    if is_file(request):
-        raise UnknownChoice(must_be_one_of(name, choices, value))
-    problems.append(not_offered(name, choices, value[:50], first))
-    return first
+def _group_columns(request: HttpRequest, runs: Sequence[Run]) -> tuple[Column, ...]:
+    """Return the columns to group by. Without a choice, many runs with several seeds of a setting are grouped by it."""
+    keys = request.GET.getlist("group")
+    if not keys and len(runs) > MAX_SINGLE_LINES and len({run.recipe for run in runs}) < len(runs):
+        keys = [SEEDS]
+    columns = parse_group_columns([key for key in keys if key != UNGROUPED], Vocabulary(()))
+    for column in columns:
+        # A shared link shows neither who launched a run nor notes about it.
+        if column.kind is not Kind.CONFIG and column.key not in SHARED_FIELDS:
+            raise UnknownChoice(must_be_one_of("group", [*SHARED_FIELDS, *config_keys()], column.key))
+    return columns
 
 
-def _smoothing(request: HttpRequest, problems: list[str]) -> Smoothing:
-    text = request.GET.get("smooth") or "0"
-    try:
-        return Smoothing.parse(text)
-    except ValueError as error:
+def comparison_grouping(request: HttpRequest, settings: ComparisonSettings) -> GroupingChoices:
+    """Return what a comparison offers to group by."""
+    first = ((UNGROUPED, gettext("single runs")), (SEEDS, gettext("all but seed")))
+    return grouping_choices(request, settings.group, first, config_keys())
+
+
+def _shows_everything(request: HttpRequest, problems: list[str]) -> bool:
+    view = request.GET.get("config", CONFIG_VIEWS[0])
+    if view not in CONFIG_VIEWS:
         if is_file(request):
-            message = gettext("smooth %(must)s, not %(value)r.")
-            raise UnknownChoice(message % {"must": error, "value": text[:50]}) from error
-        problem = gettext("smooth %(must)s, not %(value)r: showing 0.")
-        problems.append(problem % {"must": error, "value": text[:50]})
-        return Smoothing()
+            raise UnknownChoice(must_be_one_of("config", CONFIG_VIEWS, view))
+        problems.append(not_offered("config", CONFIG_VIEWS, view[:50], CONFIG_VIEWS[0]))
+    return view == "everything"

@@ -11,13 +11,17 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from runs.charts import Mark, marks
+from runs.charts.own import parse_own
+from runs.compare.charts import CHART_PX, TABLE_PX, charts_for_names, comparison_groups
 from runs.compare.environments import environments_context
 from runs.compare.keys import key_names, key_sections
-from runs.compare.options import ComparisonSettings, parse_settings
-from runs.compare.page import CHART_PX, TABLE_PX, charts_for_keys, page_context
+from runs.compare.options import ComparisonSettings, comparison_grouping, parse_settings
+from runs.compare.page import judge_context, page_context
 from runs.compare.selection import Choice, chart_query, offered_runs, parse_choice, parse_whole_choice
 from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of
 from runs.models import Run
+
+CARRIED = ("x", "xscale", "y", "smooth", "center", "band", "key", "config", "group", "charts")
 
 
 @require_safe
@@ -27,7 +31,9 @@ def compare(request: SignedIn) -> HttpResponse:
     settings = parse_settings(request, choice.runs)
     page = page_context(choice.runs, settings, request.user)
     context = {
-        **page, **environments_context(page["marks"], settings.baseline), "choice": choice,
+        "grouping_choices": comparison_grouping(request, settings),
+        **page, **environments_context(page["marks"], page["baseline_uid"]),
+        **judge_context(choice.runs, request.user), "choice": choice,
         "problems": (*choice.problems, *settings.problems), "offered": offered_runs(request, choice.runs),
         "chosen_uids": {run.uid for run in choice.runs}, "kept": carried_parameters(request),
         "chart_query": chart_query(request, choice), "chart_url": reverse("compare-chart"),
@@ -55,9 +61,10 @@ def key_chart_response(request: HttpRequest, runs: Sequence[Run], settings: Comp
     """Return the chart of the key `name` in the form `as`. Raise UnknownChoice for a key that none of the runs has."""
     widths = {"csv": None, "table": TABLE_PX}
     key, keys = request.GET.get("name", ""), key_names(runs)
-    if key not in keys:
+    if key not in keys and parse_own(key) is None:
         raise UnknownChoice(must_be_one_of("name", keys, key))
-    (chart,) = charts_for_keys(marks(runs), [key], settings, widths.get(request.GET.get("as", ""), CHART_PX))
+    run_marks = marks(runs, comparison_groups(runs, settings))
+    (chart,) = charts_for_names(run_marks, [key], settings, widths.get(request.GET.get("as", ""), CHART_PX))
     return chart_response(request, chart, f"comparison {chart.slug}")
 
 
@@ -67,11 +74,11 @@ def section_context(request: HttpRequest, choice: Choice, settings: ComparisonSe
     name = request.GET.get("section", "")
     if name not in sections:
         raise UnknownChoice(must_be_one_of("section", list(sections), name))
-    run_marks: list[Mark] = marks(choice.runs)
-    charts = charts_for_keys(run_marks, sections[name].first_keys, settings, CHART_PX)
+    run_marks: list[Mark] = marks(choice.runs, comparison_groups(choice.runs, settings))
+    charts = charts_for_names(run_marks, sections[name].first_keys, settings, CHART_PX)
     return {"charts": charts, "total": len(sections[name].keys)}
 
 
 def carried_parameters(request: HttpRequest) -> list[tuple[str, str]]:
     """Return the parameters that a form must carry, so that the view stays the same when other runs are selected."""
-    return [(name, request.GET[name]) for name in ("x", "y", "smooth", "key", "config") if request.GET.get(name)]
+    return [(name, value) for name in CARRIED for value in request.GET.getlist(name) if value]

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
-from runs.access import changeable
+from runs.access import changeable, may_make
 from runs.compare.run_table import filter_runs, parse_table_query
 from runs.experiments import trash
 from runs.http import SignedIn, visible_experiment
 from runs.launching import commands
-from runs.models import Experiment, Run
+from runs.models import Experiment, Response, Run
 from runs.models.job import OPEN
 from runs.models.trash import TAG_LENGTH
 
@@ -28,7 +28,13 @@ MAX_RUNS = 10_000
 MAX_STOPPED_RUNS = 500
 UNDO = "undo"
 """Session key of the data that undo the last change."""
-ACTION_NAMES = ("compare", "tag", "untag", "cancel", "archive", "unarchive", "delete")
+MAX_COLUMNS = 6
+"""Runs whose responses are compared side by side."""
+MAX_JUDGED_RUNS = 20
+"""Runs that a new tournament offers."""
+LINKS = ("compare", "responses", "judge")
+"""Actions that lead to a page for the selected runs, and change none."""
+ACTION_NAMES = (*LINKS, "tag", "untag", "cancel", "archive", "unarchive", "delete")
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,20 @@ def runs_bulk(request: SignedIn, pk: int) -> HttpResponse:
     do, tag = request.POST.get("do", ""), request.POST.get("tag", "").strip()
     runs = _selected_runs(request, experiment)
     allowed = changeable(request.user, runs)
-    complaint = _complaint(do, tag, runs, allowed)
-    if not complaint and do != "compare" and (others := runs.count() - allowed.count()):
+    if do == "judge":
+        complaint = _judge_complaint(request, runs)
+    else:
+        complaint = _responses_complaint(runs) if do == "responses" else _complaint(do, tag, runs, allowed)
+    if not complaint and do not in LINKS and (others := runs.count() - allowed.count()):
         messages.warning(request, _skipped_message(others))
     if complaint:
         messages.error(request, complaint)
     elif do == "compare":
         return redirect(f"{reverse('compare')}?{_comparison(request, experiment, runs).urlencode()}")
+    elif do == "responses":
+        return redirect(f"{reverse('viewer')}?{_columns(runs).urlencode()}")
+    elif do == "judge":
+        return redirect(f"{reverse('tournament-new')}?{_tournament(runs).urlencode()}")
     elif do == "cancel":
         stopped = commands.cancel_runs(allowed, request.user)
         message = ngettext(
@@ -129,6 +142,52 @@ def _comparison(request: SignedIn, experiment: Experiment, runs: QuerySet[Run]) 
     else:
         address.setlist("run", list(runs.order_by("-pk").values_list("uid", flat=True)))
     return address
+
+
+def _tournament(runs: QuerySet[Run]) -> QueryDict:
+    """Return the parameters of a new tournament of the selected runs that have responses."""
+    address = QueryDict(mutable=True)
+    address.setlist("run", list(_answered(runs).order_by("-pk").values_list("uid", flat=True)))
+    return address
+
+
+def _answered(runs: QuerySet[Run]) -> QuerySet[Run]:
+    return runs.filter(Exists(Response.objects.filter(run=OuterRef("pk"))))
+
+
+def _columns(runs: QuerySet[Run]) -> QueryDict:
+    """Return the parameters of the responses side by side of these runs, the newest first."""
+    query = QueryDict(mutable=True)
+    query.setlist("run", list(_answered(runs).order_by("-pk").values_list("uid", flat=True)[:MAX_COLUMNS]))
+    return query
+
+
+def _responses_complaint(runs: QuerySet[Run]) -> str:
+    """Return the reason why responses of these runs cannot be compared; empty if they can."""
+    if not runs.exists():
+        return gettext("Select at least one run.")
+    count = _answered(runs).count()
+    if not count:
+        return gettext("None of the selected runs has responses yet.")
+    if count > MAX_COLUMNS:
+        message = gettext("Responses of at most %(most)s runs can be compared, not %(n)s: select fewer.")
+        return message % {"most": MAX_COLUMNS, "n": count}
+    return ""
+
+
+def _judge_complaint(request: SignedIn, runs: QuerySet[Run]) -> str:
+    """Return the reason why no tournament of these runs can be created; empty if it can."""
+    if not may_make(request.user):
+        return gettext("Viewers cannot create tournaments.")
+    if not runs.exists():
+        return gettext("Select at least one run.")
+    count = _answered(runs).count()
+    if not count:
+        return gettext("None of the selected runs has responses yet: there is nothing to judge.")
+    if count > MAX_JUDGED_RUNS:
+        message = gettext("A tournament can have at most %(most)s runs, not %(n)s: select fewer.")
+        return message % {"most": MAX_JUDGED_RUNS, "n": count}
+    return ""
 
 
 def _state(request: SignedIn) -> QueryDict:

@@ -10,8 +10,10 @@ from runs.experiments.command_palette import palette
 from runs.experiments.edit import experiment_edit, experiment_shelve
 from runs.experiments.home.views import home, home_notes, home_status
 from runs.experiments.lambda_page.views import experiment_lambda, experiment_lambda_chart
+from runs.experiments.line_colours import line_colour
 from runs.experiments.list import experiments
 from runs.experiments.saved_views.views import saved_view, saved_view_change, saved_views
+from runs.experiments.table_export import experiment_table
 from runs.experiments.trash.views import run_restore, trash_page
 from runs.experiments.views import experiment, experiment_chart, experiment_runs
 from runs.http import PalettePage, register_pages
@@ -26,6 +28,8 @@ register_pages(
 urlpatterns = [
     path("experiments/<int:pk>/", experiment, name="experiment"),
     path("experiments/<int:pk>/runs/", experiment_runs, name="experiment-runs"),
+    path("experiments/<int:pk>/table/", experiment_table, name="experiment-table"),
+    path("line-styles/<int:pk>/colour/", line_colour, name="line-colour"),
     path("experiments/<int:pk>/bulk/", runs_bulk, name="experiment-bulk"),
     path("experiments/<int:pk>/undo/", runs_undo, name="experiment-undo"),
     path("experiments/<int:pk>/edit/", experiment_edit, name="experiment-edit"),

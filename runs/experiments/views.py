@@ -8,41 +8,54 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from runs import metrics
 from runs.access import may_launch, may_make
-from runs.charts import Chart, Group, groups_of
-from runs.compare.charts.methods import CHARTS, compare_methods, keys_for_chart
-from runs.compare.run_table import RunsTable, apply_builder, runs_table
+from runs.chart_layouts import arrange, layout_of
+from runs.charts import CHARTS, Chart, Group, draw_names, keys_for_chart, styled_groups
+from runs.charts.own import parse_own
+from runs.compare.chart_groups import GroupingChoices, grouping_choices, seed_groups, value_groups
+from runs.compare.run_table import RunsTable, apply_builder, filter_runs, runs_table
 from runs.experiments.bulk import undo_message
 from runs.experiments.lambda_page.charts import LAMBDA
-from runs.http import Axes, SignedIn, UnknownChoice, axes, chart_response, visible_experiment, zoom_of
+from runs.http import (
+    ChartControls,
+    SignedIn,
+    UnknownChoice,
+    chart_controls,
+    chart_response,
+    must_be_one_of,
+    visible_experiment,
+)
 from runs.launching.views import interrupted_runs
-from runs.metrics import Span, cursors
-from runs.models import Experiment, Run, Series
+from runs.metrics import cursors
+from runs.models import ChartLayout, Experiment, Series
 
 CHART_PX = 800
 MAX_CHARTED_RUNS = 10
 MAX_SWEEPS = 20
-MAX_AVERAGED_RUNS = 100
 
 
 @require_safe
 def experiment(request: SignedIn, pk: int) -> HttpResponse:
     """Render the whole page."""
     experiment = visible_experiment(request, pk)
-    table, axis_options = runs_table(request, experiment), axes(request)
+    table, controls = runs_table(request, experiment), chart_controls(request)
     if (address := apply_builder(request, table.query)) is not None:
         return redirect(experiment.get_absolute_url() + address)
-    charted = table.runs[:MAX_CHARTED_RUNS]
-    groups = _groups(experiment, charted)
+    groups = _groups(request, experiment, table)
+    chart_layout = layout_of(request, ChartLayout.Page.EXPERIMENT, experiment)
+    charts = _charts(groups, table, controls, names=[*CHARTS, *(own.name for own in chart_layout.own_charts)])
     context = {
-        **_table_context(request, experiment, table), "groups": groups, "axes": axis_options, "drawn": len(charted),
-        "may_launch": may_launch(request.user, experiment), "charts": _charts(groups, charted, axis_options),
+        **_table_context(request, experiment, table), "groups": groups, "controls": controls,
+        "drawn": len(table.runs[:MAX_CHARTED_RUNS]),
+        "grouping_choices": _grouping_choices(request, table),
+        "may_launch": may_launch(request.user, experiment), "chart_layout": chart_layout,
+        "placed_charts": arrange(charts, chart_layout), "chart_keys": table.query.vocabulary.metrics,
         "sweeps": experiment.sweeps.order_by("-pk")[:MAX_SWEEPS],
         "has_lambda": Series.objects.filter(run__experiment=experiment, key=LAMBDA).exists(),
-        "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
     return TemplateResponse(request, "experiments/experiment.html", context)
 
@@ -62,45 +75,53 @@ def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     table = runs_table(request, experiment)
     if table.problems:
         raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in table.problems))
-    runs = table.runs[:MAX_CHARTED_RUNS]
     px = None if request.GET.get("as") == "csv" else CHART_PX
-    name = request.GET.get("name", "")
-    if name not in CHARTS:
-        raise UnknownChoice(f"name must be one of {', '.join(CHARTS)}, not {name!r}")
-    (chart,) = _charts(_groups(experiment, runs), runs, axes(request), px, zoom_of(request), [name])
+    name, groups = request.GET.get("name", ""), _groups(request, experiment, table)
+    if name not in CHARTS and parse_own(name) is None and name not in (keys := _keys(groups)):
+        raise UnknownChoice(must_be_one_of("name", [*CHARTS, *keys], name))
+    (chart,) = _charts(groups, table, chart_controls(request), px, [name])
     return chart_response(request, chart, f"{experiment.name} {name}")
 
 
 def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) -> dict[str, Any]:
     return {
-        "experiment": experiment, "table": table, "asked": table.query, "watch": cursors(table.runs),
+        "experiment": experiment, "table": table, "asked": table.query, "watch": cursors(table.displayed_runs),
         "interrupted": interrupted_runs(request, experiment).count(), "undo": undo_message(request, experiment),
         "may_change_some": may_make(request.user),
     }  # fmt: skip
 
 
-def _groups(experiment: Experiment, runs: list[Run]) -> list[Group]:
-    """Return the groups of these runs, with all their seeds: a mean never depends on the page of the table that is
-    open."""
-    presets = {run.preset for run in runs}
-    current = metrics.with_origins(experiment.runs.current())
-    seeds = current.filter(preset__in=presets).order_by("-pk")[:MAX_AVERAGED_RUNS]
-    visible = {run.pk for run in runs}
-    groups = groups_of({run.pk: run for run in (*seeds, *runs)}.values())
-    return [group for group in groups if visible & {run.pk for run in group.runs}]
+def _groups(request: SignedIn, experiment: Experiment, table: RunsTable) -> list[Group]:
+    """Return the groups that charts show: those of the table, if its rows are groups, or else the settings of its first
+    runs, each with all its seeds."""
+    if table.groups:
+        matching, _problems = filter_runs(experiment.runs.filter(deleted_at__isnull=True), table.query)
+        groups = value_groups(matching, table.query.group, [group.row.newest for group in table.groups])
+    else:
+        groups = seed_groups(experiment.runs.current(), table.runs[:MAX_CHARTED_RUNS])
+    return styled_groups(groups, may_write=may_make(request.user))
+
+
+def _grouping_choices(request: SignedIn, table: RunsTable) -> GroupingChoices:
+    keys = [key for key in table.query.vocabulary.keys if key not in table.query.vocabulary.metrics]
+    return grouping_choices(request, table.query.group, ((None, gettext("all but seed")),), keys)
+
+
+def _keys(groups: Sequence[Group]) -> list[str]:
+    """Return the keys that the runs of these groups have points of."""
+    series = Series.objects.filter(run__in=[run.pk for group in groups for run in group.runs])
+    return list(series.order_by("key").values_list("key", flat=True).distinct())
 
 
 def _charts(
-    groups: list[Group],
-    charted_runs: list[Run],
-    axis_options: Axes,
+    groups: Sequence[Group],
+    table: RunsTable,
+    controls: ChartControls,
     px: int | None = CHART_PX,
-    zoom: Span | None = None,
     names: Sequence[str] = CHARTS,
 ) -> list[Chart]:
     """Return the charts of these names; read only the series that they use."""
     runs = [run for group in groups for run in group.runs]
-    curves = metrics.read(runs, [key for name in names for key in keys_for_chart(name)], x=axis_options.x)
-    return compare_methods(
-        groups, {run.pk for run in charted_runs}, curves, axis_options.look(px, zoom), names, metrics.origins_of(runs)
-    )
+    curves = metrics.read(runs, [key for name in names for key in keys_for_chart(name)], x=controls.x)
+    visible = {run.pk for run in table.runs[:MAX_CHARTED_RUNS]}
+    return draw_names(names, groups, visible, curves, controls.options(px), metrics.origins_of(runs))

@@ -1,11 +1,12 @@
 """Common parts of all pages and API operations: parameters, lookup, paging, errors and authentication."""
 
 from runs.http.auth import ApiRequest, Caller, Token, needs, require_read_access
+from runs.http.chart_controls import ChartControls, chart_controls
 from runs.http.choices import must_be_one_of
 from runs.http.display import ago, moment, state_words
 from runs.http.etags import CHANGES, add_etag, check_version
 from runs.http.fields import NO_NUL, Input, Name, Note, Number, Pk, RunName, Tag, Tags, Text, Word, is_unstorable
-from runs.http.htmx_responses import FORMS, chart_response, run_address
+from runs.http.htmx_responses import FILES, FORMS, chart_response, run_address, table_response
 from runs.http.idempotency import idempotent, idempotent_secret
 from runs.http.lookup import (
     EXAMPLE_UID,
@@ -42,11 +43,9 @@ from runs.http.palette import (
     register_source,
 )
 from runs.http.parameters import (
-    Axes,
     Row,
     SignedIn,
     UnknownChoice,
-    axes,
     choice_or_default,
     is_file,
     not_offered,
@@ -69,11 +68,12 @@ from runs.http.router import router
 __all__ = [
     "CHANGES",
     "EXAMPLE_UID",
+    "FILES",
     "FORMS",
     "NO_NUL",
     "ApiRequest",
-    "Axes",
     "Caller",
+    "ChartControls",
     "Id",
     "Input",
     "Int",
@@ -104,7 +104,7 @@ __all__ = [
     "add_etag",
     "add_refusals",
     "ago",
-    "axes",
+    "chart_controls",
     "chart_response",
     "check_owner",
     "check_version",
@@ -142,6 +142,7 @@ __all__ = [
     "router",
     "run_address",
     "state_words",
+    "table_response",
     "unknown_choice",
     "visible_experiment",
     "visible_run",

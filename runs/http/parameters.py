@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TypeVar
 
 from django.contrib import messages
@@ -20,14 +19,10 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext
 from django_htmx.middleware import HtmxDetails
 
-from runs.charts import Look
 from runs.http.choices import must_be_one_of
 from runs.metrics import Span
-from workers.analysis.aggregate import MIDDLES, SPREADS
-from workers.analysis.bands import AUTO
 
 Row = TypeVar("Row", bound=Model)
-X_AXES = ("step", "relative", "samples", "tokens")
 
 
 class SignedIn(HttpRequest):
@@ -82,56 +77,7 @@ def warn(request: HttpRequest, message: str) -> None:
 
 def is_file(request: HttpRequest) -> bool:
     """Return whether the address selects a file, which cannot show a warning."""
-    return request.GET.get("as") == "csv"
-
-
-@dataclass(frozen=True)
-class Axes:
-    """Options of charts: the x axis, whether KL has a logarithmic scale, and how a group's seeds are summarized.
-
-    center: one of MIDDLES; spread: `auto` or one of SPREADS.
-    """
-
-    x: str
-    log_kl: bool
-    center: str = "mean"
-    spread: str = AUTO
-    choices: tuple[str, ...] = X_AXES
-
-    @property
-    def centers(self) -> list[tuple[str, str]]:
-        """Return the middles to choose from, with their labels."""
-        return [(name, gettext(words)) for name, words in MIDDLES.items()]
-
-    @property
-    def spreads(self) -> list[tuple[str, str]]:
-        """Return the bands to choose from, with their labels."""
-        auto_label = gettext("±1 std; min–max if there are fewer than 4 seeds")
-        return [(AUTO, auto_label), *((name, gettext(words)) for name, words in SPREADS.items())]
-
-    @property
-    def center_words(self) -> str:
-        """Return the name of the bold lines' statistic, as a hint writes it."""
-        return dict(self.centers)[self.center]
-
-    @property
-    def spread_words(self) -> str:
-        """Return the name of the bands' statistic, as a hint writes it."""
-        return dict(self.spreads)[self.spread]
-
-    def look(self, px: int | None, zoom: Span | None = None) -> Look:
-        """Return the part of the axes that charts need."""
-        return Look(self.x, self.log_kl, self.center, self.spread, px, zoom)
-
-
-def axes(request: HttpRequest) -> Axes:
-    """Return the axes that the address selects."""
-    return Axes(
-        choice_or_default(request, "x", X_AXES, "step"),
-        choice_or_default(request, "y", ("linear", "log"), "linear") == "log",
-        require_choice(request, "center", MIDDLES, "mean"),
-        require_choice(request, "band", (AUTO, *SPREADS), AUTO),
-    )
+    return request.GET.get("as") in ("csv", "latex")
 
 
 def zoom_of(request: HttpRequest) -> Span | None:

@@ -10,7 +10,14 @@ from runs.launching.budgets.views import costs, limit_remove, limit_set
 from runs.launching.launch_page import launch, launch_check
 from runs.launching.queue.views import queue, queue_change, queue_tables
 from runs.launching.rebuilds.views import run_checkpoint, run_checkpoints, run_rebuild_stop
-from runs.launching.sweeps.views import sweep, sweep_change, sweep_extend, sweep_status_part
+from runs.launching.sweeps.views import (
+    sweep,
+    sweep_change,
+    sweep_extend,
+    sweep_results,
+    sweep_status_part,
+    sweep_table,
+)
 from runs.launching.views import experiment_resume, run_cancel, run_resume
 
 register_pages(
@@ -29,6 +36,8 @@ urlpatterns = [
     path("runs/<slug:uid>/checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
     path("sweeps/<int:pk>/", sweep, name="sweep"),
     path("sweeps/<int:pk>/standing/", sweep_status_part, name="sweep-standing"),
+    path("sweeps/<int:pk>/results/", sweep_results, name="sweep-results"),
+    path("sweeps/<int:pk>/table/", sweep_table, name="sweep-table"),
     path("sweeps/<int:pk>/change/", sweep_change, name="sweep-change"),
     path("sweeps/<int:pk>/extend/", sweep_extend, name="sweep-extend"),
     path("queue/", queue, name="queue"),

@@ -1,6 +1,7 @@
 """Storage of points (a packed batch per flush, chunks later) and reading of curves, exact at pixel width."""
 
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
+from runs.metrics.directions import HIGHER, LOWER, good_direction
 from runs.metrics.downsample import Span, m4
 from runs.metrics.json_numbers import Points, json_floats, wire
 from runs.metrics.packing import AXES, Block, Floats, Ints, block, pack, unpack
@@ -35,6 +36,8 @@ from runs.metrics.reading import (
 
 __all__ = [
     "AXES",
+    "HIGHER",
+    "LOWER",
     "POINTS",
     "X_AXES",
     "Block",
@@ -53,6 +56,7 @@ __all__ = [
     "cursor",
     "cursors",
     "facts_expression",
+    "good_direction",
     "is_held_out",
     "join",
     "json_floats",

@@ -1,6 +1,7 @@
 """The rows. They index the runs' own files, which are the truth, and can be rebuilt from them."""
 
 from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
+from runs.models.chart_layout import ChartLayout
 from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
@@ -11,6 +12,7 @@ from runs.models.idempotency_key import KeptAnswer
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
 from runs.models.limit import Limit
+from runs.models.line_style import LineStyle
 from runs.models.package_set import PackageSet
 from runs.models.preference import Preference
 from runs.models.rebuild import Rebuild
@@ -29,6 +31,7 @@ __all__ = [
     "Attempt",
     "AttemptEvent",
     "Batch",
+    "ChartLayout",
     "Checkpoint",
     "Chunk",
     "Cluster",
@@ -47,6 +50,7 @@ __all__ = [
     "KeptAnswer",
     "Knob",
     "Limit",
+    "LineStyle",
     "Origin",
     "PackageSet",
     "Population",

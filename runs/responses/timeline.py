@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
-from runs.charts import Chart, Mark, OverlayOptions, marks, overlay
+from runs.charts import Chart, ChartOptions, Mark, marks, overlay
 from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice
 from runs.metrics import Curve
 from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
@@ -186,4 +186,4 @@ def _chart(run_marks: Sequence[Mark], by_run: dict[int, list[Response]]) -> Char
     for pk, rows in by_run.items():
         x, y = np.array([row.step for row in rows], np.float64), np.array([row.reward for row in rows], np.float64)
         curves[pk, "reward"] = Curve(pk, "reward", x, y, np.zeros(len(x), bool), len(x))
-    return replace(overlay("reward", run_marks, curves, OverlayOptions()), title=gettext("Reward of the response"))
+    return replace(overlay("reward", run_marks, curves, ChartOptions()), title=gettext("Reward of the response"))

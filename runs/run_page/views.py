@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Prefetch
@@ -15,13 +15,15 @@ from django.views.decorators.http import require_safe
 
 from runs import metrics
 from runs.access import may_cancel, may_launch, may_resume
-from runs.charts import Chart, Spec, draw_charts
+from runs.chart_layouts import arrange, layout_of
+from runs.charts import Chart, Group, Spec, draw_charts, draw_names
+from runs.charts.own import OwnChart, parse_own
 from runs.experiments import LAMBDA
 from runs.flags.views import flags_context
-from runs.http import Axes, SignedIn, UnknownChoice, axes, chart_response, visible_run, zoom_of
+from runs.http import ChartControls, SignedIn, UnknownChoice, chart_controls, chart_response, visible_run
 from runs.launching.rebuilds import checkpoints_context
-from runs.metrics import Span, cursors
-from runs.models import AttemptEvent, Run
+from runs.metrics import cursors
+from runs.models import AttemptEvent, ChartLayout, Run
 from runs.responses import responses_context
 from runs.responses.viewer.views import is_covered
 from runs.run_page.charts.population import population
@@ -37,11 +39,11 @@ INITIAL_CHARTS = 16
 SHARES = ("accuracy/contains", "safety/safe_ratio")
 
 
-def curve_sections(run: Run, keys: list[str], axis_options: Axes) -> list[Section]:
+def curve_sections(run: Run, keys: list[str], controls: ChartControls) -> list[Section]:
     """Return all sections of these keys; only the first charts of unfolded sections are drawn."""
     planned = _plans(run, keys)
     first = [spec for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:INITIAL_CHARTS]
-    charts_by_name = {chart.name: chart for chart in _charts(run, first, axis_options, CHART_PX)}
+    charts_by_name = {chart.name: chart for chart in _charts(run, first, controls, CHART_PX)}
     # A spec without points along this axis has no chart; for specs that are not drawn yet this is known only after
     # reading.
     missing = {spec.name for spec in first} - set(charts_by_name)
@@ -52,12 +54,10 @@ def curve_sections(run: Run, keys: list[str], axis_options: Axes) -> list[Sectio
     return [section for section in filled if section.charts]
 
 
-def curve_chart(
-    run: Run, keys: list[str], name: str, axis_options: Axes, px: int | None, zoom: Span | None = None
-) -> Chart | None:
+def curve_chart(run: Run, keys: list[str], name: str, controls: ChartControls, px: int | None) -> Chart | None:
     """Return one of the charts of these keys, read alone; None if there is none of this name."""
     specs = [spec for plan in _plans(run, keys) for spec in plan.specs if spec.name == name][:1]
-    charts = _charts(run, specs, axis_options, px, zoom) or [spec.empty() for spec in specs]
+    charts = _charts(run, specs, controls, px) or [spec.empty() for spec in specs]
     return charts[0] if charts else None
 
 
@@ -72,16 +72,19 @@ def _plans(run: Run, keys: list[str]) -> list[Plan]:
     return plans(keys, {key: provenance for (_run, key), provenance in provenances.items()})
 
 
-def _charts(run: Run, specs: list[Spec], axis_options: Axes, px: int | None, zoom: Span | None = None) -> list[Chart]:
+def _charts(run: Run, specs: list[Spec], controls: ChartControls, px: int | None) -> list[Chart]:
     """Return the charts of those specs that have points. Those with an axis and a width in common are read together."""
-    groups: dict[tuple[str, int | None], list[Spec]] = {}
+    options, groups = controls.options(px), dict[tuple[str, int | None], list[Spec]]()
     for spec in specs:
-        groups.setdefault((spec.x or axis_options.x, None if spec.draw else px), []).append(spec)
+        # Phases are added up, and lines smoothed, over all points.
+        width = None if spec.draw or options.smoothing else px
+        groups.setdefault((spec.x or options.x, width), []).append(spec)
     charts: list[Chart] = []
     for (x, width), group in groups.items():
         keys = [key for spec in group for key in (*spec.keys, *spec.also)]
-        curves = {curve.key: curve for curve in metrics.read([run], keys, x=x, px=width, zoom=zoom if width else None)}
-        charts += draw_charts(run, group, curves, x, axis_options.log_kl, px)
+        zoom = options.zoom if width and x == options.x else None
+        curves = {curve.key: curve for curve in metrics.read([run], keys, x=x, px=width, zoom=zoom)}
+        charts += draw_charts(run, group, curves, replace(options, x=x, zoom=zoom))
     return charts
 
 
@@ -187,14 +190,30 @@ def _status_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    keys, axis_options = metrics.keys(run), axes(request)
-    return {"sections": curve_sections(run, keys, axis_options), "known_keys": json.dumps(keys), "axes": axis_options,
-            "has_lambda": LAMBDA in keys}  # fmt: skip
+    keys, controls = metrics.keys(run), chart_controls(request)
+    chart_layout = layout_of(request, ChartLayout.Page.RUN)
+    own = [own_run_chart(run, chart, controls, CHART_PX) for chart in chart_layout.own_charts]
+    sections = curve_sections(run, keys, controls)
+    return {
+        "sections": [(section, arrange(section.charts, chart_layout)) for section in sections],
+        "own_charts": arrange(own, chart_layout), "chart_layout": chart_layout, "chart_keys": keys,
+        "known_keys": json.dumps(keys), "controls": controls, "has_lambda": LAMBDA in keys,
+    }  # fmt: skip
+
+
+def own_run_chart(run: Run, own: OwnChart, controls: ChartControls, px: int | None) -> Chart:
+    """Return a chart that a user defined, of one run."""
+    options, line = controls.options(px), Group(run.method, run.name, 0, (run,))
+    curves = metrics.read([run], own.all_keys, x=controls.x)
+    (chart,) = draw_names([own.name], [line], [run.pk], curves, options, metrics.origins_of([run]))
+    return chart
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
-    keys = metrics.keys(run)
-    chart = curve_chart(run, keys, name, axes(request), px, zoom_of(request))
+    keys, controls = metrics.keys(run), chart_controls(request)
+    if own := parse_own(name):
+        return own_run_chart(run, own, controls, px)
+    chart = curve_chart(run, keys, name, controls, px)
     if chart is None:
         raise UnknownChoice(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")
     return chart

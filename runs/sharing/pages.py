@@ -9,19 +9,19 @@ from typing import Any, Protocol
 
 from runs import metrics
 from runs.access import Scope, Share
-from runs.charts import Chart, Look, groups_of, marks
+from runs.charts import CHARTS, Chart, Mark, group_charts, keys_for_chart, marks
+from runs.charts.own import parse_own
 from runs.compare import (
     CHART_PX,
     ComparisonSettings,
-    charts_for_keys,
+    charts_for_names,
+    comparison_groups,
     key_names,
     key_sections,
     page_context,
     standings_context,
 )
-from runs.compare.charts.methods import CHARTS, compare_methods, keys_for_chart
 from runs.flags import open_flags
-from runs.http import Axes
 from runs.models import Flag, Run
 from runs.run_page import SYSTEM, config_sections, curve_chart, curve_names, curve_sections, status_context
 
@@ -66,7 +66,10 @@ class SharedComparison:
         return page_context(self.runs, settings, self.share.person)
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
-        return charts_for_keys(marks(self.runs), [name], settings, px)[0] if name in self.names else None
+        own, names = parse_own(name), self.names
+        if name not in names and (own is None or not set(own.all_keys) <= set(names)):
+            return None
+        return charts_for_names(self._marks(settings), [name], settings, px)[0]
 
     @property
     def names(self) -> list[str]:
@@ -81,9 +84,12 @@ class SharedComparison:
         if keys is None:
             return None
         return {
-            "charts": charts_for_keys(marks(self.runs), keys.first_keys, settings, CHART_PX),
+            "charts": charts_for_names(self._marks(settings), keys.first_keys, settings, CHART_PX),
             "total": len(keys.keys),
         }
+
+    def _marks(self, settings: ComparisonSettings) -> list[Mark]:
+        return marks(self.runs, comparison_groups(self.runs, settings))
 
 
 class SharedRun:
@@ -99,12 +105,13 @@ class SharedRun:
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
         return {
             "run": self.run, **status_context(self.run),
-            "sections": curve_sections(self.run, self._keys, _axes(settings)),
+            "sections": curve_sections(self.run, self._keys, settings.controls),
             "config": config_sections(self.run.config), "is_open": self.run.is_open, "flags": _public_flags(self.run),
+            "controls": settings.controls,
         }  # fmt: skip
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
-        return curve_chart(self.run, self._keys, name, _axes(settings), px, settings.zoom)
+        return curve_chart(self.run, self._keys, name, settings.controls, px)
 
     def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
         return None
@@ -117,10 +124,6 @@ class SharedRun:
     def _keys(self) -> list[str]:
         """Return the run's keys without those about the site's machines."""
         return [key for key in metrics.keys(self.run) if not key.startswith(SYSTEM)]
-
-
-def _axes(settings: ComparisonSettings) -> Axes:
-    return Axes(settings.x, settings.log_y)
 
 
 class SharedExperiment:
@@ -143,9 +146,11 @@ class SharedExperiment:
         return _public(visible_runs.order_by("-pk")[:MAX_EXPERIMENT_RUNS])
 
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
-        run_marks = marks(self.runs)
+        groups = comparison_groups(self.runs, settings)
+        run_marks = marks(self.runs, groups)
         return {
-            "experiment": self.experiment, "marks": run_marks, "groups": groups_of(self.runs), "lines": MAX_LINES,
+            "experiment": self.experiment, "marks": run_marks, "groups": groups, "lines": MAX_LINES,
+            "controls": settings.controls, "settings": settings,
             "charts": self._charts(settings, CHART_PX), "is_open": any(run.is_open for run in self.runs),
             **standings_context(self.runs, run_marks, settings, self.share.person),
         }  # fmt: skip
@@ -157,12 +162,11 @@ class SharedExperiment:
         return None
 
     def _charts(self, settings: ComparisonSettings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
-        curves = metrics.read(self.runs, [key for name in names for key in keys_for_chart(name)], x=settings.x)
-        charted, look = (
-            {run.pk for run in self.runs[:MAX_LINES]},
-            Look(settings.x, settings.log_y, px=px, zoom=settings.zoom),
+        curves = metrics.read(self.runs, [key for name in names for key in keys_for_chart(name)], x=settings.controls.x)
+        charted, origins = {run.pk for run in self.runs[:MAX_LINES]}, metrics.origins_of(self.runs)
+        return group_charts(
+            comparison_groups(self.runs, settings), charted, curves, settings.chart_options(px), names, origins
         )
-        return compare_methods(groups_of(self.runs), charted, curves, look, names, metrics.origins_of(self.runs))
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

@@ -37,7 +37,7 @@ from runs.access import (
     open_link,
     revoke_all_links,
 )
-from runs.compare import CHART_PX, TABLE_PX, parse_choice, parse_settings
+from runs.compare import CHART_PX, TABLE_PX, comparison_grouping, parse_choice, parse_settings
 from runs.http import (
     FORMS,
     SignedIn,
@@ -175,6 +175,7 @@ def shared_page(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     context = {
         **page.context(settings), "share": share, "shared": True, "settings": settings, "problems": settings.problems,
         "chart_url": reverse("shared-chart", args=[text]), "section_url": reverse("shared-section", args=[text]),
+        "grouping_choices": None if share.scope is Scope.RUN else comparison_grouping(request, settings),
     }  # fmt: skip
     return TemplateResponse(request, page.template, context)
 
@@ -190,7 +191,7 @@ def shared_chart(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     response = get_conditional_response(request, etag=etag)
     if response is None:
         name = request.GET.get("name", "")
-        chart = page.chart(name, parse_settings(request), WIDTHS.get(form, CHART_PX))
+        chart = page.chart(name, parse_settings(request, page.runs), WIDTHS.get(form, CHART_PX))
         if chart is None:
             raise UnknownChoice(must_be_one_of("name", page.names, name))
         response = chart_response(request, chart, f"shared {chart.slug}")
@@ -202,7 +203,7 @@ def shared_chart(request: HttpRequest, text: str, share: Share) -> HttpResponse:
 def shared_section(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     """Render the charts of one section of keys, when the reader unfolds it."""
     page, name = PAGES[share.scope](share), request.GET.get("section", "")
-    context = page.section(name, parse_settings(request))
+    context = page.section(name, parse_settings(request, page.runs))
     if context is None:
         raise UnknownChoice(must_be_one_of("section", page.sections, name))
     context |= {"chart_url": reverse("shared-chart", args=[text]), "shared": True}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from django import template
 from django.template import Context
@@ -12,9 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from runs import metrics
-from runs.charts import MINUS, THIN, Mark, number, share
-from runs.compare import Cell
+from runs.charts import METHODS, MINUS, THIN, Group, Mark, number, share
+from runs.compare import Cell, distinct_names
 from runs.metrics import Provenance
+from runs.models import Run
 
 register = template.Library()
 
@@ -23,6 +25,38 @@ register = template.Library()
 def ways_in_words(ways: Iterable[Provenance]) -> str:
     """Describe how values were measured."""
     return metrics.ways_in_words(ways)
+
+
+@register.filter
+def with_labels(marks: Sequence[Mark]) -> list[tuple[Mark, str]]:
+    """Return each run's mark with what distinguishes its name from the others'."""
+    return list(zip(marks, distinct_names([mark.run.name for mark in marks]), strict=True))
+
+
+@register.filter
+def with_run_labels(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+    """Return each run with what distinguishes its name from the others'."""
+    return list(zip(runs, distinct_names([run.name for run in runs]), strict=True))
+
+
+@register.simple_tag
+def short_name(name: str, label: str) -> SafeString:
+    """Return a name as HTML: its label to look at, and the whole name to be read aloud."""
+    if name == label:
+        return format_html("{}", name)
+    return format_html('<span aria-hidden="true">{}</span><span class="only-read-aloud">{}</span>', label, name)
+
+
+@register.filter
+def of_group(marks: Iterable[Mark], group: Group) -> list[Mark]:
+    """Return the marks of a group's runs."""
+    return [mark for mark in marks if mark.group.slug == group.slug]
+
+
+@register.filter
+def method_name(method: str) -> str:
+    """Return the name of a method as pages write it."""
+    return METHODS.get(method, method)
 
 
 @register.filter
@@ -88,6 +122,12 @@ def with_runs(context: Context, marks: Iterable[Mark], uids: Iterable[str]) -> s
     query.setlist("run", [*(mark.run.uid for mark in marks), *uids])
     query["show"] = "all"
     return f"?{query.urlencode()}"
+
+
+@register.simple_tag
+def of_runs(uids: Sequence[str]) -> str:
+    """Return the query of an address that names these runs."""
+    return f"?{urlencode({'run': list(uids)}, doseq=True)}"
 
 
 def _value_format(cell: Cell) -> Callable[[float], str]:

@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
 from runs import metrics
-from runs.charts import number, share
-from runs.compare.run_table import Cell, Column, Heading, Kind, Row, Spread, steps_of
+from runs.charts import MINUS, number, share
+from runs.compare.run_table import MAX_STEP_RUNS, Cell, Column, Heading, Kind, Row, Spread, steps_of
 from runs.http import ago
 from runs.models import Flag
 from runs.templatetags.format import duration, method_badge, state_badge
@@ -23,6 +23,8 @@ from runs.templatetags.format import duration, method_badge, state_badge
 register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
 LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged", "flags": "flag-cell"}
+ARROWS = {(True, True): "▲", (False, True): "▼", (True, False): "△", (False, False): "▽"}
+"""(the difference is above zero, the value is better) -> its arrow."""
 MAX_NOTE_LENGTH = 40
 PLAIN = ("state", "method", "preset", "seed", "step", "time")
 
@@ -34,13 +36,14 @@ def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
     The cells of `differing` columns also state how their values were measured.
     """
     language = get_language()
-    cells = ((_cell_start(cell.column, language), _content(row, cell, differing)) for cell in row.cells)
-    return format_html_join("", "{}{}</td>", cells)
+    cells = ((_cell_start(cell.column, language), _content(row, cell, differing), gap(cell)) for cell in row.cells)
+    return format_html_join("", "{}{}{}</td>", cells)
 
 
 @lru_cache(maxsize=1000)
 def _cell_start(column: Column, language: str | None) -> SafeString:
-    look = "" if column.kind in (Kind.METRIC, Kind.CONFIG) else LOOKS.get(column.key, column.key)
+    has_no_look = column.is_metric or column.kind is Kind.CONFIG
+    look = "" if has_no_look else LOOKS.get(column.key, column.key)
     classes = f"{look} number".strip() if column.is_number and look != "how-far" else look
     return format_html(
         '<td role="cell"{}{}>',
@@ -60,15 +63,42 @@ def unlike(heading: Heading) -> SafeString | str:
 
 
 @register.simple_tag
-def spread(values: Spread, key: str, n: int) -> str:
-    """Format mean ± standard deviation over the runs of a group, with their number if some runs have no value."""
+def spread_cell(values: Spread, key: str, spread: str) -> SafeString:
+    """Format mean ± spread over the runs of a group, with their number n. spread: one of SPREADS."""
+    if values.is_unread:
+        title = gettext("Values at a step are read for at most %(n)s runs: add filters.") % {"n": MAX_STEP_RUNS}
+        return format_html('<small class="quiet" title="{}">{}</small>', title, gettext("too many runs to read"))
     if values.ways:
         words = gettext("measured differently (n = %(n)s)") % {"n": values.n}
         return format_html('<small class="unlike" title="{}">{}</small>', metrics.ways_in_words(values.ways), words)
-    if values.mean is None:
-        return "–"
-    text = _number(key, values.mean) + (f" ± {_number(key, values.sd)}" if values.sd is not None else "")
-    return text if values.n == n else f"{text} (n = {values.n})"
+    text = "–" if values.mean is None else _number(key, values.mean)
+    if (width := values.width(spread)) is not None:
+        text = f"{text} ± {_number(key, width)}"
+    return format_html('{} <small class="n">n = {}</small>', text, values.n)
+
+
+@register.simple_tag
+def gap(cell: Cell) -> SafeString | str:
+    """Return the difference of a cell's value from the pinned run's; nothing if it has none.
+
+    A filled arrow is a better value, an outlined one a worse value, in words for screen readers.
+    """
+    if cell.gap is None:
+        return ""
+    if cell.gap.difference is None:
+        words = gettext("measured differently from the pinned run")
+        html = '<small class="gap unlike" title="{}">≠<span class="only-read-aloud"> {}</span></small>'
+        return format_html(html, words, words)
+    is_better, text = cell.gap.is_better, _signed(cell.column.key, cell.gap.difference)
+    if is_better is None:
+        return format_html('<small class="gap">{}</small>', text)
+    words = gettext("better") if is_better else gettext("worse")
+    arrow = ARROWS[cell.gap.difference > 0, is_better]
+    html = (
+        '<small class="gap {}" title="{}"><span aria-hidden="true">{}</span> {}'
+        '<span class="only-read-aloud"> {}</span></small>'
+    )
+    return format_html(html, "better" if is_better else "worse", words, arrow, text, words)
 
 
 @register.simple_tag
@@ -94,8 +124,11 @@ def pointed(line: str, problem: Any) -> SafeString:
 def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
     if cell.value is None:
         return "–"
-    if cell.column.kind is Kind.METRIC:
-        address, number_words = row.address + ANCHORS.get(cell.column.key, ""), _number(cell.column.key, cell.value)
+    if cell.column.is_metric:
+        address, number_words = row.address + ANCHORS.get(cell.column.metric, ""), _number(cell.column.key, cell.value)
+        if cell.step is not None and cell.step != cell.column.step:
+            step_words = gettext("step %(step)s") % {"step": cell.step}
+            number_words = format_html('{} <small class="quiet">{}</small>', number_words, step_words)
         if cell.measured is not None and cell.column.key in differing:
             return format_html('<a href="{}" title="{}">{}</a>', address, cell.measured.words, number_words)
         return format_html('<a href="{}">{}</a>', address, number_words)
@@ -109,6 +142,17 @@ def _number(key: str, value: float) -> str:
     if key == "time":
         return duration(value)
     return share(value) if key.startswith("accuracy/") else number(value)
+
+
+def _signed(key: str, difference: float) -> str:
+    """Format a difference with its sign; that of a share in percentage points."""
+    if not difference:
+        return "0"
+    if key.startswith("accuracy/"):
+        text = gettext("%(points)s pp") % {"points": number(abs(100 * difference))}
+    else:
+        text = _number(key, abs(difference))
+    return f"{'+' if difference > 0 else MINUS}{text}"
 
 
 def _state(row: Row, value: str) -> SafeString:

@@ -1,12 +1,14 @@
-// Paints a figure with the tokens of the page's theme. A trace names its token in meta.colour.
+// Paints a figure with the tokens of the page's theme. A trace names its token, or its own colour #rrggbb, in meta.colour.
 
 const GREY_TOKENS = ["ink", "ink-2", "line", "grid", "surface-2"];
 
-/** Returns the tokens' colours as rgb. A custom property's own value may still be light-dark(…). */
-export function readTokens(names) {
+/** Returns colours as rgb, by their names: tokens, whose own value may still be light-dark(…), or #rrggbb. `scheme`, light
+ * or dark, overrides the page's. */
+export function readTokens(names, scheme = "") {
   const probe = document.body.appendChild(document.createElement("span"));
+  probe.style.colorScheme = scheme;
   const read = (name) => {
-    probe.style.color = `var(--${name})`;
+    probe.style.color = name.startsWith("#") ? name : `var(--${name})`;
     return getComputedStyle(probe).color;
   };
   const tokens = Object.fromEntries([...new Set([...names, ...GREY_TOKENS])].map((name) => [name, read(name)]));
@@ -16,9 +18,17 @@ export function readTokens(names) {
 
 const fade = (colour, alpha) => colour.replace(/rgba?\(([^,]+), ([^,]+), ([^,)]+).*\)/, `rgba($1, $2, $3, ${alpha})`);
 
-export function paint({ data, layout }) {
-  const tokens = readTokens(data.map((trace) => trace.meta?.colour).filter(Boolean));
-  return { data: data.map((trace) => paintTrace(trace, tokens)), layout: paintLayout(layout, tokens) };
+/** Returns the figure in colours of the page's theme, or of `scheme`, and with times as UTC. */
+export function paint({ data, layout }, scheme) {
+  const tokens = readTokens(data.map((trace) => trace.meta?.colour).filter(Boolean), scheme);
+  const traces = layout.xaxis?.type === "date" ? data.map(withUtc) : data;
+  return { data: traces.map((trace) => paintTrace(trace, tokens)), layout: paintLayout(layout, tokens) };
+}
+
+/** Returns the trace with its times, milliseconds since 1970, as text: Plotly would show numbers in the browser's zone. */
+function withUtc(trace) {
+  const text = (ms) => (typeof ms === "number" ? new Date(ms).toISOString().slice(0, -1) : ms);
+  return { ...trace, x: trace.x?.map(text) };
 }
 
 function paintTrace(trace, tokens) {

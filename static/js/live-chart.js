@@ -1,58 +1,76 @@
 // <live-chart>: draws the figure that it contains as JSON, adds points as they arrive, and regularly fetches a new figure
 // and text by htmx. It draws and fetches nothing while it is outside the viewport.
 
+import "./chart-export.js";
+import "./chart-fullscreen.js";
+import "./chart-legend.js";
+import "./chart-smoothing.js";
+import { carryChartState } from "./chart-request.js";
+import { withHidden } from "./chart-lines.js";
 import { paint } from "./chart-paint.js";
+import { extensions } from "./chart-points.js";
 import { requestTurn, cancelTurn } from "./chart-queue.js";
+import { ChartReadout } from "./chart-readout.js";
+import { axisChange, sharedCursor, sharedZoom, shareZoom, zoomOf } from "./chart-sync.js";
 import { setTabStop } from "./toolbar-keys.js";
 
 const FLUSH_MS = 500;
 const ZOOM_MS = 250;
 const FETCH_TIMEOUT_MS = 30000;
-// Remove Plotly's upload button and its server address, so that no data leaves this site.
-const REMOVED_BUTTONS = ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"];
-const CONFIG = { responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtonsToRemove: REMOVED_BUTTONS };
-const NON_FINITE = { NaN: null, Infinity: null, "-Infinity": null };
 
-/** Adds the points that follow the line's last one. Returns false if a point did not follow it. */
-function append(line, { step, value }) {
-  let inOrder = true;
-  step.forEach((x, n) => {
-    if (x <= line.last) return (inOrder = false);
-    line.x.push(x);
-    line.y.push(value[n] in NON_FINITE ? null : value[n]);
-    line.last = x;
-  });
-  return inOrder;
-}
+/** Returns Plotly's configuration. Its toolbar sends nothing to another site, and its double-click and reset are ours. */
+const configure = (reset) => ({
+  responsive: true,
+  displaylogo: false,
+  plotlyServerURL: "",
+  doubleClick: false,
+  modeBarButtons: [
+    ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d"],
+    [{ name: "reset", title: gettext("Reset axes"), icon: Plotly.Icons.home, click: reset }],
+  ],
+});
 
 class LiveChart extends HTMLElement {
   connectedCallback() {
     this.plot = this.querySelector(".plot");
     this.summary = this.querySelector("[data-words]");
     this.keys = new Set(JSON.parse(this.dataset.keys || "[]"));
-    this.newPoints = [];
+    this.newPoints ??= [];
+    this.changes = new Set();
     this.flushedAt = -Infinity;
     this.stop = new AbortController();
-    const { signal } = this.stop;
-    document.addEventListener("points", (event) => this.onPoints(event.detail), { signal });
-    document.addEventListener("points-missed", () => this.markStale(0), { signal });
-    document.addEventListener("theme-changed", () => this.onTheme(), { signal });
-    document.addEventListener("theme-print", () => this.source && this.draw(), { signal });
-    this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
-    this.summary.addEventListener("htmx:configRequest", ({ detail }) => Object.assign(detail.parameters, this.zoom), { signal });
-    if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.markStale(), { signal });
+    this.readout = new ChartReadout(this, this.stop.signal);
+    this.listen(this.stop.signal);
     this.observer = new IntersectionObserver(([entry]) => this.onVisibility(entry.isIntersecting), { rootMargin: "200px" });
     this.observer.observe(this);
+    this.resizer = new ResizeObserver(() => this.onResize());
+    this.resizer.observe(this.plot);
+  }
+
+  listen(signal) {
+    const on = (type, handler) => document.addEventListener(type, ({ detail }) => handler(detail), { signal });
+    on("points", (detail) => this.onPoints(detail));
+    on("points-missed", () => this.markStale(0));
+    on("theme-changed", () => this.onTheme());
+    on("theme-print", () => this.source && this.draw());
+    on("chart-zoom", (detail) => this.onSharedZoom(detail));
+    on("chart-cursor", (detail) => this.isVisible && this.readout.show(detail));
+    on("chart-lines", () => this.change("lines"));
+    on("chart-options", () => (this.isVisible ? this.refresh(true) : (this.isStale = true)));
+    this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
+    carryChartState(this.closest(".chart") ?? this, this, signal);
+    if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.markStale(), { signal });
   }
 
   disconnectedCallback() {
     this.stop.abort();
     this.observer.disconnect();
+    this.resizer.disconnect();
     cancelTurn(this);
-    clearTimeout(this.flushTimer);
-    clearTimeout(this.refreshTimer);
-    clearTimeout(this.zoomTimer);
-    if (this.figure) Plotly.purge(this.plot);
+    for (const timer of [this.flushTimer, this.refreshTimer, this.zoomTimer]) clearTimeout(timer);
+    if (!this.figure) return;
+    Plotly.purge(this.plot);
+    this.figure = this.isWatched = undefined;
   }
 
   onVisibility(isVisible) {
@@ -69,9 +87,23 @@ class LiveChart extends HTMLElement {
     if (this.isVisible && this.source) this.scheduleDraw();
   }
 
+  onResize() {
+    const { clientWidth, clientHeight, _fullLayout: { width, height } = {} } = this.plot;
+    if (clientWidth && Math.hypot(width - clientWidth, height - clientHeight) > 1) this.change("size");
+  }
+
   /** The element with the figure as JSON. On a page of many charts it is missing until the first refresh. */
   get source() {
     return this.querySelector('script[type="application/json"]');
+  }
+
+  /** The axis that this chart shares with others. */
+  get axis() {
+    return this.figure?.layout.meta?.x;
+  }
+
+  get zoom() {
+    return sharedZoom(this.axis);
   }
 
   scheduleDraw() {
@@ -79,47 +111,79 @@ class LiveChart extends HTMLElement {
     requestTurn(this);
   }
 
-  takeTurn() {
-    if (this.needsDraw) this.draw();
-    else this.flush();
+  /** Schedules a change of the drawn plot: its zoom, lines or size. */
+  change(what) {
+    if (!this.plot._fullLayout) return;
+    this.changes.add(what);
+    requestTurn(this);
   }
 
-  /** Draws the JSON figure. The zoom and the hidden lines stay, because the figure's uirevision never changes. */
+  takeTurn() {
+    if (this.needsDraw) return this.draw();
+    const changes = this.changes;
+    this.changes = new Set();
+    const { data } = this.plot;
+    if (changes.has("lines")) Plotly.restyle(this.plot, { visible: withHidden(data).map((trace) => trace.visible) });
+    if (changes.has("zoom")) Plotly.relayout(this.plot, axisChange(this.zoom, this.figure.layout.xaxis.type, "xaxis."));
+    if (changes.has("size")) Plotly.Plots.resize(this.plot);
+    if (changes.size) this.readout.show(sharedCursor());
+    this.flush();
+  }
+
+  /** Draws the JSON figure with the zoom and the hidden lines of the page. */
   draw() {
     this.needsDraw = this.isOldTheme = false;
+    this.changes.clear();
     this.figure = JSON.parse(this.source.textContent);
     this.plot.hidden = !this.figure.data.length;
+    this.readout.box.hidden = this.plot.hidden || !this.readout.meta.readout;
     if (this.plot.hidden) return;
     const { data, layout } = paint(this.figure);
-    Plotly.react(this.plot, data, layout, CONFIG);
-    this.watchZoom();
+    if (this.zoom) Object.assign(layout.xaxis, axisChange(this.zoom, layout.xaxis.type));
+    if (this.readout.meta.readout) layout.hovermode = false;
+    // A finger scrolls the page and reads values; it would otherwise zoom by accident.
+    if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
+    Plotly.react(this.plot, withHidden(data), layout, configure(() => this.resetView()));
+    this.watchPlot();
     this.makeAccessible();
+    this.readout.show(sharedCursor());
     this.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true }));
+    this.fetchZoomed();
     this.scheduleFlush();
   }
 
-  watchZoom() {
-    if (this.watchesZoom) return;
-    this.watchesZoom = true;
+  watchPlot() {
+    if (this.isWatched) return;
+    this.isWatched = true;
     this.plot.on("plotly_relayout", (change) => this.onZoom(change));
+    this.plot.on("plotly_doubleclick", () => this.resetView());
+  }
+
+  resetView() {
+    const { range } = this.figure.layout.yaxis;
+    const y = range ? { "yaxis.range": range } : { "yaxis.autorange": true };
+    Plotly.relayout(this.plot, { "xaxis.autorange": true, ...y });
+  }
+
+  /** Shares the zoom that the user chose on this chart. */
+  onZoom(change) {
+    const isRange = "xaxis.range[0]" in change || "xaxis.range" in change;
+    if (change["xaxis.autorange"]) shareZoom(this.axis, undefined, this.plot);
+    else if (isRange) shareZoom(this.axis, zoomOf(this.plot.layout.xaxis), this.plot);
+    this.readout.show(sharedCursor());
+  }
+
+  onSharedZoom({ axis, source }) {
+    if (!this.figure || axis !== this.axis) return;
+    if (source !== this.plot) this.change("zoom");
+    this.fetchZoomed();
   }
 
   /** Fetches more points for a zoomed range, once the user has stopped zooming. */
-  onZoom(change) {
-    if (change["xaxis.autorange"]) this.zoom = undefined;
-    else if ("xaxis.range[0]" in change || "xaxis.range" in change) this.zoom = this.range();
-    else return;
-    if (!this.figure.layout.meta.thinned) return;
+  fetchZoomed() {
     clearTimeout(this.zoomTimer);
-    this.zoomTimer = setTimeout(() => this.refresh(true), ZOOM_MS);
-  }
-
-  /** Returns the visible range in the unit of the server's x. */
-  range() {
-    const { range, type } = this.plot.layout.xaxis;
-    const seconds = (day) => (typeof day === "number" ? day : Date.parse(`${day.replace(" ", "T")}Z`)) / 1000;
-    const [from, to] = type === "date" ? range.map(seconds) : range;
-    return { from, to };
+    if (!this.figure.layout.meta?.thinned || JSON.stringify(this.zoom) === JSON.stringify(this.figureZoom)) return;
+    this.zoomTimer = setTimeout(() => (this.isVisible ? this.refresh(true) : (this.isStale = true)), ZOOM_MS);
   }
 
   /** Hides the picture from screen readers, which would read loose numbers of its axes: a text and a table describe it. */
@@ -130,6 +194,7 @@ class LiveChart extends HTMLElement {
 
   onFigure() {
     this.isFetching = false;
+    this.figureZoom = this.requestedZoom;
     // The new figure contains all points that arrived before its request.
     this.newPoints = this.newPoints.filter((points) => points.at >= this.requestedAt);
     this.scheduleDraw();
@@ -155,20 +220,10 @@ class LiveChart extends HTMLElement {
   /** Adds new points to the lines on screen. If steps go back, a new figure is fetched, which greys the replaced ones. */
   flush() {
     this.flushedAt = performance.now();
-    const traces = this.plot.data ?? [];
-    if (this.figure.layout.meta.x !== "step") return;
-    const added = new Map();
-    for (const points of this.newPoints) {
-      const i = traces.findIndex(({ meta }) => meta?.run === points.run && meta?.key === points.key);
-      if (i < 0) continue;
-      const line = added.get(i) ?? { x: [], y: [], last: traces[i].x.at(-1) ?? -Infinity };
-      const wentBack = !append(line, points);
-      if (wentBack && !points.seen) this.markStale(1);
-      points.seen = true;
-      if (line.x.length) added.set(i, line);
-    }
-    const lines = [...added.values()];
-    if (lines.length) Plotly.extendTraces(this.plot, { x: lines.map((l) => l.x), y: lines.map((l) => l.y) }, [...added.keys()]);
+    if (this.axis !== "step") return;
+    const { x, y, traces, wentBack } = extensions(this.plot.data ?? [], this.newPoints);
+    if (wentBack) this.markStale(1);
+    if (traces.length) Plotly.extendTraces(this.plot, { x, y }, traces);
   }
 
   /** Schedules a refresh. The server computes means, bands and text, so they are fetched at a readable rate. */

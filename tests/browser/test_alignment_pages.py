@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from runs.responses.collapse import tasks
 from tests.browser.axe import check_views
-from tests.browser.chart_readout import hover_until_labelled, scroll_to_chart
+from tests.browser.chart_readout import point_at, scroll_to_chart
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import make_run, record
 from tests.workers.analysis.sample_responses import TEMPLATE, honest
@@ -76,7 +76,7 @@ def test_lambda_and_constraint_charts_share_cursor(signed_in, address, experimen
     page.goto(f"{address}/experiments/{experiment.pk}/lambda/")
     for chart in ("lambda", "j_c"):
         scroll_to_chart(page, chart)
-    hover_until_labelled(page, "lambda", "j_c")
+    point_at(page, "lambda", until="j_c")
 
 
 def test_alignment_pages_pass_axe_and_fit(signed_in, address, experiment, runs):

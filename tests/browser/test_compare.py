@@ -2,13 +2,17 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import check_views
-from tests.browser.chart_readout import hover_labels, hover_until_labelled, scroll_to_chart, wait_for_x
+from tests.browser.chart_readout import point_at, scroll_to_chart, values_at_pointer, wait_for_x
 from tests.browser.page_idle import wait_for_page
+from tests.runs.environments import report_environment
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
 
-RANGES = """() => [...document.querySelectorAll("chart-sync .plot")]
+RANGES = """() => [...document.querySelectorAll(".chart .plot")]
     .filter((plot) => plot._fullLayout).map((plot) => plot._fullLayout.xaxis.range.map(Math.round))"""
+
+HIDDEN = """(line) => document.querySelector("#chart-reward-mean .plot").data
+    .filter((trace) => trace.legendgroup === line).every((trace) => trace.visible === false)"""
 
 
 @pytest.fixture
@@ -45,6 +49,45 @@ def test_comparison_is_opened_and_read_by_keyboard(signed_in, address, runs):
     page.keyboard.press("Enter")
     expect(page.locator(".is-here")).to_have_count(1)
     expect(page.locator("[data-at]")).to_have_text("2 of 39: es.iterations")
+    expect(page.locator(".is-here")).to_be_visible()
+    folds = page.locator(".method-settings")
+    assert folds.evaluate_all("folds => folds.map(fold => fold.open)") == [True, False]
+
+
+def test_config_is_reached_from_the_experiment_page(signed_in, address, experiment, runs):
+    page = signed_in
+    page.goto(f"{address}{experiment.get_absolute_url()}")
+    for run in (runs[0], runs[2]):
+        page.get_by_label(f"Select {run.name}").check()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    wait_for_page(page, "**/compare/?**run=**")
+    page.get_by_role("navigation", name="Sections of this page").get_by_role("link", name="Config").click()
+    expect(page.get_by_role("heading", name="Config")).to_be_in_viewport()
+    expect(page.get_by_text("es: 19 settings, only in ES runs")).to_be_visible()
+
+
+def test_baseline_is_chosen_and_other_settings_of_the_page_stay(signed_in, comparison_url, runs):
+    page = signed_in
+    page.goto(f"{comparison_url}&x=samples")
+    expect(page.get_by_text("Chosen because it is the first.")).to_be_visible()
+    page.get_by_label("Baseline", exact=True).select_option(runs[2].uid)
+    page.get_by_role("button", name="Set", exact=True).press("Enter")
+    wait_for_page(page, f"**baseline={runs[2].uid}**")
+    assert "x=samples" in page.url
+    expect(page.get_by_label("Baseline", exact=True)).to_have_value(runs[2].uid)
+    expect(page.locator(".diff thead th", has_text="baseline")).to_contain_text("C D")
+
+
+def test_line_of_a_run_is_hidden_from_the_table_of_runs(signed_in, comparison_url, runs):
+    page = signed_in
+    page.goto(comparison_url)
+    scroll_to_chart(page, "reward-mean")
+    button = page.get_by_role("button", name="Line A")
+    button.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    page.wait_for_function(HIDDEN, arg=runs[0].uid)
+    page.get_by_role("button", name="Show all").press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
 
 
 def test_charts_share_zoom_and_cursor(signed_in, comparison_url):
@@ -57,10 +100,10 @@ def test_charts_share_zoom_and_cursor(signed_in, comparison_url):
     page.wait_for_function(f"() => ({RANGES})().every(([a, b]) => a === 2 && b === 6)")
     page.evaluate("Plotly.relayout(document.querySelector('#chart-reward-mean .plot'), {'xaxis.autorange': true})")
     page.wait_for_function(f"() => ({RANGES})().every(([a, b]) => a < 1 && b > 9)")
-    hover_until_labelled(page, "reward-mean", "kl")
-    expect(hover_labels(page, "reward-mean")).to_be_visible()
+    point_at(page, "reward-mean", until="kl")
+    expect(values_at_pointer(page, "reward-mean").first).to_be_visible()
     page.mouse.move(0, 0)
-    expect(hover_labels(page, "kl")).to_have_count(0)
+    expect(values_at_pointer(page, "kl")).to_have_count(0)
 
 
 def test_comparison_charts_update_and_draw_when_unfolded(signed_in, comparison_url, runs):
@@ -76,6 +119,23 @@ def test_comparison_charts_update_and_draw_when_unfolded(signed_in, comparison_u
 
 
 def test_comparison_passes_axe_and_fits(signed_in, comparison_url, address):
-    for url in (comparison_url, f"{comparison_url}&config=everything&smooth=0.6&key=x&y=log", f"{address}/compare/"):
+    more = f"{comparison_url}&config=everything&smooth=0.6&key=x&y=log&group=method"
+    for url in (comparison_url, more, f"{address}/compare/"):
         signed_in.goto(url)
         assert check_views(signed_in) == "{}", url
+
+
+def test_comparison_of_many_runs_passes_axe_and_scrolls_in_its_table(signed_in, address, experiment):
+    names = [f"concise qwen lora rank 8 {name} attempt {i}" for i in range(12) for name in ("es", "grpo")]
+    runs = [make_run(experiment, f"{name.split()[5]}-tiny", i, "succeeded") for i, name in enumerate(names)]
+    for run, name in zip(runs, names, strict=True):
+        run.name = name
+        run.save(update_fields=["name"])
+        report_environment(run.newest_attempt(), node=f"node{run.seed}")
+    query = "&".join(f"run={run.uid}" for run in runs)
+    signed_in.goto(f"{address}/compare/?{query}&show=all&group=none")
+    signed_in.get_by_text("24 runs: node0, node1, node2, node3 and 20 more").wait_for()
+    table = signed_in.get_by_role("region", name="Compared runs, scrolls")
+    assert table.evaluate("box => box.scrollHeight > box.clientHeight && box.clientHeight < 500")
+    expect(table.get_by_role("link", name=names[0])).to_have_text(f"es attempt 0{names[0]}")
+    assert check_views(signed_in) == "{}"

@@ -136,9 +136,9 @@ def test_chart_toolbar_is_one_tab_stop_with_arrow_keys(signed_in, address, earli
     page.goto(f"{address}{earlier_run.get_absolute_url()}")
     scroll_to_chart(page, "reward")
     toolbar = page.locator("#chart-reward [role=toolbar]")
-    walk_to(page, "button", "Download plot as a PNG")
+    walk_to(page, "button", "Zoom")
     page.keyboard.press("ArrowRight")
-    expect(toolbar.get_by_role("button", name="Zoom", exact=True)).to_be_focused()
+    expect(toolbar.get_by_role("button", name="Pan", exact=True)).to_be_focused()
     page.keyboard.press("End")
     expect(toolbar.get_by_role("button", name="Reset axes")).to_be_focused()
     page.keyboard.press("Tab")
@@ -146,5 +146,5 @@ def test_chart_toolbar_is_one_tab_stop_with_arrow_keys(signed_in, address, earli
     page.keyboard.press("Shift+Tab")
     expect(toolbar.get_by_role("button", name="Reset axes")).to_be_focused()
     # None sends the chart to another site.
-    expect(page.locator("#chart-reward .modebar-btn")).to_have_count(6)
+    expect(page.locator("#chart-reward .modebar-btn")).to_have_count(5)
     expect(page.get_by_role("button", name="Share chart")).to_have_count(0)

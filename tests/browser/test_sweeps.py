@@ -1,12 +1,13 @@
-"""A sweep by clicks: set on the launch form, previewed before launch, then run, paused and cancelled."""
+"""A sweep by clicks: set on the launch form, previewed before launch, then run, paused and cancelled; its results."""
 
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from runs.launching import reconcile
-from runs.models import Cluster, Experiment, Run, Sweep
+from runs.models import Cluster, Experiment, Run, Series, Sweep
+from tests.browser.axe import check_views
 from tests.runs.launching.conftest import small  # noqa: F401
 from tests.runs.local_cluster import Small
 from tests.waiting import wait_until
@@ -60,3 +61,112 @@ def test_sweep_is_launched_paused_and_cancelled_by_clicks(
     page.get_by_role("button", name="Undo cancel").click()
     page.get_by_text("3 runs resume").wait_for()
     assert Sweep.objects.get().runs.filter(state="created").count() == 3
+
+
+@pytest.fixture
+def finished_sweep(experiment: Experiment) -> Sweep:
+    """Create a sweep of four cells with two runs each, which have a reward and a KL."""
+    cells = [{"es.sigma": sigma, "es.population": n} for sigma in (0.01, 0.1) for n in (4, 8)]
+    sweep = Sweep.objects.create(
+        experiment=experiment, name="done", base={}, cells=cells, seeds=[0, 1], at_once=1,
+        created_by=experiment.owner,
+    )  # fmt: skip
+    runs = Run.objects.bulk_create(
+        Run(
+            experiment=experiment, name=f"run {n} of seed {seed}", method="es", seed=seed, config={}, sweep=sweep,
+            cell=cell, state="succeeded", created_by=experiment.owner,
+        )
+        for n, cell in enumerate(cells) for seed in (0, 1)
+    )  # fmt: skip
+    Series.objects.bulk_create(
+        Series(run=run, key=key, points=1, last_step=0, last_value=value, min_value=value, max_value=value)
+        for n, run in enumerate(runs) for key, value in (("reward/mean", float(n)), ("kl", 0.1 * (n + 1)))
+    )  # fmt: skip
+    return sweep
+
+
+def refresh(page: Page) -> None:
+    """Refresh the page's parts, as a change of a run does."""
+    with page.expect_response("**/results/*") as response:
+        page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
+    response.value.finished()
+    page.wait_for_function("() => !document.querySelector('.htmx-request')")
+
+
+def test_selected_metric_and_keys_stay_after_a_refresh(signed_in, address: str, finished_sweep: Sweep) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    heat = page.get_by_role("region", name="Heat map, scrolls sideways")
+    expect(heat.locator(".is-best")).to_contain_text("6.50")
+    page.get_by_role("combobox", name="Metric", exact=True).focus()
+    page.get_by_role("combobox", name="Metric", exact=True).select_option("kl")
+    expect(heat.locator(".is-best")).to_contain_text("0.150")
+    expect(page.locator("#standing")).to_contain_text("lower is better")
+    expect(page.get_by_role("combobox", name="Metric", exact=True)).to_be_focused()
+    page.get_by_role("combobox", name="Rows").select_option("es.sigma")
+    expect(heat.locator(".corner")).to_contain_text("es.sigma ↓ es.population →")
+    expect(page.get_by_role("combobox", name="Columns")).to_have_value("es.population")
+    assert "metric=kl" in page.url and "rows=es.sigma" in page.url
+
+    Series.objects.filter(key="kl", last_value__lt=0.35).update(last_value=0.01)
+    page.get_by_role("combobox", name="Of each run").focus()
+    refresh(page)
+    expect(heat.locator(".is-best")).to_contain_text("0.0100")
+    expect(page.get_by_role("combobox", name="Of each run")).to_be_focused()
+    page.reload()
+    expect(heat.locator(".corner")).to_contain_text("es.sigma ↓ es.population →")
+    expect(page.get_by_role("combobox", name="Metric", exact=True)).to_have_value("kl")
+
+
+def test_new_metric_of_the_runs_is_offered_after_a_refresh(signed_in, address: str, finished_sweep: Sweep) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    run = finished_sweep.runs.first()
+    Series.objects.create(run=run, key="es/dead", points=1, last_step=0, last_value=1.0, min_value=1.0, max_value=1.0)
+    refresh(page)
+    page.get_by_role("combobox", name="Metric", exact=True).select_option("es/dead")
+    expect(page.get_by_role("combobox", name="Of each run").locator("option")).to_have_count(4)
+    expect(page.get_by_role("region", name="Heat map, scrolls sideways")).to_contain_text("n = 1 of 2")
+
+
+def test_pressed_values_highlight_lines_and_stay_after_a_refresh(
+    signed_in, address: str, finished_sweep: Sweep
+) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    highlighted = page.locator(".cell-line:not(.is-out)")
+    low = page.get_by_role("button", name="sigma 0.01: 2 cells")
+    few = page.get_by_role("button", name="population 4: 2 cells")
+    expect(highlighted).to_have_count(4)
+    low.click()
+    expect(low).to_have_attribute("aria-pressed", "true")
+    expect(highlighted).to_have_count(2)
+    few.press("Enter")
+    expect(highlighted).to_have_count(1)
+    expect(page.locator("[data-brush-status]")).to_have_text("1 of 4 lines")
+    expect(page.locator("tr.is-out")).to_have_count(3)
+    refresh(page)
+    expect(highlighted).to_have_count(1)
+    expect(few).to_be_focused()
+    page.get_by_role("button", name="Clear").click()
+    expect(highlighted).to_have_count(4)
+    expect(page.get_by_role("button", name="Clear")).to_be_hidden()
+
+
+def test_line_and_row_of_a_cell_are_highlighted_together(signed_in, address: str, finished_sweep: Sweep) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    row = page.locator("tr[data-cell='2']")
+    row.get_by_role("link", name="Compare").focus()
+    expect(page.locator(".cell-line.is-lit")).to_have_attribute("data-cell", "2")
+    row.hover()
+    expect(page.locator(".is-lit")).to_have_count(2)
+
+
+def test_results_pass_axe_and_fit(signed_in, address: str, finished_sweep: Sweep) -> None:
+    finished_sweep.runs.filter(cell={"es.sigma": 0.1, "es.population": 8}).delete()
+    Series.objects.filter(run__in=finished_sweep.runs.filter(cell={"es.sigma": 0.1, "es.population": 4})).delete()
+    signed_in.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    assert check_views(signed_in) == "{}"
+    signed_in.get_by_role("button", name="sigma 0.01").click()
+    assert check_views(signed_in) == "{}"

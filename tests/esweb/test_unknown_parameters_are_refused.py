@@ -45,6 +45,7 @@ class Exempt:
 
 
 COMPARED = "compare|compare-.*|experiment-lambda|experiment-lambda-chart|shared|shared-.*"
+CHARTED = f"{COMPARED}|experiment|experiment-chart|run|run-.*|sweep|sweep-.*"
 TEXTS = [
     Exempt("q", "experiments|palette|viewer|viewer-.*", "words to search for"),
     Exempt("q", "compare|compare-chart|experiment|experiment-.*", "a word of a name; mistakes have own tests"),
@@ -54,13 +55,15 @@ TEXTS = [
     Exempt("experiment", "import", "a new name, for a field of a form"),
     Exempt("name", "judgments-import", "a new name, for a field of a form"),
     Exempt("next", "login", "Django checks where it leads"),
+    Exempt("charts", CHARTED, "the order of charts, which selects no data; a page reports its mistakes"),
 ]
 """Any value is one that there is."""
 LOOKS = [
-    Exempt("x y", f"{COMPARED}|experiment|experiment-chart|run|run-.*", "the page shows the default with a notice"),
-    Exempt("smooth config", COMPARED, "the page shows the default with a notice"),
+    Exempt("x xscale y smooth", CHARTED, "the page shows the default with a notice"),
+    Exempt("config", COMPARED, "the page shows the default with a notice"),
     Exempt("sort", "viewer|experiment|experiment-.*", "the page shows the default with a notice"),
     Exempt("col add", "experiment|experiment-.*", "the page shows the default with a notice"),
+    Exempt("spread pin", "experiment|experiment-.*", "the page shows the default with a notice"),
     Exempt("diff", "viewer", "the page shows the default with a notice"),
     Exempt("page", ".*", "a place in a list: the page shows the nearest and says which"),
     Exempt("going waiting", "queue|queue-standing", "a place in a list"),
@@ -96,15 +99,18 @@ QUERIES = {
     "compare": ["run={uid}&baseline={uid}", "experiment={experiment}"],
     "compare-chart": ["run={uid}&name=reward/mean", "run={uid}&name=kl&as=csv", "experiment={experiment}&name=kl"],
     "compare-section": ["run={uid}&section=train"],
+    "compare-table": ["run={uid}&table=config&as=csv", "run={uid}&table=results&as=latex"],
     "experiment": ["", "key=kl&op=:&value=1", "keep=1&add=kl"],
     "experiment-chart": ["name=reward", "name=reward&as=csv"],
     "experiment-lambda-chart": ["name=lambda", "name=lambda&as=csv"],
+    "experiment-table": ["as=csv", "as=latex&group=preset"],
     "launch": ["", "clone={uid}&with=es.sigma&value=1"],
     "run-chart": ["name=reward", "name=population&as=csv"],
     "run-collapse-chart": ["name=collapse/shared&as=csv"],
     "share": ["page=compare&run={uid}", "page=experiment&experiment={experiment}", "page=run&run={uid}"],
     "shared-chart": ["name=reward/mean", "name=reward/mean&as=csv"],
     "shared-section": ["section=train"],
+    "sweep-chart": ["name=reward", "name=reward&as=csv"],
     "time-machine": ["run={uid}"],
     "time-machine-chart": ["run={uid}", "run={uid}&as=csv"],
     "tournament-board-file": ["", "as=csv"],

@@ -23,8 +23,7 @@ from judging.boards import save_board
 from judging.models import ChosenPrompt, Snapshot, Tournament, Verdict, Voter
 from runs import access
 from runs.access import Scope, link_text
-from runs.charts import Table
-from runs.compare.charts.methods import CHARTS
+from runs.charts import CHARTS, Table
 from runs.experiments.lambda_page.charts import NAMES
 from runs.models import Experiment, Prompt, Run
 from runs.responses.collapse import tasks
@@ -46,10 +45,11 @@ BOARD_CHARTS = ("steps", "time")
 TABLES = ("standings", "pairs", "wins", "categories")
 ROUTES = {
     "run-chart", "run-collapse-chart", "experiment-chart", "experiment-lambda-chart", "compare-chart", "shared-chart",
-    "viewer-export", "viewer-scatter", "time-machine-chart", "tournament-board-chart", "tournament-board-file",
-    "tournament-board-history-chart", "tournament-file", "api:export_judgments",
+    "experiment-table", "viewer-export", "viewer-scatter", "time-machine-chart", "tournament-board-chart",
+    "tournament-board-file", "tournament-board-history-chart", "compare-table", "tournament-file",
+    "api:export_judgments",
 }  # fmt: skip
-ROUTES_WITH_TEXT = ROUTES - {"run-collapse-chart", "time-machine-chart", "experiment-chart"}
+ROUTES_WITH_TEXT = ROUTES - {"run-collapse-chart", "time-machine-chart", "experiment-chart", "compare-table"}
 """Routes whose files hold texts of users or models; the others hold numbers by keys of the site."""
 
 

@@ -19,7 +19,7 @@ ROUTES = sorted(routes())
 OWN = {
     "settings", "settings-tokens", "settings-token-revoke", "settings-secret-delete", "settings-password", "share",
     "login",
-    "logout", "viewer-cover", "home-notes",
+    "logout", "viewer-cover", "home-notes", "chart-layout",
 }  # fmt: skip
 """Routes at which users change only their own rows, or nothing."""
 VOTES = {"vote-choices", "vote-reveal"}

@@ -26,7 +26,7 @@ from runs.launching import rebuilds
 from runs.launching.budgets import set_limit
 from runs.launching.config_form import initial_from
 from runs.launching.sweeps.commands import NewSweep, launch_sweep
-from runs.models import Experiment, Flag, Import, Limit, Run, SavedView, Scoring, Sweep
+from runs.models import Experiment, Flag, Import, Limit, LineStyle, Run, SavedView, Scoring, Sweep
 from runs.service_registry.commands import Registration, register
 from tests.runs import full_runs
 from tests.runs.attempt_records import answer
@@ -162,6 +162,11 @@ def _make_flag(subjects: WriteSubjects) -> Flag:
     return Flag.objects.create(run=subjects.stopped, detector="empty", **values)
 
 
+def _make_line_style(subjects: WriteSubjects) -> LineStyle:
+    values = {"dimension": "method", "identity": "method=es", "method": "es", "variant": 0}
+    return LineStyle.objects.create(experiment=subjects.experiment, **values)
+
+
 def _undo_dismissal(subjects: WriteSubjects) -> WriteRequest:
     flag = _make_flag(subjects)
     dismiss(flag, subjects.experiment.owner, "The task wants silence.")
@@ -194,6 +199,7 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "experiment-undo": _undo,
     "experiment-edit": lambda subjects: WriteRequest([subjects.experiment.pk], {"name": "Other"}),
     "experiment-shelve": lambda subjects: WriteRequest([subjects.experiment.pk], {"do": "delete"}),
+    "line-colour": lambda subjects: WriteRequest([_make_line_style(subjects).pk], {"colour": "#112233"}),
     "sweep-change": lambda subjects: WriteRequest([subjects.sweep.pk], {"do": "pause"}),
     "sweep-extend": lambda subjects: WriteRequest([subjects.sweep.pk], {"more-es.sigma": "", "more-seeds": "5"}),
     "queue-change": lambda subjects: WriteRequest([subjects.running.uid], {"do": "cancel"}),

@@ -5,26 +5,20 @@ They are fields of a run, any key of its config and any key of its series.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum, auto
-from functools import cache
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.models import Experiment, Run, Series
+from runs.metrics import good_direction, is_held_out
 from workers.analysis.detectors import DETECTORS
-from workers.config import RunConfig, config_fields
 from workers.executors.states import State
 
-RUNS_READ_FOR_METRICS = 100
-ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time", "flag": "flags"}
 SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
-FREE_PREFIXES = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
-CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
+"""Suffixes of metrics -> the field of Series that holds this summary."""
+BEST = ".best"
+"""Suffix of the extreme in the metric's good direction."""
 DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
 DEFAULTS_WITH_FLAGS = ("state", "flags", *DEFAULTS[1:])
 """The default columns of an experiment in which a run has an open flag."""
@@ -42,32 +36,54 @@ class Kind(Enum):
     FLAGS = auto()
     CONFIG = auto()
     METRIC = auto()
+    STEP_VALUE = auto()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A key of runs. `summary` is the field of Series that holds a metric's value: its last, lowest or highest."""
+    """A key of runs. `summary` is the field of Series that holds a metric's value: its last, lowest or highest.
+
+    step: the step of a metric's value, for columns of the kind STEP_VALUE.
+    """
 
     key: str
     kind: Kind
     choices: tuple[str, ...] = ()
     summary: str = ""
+    step: int | None = None
 
     @property
     def title(self) -> str:
         """Return the column's title in the reader's language. A config key, and most metrics, have the key as title."""
         if self.kind is Kind.CONFIG:
             return self.key
-        if self.kind is not Kind.METRIC:
+        if not self.is_metric:
             return gettext(FIELD_TITLES[self.key])
-        metric, summary = _split(self.key)
-        title = gettext(TITLES[metric]) if metric in TITLES else metric
-        return title if summary in ("", ".last") else f"{title} {summary[1:]}"
+        title = gettext(TITLES[self.metric]) if self.metric in TITLES else self.metric
+        if self.step is not None:
+            return f"{title} @ {self.step}"
+        summary = split_summary(self.key)[1]
+        return f"{title} {gettext(SUMMARY_WORDS[summary])}" if summary in SUMMARY_WORDS else title
 
     @property
     def metric(self) -> str:
-        """Return the metric's own key, without the requested summary."""
-        return _split(self.key)[0]
+        """Return the metric's own key, without the requested summary or step."""
+        return self.key.rpartition("@")[0] if self.step is not None else split_summary(self.key)[0]
+
+    @property
+    def is_metric(self) -> bool:
+        """Return whether the values are those of a metric: a summary of it, or its value at a step."""
+        return self.kind in (Kind.METRIC, Kind.STEP_VALUE)
+
+    @property
+    def is_held_out(self) -> bool:
+        """Return whether an evaluation measures the values, at least in some runs."""
+        return self.is_metric and is_held_out(self.metric)
+
+    @property
+    def good_direction(self) -> int | None:
+        """Return HIGHER or LOWER if values in this direction are better; None if neither is."""
+        return good_direction(self.metric) if self.is_metric else None
 
     @property
     def path(self) -> list[str]:
@@ -77,17 +93,24 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Return whether the values are numbers, which are right-aligned."""
-        return self.kind in (Kind.NUMBER, Kind.METRIC)
+        return self.kind in (Kind.NUMBER, Kind.METRIC, Kind.STEP_VALUE)
 
     @property
     def is_sortable(self) -> bool:
-        return self.kind not in (Kind.TAGS, Kind.ARCHIVED) and self.key not in ("note", "origin")
+        return self.kind not in UNSORTED and self.key not in ("note", "origin")
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether the values are measurements: their mean and their difference from another run mean
+        something."""
+        return self.is_metric or self.key in ("step", "time")
 
     @property
     def is_groupable(self) -> bool:
         return (self.is_sortable or self.key == "origin") and self.key not in ("created", "flags")
 
 
+UNSORTED = (Kind.TAGS, Kind.ARCHIVED, Kind.STEP_VALUE)
 FIELDS = {
     column.key: column
     for column in (
@@ -109,7 +132,10 @@ FIELDS = {
     )
 }
 NAME = FIELDS["name"]
+RUN_COUNT = Column("n", Kind.NUMBER)
+"""The number of runs of a group, by which groups can be sorted. It is no column of runs."""
 FIELD_TITLES = {
+    "n": _("Runs"),
     "name": _("Run"),
     "state": _("State"),
     "method": _("Method"),
@@ -127,61 +153,12 @@ FIELD_TITLES = {
     "flags": _("Flags"),
 }
 TITLES = {"reward/mean": _("Reward"), "accuracy/contains": _("Accuracy"), "kl": _("KL")}
+SUMMARY_WORDS = {".min": _("min"), ".max": _("max"), BEST: _("best")}
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    """The keys of the runs of an experiment."""
-
-    metrics: tuple[str, ...]
-
-    @property
-    def keys(self) -> list[str]:
-        """Return every key that is worth offering."""
-        return [*FIELDS, *self.metrics, *config_keys()]
-
-    def column(self, key: str) -> Column | None:
-        """Return the column that a key or an alias names, or None if the key is unknown.
-
-        Default metrics, which include those with an alias, are columns even if no run has them yet.
-        """
-        name = ALIASES.get(key, key)
-        if name in FIELDS:
-            return FIELDS[name]
-        metric, summary = _split(name)
-        if metric in self.metrics or metric in DEFAULTS:
-            return Column(name, Kind.METRIC, summary=SUMMARIES[summary or ".last"])
-        if name in config_keys() or (name.startswith(FREE_PREFIXES) and CONFIG_PATH.fullmatch(name)):
-            return Column(name, Kind.CONFIG)
-        return None
-
-    def unknown_key_message(self, key: str) -> str:
-        """Return a message that a key is unknown, with similar keys."""
-        near = get_close_matches(key, self.keys, n=3, cutoff=0.5) or ["state", "es.sigma", *self.metrics[:1]]
-        return gettext("Unknown key %(key)r. Did you mean %(near)s?") % {"key": key, "near": _join_with_or(near)}
-
-
-def vocabulary(experiment: Experiment) -> Vocabulary:
-    """Return the keys of an experiment. The metrics are those of its newest runs."""
-    newest = list(Run.objects.filter(experiment=experiment).order_by("-pk")[:RUNS_READ_FOR_METRICS].values_list("pk"))
-    metric_keys = Series.objects.filter(run__in=[pk for (pk,) in newest]).order_by("key").values_list("key", flat=True)
-    return Vocabulary(tuple(metric_keys.distinct()))
-
-
-@cache
-def config_keys() -> tuple[str, ...]:
-    """Return the dotted path of every config setting, without those that are fields of a run."""
-    return tuple(dict.fromkeys(setting.path for setting in config_fields(RunConfig) if setting.path not in FIELDS))
-
-
-def _split(key: str) -> tuple[str, str]:
+def split_summary(key: str) -> tuple[str, str]:
     """Split a key into metric and summary: kl.max -> (kl, .max)."""
-    for summary in SUMMARIES:
+    for summary in (*SUMMARIES, BEST):
         if key.endswith(summary):
             return key.removesuffix(summary), summary
     return key, ""
-
-
-def _join_with_or(names: Collection[str]) -> str:
-    *others, last = names
-    return gettext("%(others)s or %(last)s") % {"others": ", ".join(others), "last": last} if others else last

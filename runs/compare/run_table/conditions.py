@@ -10,7 +10,7 @@ from operator import and_
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext
 
-from runs.compare.run_table.columns import Column, Kind, Vocabulary
+from runs.compare.run_table.columns import Column, Kind
 from runs.compare.run_table.config_conditions import config_condition, json_comparison
 from runs.compare.run_table.expressions import STORED, annotate_column, flagged_runs
 from runs.compare.run_table.language import Problem, QueryError, Range, Term
@@ -25,6 +25,7 @@ from runs.compare.run_table.values import (
     require_operator,
     text_values,
 )
+from runs.compare.run_table.vocabulary import Vocabulary, unsortable_message
 from runs.models import Run, Series
 
 COMPUTED = ("step", "time", "origin")
@@ -135,6 +136,10 @@ def _metric(column: Column, term: Term) -> Q:
     return Q(Exists(rows))
 
 
+def _step_value(column: Column, term: Term) -> Q:
+    raise InvalidTerm(unsortable_message(column))
+
+
 def sort_bounds(terms: Iterable[Term], column: Column, vocabulary: Vocabulary, name: str) -> Q | None:
     """Return the bounds that terms set on the value of a metric or config key, which has the SQL name `name`.
 
@@ -165,4 +170,5 @@ CONDITIONS: Mapping[Kind, Callable[[Column, Term], Q]] = {
     Kind.FLAGS: _flags,
     Kind.CONFIG: config_condition,
     Kind.METRIC: _metric,
+    Kind.STEP_VALUE: _step_value,
 }

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Avg, BigIntegerField, Case, Count, F, Max, Q, QuerySet, StdDev, Value, When
+from django.db.models.functions import NullIf
+from django.db.models.lookups import LessThanOrEqual
 
 from runs import metrics
-from runs.compare.run_table.columns import Column, Kind
+from runs.compare.run_table.columns import RUN_COUNT, Column, Kind
 from runs.compare.run_table.expressions import annotate_column, column_expression, flagged_runs
+from runs.compare.run_table.group_steps import step_spreads
+from runs.compare.run_table.paging import Order
+from runs.compare.run_table.spreads import Spread
+from runs.compare.run_table.step_values import MAX_STEP_RUNS, step_columns
 from runs.metrics import Provenance
 from runs.models import Run
 from workers.executors.states import State
 
 MAX_NUMBER_COLUMNS = 8
 PARTIAL = Q(state=State.PARTIAL.value)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and sample standard deviation of the n runs of a group that have a value; None if there are too few.
-
-    ways: measurement of the values, if they were measured in several ways; mean and deviation are None then.
-    """
-
-    n: int
-    mean: float | None
-    sd: float | None
-    ways: tuple[Provenance, ...] = ()
+FACTS = "group_facts"
 
 
 @dataclass(frozen=True)
@@ -39,6 +34,7 @@ class GroupRow:
 
     partial: number of its runs that have only a part of their responses; the numbers leave these out.
     flagged: number of its runs that have an open flag; None if they were not counted.
+    members: its runs that count in means, by id, if their points are to be read; None if they are too many.
     """
 
     values: tuple[Any, ...]
@@ -47,17 +43,62 @@ class GroupRow:
     numbers: dict[str, Spread]
     partial: int = 0
     flagged: int | None = None
+    members: tuple[int, ...] | None = None
 
 
 def group_runs(
-    runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], size: int, *, with_flags: bool = False
+    runs: QuerySet[Run],
+    by: Sequence[Column],
+    numbers: Sequence[Column],
+    size: int,
+    *,
+    order: Order | None = None,
+    with_flags: bool = False,
 ) -> tuple[list[GroupRow], int]:
-    """Return the largest `size` groups, and the number of all groups. Two queries; three with held-out values.
+    """Return the first `size` groups, and the number of all groups. Two queries; three with held-out values, and two
+    more with values at a step.
 
+    order: by the mean of one of the numbers, or by any other column for the number of runs; the largest first if None.
     with_flags: also count the runs with an open flag.
     """
     numbers = numbers[:MAX_NUMBER_COLUMNS]
-    mixed = _measured_differently(runs, numbers)
+    stored = [column for column in numbers if column.kind is not Kind.STEP_VALUE]
+    mixed = _measured_differently(runs, stored)
+    names = [f"by_{i}" for i in range(len(by))]
+    groups = _with_values(runs, by, stored, mixed).order_by().values(*names)
+    total = groups.distinct().count()
+    groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
+    if with_flags:
+        groups = groups.annotate(flagged=Count("pk", filter=Q(pk__in=flagged_runs())))
+    if step_columns(numbers):
+        groups = groups.annotate(members=_members())
+    groups = _with_spreads(groups, stored, mixed)
+    rows = [_row(row, names, stored) for row in groups.order_by(*_ordering(order, stored, mixed))[:size]]
+    return _with_step_values(rows, numbers), total
+
+
+def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> dict[Column, list[list[Any]]]:
+    """Return the columns in which these runs were measured differently, with the facts of each way; few tables have
+    any."""
+    held_out = [column for column in numbers if column.is_held_out]
+    if not held_out:
+        return {}
+    facts = list(runs.order_by().annotate(facts=metrics.facts_expression()).values_list("facts", flat=True).distinct())
+    facts_by_way = {column: _by_way(column, facts) for column in held_out}
+    return {column: ways for column, ways in facts_by_way.items() if len(ways) > 1}
+
+
+def _by_way(column: Column, facts: Collection[Any]) -> list[list[Any]]:
+    ways: dict[Provenance | None, list[Any]] = {}
+    for row_facts in facts:
+        ways.setdefault(metrics.provenance_of_facts(row_facts, column.metric), []).append(row_facts)
+    return list(ways.values())
+
+
+def _with_values(
+    runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], mixed: Collection[Column]
+) -> QuerySet[Run]:
+    """Annotate the runs with the values that groups share, with the numbers, and with facts if columns are mixed."""
     for i, column in enumerate(by):
         # A config's long text is compared as a whole.
         is_config = column.kind is Kind.CONFIG
@@ -68,52 +109,67 @@ def group_runs(
         )
     for i, column in enumerate(numbers):
         runs = annotate_column(runs, column, f"number_{i}")
-    names = [f"by_{i}" for i in range(len(by))]
-    groups = runs.order_by().values(*names)
-    total = groups.distinct().count()
-    groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
-    if with_flags:
-        groups = groups.annotate(flagged=Count("pk", filter=Q(pk__in=flagged_runs())))
+    return runs.annotate(**{FACTS: metrics.facts_expression()}) if mixed else runs
+
+
+def _with_spreads(groups: Any, numbers: Sequence[Column], mixed: Mapping[Column, Sequence[Any]]) -> Any:
+    """Annotate the groups with n, mean and deviation of each number, and with the measurements of mixed columns."""
     for i, column in enumerate(numbers):
-        value = F(f"number_{i}")
+        # Runs that have not started have no time, which the database stores as 0.
+        value = NullIf(F(f"number_{i}"), Value(0.0)) if column.key == "time" else F(f"number_{i}")
         # A single value has no deviation: PostgreSQL returns NULL.
-        spread = {
+        groups = groups.annotate(**{
             f"mean_{i}": Avg(value, filter=~PARTIAL), f"sd_{i}": StdDev(value, sample=True, filter=~PARTIAL),
             f"n_{i}": Count(value, filter=~PARTIAL),
-        }  # fmt: skip
-        groups = groups.annotate(**spread)
+        })  # fmt: skip
         if column in mixed:
             has_value = ~PARTIAL & Q(**{f"number_{i}__isnull": False})
-            facts = ArrayAgg(metrics.facts_expression(), distinct=True, filter=has_value, default=[])
-            groups = groups.annotate(**{f"facts_{i}": facts})
-    rows = groups.order_by("-n", "-newest")[:size]
-    return [_row(row, names, numbers) for row in rows], total
+            way = Case(*(When(**{f"{FACTS}__in": facts}, then=Value(k)) for k, facts in enumerate(mixed[column])))
+            groups = groups.annotate(**{
+                f"facts_{i}": ArrayAgg(FACTS, distinct=True, filter=has_value, default=[]),
+                f"ways_{i}": Count(way, distinct=True, filter=has_value),
+            })  # fmt: skip
+            groups = groups.annotate(**{f"rank_{i}": Case(When(**{f"ways_{i}": 1}, then=F(f"mean_{i}")))})
+    return groups
 
 
-def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> list[Column]:
-    """Return the columns in which these runs were measured differently; few tables have any."""
-    held_out = [column for column in numbers if column.kind is Kind.METRIC and metrics.is_held_out(column.metric)]
-    if not held_out:
-        return []
-    facts = list(runs.order_by().annotate(facts=metrics.facts_expression()).values_list("facts", flat=True).distinct())
-    return [column for column in held_out if len(_ways(column, facts)) > 1]
+def _ordering(order: Order | None, numbers: Sequence[Column], mixed: Collection[Column]) -> list[Any]:
+    """Return the order of the groups. Those without a mean come last, then the largest and the newest first."""
+    if order is None or order.column not in (RUN_COUNT, *numbers):
+        return ["-n", "-newest"]
+    if order.column == RUN_COUNT:
+        return ["-n" if order.descending else "n", "-newest"]
+    key = F(f"{'rank' if order.column in mixed else 'mean'}_{numbers.index(order.column)}")
+    sorted_key = key.desc(nulls_last=True) if order.descending else key.asc(nulls_last=True)
+    return [sorted_key, "-n", "-newest"]
 
 
-def _ways(column: Column, facts: Collection[Any]) -> tuple[Provenance, ...]:
-    return metrics.ways(metrics.provenance_of_facts(row_facts, column.metric) for row_facts in facts)
+def _members() -> Case:
+    """Return the runs of a group that count in means, NULL if they are too many to read their points."""
+    is_few = LessThanOrEqual(Count("pk"), Value(MAX_STEP_RUNS))
+    members = ArrayAgg("pk", filter=~PARTIAL, default=[])
+    return Case(When(is_few, then=members), output_field=ArrayField(BigIntegerField()))
 
 
 def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> GroupRow:
     spreads = {}
     for i, column in enumerate(numbers):
-        ways = _ways(column, row.get(f"facts_{i}", []))
+        facts = row.get(f"facts_{i}", [])
+        ways = metrics.ways(metrics.provenance_of_facts(row_facts, column.metric) for row_facts in facts)
         is_mixed = len(ways) > 1
         spread = (None, None, ways) if is_mixed else (row[f"mean_{i}"], row[f"sd_{i}"])
         spreads[column.key] = Spread(row[f"n_{i}"], *spread)
-    values = tuple(row[name] for name in names)
-    return GroupRow(values, row["n"], row["newest"], spreads, row["partial"], row.get("flagged"))
+    values, members = tuple(row[name] for name in names), row.get("members")
+    return GroupRow(values, row["n"], row["newest"], spreads, row["partial"], row.get("flagged"), members)
 
 
-def is_averaged(column: Column) -> bool:
-    """Return whether a mean of the column over runs is meaningful."""
-    return column.kind is Kind.METRIC or column.key in ("step", "time")
+def _with_step_values(rows: list[GroupRow], numbers: Sequence[Column]) -> list[GroupRow]:
+    """Return the rows with the numbers at steps too, in the order of the columns."""
+    columns = step_columns(numbers)
+    if not columns:
+        return rows
+    spreads = step_spreads([row.members for row in rows], columns)
+    return [
+        replace(row, numbers={column.key: (row.numbers | at_steps)[column.key] for column in numbers})
+        for row, at_steps in zip(rows, spreads, strict=True)
+    ]

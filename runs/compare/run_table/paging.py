@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import binascii
 import json
+import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, QuerySet, Value
+from django.db.models import BooleanField, F, Field, FloatField, Func, IntegerField, JSONField, Q, QuerySet, Value
 from django.db.models.expressions import CombinedExpression
 
 from runs.compare.run_table.columns import Column, Kind
 from runs.compare.run_table.expressions import ROW_RELATIONS, annotate_column, flagged_runs, join_name
+from runs.compare.run_table.gap_order import GapOrigin, annotate_gap
 from runs.compare.run_table.queries import runs_by_pk
 from runs.metrics import with_origins
 from runs.models import Run
@@ -28,6 +30,8 @@ NOTHING = Value(None, output_field=IntegerField())
 TRUTH = BooleanField()
 Tie: TypeAlias = F | CombinedExpression
 MAX_CURSOR_LENGTH = 2000
+GAP = "gap:"
+"""Prefix of a column's key in an address: sort by the difference from the pinned run."""
 OPTIONAL = (*ROW_RELATIONS, Kind.FLAGS)
 """Kinds of columns in which a run may have no value."""
 
@@ -38,15 +42,21 @@ class NotACursor(ValueError):
 
 @dataclass(frozen=True)
 class Order:
-    """The column that rows are sorted by, and the direction."""
+    """The column that rows are sorted by, and the direction.
+
+    gap: sort by the absolute difference of the value from this origin instead; None for the value itself.
+    """
 
     column: Column
     descending: bool
+    gap: GapOrigin | None = None
 
     @property
     def word(self) -> str:
-        """Return the order as an address writes it: the column's key, with - before it if descending."""
-        return f"-{self.column.key}" if self.descending else self.column.key
+        """Return the order as an address writes it: the column's key, after `gap:` for differences, and with - before
+        it if descending."""
+        key = self.column.key if self.gap is None else f"{GAP}{self.column.key}"
+        return f"-{key}" if self.descending else key
 
     def parse_cursor(self, text: str) -> PageCursor:
         """Return the cursor that an address's text encodes: the last row of a page in this order.
@@ -54,7 +64,7 @@ class Order:
         Raise NotACursor if the text is no cursor, or if its value does not fit the column.
         """
         cursor = PageCursor.read(text)
-        if not _fits(self.column, cursor.value):
+        if not (_fits(self.column, cursor.value) if self.gap is None else _is_gap(cursor.value)):
             raise NotACursor(text)
         return cursor
 
@@ -108,13 +118,16 @@ def page(
 def _find_cursors(
     runs: QuerySet[Run], order: Order, after: PageCursor | None, size: int, bounds: Q | None, *, is_few: bool
 ) -> list[PageCursor]:
+    if order.gap is not None:
+        bounds = None
     if order.column.key == "created":
         return _read(_by_key(runs, order.descending, after), size)
     cursors: list[PageCursor] = []
     if after is None or after.value is not None:
         cursors = _read(_with_value(runs, order, after, bounds or Q(), is_few=is_few), size)
     # All runs that a query bounds have a value.
-    if len(cursors) < size and bounds is None and order.column.kind in OPTIONAL:
+    is_optional = order.gap is not None or order.column.kind in OPTIONAL
+    if len(cursors) < size and bounds is None and is_optional:
         rest_after = after if after is not None and after.value is None else None
         cursors += _read(_without_value(runs, order, rest_after), size - len(cursors))
     return cursors
@@ -128,6 +141,11 @@ def _fits(column: Column, value: Any) -> bool:
     if column.kind in (Kind.METRIC, Kind.FLAGS) and value is None:
         return True
     return type(value) in ((int, float) if column.is_number or column.kind is Kind.FLAGS else (str,))
+
+
+def _is_gap(value: Any) -> bool:
+    """Return whether a cursor's value is a difference from the pinned run; None for runs without one."""
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
 
 
 def _is_json(value: Any) -> bool:
@@ -152,8 +170,10 @@ def _with_value(
     runs: QuerySet[Run], order: Order, after: PageCursor | None, bounds: Q, *, is_few: bool
 ) -> QuerySet[Run]:
     tie: Tie = F("pk")
-    runs = annotate_column(runs, order.column, SORTED)
-    if order.column.kind in ROW_RELATIONS:
+    runs = _annotate(runs, order)
+    if order.gap is not None:
+        runs = runs.filter(**{f"{SORTED}__isnull": False})
+    elif order.column.kind in ROW_RELATIONS:
         # Sort by the value row's own run key: only then does an index have this order.
         runs, tie = runs.annotate(**{SORTED_RUN: F(f"{join_name(SORTED)}__run")}), F(SORTED_RUN)
         runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
@@ -169,13 +189,21 @@ def _with_value(
     return runs.order_by(*(key.desc() if order.descending else key.asc() for key in keys))
 
 
+def _annotate(runs: QuerySet[Run], order: Order) -> QuerySet[Run]:
+    if order.gap is None:
+        return annotate_column(runs, order.column, SORTED)
+    return annotate_gap(runs, order.column, order.gap, SORTED)
+
+
 def _row(tie: Tie) -> Func:
     return Func(F(SORTED), tie, function="ROW", output_field=JSONField())
 
 
 def _after(tie: Tie, after: PageCursor, order: Order) -> Func:
     """Return the condition for rows after the cursor, compared as a ROW: PostgreSQL starts its index scan there."""
-    kind = JSONField() if order.column.kind is Kind.CONFIG else None
+    kind: Field[Any, Any] | None = JSONField() if order.column.kind is Kind.CONFIG else None
+    if order.gap is not None:
+        kind = FloatField()
     pk = after.pk if isinstance(tie, F) else -after.pk
     bound = Func(Value(after.value, output_field=kind), Value(pk), function="ROW")
     sign = " < " if order.descending else " > "
@@ -187,4 +215,4 @@ def _without_value(runs: QuerySet[Run], order: Order, after: PageCursor | None) 
         runs = runs.filter(pk__lt=after.pk)
     if order.column.kind is Kind.FLAGS:
         return runs.exclude(pk__in=flagged_runs()).annotate(**{SORTED: NOTHING}).order_by("-pk")
-    return annotate_column(runs, order.column, SORTED).filter(**{f"{SORTED}__isnull": True}).order_by("-pk")
+    return _annotate(runs, order).filter(**{f"{SORTED}__isnull": True}).order_by("-pk")

@@ -15,6 +15,7 @@ from runs import metrics
 from runs.charts import label
 from runs.compare.run_table.columns import SUMMARIES, Column, Kind
 from runs.compare.run_table.grouping import GroupRow
+from runs.compare.run_table.step_values import StepValue, step_values
 from runs.flags import open_flags
 from runs.metrics import Provenance
 from runs.models import Attempt, Flag, Run, Series
@@ -22,15 +23,36 @@ from workers.executors.states import State
 
 
 @dataclass(frozen=True)
+class Gap:
+    """The difference of a run's value from the pinned run's; None if the two were measured differently.
+
+    direction: HIGHER or LOWER, the direction in which values are better; None if neither is.
+    """
+
+    difference: float | None
+    direction: int | None = None
+
+    @property
+    def is_better(self) -> bool | None:
+        """Return whether the value is better than the pinned run's; None if neither is better."""
+        if not self.difference or self.direction is None:
+            return None
+        return self.difference * self.direction > 0
+
+
+@dataclass(frozen=True)
 class Cell:
     """Hold the value that a run has in a column, or None if it has none.
 
     measured: how an evaluation measured the value; None if it is no evaluation's.
+    step: the step of the point that holds the value, for a value at a step. gap: the difference from the pinned run.
     """
 
     column: Column
     value: Any
     measured: Provenance | None = None
+    step: int | None = None
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +71,8 @@ class Row:
 
 @dataclass(frozen=True)
 class _RowData:
-    """Data that was read about the displayed runs, by run id; series by run id and key."""
+    """Data that was read about the displayed runs, by run id; series by run id and key, step values by run id and
+    column."""
 
     reasons: dict[int, str]
     steps: dict[int, int]
@@ -57,14 +80,17 @@ class _RowData:
     series: dict[tuple[int, str], Mapping[str, float | None]]
     origins: dict[int, str]
     flags: dict[int, list[Flag]]
+    step_values: Mapping[tuple[int, str], StepValue]
 
 
 def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
-    """Return the rows. Four queries, however many runs; one more for flags, and one for origins not read before."""
-    needs_origins = any(column.key == "origin" or _is_held_out(column) for column in columns)
+    """Return the rows. Four queries, however many runs; one more for flags, one for values at a step, and one for
+    origins not read before."""
+    needs_origins = any(column.key == "origin" or column.is_held_out for column in columns)
     origins = metrics.origins_of(runs) if needs_origins else {}
     flags = open_flags(run.pk for run in runs) if any(column.kind is Kind.FLAGS for column in columns) else {}
-    data = _RowData(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins, flags)
+    series, at_steps = _series(runs, columns), step_values(runs, columns)
+    data = _RowData(_reasons(runs), _steps(runs), _seconds(runs), series, origins, flags, at_steps)
     return [_row(run, columns, data) for run in runs]
 
 
@@ -88,20 +114,19 @@ def _row(run: Run, columns: Sequence[Column], data: _RowData) -> Row:
 
 
 def _cell(run: Run, column: Column, data: _RowData) -> Cell:
-    value = _value(run, column, data)
-    if value is None or not _is_held_out(column):
-        return Cell(column, value)
-    return Cell(column, value, metrics.provenance(run.config, column.metric, data.origins[run.pk]))
-
-
-def _is_held_out(column: Column) -> bool:
-    return column.kind is Kind.METRIC and metrics.is_held_out(column.metric)
+    at_step = data.step_values.get((run.pk, column.key)) if column.kind is Kind.STEP_VALUE else None
+    value = at_step.value if at_step else _value(run, column, data)
+    is_measured = value is not None and column.is_held_out
+    measured = metrics.provenance(run.config, column.metric, data.origins[run.pk]) if is_measured else None
+    return Cell(column, value, measured, at_step.step if at_step else None)
 
 
 def _value(run: Run, column: Column, data: _RowData) -> Any:
     if column.kind is Kind.METRIC:
         row = data.series.get((run.pk, column.metric))
         return row[column.summary] if row else None
+    if column.kind is Kind.STEP_VALUE:
+        return None
     if column.kind is Kind.CONFIG:
         return _in_config(run.config, column.path)
     if column.kind is Kind.FLAGS:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from runs import metrics
-from runs.compare.run_table.columns import NAME, Column
+from runs.compare.run_table.columns import RUN_COUNT
 from runs.compare.run_table.conditions import filter_by_terms, sort_bounds
-from runs.compare.run_table.grouping import GroupRow, group_runs, is_averaged
+from runs.compare.run_table.grouping import MAX_NUMBER_COLUMNS, GroupRow, group_runs
+from runs.compare.run_table.headings import Heading, column_headings, count_heading_of, number_heading
 from runs.compare.run_table.language import Problem, QueryError, equality_term
 from runs.compare.run_table.paging import SORTED, page
+from runs.compare.run_table.pinned import find_pinned, resolve_pin, with_gaps
 from runs.compare.run_table.queries import RunCount, count_runs
 from runs.compare.run_table.rows import Row, group_names, rows_of
 from runs.compare.run_table.table_query import TableQuery, parse_table_query
@@ -35,17 +36,6 @@ MEASUREMENT = {
 
 
 @dataclass(frozen=True)
-class Heading:
-    """The heading of a column: the address that a click requests, and the current sort direction. ways: measurement of
-    the values below it, if they were measured in several ways."""
-
-    column: Column
-    address: str
-    sorted: str
-    ways: tuple[Provenance, ...] = ()
-
-
-@dataclass(frozen=True)
 class GroupTableRow:
     """A row that is a group: the values its runs share, as text, and the addresses of the tables of those runs, and of
     those with an open flag."""
@@ -61,7 +51,8 @@ class RunsTable:
     """Hold the content of the page.
 
     `total` is the number of runs, or of groups, that fit the query. `states` counts all runs of the experiment by
-    state, without the archived runs, which `archived` counts.
+    state, without the archived runs, which `archived` counts. `pinned` is the row of the pinned run, which `rows`
+    leaves out.
     """
 
     query: TableQuery
@@ -74,11 +65,13 @@ class RunsTable:
     states: list[tuple[str, int]]
     archived: int
     problems: tuple[Problem, ...]
+    pinned: Row | None = None
+    count_heading: Heading | None = None
 
     @property
     def row_count(self) -> int:
-        """Return the number of displayed rows, which are runs or groups."""
-        return len(self.rows) or len(self.groups)
+        """Return the number of displayed rows that fit the query, which are runs or groups."""
+        return len(self.groups) if self.query.group else len(self.runs)
 
     @property
     def differing(self) -> list[Heading]:
@@ -104,27 +97,38 @@ class RunsTable:
         return not self.states and not self.query.line
 
     @property
+    def displayed_runs(self) -> list[Run]:
+        """Return the runs of the rows, the pinned one too if the query leaves it out."""
+        is_extra = self.pinned is not None and self.pinned.run not in self.runs
+        return [self.pinned.run, *self.runs] if self.pinned is not None and is_extra else self.runs
+
+    @property
     def is_open(self) -> bool:
         """Return whether one of the displayed runs has not finished."""
-        return any(run.is_open for run in self.runs)
+        return any(run.is_open for run in self.displayed_runs)
 
 
-def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
-    """Return the page of runs that the address selects."""
+def runs_table(request: HttpRequest, experiment: Experiment, size: int | None = None) -> RunsTable:
+    """Return the page of runs or groups that the address selects. size: most rows, for a file; None for a page."""
     query = parse_table_query(request, experiment)
+    size = min(size, query.max_rows) if size else size
     experiment_runs = experiment.runs.filter(deleted_at__isnull=True).select_related("created_by")
     states, archived = _by_state(experiment_runs)
     runs, problems = filter_runs(experiment_runs, query)
     if query.group:
-        return _groups_table(query, runs, states, archived, problems)
+        return _groups_table(query, runs, size or GROUPS_PER_PAGE, (states, archived, problems))
+    pinned_run = None if problems else find_pinned(request, experiment_runs, query)
+    query = resolve_pin(query, runs, pinned_run)
     bounds = sort_bounds(query.terms, query.order.column, query.vocabulary, SORTED)
     count = _count_matching(query, runs, states)
-    page_runs, cursor = page(runs, query.order, query.after, RUNS_PER_PAGE, bounds, count.few)
+    page_runs, cursor = page(runs, query.order, query.after, size or RUNS_PER_PAGE, bounds, count.few)
     following = f"{query.address()}&after={cursor}" if cursor else ""
-    rows = rows_of(page_runs, query.columns)
-    return RunsTable(
-        query, _headings(query, rows), rows, [], page_runs, count.total, following, states, archived, problems
-    )
+    others = [run for run in page_runs if run != pinned_run]
+    rows = rows_of([pinned_run, *others] if pinned_run else others, query.columns)
+    headings = column_headings(query, rows)
+    pinned = rows.pop(0) if pinned_run else None
+    rows = with_gaps(rows, pinned) if pinned else rows
+    return RunsTable(query, headings, rows, [], page_runs, count.total, following, states, archived, problems, pinned)
 
 
 def filter_runs(runs: QuerySet[Run], query: TableQuery) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
@@ -156,57 +160,38 @@ def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:
 
 
 def _groups_table(
-    query: TableQuery, runs: QuerySet[Run], states: list[tuple[str, int]], archived: int, problems: tuple[Problem, ...]
+    query: TableQuery,
+    runs: QuerySet[Run],
+    size: int,
+    counts: tuple[list[tuple[str, int]], int, tuple[Problem, ...]],
 ) -> RunsTable:
-    numbers = [column for column in query.columns if is_averaged(column)]
-    rows, total = group_runs(runs, query.group, numbers, GROUPS_PER_PAGE, with_flags=query.has_flags)
+    numbers = [column for column in query.columns if column.is_measured][:MAX_NUMBER_COLUMNS]
+    order = query.order if query.order.gap is None else None
+    rows, total = group_runs(runs, query.group, numbers, size, order=order, with_flags=query.has_flags)
     names = group_names(rows, query.group)
     groups = [
         GroupTableRow(names[row.newest], _group_address(query, row), row, _group_address(query, row, FLAGGED))
         for row in rows
     ]
-    measured = {
-        column.key: [row.numbers[column.key] for row in rows if column.key in row.numbers] for column in numbers
-    }
     headings = [Heading(column, "", "") for column in query.group]
     headings += [
-        Heading(column, "", "", _several(w for s in measured[column.key] for w in s.ways)) for column in numbers
+        number_heading(query, column, [way for row in rows for way in row.numbers[column.key].ways])
+        for column in numbers
     ]
     plotted = list(runs.order_by("-pk")[:MAX_PLOTTED_RUNS])
-    return RunsTable(query, headings, [], groups, plotted, total, "", states, archived, problems)
+    count_heading = count_heading_of(query, is_default=order is None or order.column not in (RUN_COUNT, *numbers))
+    states, archived, problems = counts
+    return RunsTable(query, headings, [], groups, plotted, total, "", states, archived, problems, None, count_heading)
 
 
 def _group_address(query: TableQuery, row: GroupRow, *more: str) -> str:
     """Return the address of the runs of a group, or of those that also meet more terms."""
     terms = [equality_term(column, value) for column, value in zip(query.group, row.values, strict=True)]
-    return query.address(q=" ".join([query.line, *terms, *more]).strip(), group=None)
-
-
-def _headings(query: TableQuery, rows: Sequence[Row]) -> list[Heading]:
-    columns = zip(*(row.cells for row in rows), strict=True)
-    ways = [_several(cell.measured for cell in cells) for cells in columns] or [()] * len(query.columns)
-    marked = [
-        replace(_heading(query, column), ways=several) for column, several in zip(query.columns, ways, strict=True)
-    ]
-    return [_heading(query, NAME), *marked]
+    line = " ".join([query.line, *terms, *more]).strip()
+    return query.address(q=line, group=None, **query.without_group_sort)
 
 
 def _differs(ways: Iterable[tuple[Provenance, ...]], names: Iterable[str]) -> bool:
     """Return whether a column's values differ in one of these fields of their provenance."""
     fields = attrgetter(*names)
     return any(len({fields(way) for way in several}) > 1 for several in ways)
-
-
-def _several(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:
-    """Return the ways in which values were measured, nothing if all were measured alike."""
-    ways = metrics.ways(measured)
-    return ways if len(ways) > 1 else ()
-
-
-def _heading(query: TableQuery, column: Column) -> Heading:
-    if not column.is_sortable:
-        return Heading(column, "", "")
-    is_sorted = query.order.column.key == column.key
-    descending = is_sorted and not query.order.descending
-    direction = "descending" if query.order.descending else "ascending"
-    return Heading(column, query.address(sort=f"{'-' * descending}{column.key}"), direction if is_sorted else "")

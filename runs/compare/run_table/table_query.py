@@ -1,6 +1,7 @@
 """Parse the address of a runs table: which runs it selects, in which order, groups and columns.
 
-    ?q=state:failed kl<1&sort=-kl&col=state&col=es.sigma&group=recipe&after=…
+    ?q=state:failed kl<1&sort=-kl&col=state&col=es.sigma&group=recipe&spread=ci&after=…
+    ?pin=k3m9x2p7qa&sort=-gap:kl
 
 The query builder's forms send further parameters. The response is a redirect to the equivalent address.
 """
@@ -14,17 +15,21 @@ from django.http import HttpRequest, QueryDict
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
-from runs.compare.run_table.columns import DEFAULTS, DEFAULTS_WITH_FLAGS, Column, Kind, Vocabulary
-from runs.compare.run_table.columns import vocabulary as vocabulary_of
+from runs.compare.run_table.columns import DEFAULTS, DEFAULTS_WITH_FLAGS, RUN_COUNT, Column, Kind
 from runs.compare.run_table.expressions import flagged_runs
 from runs.compare.run_table.language import OPERATORS, Problem, QueryError, Term, format_term, parse, remove_term
+from runs.compare.run_table.orders import parse_order
 from runs.compare.run_table.paging import NotACursor, Order, PageCursor
-from runs.http import UnknownChoice, must_be_one_of, warn
+from runs.compare.run_table.spreads import SPREADS, STD, spread_words
+from runs.compare.run_table.step_values import MAX_STEP_RUNS, step_columns
+from runs.compare.run_table.vocabulary import Vocabulary
+from runs.compare.run_table.vocabulary import vocabulary as vocabulary_of
+from runs.http import UnknownChoice, must_be_one_of, not_offered, warn
 from runs.models import Experiment
 
 MAX_COLUMNS = 20
 MAX_GROUP_COLUMNS = 4
-NEWEST = "-created"
+MAX_EXPORTED_ROWS = 10_000
 BUILDER = ("key", "op", "value", "add", "keep")
 
 
@@ -41,6 +46,8 @@ class TableQuery:
     after: PageCursor | None
     vocabulary: Vocabulary
     parameters: QueryDict
+    spread: str = STD
+    pin: str = ""
 
     def address(self, **changes: str | Sequence[str] | None) -> str:
         """Return the query string of this state with some parameters changed, on its first page."""
@@ -51,7 +58,7 @@ class TableQuery:
             new.pop(name, None)
             if value:
                 new.setlist(name, [value] if isinstance(value, str) else list(value))
-        return f"?{new.urlencode(safe=':/.,<>=~')}"
+        return f"?{new.urlencode(safe=':/.,<>=~@')}"
 
     @property
     def has_flags(self) -> bool:
@@ -72,7 +79,38 @@ class TableQuery:
 
     @property
     def ungrouped(self) -> str:
-        return self.address(group=None)
+        """Return the address of the single runs, which cannot be sorted by the number of a group's runs."""
+        return self.address(group=None, **self.without_group_sort)
+
+    @property
+    def without_group_sort(self) -> dict[str, None]:
+        """Return the change of an address that leaves out the order by a group's runs."""
+        return {"sort": None} if self.order.column == RUN_COUNT else {}
+
+    @property
+    def spreads(self) -> list[tuple[str, str, str]]:
+        """Return each spread that cells of groups can show: its name, its label and its address."""
+        return [(name, gettext(label), self.address(spread=name)) for name, label in SPREADS.items()]
+
+    @property
+    def spread_words(self) -> str:
+        """Return a sentence that says what ± is in the cells of groups."""
+        return spread_words(self.spread)
+
+    @property
+    def max_rows(self) -> int:
+        """Return the most rows of a file: fewer if points must be read for values at a step."""
+        return MAX_STEP_RUNS if step_columns(self.columns) and not self.group else MAX_EXPORTED_ROWS
+
+    @property
+    def csv_query(self) -> str:
+        """Return the query string of the table's file for programs."""
+        return self.address(**{"as": "csv"})
+
+    @property
+    def latex_query(self) -> str:
+        """Return the query string of the table's file for papers."""
+        return self.address(**{"as": "latex"})
 
     @property
     def everything(self) -> list[tuple[str, str]]:
@@ -89,7 +127,17 @@ class TableQuery:
 
     @property
     def without_group(self) -> list[tuple[str, str]]:
-        return self._carried("group")
+        return self._carried("group", *self.without_group_sort)
+
+    @property
+    def without_pin(self) -> list[tuple[str, str]]:
+        """Return the parameters that a form must carry to pin another run."""
+        return self._carried("pin")
+
+    @property
+    def unpinned(self) -> list[tuple[str, str]]:
+        """Return the parameters that a form must carry to pin no run, so that no order depends on it."""
+        return self._carried("pin", *(() if self.order.gap is None else ("sort",)))
 
     def _carried(self, *excluded: str) -> list[tuple[str, str]]:
         left_out = {"after", *BUILDER, *excluded}
@@ -114,10 +162,11 @@ def parse_table_query(request: HttpRequest, experiment: Experiment, sent: QueryD
     except QueryError as error:
         terms, problems = [], error.problems
     columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, _default_keys(experiment))
-    order = _order(request, sent, vocabulary)
+    groups = _groups(sent, vocabulary)
+    order = parse_order(request, sent, vocabulary, is_grouped=bool(groups))
     return TableQuery(
-        line, tuple(terms), tuple(problems), order, tuple(columns),
-        _groups(sent, vocabulary), _after(request, sent, order), vocabulary, sent,
+        line, tuple(terms), tuple(problems), order, tuple(columns), groups, _after(request, sent, order), vocabulary,
+        sent, _spread(request, sent), sent.get("pin", "").strip(),
     )  # fmt: skip
 
 
@@ -179,22 +228,12 @@ def _groups(sent: QueryDict, vocabulary: Vocabulary) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Order:
-    sort = sent.get("sort") or NEWEST
-    column = vocabulary.column(sort.removeprefix("-"))
-    if column is None or not column.is_sortable:
-        message = gettext(
-            "sort must be one of the columns, such as created, name, reward, kl or es.sigma, with - before it for the "
-            "largest first, not %(asked)r."
-        )
-        warn(request, message % {"asked": sort})
-        return _order_by(vocabulary, NEWEST)
-    return Order(column, sort.startswith("-"))
-
-
-def _order_by(vocabulary: Vocabulary, word: str) -> Order:
-    (column,) = _columns_of(vocabulary, [word.removeprefix("-")])
-    return Order(column, word.startswith("-"))
+def _spread(request: HttpRequest, sent: QueryDict) -> str:
+    spread = sent.get("spread") or STD
+    if spread in SPREADS:
+        return spread
+    warn(request, not_offered("spread", tuple(SPREADS), spread, STD))
+    return STD
 
 
 def _after(request: HttpRequest, sent: QueryDict, order: Order) -> PageCursor | None:

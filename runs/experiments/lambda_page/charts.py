@@ -12,7 +12,20 @@ import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.charts import Cell, Chart, Mark, OverlayOptions, Table, line, number, numbers, overlay, style, with_provenance
+from runs.charts import (
+    Cell,
+    Chart,
+    ChartOptions,
+    Mark,
+    Table,
+    line,
+    number,
+    numbers,
+    overlay,
+    places,
+    style,
+    with_provenance,
+)
 from runs.metrics import Curve, Provenances
 from workers.analysis.aggregate import Floats
 
@@ -33,7 +46,7 @@ Curves = Mapping[tuple[int, str], Curve]
 
 
 def multiplier_charts(
-    marks: Sequence[Mark], curves: Curves, options: OverlayOptions, provenances: Provenances = MappingProxyType({})
+    marks: Sequence[Mark], curves: Curves, options: ChartOptions, provenances: Provenances = MappingProxyType({})
 ) -> list[Chart]:
     """Return a chart for each of TIME_CHARTS, then the phase plot.
 
@@ -49,12 +62,12 @@ def multiplier_charts(
 
 
 def _time_chart(
-    key: str, marks: Sequence[Mark], curves: Curves, options: OverlayOptions, provenances: Provenances
+    key: str, marks: Sequence[Mark], curves: Curves, options: ChartOptions, provenances: Provenances
 ) -> Chart:
     return _constraint(marks, curves, options) if key == RAW else overlay(key, marks, curves, options, provenances)
 
 
-def _constraint(marks: Sequence[Mark], curves: Curves, options: OverlayOptions) -> Chart:
+def _constraint(marks: Sequence[Mark], curves: Curves, options: ChartOptions) -> Chart:
     """Chart J_C as the rule smooths it, over the measured values, with the threshold. If nothing is smoothed, chart
     only the measured values."""
     raw = overlay(RAW, marks, curves, options)
@@ -82,7 +95,7 @@ def _thin(trace: dict[str, Any]) -> dict[str, Any]:
     return {**trace, "name": name, "mode": "lines", "line": stroke, "meta": {**trace["meta"], "alpha": 0.4}}
 
 
-def _bounds(marks: Sequence[Mark], curves: Curves, options: OverlayOptions) -> list[dict[str, Any]]:
+def _bounds(marks: Sequence[Mark], curves: Curves, options: ChartOptions) -> list[dict[str, Any]]:
     """Return the thresholds as dotted lines: one line if all runs have the same threshold, which never moves."""
     thresholds = [(mark, *line(curves[mark.run.pk, THRESHOLD])) for mark in marks if (mark.run.pk, THRESHOLD) in curves]
     thresholds = [(mark, x, y) for mark, x, y in thresholds if len(x)]
@@ -96,11 +109,11 @@ def _bounds(marks: Sequence[Mark], curves: Curves, options: OverlayOptions) -> l
     return [_bound(name_format % {"name": mark.name}, mark.group.colour, x, y, options) for mark, x, y in thresholds]
 
 
-def _bound(name: str, colour: str, x: Floats, y: Floats, options: OverlayOptions) -> dict[str, Any]:
-    xs = numbers(1000 * x) if options.x == "wall" else numbers(x)
+def _bound(name: str, colour: str, x: Floats, y: Floats, options: ChartOptions) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines", "name": name, "x": xs, "y": numbers(y), "hovertemplate": "%{y:.5g}",
-        "meta": {"colour": colour, "alpha": 1},
+        "type": "scatter", "mode": "lines", "name": name, "x": places(x, options.x), "y": numbers(y),
+        "hoverinfo": "none",
+        "meta": {"colour": colour, "alpha": 1, "label": name},
         "line": {"color": style.paint(colour), "width": 1.5, "dash": "dot", "shape": "hv"},
     }  # fmt: skip
 
@@ -143,7 +156,7 @@ def _edge(paths: Sequence[tuple[Mark, Floats, Floats]], curves: Curves) -> list[
             "muted",
             np.repeat(values, 2),
             np.array([lambdas.min(), lambdas.max()]),
-            OverlayOptions(),
+            ChartOptions(),
         )
     ]
 

@@ -58,15 +58,14 @@ def experiment_lambda(request: SignedIn, pk: int) -> HttpResponse:
     # Read before the points, so that the socket sends every point that is not among them.
     watch = cursors(runs)
     curves = _curves(runs, settings)
-    charts = (
-        multiplier_charts(run_marks, curves, settings.overlay_options(CHART_PX), _provenances(runs)) if runs else []
-    )
+    charts = multiplier_charts(run_marks, curves, settings.chart_options(CHART_PX), _provenances(runs)) if runs else []
     context = {
         "experiment": experiment, "marks": run_marks, "total": choice.total, "settings": settings,
+        "controls": settings.controls,
         "problems": (*choice.problems, *settings.problems), "chart_query": chart_query(request, choice),
         "watch": watch, "is_open": any(run.is_open for run in runs), "charts": charts[:-1], "phase": charts[-1:],
-        "outcomes": [_outcome(mark, curves, settings.smoothing) for mark in run_marks],
-        "unit": spoken(X_WORDS[settings.x]),
+        "outcomes": [_outcome(mark, curves, settings.controls.smoothing) for mark in run_marks],
+        "unit": spoken(X_WORDS[settings.controls.x]),
     }  # fmt: skip
     return TemplateResponse(request, "experiments/lambda.html", context)
 
@@ -84,9 +83,7 @@ def experiment_lambda_chart(request: SignedIn, pk: int) -> HttpResponse:
     runs = choice.runs
     settings = parse_settings(request)
     px = {"csv": None, "table": TABLE_PX}.get(request.GET.get("as", ""), CHART_PX)
-    chart_list = multiplier_charts(
-        marks(runs), _curves(runs, settings), settings.overlay_options(px), _provenances(runs)
-    )
+    chart_list = multiplier_charts(marks(runs), _curves(runs, settings), settings.chart_options(px), _provenances(runs))
     charts: dict[str, Chart] = {chart.name: chart for chart in chart_list}
     return chart_response(request, charts[name], f"{experiment.name} {charts[name].slug}")
 
@@ -108,7 +105,9 @@ def _choice(request: SignedIn, experiment: Experiment) -> Choice:
 
 
 def _curves(runs: Sequence[Run], settings: ComparisonSettings) -> Curves:
-    return {(curve.run_id, curve.key): curve for curve in metrics.read(runs, KEYS, x=settings.x)} if runs else {}
+    return (
+        {(curve.run_id, curve.key): curve for curve in metrics.read(runs, KEYS, x=settings.controls.x)} if runs else {}
+    )
 
 
 def _provenances(runs: Sequence[Run]) -> metrics.Provenances:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.access import may_make
+from runs.chart_layouts import to_text, with_layout
 from runs.http import SignedIn
 from runs.models import Experiment, SavedView
 
@@ -54,7 +55,21 @@ class SavedViewForm(forms.Form):
         is_experiment = cleaned.get("page") == SavedView.Page.EXPERIMENT
         if is_experiment and cleaned.get("experiment") is None:
             raise forms.ValidationError(gettext("A view of an experiment must name one that you may see."))
-        return cleaned if is_experiment else cleaned | {"experiment": None}
+        return self._with_charts(cleaned if is_experiment else cleaned | {"experiment": None})
+
+    def _with_charts(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """Add the user's layout of the page's charts to the query, so that whoever opens the view sees the same charts.
+
+        Raise ValidationError if the query gets too long.
+        """
+        if "query" not in cleaned or "page" not in cleaned:
+            return cleaned
+        params = with_layout(QueryDict(cleaned["query"]), self.person, cleaned["page"], cleaned["experiment"])
+        query = to_text(params)
+        if len(query) > MAX_QUERY_LENGTH:
+            message = gettext("The view with its charts has %(count)s characters, more than %(n)s; remove some charts.")
+            raise forms.ValidationError(message % {"count": len(query), "n": MAX_QUERY_LENGTH})
+        return cleaned | {"query": query}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -186,7 +186,10 @@ class SeedOut(Schema):
 
 
 class CellOut(Schema):
-    """Cell over its seeds: mean of the `n` runs that have a reward, and the band around it, as `spread` names it."""
+    """Cell over its seeds: mean of the `n` runs that have a reward, and the band around it, as `spread` names it.
+
+    Runs with only a part of their responses do not count. `mean` is null if the rewards were measured differently.
+    """
 
     cell: dict[str, Any]
     runs: list[SeedOut]
@@ -199,7 +202,12 @@ class CellOut(Schema):
     @classmethod
     def from_row(cls, row: CellRow) -> CellOut:
         """Return the cell as JSON."""
-        return cls.from_orm(row)
+        summary = row.summary
+        runs = [SeedOut(uid=run.uid, seed=run.seed, state=run.state, reward=run.value) for run in row.runs]
+        return cls(
+            cell=row.cell, runs=runs, n=summary.n, mean=summary.mean, low=summary.low, high=summary.high,
+            spread=summary.spread,
+        )  # fmt: skip
 
 
 class SweepDetail(SweepOut):

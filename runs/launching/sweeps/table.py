@@ -1,52 +1,98 @@
-"""Table of a sweep's cells: state and reward of each seed, and the best cells with a band over their seeds."""
+"""Table of a sweep's cells: state and metric of each seed, and mean and deviation of each cell over its seeds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from runs import metrics
+from runs.launching.sweeps.options import SweepMetric
 from runs.launching.sweeps.plan import format_value, identity, label
 from runs.launching.sweeps.status import runs_of
+from runs.metrics import LOWER, Provenance
 from runs.models import Series, Sweep
 from workers.analysis.aggregate import SPREADS, around
 from workers.analysis.bands import STD_FROM
-
-REWARD = "reward/mean"
+from workers.executors.states import State
 
 
 @dataclass(frozen=True)
 class SeedRun:
-    """A run of a cell; `reward` is its newest held-out reward, None if none was measured."""
+    """A run of a cell. value: its summary of the metric, None if it has none or if that is not a finite number.
+
+    is_unusable: it has a value that is not a finite number. way: how the value was measured, None if that is not known.
+    """
 
     uid: str
     name: str
     seed: int
     state: str
-    reward: float | None
+    value: float | None
+    is_unusable: bool = False
+    way: Provenance | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """Return whether the run has only a part of its responses, so that no mean includes it."""
+        return self.state == State.PARTIAL
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Summary of a metric over `total` runs, of which `n` have a value that counts.
+
+    mean, std: over the n values; None without values, std also for a single one. low, high: the band around the mean,
+    None for a single value. spread: the kind of the band, one of `workers.analysis.aggregate.SPREADS`. ways: the
+    measurements of the values if they differ; then all numbers are None. states: number of runs by state.
+    """
+
+    n: int
+    total: int
+    mean: float | None = None
+    std: float | None = None
+    low: float | None = None
+    high: float | None = None
+    spread: str = "range"
+    ways: tuple[Provenance, ...] = ()
+    states: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_mixed(self) -> bool:
+        """Return whether the values were measured differently, so that they have no mean."""
+        return bool(self.ways)
+
+    @property
+    def ways_words(self) -> str:
+        """Return the different measurements as text."""
+        return metrics.ways_in_words(self.ways)
+
+    @property
+    def spread_words(self) -> str:
+        """Return the label of the band."""
+        return SPREADS[self.spread]
+
+    @property
+    def unfinished(self) -> list[tuple[str, int]]:
+        """Return the states of the runs that have not succeeded, with their number."""
+        return [(state, n) for state, n in self.states if state != State.SUCCEEDED]
 
 
 @dataclass(frozen=True)
 class CellRow:
     """A cell over its seeds. values: the values of the sweep's keys as text, empty for keys that the cell lacks.
-    aligned: a run, or None, for each seed that any cell has.
+    aligned: a run, or None, for each seed that any cell has. index: its position in the sweep, from 0."""
 
-    mean: over the n seeds that have a reward; low and high: the band around it, None for a single seed. spread: the
-    kind of the band, one of `workers.analysis.aggregate.SPREADS`.
-    """
-
+    index: int
     cell: dict[str, Any]
     values: tuple[str, ...]
     runs: tuple[SeedRun, ...]
     aligned: tuple[SeedRun | None, ...]
-    n: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    spread: str
+    summary: Summary
 
     @property
     def label(self) -> str:
@@ -54,47 +100,81 @@ class CellRow:
         return label(self.cell)
 
     @property
-    def spread_words(self) -> str:
-        """Return the label of the band."""
-        return SPREADS[self.spread]
+    def mean(self) -> float | None:
+        """Return the mean over its seeds."""
+        return self.summary.mean
 
 
-def cell_rows(sweep: Sweep) -> list[CellRow]:
-    """Return one row per cell, in the order in which the cells were created. Two queries; no point is read."""
-    runs = runs_of(sweep).order_by("pk").values_list("pk", "uid", "name", "seed", "state", "cell")
-    rewards = dict(Series.objects.filter(run__sweep=sweep, key=REWARD).values_list("run_id", "last_value"))
+def cell_rows(sweep: Sweep, metric: SweepMetric | None = None) -> list[CellRow]:
+    """Return one row per cell, in the order in which the cells were created. Two queries; no point is read.
+
+    metric: the held-out reward if omitted.
+    """
     by_cell: dict[str, tuple[dict[str, Any], list[SeedRun]]] = {}
-    for pk, uid, name, seed, state, cell in runs:
-        seed_runs = by_cell.setdefault(identity(cell or {}, 0), (cell or {}, []))[1]
-        seed_runs.append(SeedRun(uid, name, seed, state, _usable(rewards, pk)))
+    for cell, run in _seed_runs(sweep, metric or SweepMetric()):
+        by_cell.setdefault(identity(cell, 0), (cell, []))[1].append(run)
     seeds = sorted({run.seed for _, members in by_cell.values() for run in members})
-    return [_row(sweep.keys, seeds, cell, members) for cell, members in by_cell.values()]
+    return [_row(index, sweep.keys, seeds, *members) for index, members in enumerate(by_cell.values())]
 
 
-def best_cells(rows: Sequence[CellRow], count: int = 3) -> list[CellRow]:
-    """Return the cells with the highest mean reward, the best first, `count` at most."""
+def best_cells(rows: Sequence[CellRow], count: int | None = 3, direction: int | None = None) -> list[CellRow]:
+    """Return the cells with a mean, the best first, `count` at most. If the good direction is not known, the highest
+    mean is the first."""
+    sign = 1.0 if direction == LOWER else -1.0
     measured = [row for row in rows if row.mean is not None]
-    return sorted(measured, key=lambda row: -(row.mean or 0.0))[:count]
+    return sorted(measured, key=lambda row: sign * (row.mean or 0.0))[:count]
 
 
-def _usable(rewards: Mapping[int, float], pk: int) -> float | None:
-    value = rewards.get(pk)
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _row(keys: Sequence[str], seeds: Sequence[int], cell: dict[str, Any], runs: list[SeedRun]) -> CellRow:
-    values = [run.reward for run in runs if run.reward is not None]
+def summarise(runs: Iterable[SeedRun]) -> Summary:
+    """Return the summary over these runs. Runs with only a part of their responses do not count."""
+    members = list(runs)
+    measured = [run for run in members if run.value is not None and not run.is_partial]
+    values = [run.value for run in measured if run.value is not None]
+    ways = metrics.ways(run.way for run in measured)
+    states = Counter(run.state for run in members)
+    listed = tuple((state.value, states[state.value]) for state in State if state.value in states)
     spread = "range" if len(values) < STD_FROM else "std"
-    low, high = around(np.array(values)[:, None], "mean", spread) if len(values) > 1 else (None, None)
+    if len(ways) > 1 or not values:
+        mixed = ways if len(ways) > 1 else ()
+        return Summary(len(values), len(members), spread=spread, ways=mixed, states=listed)
+    mean, std, low, high = float(np.mean(values)), None, None, None
+    if len(values) > 1:
+        std = float(np.std(values, ddof=1))
+        low, high = (float(end[0]) for end in around(np.array(values)[:, None], "mean", spread))
+    return Summary(len(values), len(members), mean, std, low, high, spread, (), listed)
+
+
+def mixed_ways(rows: Iterable[CellRow]) -> tuple[Provenance, ...]:
+    """Return the measurements of all values if they differ, within a cell or between cells; otherwise nothing."""
+    ways = metrics.ways(run.way for row in rows for run in row.runs if run.value is not None and not run.is_partial)
+    return ways if len(ways) > 1 else ()
+
+
+def _seed_runs(sweep: Sweep, metric: SweepMetric) -> Iterator[tuple[dict[str, Any], SeedRun]]:
+    """Yield each run of the sweep with its cell, in order. The measurement is read for held-out metrics only."""
+    series = Series.objects.filter(run__sweep=sweep, key=metric.key)
+    values = dict(series.values_list("run_id", metric.field))
+    fields = ["pk", "uid", "name", "seed", "state", "cell"]
+    runs = runs_of(sweep).order_by("pk")
+    if metrics.is_held_out(metric.key):
+        runs, fields = runs.annotate(facts=metrics.facts_expression()), [*fields, "facts"]
+    for pk, uid, name, seed, state, cell, *facts in runs.values_list(*fields):
+        value = values.get(pk)
+        is_usable = value is not None and math.isfinite(value)
+        way = metrics.provenance_of_facts(facts[0], metric.key) if facts else None
+        yield (
+            cell or {},
+            SeedRun(uid, name, seed, state, value if is_usable else None, pk in values and not is_usable, way),
+        )
+
+
+def _row(index: int, keys: Sequence[str], seeds: Sequence[int], cell: dict[str, Any], runs: list[SeedRun]) -> CellRow:
     by_seed = {run.seed: run for run in runs}
     return CellRow(
+        index=index,
         cell=cell,
         values=tuple(format_value(cell[key]) if key in cell else "" for key in keys),
         runs=tuple(sorted(runs, key=lambda run: run.seed)),
         aligned=tuple(by_seed.get(seed) for seed in seeds),
-        n=len(values),
-        mean=float(np.mean(values)) if values else None,
-        low=None if low is None else float(low[0]),
-        high=None if high is None else float(high[0]),
-        spread=spread,
+        summary=summarise(runs),
     )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -17,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import may_change
-from runs.http import SignedIn
+from runs.http import FILES, SignedIn, require_choice, table_response
 from runs.launching.budgets import Hours, hours_of, total
 from runs.launching.config_form import LaunchForm
 from runs.launching.create import estimate_demands
@@ -31,18 +29,16 @@ from runs.launching.sweeps.commands import (
     uncancel_sweep,
     unpause_sweep,
 )
+from runs.launching.sweeps.export import cells_table, file_name, notes_of
 from runs.launching.sweeps.forms import MoreForm, SweepForm
+from runs.launching.sweeps.options import parse_options
+from runs.launching.sweeps.page import page_context, results_context, status_context
 from runs.launching.sweeps.plan import PlannedRun, label
-from runs.launching.sweeps.status import sweep_status
-from runs.launching.sweeps.table import best_cells, cell_rows
-from runs.metrics import cursors
-from runs.models import Experiment, Run, Sweep
+from runs.launching.sweeps.table import cell_rows
+from runs.models import Experiment, Sweep
 from workers.config import ConfigError
 
 MAX_PREVIEW = 5
-CELLS_A_PAGE = 50
-MAX_WATCHED = 100
-"""Maximum number of runs that one socket watches."""
 
 
 @dataclass(frozen=True)
@@ -110,16 +106,36 @@ def launch_from_form(person: User, experiment: Experiment, form: LaunchForm, swe
 def sweep(request: SignedIn, pk: int) -> HttpResponse:
     """Render the whole page."""
     visible = visible_sweep(request, pk)
-    more = MoreForm(visible)
-    return TemplateResponse(request, "launching/sweep.html", {**_status_context(request, visible), "more": more})
+    return TemplateResponse(
+        request, "launching/sweep.html", {**page_context(request, visible), "more": MoreForm(visible)}
+    )
 
 
 @require_safe
 def sweep_status_part(request: SignedIn, pk: int) -> HttpResponse:
     """Render the sweep's status alone, to refresh a page that is open while its runs change."""
     return TemplateResponse(
-        request, "launching/sweep.html#standing", _status_context(request, visible_sweep(request, pk))
+        request, "launching/sweep.html#standing", status_context(request, visible_sweep(request, pk))
     )
+
+
+@require_safe
+def sweep_results(request: SignedIn, pk: int) -> HttpResponse:
+    """Render the heat map, the parallel coordinates and the cells alone, to refresh an open page."""
+    return TemplateResponse(
+        request, "launching/sweep_results.html", results_context(request, visible_sweep(request, pk))
+    )
+
+
+@require_safe
+def sweep_table(request: SignedIn, pk: int) -> HttpResponse:
+    """Return all cells as a file. Raise UnknownChoice if `as` is not a kind of file."""
+    form = require_choice(request, "as", FILES, FILES[0])
+    visible = visible_sweep(request, pk)
+    options = parse_options(request, visible)
+    rows = cell_rows(visible, options.metric)
+    table = cells_table(rows, options, with_seeds=form == "csv")
+    return table_response(request, table, file_name(visible.pk, options), notes_of(visible, options))
 
 
 @require_POST
@@ -152,7 +168,7 @@ def sweep_extend(request: SignedIn, pk: int) -> HttpResponse:
             messages.success(request, _added(len(created)))
             return redirect(visible)
     return TemplateResponse(
-        request, "launching/sweep.html", {**_status_context(request, visible), "more": more}, status=400
+        request, "launching/sweep.html", {**page_context(request, visible), "more": more}, status=400
     )
 
 
@@ -167,20 +183,6 @@ def _own_sweep(request: SignedIn, pk: int) -> Sweep:
     if not may_change(request.user, visible.experiment):
         raise PermissionDenied
     return visible
-
-
-def _status_context(request: SignedIn, visible: Sweep) -> dict[str, Any]:
-    status, rows = sweep_status(visible), cell_rows(visible)
-    page = Paginator(rows, CELLS_A_PAGE).get_page(request.GET.get("page"))
-    uids = [run.uid for row in page for run in row.runs][:MAX_WATCHED]
-    return {
-        "sweep": visible, "now": status, "page": page, "best": best_cells(rows), "cells": len(rows),
-        "seeds": sorted({run.seed for row in rows for run in row.runs}),
-        "share": status.ended / status.total if status.total else 0,
-        "watch": cursors(list(Run.objects.filter(uid__in=uids))),
-        "may_change": may_change(request.user, visible.experiment),
-        "undoable": visible.cancelled_at is not None and any(state == "cancelled" for state, _ in status.states),
-    }  # fmt: skip
 
 
 def _added(n: int) -> str:

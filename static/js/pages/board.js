@@ -1,3 +1,2 @@
 // A leaderboard and its history.
-import "../live-chart.js";
 import "../copy-button.js";

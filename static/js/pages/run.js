@@ -1,5 +1,4 @@
 // A run.
-import "../live-chart.js";
 import "../chart-grid.js";
 import "../live-run.js";
 import "../live-region.js";

@@ -1,3 +1,2 @@
 // Responses over steps, and collapse.
-import "../live-chart.js";
 import "../step-scrubber.js";

@@ -51,6 +51,14 @@ def test_tournament_is_created_from_runs_in_address(ada_client: Client, runs: li
     assert "0 of 3 pairs judged" in ada_client.get(tournament.get_absolute_url()).content.decode()
 
 
+def test_runs_beyond_the_limit_of_a_tournament_are_reported(
+    ada_client: Client, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.tournaments.create_view.MAX_RUNS", 1)
+    page = ada_client.get(reverse("tournament-new"), {"run": [run.uid for run in runs]}).content.decode()
+    assert "A tournament can have at most 1 runs: the newest 1 of 2 are offered." in page
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

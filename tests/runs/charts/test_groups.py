@@ -37,7 +37,7 @@ def test_compute_settings_do_not_change_the_group():
 
 def test_methods_and_presets_differ_in_style():
     es, hot, grpo = groups_of([unsaved_run("es-tiny"), unsaved_run("es-tiny-reckless"), unsaved_run("grpo-tiny")])
-    assert (es.colour, hot.colour, grpo.colour) == ("es", "es", "grpo")
+    assert (es.colour, hot.colour, grpo.colour) == ("es", "es-2", "grpo")
     assert (es.marker, hot.marker, grpo.marker) == ("circle", "circle-open", "square")
     assert len({es.dash, hot.dash, grpo.dash}) == 3
 

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from runs.charts import THIN, OverlayOptions, marks, overlay
+from runs.charts import THIN, ChartOptions, marks, overlay
 from tests.runs.sample_curves import curve, unsaved_run
 from workers.analysis.smoothing import Smoothing
 
@@ -15,7 +15,7 @@ def runs():
 
 
 def draw(runs, curves, key="reward/mean", **options):
-    return overlay(key, marks(runs), {(c.run_id, c.key): c for c in curves}, OverlayOptions(**options))
+    return overlay(key, marks(runs), {(c.run_id, c.key): c for c in curves}, ChartOptions(**options))
 
 
 def rising(runs, key="reward/mean"):
@@ -28,7 +28,7 @@ def rising(runs, key="reward/mean"):
         {},
         {"smoothing": Smoothing("ema", 0.6)},
         {"smoothing": Smoothing("median", 3)},
-        {"log_y": True},
+        {"y": "log"},
         {"x": "wall"},
         {"px": 2},
     ],
@@ -60,7 +60,7 @@ def test_letters_of_lines_with_the_same_end_are_joined(runs):
 @pytest.mark.parametrize(("log_y", "texts"), [(False, [" A B", " C"]), (True, [" A", " B", " C"])])
 def test_letters_are_joined_by_distance_on_the_scale(runs, log_y, texts):
     ends = [curve(r, "kl", [1e-4, y]) for r, y in zip(runs, (1e-3, 1e-2, 1.0), strict=True)]
-    assert draw(runs, ends, "kl", log_y=log_y).figure["data"][-1]["text"] == texts
+    assert draw(runs, ends, "kl", y="log" if log_y else "linear").figure["data"][-1]["text"] == texts
 
 
 def test_letters_continue_after_z():
@@ -85,14 +85,14 @@ def test_smoothing_sees_every_point_however_few_are_drawn(runs):
 
 
 def test_values_outside_a_logarithmic_scale_are_counted(runs):
-    chart = draw(runs[:1], [curve(runs[0], "kl", [0, 0.1, 0.2])], "kl", log_y=True)
+    chart = draw(runs[:1], [curve(runs[0], "kl", [0, 0.1, 0.2])], "kl", y="log")
     assert chart.figure["data"][0]["y"] == [None, 0.1, 0.2]
     assert chart.figure["layout"]["yaxis"]["type"] == "log"
     assert chart.summary.endswith("1 value is not above 0 and not drawn on this scale.")
 
 
 def test_scale_without_positive_values_stays_linear_and_reports_it(runs):
-    chart = draw(runs, rising(runs), log_y=True)
+    chart = draw(runs, rising(runs), y="log")
     assert "type" not in chart.figure["layout"]["yaxis"]
     assert chart.summary.endswith("Drawn on a linear scale: no value is above 0.")
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from django.urls import reverse
 
-from runs.charts import draw_charts
+from runs.charts import ChartOptions, draw_charts
 from runs.charts.phases import MAX_BARS
 from runs.run_page import plans
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
@@ -35,7 +35,7 @@ def curves_of(run, count, **changes):
 
 def phases_chart(run, curves, px=600):
     (spec,) = [spec for plan in plans(curves) for spec in plan.specs if spec.name == "time/phases"]
-    (chart,) = draw_charts(run, [spec], curves, px=px)
+    (chart,) = draw_charts(run, [spec], curves, ChartOptions(px=px))
     return chart
 
 

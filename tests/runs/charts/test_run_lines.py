@@ -4,16 +4,19 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from runs.charts import ChartOptions
 from runs.charts import draw_charts as charts_of
 from runs.run_page import plans
 from tests.runs.sample_curves import curve, unsaved_run
 
 
-def sections(run, curves, x="step", log_kl=False):
+def sections(run, curves, x="step", y="linear"):
     curves_by_key = {c.key: c for c in curves}
     return [
         plan.section(
-            chart for spec in plan.specs for chart in charts_of(run, [spec], curves_by_key, spec.x or x, log_kl)
+            chart
+            for spec in plan.specs
+            for chart in charts_of(run, [spec], curves_by_key, ChartOptions(spec.x or x, y))
         )
         for plan in plans(curves_by_key)
     ]
@@ -26,7 +29,7 @@ def draw(run, curves, **options):
 def test_every_figure_is_valid_plotly_and_strict_json():
     run = unsaved_run("grpo-tiny")
     keys = ("reward/mean", "sample/reward/mean", "kl", "kl/k3", "accuracy/contains", "train/loss", "time/step_seconds")
-    for chart in draw(run, [curve(run, key, [1, np.nan, np.inf, 2]) for key in keys], log_kl=True).values():
+    for chart in draw(run, [curve(run, key, [1, np.nan, np.inf, 2]) for key in keys], y="kl").values():
         go.Figure(chart.figure)
         json.dumps(chart.figure, allow_nan=False)
 
@@ -134,7 +137,9 @@ def test_machine_metrics_are_separate_with_a_line_for_each_gpu():
         charts["system/gpu-busy"].summary.replace("\N{NARROW NO-BREAK SPACE}", "")
         == "Gpu0 rose from 50% to 70%; gpu1 70%."
     )
-    assert charts["system/memory"].figure["layout"]["meta"] == {"x": "relative", "thinned": False}
+    assert charts["system/memory"].figure["layout"]["meta"] == {
+        "x": "relative", "thinned": False, "readout": True, "format": "number",
+    }  # fmt: skip
 
 
 def test_a_share_that_never_moves_is_drawn_between_nothing_and_all():

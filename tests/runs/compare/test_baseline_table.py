@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from runs.compare import Final, Setting, standings
+from runs.compare import Final, Setting, choose_baseline, standings
 from tests.runs.sample_curves import unsaved_run
 
 
@@ -51,3 +51,54 @@ def test_one_seed_has_a_difference_and_no_spread():
     _, other = rewards_of(setting("es-tiny", [1.0, 2.0]), setting("grpo-tiny", [5.0]))
     assert other.delta.difference == pytest.approx(3.5)
     assert (other.std, other.delta.spread, other.delta.exceeds) == (None, None, None)
+
+
+def test_equal_values_have_no_spread_and_no_difference():
+    base, other = rewards_of(setting("grpo-tiny", [0.1] * 6), setting("es-tiny", [0.1] * 3))
+    assert (base.mean, base.std, other.mean, other.std) == (0.1, 0.0, 0.1, 0.0)
+    assert (other.delta.difference, other.delta.exceeds) == (0.0, False)
+
+
+def baseline_of(*settings, flagged=()):
+    """Return the name of the baseline that is chosen, and the reason."""
+    numbers = {pk: final for _, finals in settings for pk, final in finals.items()}
+    choice = choose_baseline([s for s, _ in settings], numbers, {run.pk for run in flagged})
+    return choice.setting.name, choice.reason
+
+
+def test_baseline_is_the_setting_with_the_most_evaluated_seeds():
+    few, many = setting("grpo-tiny", [1.0, 2.0, None]), setting("es-tiny", [1.0, 2.0, 3.0])
+    assert baseline_of(few, many) == ("es-tiny", "Chosen because it has the most evaluated seeds.")
+
+
+def test_first_of_equal_settings_is_the_baseline():
+    assert baseline_of(setting("grpo-tiny", [1.0]), setting("es-tiny", [1.0])) == (
+        "grpo-tiny", "Chosen because it is the first.",
+    )  # fmt: skip
+    assert baseline_of(setting("es-tiny", [1.0])) == ("es-tiny", "")
+
+
+def test_flagged_setting_is_the_baseline_only_if_all_are_flagged():
+    one, three = setting("grpo-tiny", [1.0]), setting("es-tiny", [1.0, 2.0, 3.0])
+    assert baseline_of(three, one, flagged=three[0].runs[:1]) == (
+        "grpo-tiny", "Chosen because it has no open flags.",
+    )  # fmt: skip
+    every = [*one[0].runs, *three[0].runs]
+    assert baseline_of(one, three, flagged=every) == ("es-tiny", "Chosen because it has the most evaluated seeds.")
+    third = setting("es-tiny", [1.0, 2.0])
+    assert baseline_of(one, three, third, flagged=three[0].runs) == (
+        "es-tiny", "Chosen because it has no open flags and the most evaluated seeds.",
+    )  # fmt: skip
+
+
+def test_seconds_alone_are_no_evaluation():
+    waiting, numbers = setting("es-tiny", [None, None])
+    only_seconds = {pk: Final({"seconds": 3.0}) for pk in numbers}
+    assert baseline_of((waiting, only_seconds), setting("grpo-tiny", [1.0]))[0] == "grpo-tiny"
+
+
+def test_equal_seeds_of_different_configs_in_one_group_both_count():
+    runs = tuple(unsaved_run("es-tiny", seed, sigma=sigma) for seed in (0, 1) for sigma in (0.1, 0.2))
+    numbers = {run.pk: Final({"reward": float(i)}) for i, run in enumerate(runs)}
+    cell = rewards_of((Setting("es", "es", runs), numbers))[0]
+    assert (cell.n, cell.mean, cell.seeds) == (4, 1.5, "0, 1")

@@ -97,3 +97,16 @@ def test_caution_about_flags_counts_runs(seeds, flagged, message):
 
 def test_two_methods_are_to_be_compared_along_what_they_cost():
     assert "Compare also along samples, tokens or GPU seconds" in cautions_of(setting(), setting("grpo-tiny"))[-1]
+
+
+def test_group_of_several_configs_is_examined_run_by_run():
+    mixed = Setting(
+        "all", "all", tuple(unsaved_run(name, seed) for name in ("es-tiny", "grpo-tiny") for seed in (0, 1))
+    )
+    mixed.runs[-1].config["evaluation"]["samples"] = 64
+    for ended in mixed.runs:
+        ended.state = "succeeded"
+    messages = cautions_of(mixed)
+    assert messages[0] == "Measured differently: evaluation.samples differs."
+    assert "Compare also along" in messages[-1]
+    assert not any("several runs of seed" in message for message in messages)

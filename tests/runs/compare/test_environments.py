@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runs.charts import marks
 from runs.compare import (
     Difference,
     describe_differences,
@@ -11,6 +12,7 @@ from runs.compare import (
     load_environments,
     newest_environments,
 )
+from runs.compare.environments import environments_context
 from runs.models import Attempt, Experiment
 from tests.runs.attempt_records import make_attempt
 from tests.runs.environments import H100, report_environment
@@ -109,3 +111,21 @@ def test_newest_reported_environment_of_each_run_is_used(
     }  # type: ignore[index]
     report_environment(pair[1], node="new")
     assert newest_environments(runs)[runs[0].pk].facts["node"] == "new"  # type: ignore[index]
+
+
+def test_runs_of_equal_environments_are_listed_once(experiment: Experiment, django_assert_num_queries: object) -> None:
+    runs = [make_run(experiment, seed=seed) for seed in range(13)]
+    for run in runs[:10]:
+        report_environment(run.newest_attempt(), node=f"node{run.seed % 3}")  # type: ignore[arg-type]
+    for run in runs[10:12]:
+        report_environment(run.newest_attempt(), {"torch": "2.10.0", "numpy": "2.3.0"})  # type: ignore[arg-type]
+    run_marks = marks(runs)
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        context = environments_context(run_marks, runs[11].uid)
+    rows = [(len(row.marks), row.nodes, row.has_baseline, row.differences) for row in context["ran_on"]]
+    assert rows == [
+        (10, ("node0", "node1", "node2"), False, "torch 2.9.1 instead of 2.10.0"),
+        (2, ("node7",), True, ""),
+    ]
+    assert (context["ran_alike"], context["ran_unreported"]) == (False, 1)
+    assert context["ran_on"][1].names == "K · es-tiny seed 10, L · es-tiny seed 11"

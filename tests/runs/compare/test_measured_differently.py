@@ -13,8 +13,7 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from runs.access import Scope, link_text
-from runs.charts import Chart, Look, groups_of
-from runs.compare.charts.methods import compare_methods
+from runs.charts import Chart, ChartOptions, group_charts, groups_of
 from runs.models import Experiment, Import, Run
 from tests.runs.full_runs import evaluation, make_run, record
 from tests.runs.sample_curves import curve, unsaved_run
@@ -52,7 +51,8 @@ def rows_of(client: Client, address: str, **query: Any) -> list[dict[str, str]]:
 def charts(runs: list[Run], origins: dict[int, str], values: dict[str, float]) -> dict[str, Chart]:
     curves = [curve(run, key, [value, value + i]) for i, run in enumerate(runs) for key, value in values.items()]
     return {
-        c.name: c for c in compare_methods(groups_of(runs), {run.pk for run in runs}, curves, Look(), origins=origins)
+        c.name: c
+        for c in group_charts(groups_of(runs), {run.pk for run in runs}, curves, ChartOptions(), origins=origins)
     }
 
 
@@ -129,5 +129,5 @@ def test_runs_without_the_series_do_not_take_the_mean_away() -> None:
     runs = [unsaved_run("es-tiny", seed) for seed in range(3)]
     curves = [curve(run, "reward/mean", [-10, -5]) for run in runs[:2]]
     origins = {runs[0].pk: "evaluator", runs[1].pk: "evaluator", runs[2].pk: "import:log"}
-    (chart,) = compare_methods(groups_of(runs), {run.pk for run in runs}, curves, Look(), ["reward"], origins)
+    (chart,) = group_charts(groups_of(runs), {run.pk for run in runs}, curves, ChartOptions(), ["reward"], origins)
     assert chart.summary == "es-tiny rose from −10 to −5 (n = 2)."

@@ -162,6 +162,8 @@ def test_a_name_is_text_and_never_html(ada_client, experiment):
 
 
 def queries(client, experiment, **query):
+    """Return the number of queries of a page after its first view, which stores the looks of its groups."""
+    get(client, experiment, **query)
     with CaptureQueriesContext(connection) as captured:
         get(client, experiment, **query)
     return len(captured)
@@ -180,10 +182,10 @@ def test_thousand_runs_need_a_constant_number_of_queries(ada_client, ada, experi
     """A few runs are named in later queries. If there are more, the table is queried again."""
     monkeypatch.setattr("runs.compare.run_table.queries.FEW", 500)
     record(make_run(experiment), [evaluation(0, -40.0)])
-    assert queries(ada_client, experiment) <= 19
+    assert queries(ada_client, experiment) <= 22
     many(experiment, ada, 200)
     few = [queries(ada_client, experiment, **query) for query in ADDRESSES]
-    assert max(few) <= 21
+    assert max(few) <= 28
     many(experiment, ada, 800)
     assert [queries(ada_client, experiment, **query) for query in ADDRESSES] == few
     page = ada_client.get(reverse("experiment-runs", args=[experiment.pk]))

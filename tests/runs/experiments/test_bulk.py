@@ -2,7 +2,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Run
-from tests.runs.full_runs import make_run
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +85,7 @@ def test_comparing_opens_the_chosen_runs(ada_client, experiment, three):
 @pytest.mark.parametrize(
     ("action", "sent", "message"),
     [
-        ("burn", {}, "must be one of compare, tag, untag, cancel, archive, unarchive, delete, not"),
+        ("burn", {}, "must be one of compare, responses, judge, tag, untag, cancel, archive, unarchive, delete, not"),
         ("tag", {"tag": " "}, "Enter a tag of 1 to 50 characters."),
         ("tag", {"tag": "x" * 51}, "Enter a tag of 1 to 50 characters."),
         ("archive", {"run": ["nosuch"]}, "Select at least one run."),
@@ -121,3 +121,29 @@ def test_undo_needs_the_right_still(ada_client, ada, bo, experiment, three):
     Run.objects.update(created_by=bo)
     assert "Undone for 0 runs" in undo(ada_client, experiment).content.decode()
     assert Run.objects.filter(archived_at=None).count() == 0
+
+
+def judge(client, experiment, runs, **sent):
+    """Press the button that judges these runs, and return the response before the redirect."""
+    sent = {"do": "judge", "run": [run.uid for run in runs], **sent}
+    return client.post(reverse("experiment-bulk", args=[experiment.pk]), sent)
+
+
+def test_judging_offers_the_selected_runs_with_responses_to_a_new_tournament(ada_client, experiment, three):
+    for run in three[1:]:
+        record(run, a_bit_of_everything())
+    response = judge(ada_client, experiment, three)
+    assert response["Location"] == f"{reverse('tournament-new')}?run={three[2].uid}&run={three[1].uid}"
+    assert ada_client.get(response["Location"]).status_code == 200
+    assert judge(ada_client, experiment, [], all="1", back="q=seed:1")["Location"].endswith(f"?run={three[1].uid}")
+
+
+def test_runs_that_cannot_be_judged_are_refused_with_the_reason(ada_client, experiment, three, monkeypatch):
+    assert "Select at least one run." in do(ada_client, experiment, "judge").content.decode()
+    page = do(ada_client, experiment, "judge", three).content.decode()
+    assert "None of the selected runs has responses yet" in page
+    for run in three:
+        record(run, a_bit_of_everything())
+    monkeypatch.setattr("runs.experiments.bulk.MAX_JUDGED_RUNS", 2)
+    page = do(ada_client, experiment, "judge", three).content.decode()
+    assert "A tournament can have at most 2 runs, not 3: select fewer." in page

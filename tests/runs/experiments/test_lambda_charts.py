@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runs.charts import OverlayOptions, marks
+from runs.charts import ChartOptions, marks
 from runs.experiments.lambda_page.charts import multiplier_charts
 from tests.runs.sample_curves import curve, unsaved_run
 
@@ -19,7 +19,7 @@ def draw(runs, **values):
         "threshold": "J_C/threshold",
     }
     curves = {(run.pk, keys[name]): curve(run, keys[name], y) for run in runs for name, y in values.items()}
-    return {chart.name: chart for chart in multiplier_charts(marks(runs), curves, OverlayOptions())}
+    return {chart.name: chart for chart in multiplier_charts(marks(runs), curves, ChartOptions())}
 
 
 def test_raw_smoothed_and_threshold_share_one_chart():
@@ -56,7 +56,7 @@ def test_thresholds_that_differ_have_a_line_each():
         (run.pk, "J_C/threshold"): curve(run, "J_C/threshold", y) for run, y in ((first, [0, 0]), (second, [1, 1]))
     }
     curves |= {(run.pk, "J_C"): curve(run, "J_C", [1, 2]) for run in (first, second)}
-    chart = next(c for c in multiplier_charts(marks([first, second]), curves, OverlayOptions()) if c.name == "J_C")
+    chart = next(c for c in multiplier_charts(marks([first, second]), curves, ChartOptions()) if c.name == "J_C")
     dotted = [t for t in chart.figure["data"] if t.get("line", {}).get("dash") == "dot" and "threshold" in t["name"]]
     assert [(t["meta"]["colour"], t["y"]) for t in dotted] == [("es", [0, 0]), ("grpo", [1, 1])]
 
@@ -83,7 +83,7 @@ def test_the_way_has_only_steps_at_which_both_were_measured():
         (run.pk, "lambda"): curve(run, "lambda", [1, 2, 3], x=[0, 5, 10]),
         (run.pk, "J_C"): curve(run, "J_C", [4, np.nan], x=[5, 10]),
     }
-    phase = multiplier_charts(marks([run]), curves, OverlayOptions())[-1]
+    phase = multiplier_charts(marks([run]), curves, ChartOptions())[-1]
     assert phase.table.rows == (("A", run.name, 4.0, 2.0),)
 
 

@@ -49,7 +49,7 @@ def test_page_draws_ten_runs_and_reports_it(ada_client, experiment):
         record(make_run(experiment, seed=seed), [evaluation(0, -40.0), evaluation(5, float(-seed))])
     page = ada_client.get(experiment.get_absolute_url()).content.decode()
     assert page.count('class="run-name"') == 12
-    assert "Thin: the first 10 runs of the table above." in page
+    assert "Thin: the first 10 listed runs." in " ".join(page.split())
     assert len([t for t in figures(page)[0]["data"] if "seed" in t["name"]]) == 10
 
 
@@ -72,7 +72,7 @@ def test_the_table_sorts_by_a_number_and_runs_without_it_come_last(ada_client, e
 
 
 @pytest.mark.parametrize(
-    ("query", "message"), [("x=foo", "step, relative"), ("sort=foo", "reward"), ("y=foo", "linear")]
+    ("query", "message"), [("x=foo", "step, wall, relative"), ("sort=foo", "reward"), ("y=foo", "linear")]
 )
 def test_invalid_parameter_is_answered_with_the_valid_values(ada_client, experiment, query, message):
     make_run(experiment)
@@ -128,11 +128,14 @@ def queries(client, address):
 
 def test_number_of_queries_is_equal_for_one_and_twelve_runs(ada_client, experiment):
     record(make_run(experiment), a_bit_of_everything())
+    # The first page stores the looks of its groups.
+    ada_client.get(experiment.get_absolute_url())
     query_count = queries(ada_client, experiment.get_absolute_url())
     for seed in range(1, 12):
         record(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed), [evaluation(0, -40), evaluation(5, -10)])
+    ada_client.get(experiment.get_absolute_url())
     assert queries(ada_client, experiment.get_absolute_url()) == query_count
-    assert query_count <= 19
+    assert query_count <= 22
 
 
 def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experiment):

@@ -39,7 +39,7 @@ def chart(client, run, name, **query):
 
 def test_page_contains_the_first_charts_and_all_names(ada_client, run):
     page = ada_client.get(run.get_absolute_url())
-    charts = [chart for section in page.context["sections"] for chart in section.charts]
+    charts = [placed.chart for _, placed_charts in page.context["sections"] for placed in placed_charts]
     assert {chart.title for chart in charts} >= {"Reward", *KEYS}
     assert len(charts) > len(KEYS)
     drawn_names = [chart.name for chart in charts if chart.figure]

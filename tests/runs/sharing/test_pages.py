@@ -162,7 +162,8 @@ def test_sharing_a_comparison_freezes_its_runs_and_keeps_how_it_is_shown(ada_cli
     answer = client.get(where)
     assert [mark.run for mark in answer.context["marks"]] == runs[::-1]
     assert late.name not in answer.content.decode()
-    assert (answer.context["settings"].x, str(answer.context["settings"].smoothing)) == ("samples", "0.6")
+    controls = answer.context["settings"].controls
+    assert (controls.x, str(controls.smoothing)) == ("samples", "0.6")
 
 
 def test_a_section_is_drawn_on_a_shared_page_too(client, texts):

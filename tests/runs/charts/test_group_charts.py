@@ -3,8 +3,7 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from runs.charts import Look, groups_of
-from runs.compare.charts.methods import compare_methods
+from runs.charts import ChartOptions, group_charts, groups_of
 from tests.runs.sample_curves import curve, unsaved_run
 
 
@@ -20,11 +19,11 @@ def measured(runs):
 
 def charts(runs, curves, visible=None, **options):
     ids = {r.pk for r in runs} if visible is None else visible
-    return {c.name: c for c in compare_methods(groups_of(runs), ids, curves, Look(**options))}
+    return {c.name: c for c in group_charts(groups_of(runs), ids, curves, ChartOptions(**options))}
 
 
 def test_every_figure_is_valid_plotly_and_strict_json(seeds):
-    for chart in charts(seeds, measured(seeds), log_kl=True).values():
+    for chart in charts(seeds, measured(seeds), y="kl").values():
         go.Figure(chart.figure)
         json.dumps(chart.figure, allow_nan=False)
 
@@ -104,7 +103,7 @@ def test_csv_does_not_run_as_a_formula():
 
 
 def test_kl_can_be_logarithmic_and_nothing_else_is(seeds):
-    charts_by_name = charts(seeds, measured(seeds), log_kl=True)
+    charts_by_name = charts(seeds, measured(seeds), y="kl")
     types = {name: charts_by_name[name].figure["layout"]["yaxis"].get("type") for name in ("reward", "kl", "accuracy")}
     assert types == {"reward": None, "kl": "log", "accuracy": None}
     assert charts_by_name["tradeoff"].figure["layout"]["xaxis"]["type"] == "log"
@@ -124,7 +123,7 @@ def test_chart_without_values_is_empty_and_reports_it(seeds):
 
 
 def test_a_zero_is_a_gap_on_a_logarithmic_axis(seeds):
-    charts_by_name = charts(seeds, measured(seeds), log_kl=True)
+    charts_by_name = charts(seeds, measured(seeds), y="kl")
     first = next(t for t in charts_by_name["kl"].figure["data"] if t["name"] == "es-tiny 0")
     assert first["y"] == [None, 0.1, 0.2]
     assert charts_by_name["tradeoff"].figure["data"][0]["x"] == [None, 0.1, 0.2]

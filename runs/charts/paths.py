@@ -1,0 +1,110 @@
+"""Draw two measures of the same evaluations against each other: each run's path through training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext
+
+from runs.charts import style
+from runs.charts.axes import KL, REWARD, ChartOptions, Measure
+from runs.charts.chart import MEASURED, Cell, Chart, Table, number, numbers
+from runs.charts.groups import Curves, Group, line, look
+from runs.charts.measurement import averaged, ways_of
+from runs.metrics import Provenances
+from runs.models import Run
+from workers.analysis.aggregate import Floats
+
+
+def paths_chart(
+    x: Measure,
+    y: Measure,
+    groups: Sequence[Group],
+    visible: set[int],
+    curves: Curves,
+    options: ChartOptions,
+    provenances: Provenances = MappingProxyType({}),
+) -> Chart:
+    """Return the chart of each run's path: `y` against `x`. If the runs were measured differently, the points of a line
+    state how its run was measured."""
+    _, mixed = averaged(groups, (x.key, y.key), curves, provenances)
+    runs = [run for g in groups for run in g.runs]
+    differs = any(len(ways_of(runs, key, curves, provenances)) > 1 for key in (x.key, y.key))
+    data, ends = [], []
+    table: list[tuple[Cell, ...]] = []
+    for g in groups:
+        paths = [(run, _path(curves, run.pk, x.key, y.key)) for run in g.runs]
+        paths = [(run, path) for run, path in paths if len(path[0])]
+        ways = {run.pk: _ways_in_words(run, x, y, provenances) if differs else "" for run, _ in paths}
+        data += [_path_trace(g, run.name, path, ways[run.pk], x, y) for run, path in paths if run.pk in visible]
+        table += [row for run, path in paths for row in _rows(g, run, path, (x.key, y.key), provenances)]
+        ends_of = [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]
+        if ends_of and g not in mixed:
+            at_x, at_y = (float(mean) for mean in np.mean(ends_of, axis=0))
+            ends.append(_describe_end(g, x, y, at_x, at_y, len(ends_of)))
+    log_x, log_y = options.is_log(x.key), options.is_log(y.key) and any(v and v > 0 for t in data for v in t["y"])
+    layout = style.layout(
+        x.unit or x.key, y.unit or y.key, hovermode="closest", meta={"x": x.key}, log_x=log_x, log_y=log_y
+    )
+    for axis, is_log in (("x", log_x), ("y", log_y)):
+        data = [style.without_nonpositive(trace, axis) for trace in data] if is_log else data
+    summary = f"{'; '.join(ends)}." if ends else "" if table else gettext("No evaluation yet.")
+    columns = ("group", "run", x.name, y.name, f"{MEASURED} {x.name}", f"{MEASURED} {y.name}")
+    return Chart("", "", summary, {"data": data, "layout": layout}, Table(columns, tuple(table)), keys=(y.key, x.key))
+
+
+def _rows(
+    group: Group, run: Run, path: tuple[Floats, Floats], keys: tuple[str, str], provenances: Provenances
+) -> list[tuple[Cell, ...]]:
+    ways = [provenances.get((run.pk, key)) for key in keys]
+    return [(group.name, run.name, float(x), float(y), *ways) for x, y in zip(*path, strict=True)]
+
+
+def _ways_in_words(run: Run, x: Measure, y: Measure, provenances: Provenances) -> str:
+    """Return the ways in which both measures of a run were measured; "" if unknown."""
+    if any((run.pk, measure.key) not in provenances for measure in (x, y)):
+        return ""
+    return "; ".join(f"{_short(measure)}: {provenances[run.pk, measure.key].words}" for measure in (x, y))
+
+
+def _short(measure: Measure) -> str:
+    """Return the name of a measure inside a sentence."""
+    return {REWARD: gettext("reward"), KL: "KL"}.get(measure.key, measure.key)
+
+
+def _describe_end(group: Group, x: Measure, y: Measure, at_x: float, at_y: float, n: int) -> str:
+    params = {
+        "name": group.name, "y": _short(y), "at_y": number(at_y), "x": _short(x), "at_x": number(at_x), "n": n,
+    }  # fmt: skip
+    return gettext("%(name)s is at %(y)s %(at_y)s, %(x)s %(at_x)s (n = %(n)s)") % params
+
+
+def _path(curves: Curves, run_id: int, x_key: str, y_key: str) -> tuple[Floats, Floats]:
+    """Return (x, y) at the points where both were measured."""
+    if (run_id, x_key) not in curves or (run_id, y_key) not in curves:
+        return np.zeros(0), np.zeros(0)
+    (x_at, x), (y_at, y) = line(curves[run_id, x_key]), line(curves[run_id, y_key])
+    _, i, j = np.intersect1d(x_at, y_at, return_indices=True)
+    finite = np.isfinite(x[i]) & np.isfinite(y[j])
+    return x[i][finite], y[j][finite]
+
+
+def _path_trace(
+    group: Group, name: str, path: tuple[Floats, Floats], ways: str, x: Measure, y: Measure
+) -> dict[str, Any]:
+    stroke = style.paint(group.colour)
+    sizes = [3] * (len(path[0]) - 1) + [10]
+    hover = gettext("%(y)s %(at_y)s at %(x)s %(at_x)s") % {
+        "y": _short(y), "at_y": "%{y:.4g}", "x": _short(x), "at_x": "%{x:.3g}",
+    }  # fmt: skip
+    rim = {"width": 1.5 if group.is_open else 0}
+    return {
+        **look(group), "mode": "lines+markers", "name": f"{group.name}, {name}",
+        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path[0]), "y": numbers(path[1]),
+        "hovertemplate": f"{hover}<br>{ways}" if ways else hover,
+        "line": {"color": stroke, "width": 1, "dash": group.dash},
+        "marker": {"color": stroke, "symbol": group.marker, "size": sizes, "line": rim},
+    }  # fmt: skip

@@ -1,0 +1,5 @@
+// A sweep.
+import "../live-run.js";
+import "../live-region.js";
+import "../sweep-options.js";
+import "../parallel-brush.js";

@@ -1,0 +1,122 @@
+"""Tasks of a user, each with the clicks that it may take, counted by the browser, from the page of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from judging.models import Tournament
+from runs.models import Experiment, Run
+from tests.browser.chart_readout import scroll_to_chart
+from tests.runs.attempt_records import answer
+from tests.runs.flags.flag_cases import make_flagged_run
+from tests.runs.full_runs import evaluation, make_run, record
+
+COUNT = """addEventListener("click", (event) => {
+    if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks ?? 0) + 1;
+}, true);"""
+
+
+@pytest.fixture
+def runs(experiment: Experiment, runs_dir: object) -> list[Run]:
+    """Return two runs of each method with responses, and one that cheats."""
+    out = []
+    for name, seed in (("es-tiny", 0), ("es-tiny", 1), ("grpo-tiny", 0), ("grpo-tiny", 1)):
+        run = make_run(experiment, name, seed, "succeeded")
+        record(run, [evaluation(step, -40.0 + 3 * step + seed) for step in range(0, 11, 2)])
+        record(run, [answer(10, f"Madrid {run.seed} {name}")])
+        out.append(run)
+    hacked = make_flagged_run(experiment)
+    Run.objects.filter(pk=hacked.pk).update(name="hacked")
+    hacked.refresh_from_db()
+    return [*out, hacked]
+
+
+@pytest.fixture
+def page(signed_in: Page, address: str, experiment: Experiment, runs: list[Run]) -> Iterator[Page]:
+    """Open the page of the experiment, which then counts the clicks of its user."""
+    signed_in.add_init_script(COUNT)
+    signed_in.goto(f"{address}{experiment.get_absolute_url()}")
+    signed_in.evaluate("sessionStorage.clicks = 0")
+    yield signed_in
+
+
+def clicks(page: Page) -> int:
+    """Return the clicks of the user so far, on this page and those before it."""
+    return int(page.evaluate("Number(sessionStorage.clicks)"))
+
+
+def choose(page: Page, run: Run) -> None:
+    """Click the box of a run in the table."""
+    page.get_by_label(f"Select {run.name}", exact=True).click()
+
+
+def switch(page: Page, name: str) -> Locator:
+    """Return the link of a switch above the charts."""
+    return page.locator(".axes").get_by_role("link", name=name, exact=True)
+
+
+def test_es_against_grpo_by_method_with_bands(page: Page) -> None:
+    switch(page, "method").click()
+    scroll_to_chart(page, "reward")
+    names = page.evaluate("document.querySelector('#chart-reward .plot').data.map((trace) => trace.name)")
+    assert "GRPO, min–max" in names and any(name.startswith("ES, ") for name in names)
+    expect(page.locator("chart-legend")).to_contain_text("n = 2")
+    assert clicks(page) <= 2
+
+
+def test_a_hacked_run_and_why(page: Page, runs: list[Run]) -> None:
+    row = page.locator(".runs-table tbody tr", has_text=runs[-1].name)
+    row.locator(".flag-cell a").click()
+    expect(page.locator("#flags")).to_contain_text("Empty responses")
+    assert clicks(page) <= 1
+
+
+def test_the_config_difference_of_two_runs(page: Page, runs: list[Run]) -> None:
+    choose(page, runs[0])
+    choose(page, runs[2])
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("#diff-title")).to_be_visible()
+    expect(page.locator("[data-differs='method']")).to_contain_text("grpo")
+    assert clicks(page) <= 3
+
+
+def test_the_largest_gap_to_the_pinned_run(page: Page, runs: list[Run]) -> None:
+    page.get_by_role("button", name=f"Pin {runs[0].name}").click()
+    page.get_by_role("link", name="Sort by the difference of Reward from the pinned run").click()
+    expect(page.locator(".runs-table tbody tr").nth(0)).to_contain_text(runs[0].name)
+    expect(page.locator(".runs-table tbody tr").nth(1)).to_contain_text(runs[-1].name)
+    assert clicks(page) <= 3
+
+
+def test_a_tournament_from_chosen_runs(page: Page, runs: list[Run]) -> None:
+    choose(page, runs[0])
+    choose(page, runs[2])
+    page.get_by_role("button", name="Judge", exact=True).click()
+    page.get_by_role("button", name="Create tournament").click()
+    expect(page.get_by_text("Vote or invite voters.")).to_be_visible()
+    assert {c.run_id for c in Tournament.objects.get().contestants.all()} == {runs[0].pk, runs[2].pk}
+    assert clicks(page) <= 4
+
+
+def test_one_prompt_side_by_side(page: Page, runs: list[Run]) -> None:
+    choose(page, runs[0])
+    choose(page, runs[2])
+    page.get_by_role("button", name="Responses", exact=True).click()
+    expect(page.get_by_text("Madrid 0 es-tiny").first).to_be_visible()
+    expect(page.get_by_text("Madrid 0 grpo-tiny").first).to_be_visible()
+    assert clicks(page) <= 3
+
+
+def test_one_line_is_hidden(page: Page) -> None:
+    scroll_to_chart(page, "reward")
+    page.locator("chart-legend [data-line]").first.click()
+    hidden = page.locator("chart-legend [data-line]").first.get_attribute("data-line")
+    page.wait_for_function(
+        """(line) => document.querySelector("#chart-reward .plot").data
+        .filter((trace) => trace.legendgroup === line).every((trace) => trace.visible === false)""",
+        arg=hidden,
+    )
+    assert clicks(page) <= 1
