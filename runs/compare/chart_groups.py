@@ -48,10 +48,11 @@ def seed_groups(runs: QuerySet[Run], charted: Sequence[Run]) -> list[Group]:
         return []
     rows = _members(runs.filter(recipe__in={run.recipe for run in charted}).values("method", "preset", "recipe"))
     members_by_id = _runs_by_id(pk for row in rows for pk in row["members"])
-    members_by_id |= {run.pk: run for run in charted}
     totals = {(row["method"], row["preset"], row["recipe"]): row["n"] for row in rows}
-    settings = {(run.method, run.preset, run.recipe) for run in charted}
-    groups = groups_of(run for run in members_by_id.values() if (run.method, run.preset, run.recipe) in settings)
+    # A charted run that is older than the newest of a large group is in no mean, or the mean would depend on the page.
+    members_by_id |= {run.pk: run for run in charted if totals.get(_setting(run), 0) <= MAX_RUNS_A_GROUP}
+    settings = {_setting(run) for run in charted}
+    groups = groups_of(run for run in members_by_id.values() if _setting(run) in settings)
     return [replace(group, total=totals.get(_setting(group.runs[0]), 0)) for group in groups]
 
 

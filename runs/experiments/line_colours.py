@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpResponse, HttpResponseBadRequest
+from django.http import HttpResponse, HttpResponseBadRequest, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
@@ -31,5 +31,5 @@ def line_colour(request: SignedIn, pk: int) -> HttpResponse:
         return HttpResponseBadRequest(gettext("The colour must be written as #rrggbb, such as #c04f00."))
     LineStyle.objects.filter(pk=pk).update(colour=style.colour)
     messages.success(request, gettext("Set the colour.") if style.colour else gettext("Reset the colour."))
-    back = request.POST.get("back", "")
+    back = QueryDict(request.POST.get("back", "")).urlencode()
     return redirect(f"{style.experiment.get_absolute_url()}{'?' if back else ''}{back}#compared-title")

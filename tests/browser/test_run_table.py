@@ -20,7 +20,7 @@ def runs(experiment: Experiment) -> list[Run]:
     return created
 
 
-def test_run_with_the_largest_gap_is_found_in_two_clicks(
+def test_two_clicks_lead_to_the_run_with_the_largest_gap(
     signed_in: Page, address: str, experiment: Experiment, runs: list[Run]
 ) -> None:
     page = signed_in

@@ -113,6 +113,8 @@ def test_a_group_of_many_runs_states_how_many_its_mean_has(ada_client: Client, e
         measured(experiment, "es-tiny", seed, -float(seed))
     newest = sum(range(2, MAX_RUNS_A_GROUP + 2)) / MAX_RUNS_A_GROUP
     assert middles(chart(ada_client, experiment, "group=method")) == {"ES": [-40.0, pytest.approx(-newest)]}
+    oldest = middles(chart(ada_client, experiment, "q=seed:0..3"))
+    assert oldest == middles(chart(ada_client, experiment, "")) == {"es-tiny": [-40.0, pytest.approx(-newest)]}
     page = " ".join(ada_client.get(f"{experiment.get_absolute_url()}?group=method").content.decode().split())
     assert f"ES: mean of the newest {MAX_RUNS_A_GROUP} of {MAX_RUNS_A_GROUP + 2} runs." in page
 
