@@ -11,7 +11,8 @@ class RowSelection extends HTMLElement {
     const { signal } = this.stop;
     this.selectAll.addEventListener("change", () => this.checkAll(this.selectAll.checked), { signal });
     document.addEventListener("change", (event) => event.target.form === this.form && this.count(), { signal });
-    document.addEventListener("htmx:afterSettle", () => this.restore(), { signal });
+    // Restore at once, before the user can click on a row or a button of the new table.
+    document.addEventListener("htmx:afterSwap", () => this.restore(), { signal });
     // When the user goes back, the browser restores the checkboxes after this.
     window.addEventListener("pageshow", () => this.count(), { signal });
     this.count();
