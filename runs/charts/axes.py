@@ -56,7 +56,7 @@ RAW = Smoothing()
 
 @dataclass(frozen=True)
 class ChartOptions:
-    """How charts are drawn. x: one of X_AXES. y: one of SCALES. center: one of MIDDLES. spread: `auto` or one of
+    """Hold how charts are drawn. x: one of X_AXES. y: one of SCALES. center: one of MIDDLES. spread: `auto` or one of
     SPREADS. px: the width in pixels, so that no more points are sent than are visible; None for all points. zoom: the
     visible x range. Smoothing, means and bands are computed from all points, whichever are drawn.
     """

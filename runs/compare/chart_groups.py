@@ -22,6 +22,8 @@ from runs.models import Run
 MAX_GROUPS = 12
 MAX_RUNS_A_GROUP = 30
 """A mean is taken over at most so many runs of a group, the newest; its n says so."""
+MAX_THIN_LINES = 10
+"""Runs of all groups together that have a line of their own beside the means."""
 SEEDS = "recipe"
 """Key of groups whose runs differ only in their seed."""
 GROUP_KEYS = (SEEDS, "method", "preset")
@@ -106,6 +108,17 @@ def _runs_by_id(ids: Iterable[int]) -> dict[int, Run]:
     return {run.pk: run for run in runs}
 
 
+def lines_each(groups: Sequence[Group]) -> int:
+    """Return how many runs of each group have a line of their own, so that every group has at least one."""
+    return max(1, MAX_THIN_LINES // max(1, len(groups)))
+
+
+def newest_of_each(groups: Sequence[Group]) -> set[int]:
+    """Return the ids of the newest runs of each group, `lines_each` of them."""
+    each = lines_each(groups)
+    return {pk for group in groups for pk in sorted((run.pk for run in group.runs), reverse=True)[:each]}
+
+
 def groups_of_values(runs: Sequence[Run], by: Sequence[Column]) -> list[Group]:
     """Return the groups of these runs that have the same values in these columns."""
     if [column.key for column in by] == [SEEDS]:
@@ -155,8 +168,12 @@ def parse_group_columns(keys: Sequence[str], vocabulary: Vocabulary) -> tuple[Co
 
 @dataclass(frozen=True)
 class GroupingChoices:
-    """What a page offers to group its charts by. offered: (value of the parameter `group`, label); chosen: the value of
-    the current one, or `other_keys` if it is none of these. carried: the parameters that a form must carry."""
+    """Hold the choices of what a page's charts average over.
+
+    offered: (value of the parameter `group`, label) of each. chosen: the value of the current one. other_keys: the
+    current keys if they are none of the offered, and `chosen` has no meaning. keys: those that a form offers. carried:
+    the parameters that the form must carry.
+    """
 
     offered: tuple[tuple[str | None, str], ...]
     chosen: str | None
@@ -182,6 +199,6 @@ def grouping_choices(
         # Charts of an experiment group by all but the seed already if the table shows single runs.
         current = []
     is_offered = not current or alone in values
-    chosen = (alone if current else first[0][0]) if is_offered else "other"
+    chosen = alone if current and is_offered else first[0][0]
     carried = [(name, v) for name, many in request.GET.lists() if name not in ("group", "after") for v in many]
     return GroupingChoices(offered, chosen, () if is_offered else tuple(current), tuple(keys), tuple(carried))

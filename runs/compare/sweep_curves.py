@@ -15,7 +15,14 @@ from runs.access import may_make
 from runs.chart_layouts import arrange, layout_of
 from runs.charts import CHARTS, Chart, Group, draw_names, keys_for_chart, styled_groups
 from runs.charts.own import parse_own
-from runs.compare.chart_groups import SEEDS, best_groups, grouping_choices, parse_group_columns
+from runs.compare.chart_groups import (
+    SEEDS,
+    best_groups,
+    grouping_choices,
+    lines_each,
+    newest_of_each,
+    parse_group_columns,
+)
 from runs.compare.run_table import Vocabulary, config_keys
 from runs.http import ChartControls, SignedIn, UnknownChoice, chart_controls, chart_response, must_be_one_of
 from runs.launching.sweeps.status import runs_of
@@ -35,7 +42,7 @@ def sweep_curves(request: SignedIn, pk: int) -> HttpResponse:
     chart_layout = layout_of(request, ChartLayout.Page.SWEEP)
     names = [*CHARTS, *(own.name for own in chart_layout.own_charts)]
     context = {
-        "sweep": sweep, "groups": groups, "total": total, "controls": controls,
+        "sweep": sweep, "drawn_each": lines_each(groups), "groups": groups, "total": total, "controls": controls,
         "chart_layout": chart_layout, "chart_keys": _keys(runs_of(sweep)),
         "placed_charts": arrange(_charts(groups, controls, CHART_PX, names), chart_layout),
         "grouping_choices": grouping_choices(request, columns, first, [SEEDS, "seed", *config_keys()]),
@@ -67,8 +74,7 @@ def _keys(runs: QuerySet[Run]) -> list[str]:
 
 
 def _charts(groups: Sequence[Group], controls: ChartControls, px: int | None, names: Sequence[str]) -> list[Chart]:
-    """Return the charts of these names. No run has a line of its own if several groups are drawn."""
+    """Return the charts of these names."""
     runs = [run for group in groups for run in group.runs]
     curves = metrics.read(runs, [key for name in names for key in keys_for_chart(name)], x=controls.x)
-    visible = {run.pk for run in runs} if len(groups) == 1 else set()
-    return draw_names(names, groups, visible, curves, controls.options(px), metrics.origins_of(runs))
+    return draw_names(names, groups, newest_of_each(groups), curves, controls.options(px), metrics.origins_of(runs))

@@ -164,30 +164,28 @@ def _columns(runs: QuerySet[Run]) -> QueryDict:
 
 def _responses_complaint(runs: QuerySet[Run]) -> str:
     """Return the reason why responses of these runs cannot be compared; empty if they can."""
-    if not runs.exists():
-        return gettext("Select at least one run.")
-    count = _answered(runs).count()
-    if not count:
-        return gettext("None of the selected runs has responses yet.")
-    if count > MAX_COLUMNS:
-        message = gettext("Responses of at most %(most)s runs can be compared, not %(n)s: select fewer.")
-        return message % {"most": MAX_COLUMNS, "n": count}
-    return ""
+    none = gettext("None of the selected runs has responses yet.")
+    many = gettext("Responses of at most %(most)s runs can be compared, not %(n)s: select fewer.")
+    return _count_complaint(runs, MAX_COLUMNS, none, many)
 
 
 def _judge_complaint(request: SignedIn, runs: QuerySet[Run]) -> str:
     """Return the reason why no tournament of these runs can be created; empty if it can."""
     if not may_make(request.user):
         return gettext("Viewers cannot create tournaments.")
+    none = gettext("None of the selected runs has responses yet: there is nothing to judge.")
+    many = gettext("A tournament can have at most %(most)s runs, not %(n)s: select fewer.")
+    return _count_complaint(runs, MAX_JUDGED_RUNS, none, many)
+
+
+def _count_complaint(runs: QuerySet[Run], most: int, none: str, many: str) -> str:
+    """Return `none` if no run has responses, `many` if more than `most` have any, with their number; else nothing."""
     if not runs.exists():
         return gettext("Select at least one run.")
     count = _answered(runs).count()
     if not count:
-        return gettext("None of the selected runs has responses yet: there is nothing to judge.")
-    if count > MAX_JUDGED_RUNS:
-        message = gettext("A tournament can have at most %(most)s runs, not %(n)s: select fewer.")
-        return message % {"most": MAX_JUDGED_RUNS, "n": count}
-    return ""
+        return none
+    return many % {"most": most, "n": count} if count > most else ""
 
 
 def _state(request: SignedIn) -> QueryDict:

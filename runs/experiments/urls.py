@@ -13,9 +13,8 @@ from runs.experiments.lambda_page.views import experiment_lambda, experiment_lam
 from runs.experiments.line_colours import line_colour
 from runs.experiments.list import experiments
 from runs.experiments.saved_views.views import saved_view, saved_view_change, saved_views
-from runs.experiments.table_export import experiment_table
 from runs.experiments.trash.views import run_restore, trash_page
-from runs.experiments.views import experiment, experiment_chart, experiment_runs
+from runs.experiments.views import experiment, experiment_chart, experiment_runs, experiment_table
 from runs.http import PalettePage, register_pages
 
 register_pages(

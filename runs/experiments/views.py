@@ -16,17 +16,36 @@ from runs.access import may_launch, may_make
 from runs.chart_layouts import arrange, layout_of
 from runs.charts import CHARTS, Chart, Group, draw_names, keys_for_chart, styled_groups
 from runs.charts.own import parse_own
-from runs.compare.chart_groups import GroupingChoices, grouping_choices, seed_groups, value_groups
-from runs.compare.run_table import RunsTable, apply_builder, filter_runs, runs_table
+from runs.compare.chart_groups import (
+    GroupingChoices,
+    grouping_choices,
+    lines_each,
+    newest_of_each,
+    seed_groups,
+    value_groups,
+)
+from runs.compare.run_table import (
+    MAX_EXPORTED_ROWS,
+    RunsTable,
+    apply_builder,
+    data_table,
+    filter_runs,
+    notes,
+    paper_table,
+    runs_table,
+)
 from runs.experiments.bulk import undo_message
 from runs.experiments.lambda_page.charts import LAMBDA
 from runs.http import (
+    FILES,
     ChartControls,
     SignedIn,
     UnknownChoice,
     chart_controls,
     chart_response,
     must_be_one_of,
+    require_choice,
+    table_response,
     visible_experiment,
 )
 from runs.launching.views import interrupted_runs
@@ -50,7 +69,8 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
     charts = _charts(groups, table, controls, names=[*CHARTS, *(own.name for own in chart_layout.own_charts)])
     context = {
         **_table_context(request, experiment, table), "groups": groups, "controls": controls,
-        "drawn": len(table.runs[:MAX_CHARTED_RUNS]),
+        "drawn": 0 if table.groups else len(table.runs[:MAX_CHARTED_RUNS]),
+        "drawn_each": lines_each(groups) if table.groups else 0,
         "grouping_choices": _grouping_choices(request, table),
         "may_launch": may_launch(request.user, experiment), "chart_layout": chart_layout,
         "placed_charts": arrange(charts, chart_layout), "chart_keys": table.query.vocabulary.metrics,
@@ -66,6 +86,25 @@ def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
     experiment = visible_experiment(request, pk)
     context = _table_context(request, experiment, runs_table(request, experiment))
     return TemplateResponse(request, "experiments/experiment.html#runs", context)
+
+
+@require_safe
+def experiment_table(request: SignedIn, pk: int) -> HttpResponse:
+    """Return all matching rows, up to a limit, of the table that the address selects, as `as` says: csv or latex.
+
+    Without `as`, redirect to the CSV. Raise UnknownChoice for a query with a problem.
+    """
+    experiment = visible_experiment(request, pk)
+    if "as" not in request.GET:
+        query = request.GET.copy()
+        query["as"] = FILES[0]
+        return redirect(f"{request.path}?{query.urlencode()}")
+    form = require_choice(request, "as", FILES, FILES[0])
+    table = runs_table(request, experiment, MAX_EXPORTED_ROWS)
+    if table.problems:
+        raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in table.problems))
+    content = data_table(table) if form == "csv" else paper_table(table)
+    return table_response(request, content, f"{experiment.name} runs", notes(table, experiment.name))
 
 
 @require_safe
@@ -123,5 +162,5 @@ def _charts(
     """Return the charts of these names; read only the series that they use."""
     runs = [run for group in groups for run in group.runs]
     curves = metrics.read(runs, [key for name in names for key in keys_for_chart(name)], x=controls.x)
-    visible = {run.pk for run in table.runs[:MAX_CHARTED_RUNS]}
+    visible = newest_of_each(groups) if table.groups else {run.pk for run in table.runs[:MAX_CHARTED_RUNS]}
     return draw_names(names, groups, visible, curves, controls.options(px), metrics.origins_of(runs))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import SCALES, ChartOptions
-from runs.charts.axes import RAW
 from runs.http.choices import must_be_one_of
 from runs.http.parameters import UnknownChoice, is_file, not_offered, require_choice, warn, zoom_of
-from runs.metrics import X_AXES, Span
+from runs.metrics import X_AXES
 from workers.analysis.aggregate import MIDDLES, SPREADS
 from workers.analysis.bands import AUTO
 from workers.analysis.smoothing import Smoothing
@@ -23,26 +22,13 @@ AXIS_LABELS = {"gpu_seconds": _("GPU seconds")}
 
 
 @dataclass(frozen=True)
-class ChartControls:
-    """The settings of a page's charts, which its address holds, with the choices that the page offers.
-
-    x: one of X_AXES. y: one of SCALES. center: one of MIDDLES. spread: `auto` or one of SPREADS. zoom: the visible x
-    range.
-    """
-
-    x: str = "step"
-    y: str = "linear"
-    log_x: bool = False
-    smoothing: Smoothing = RAW
-    center: str = "mean"
-    spread: str = AUTO
-    zoom: Span | None = None
-    axes: tuple[str, ...] = X_AXES
+class ChartControls(ChartOptions):
+    """The options of a page's charts, which its address holds, with the choices that the page offers."""
 
     @property
     def axis_choices(self) -> list[tuple[str, str]]:
         """Return the x axes to choose from, with their labels."""
-        return [(name, gettext(AXIS_LABELS.get(name, name))) for name in self.axes]
+        return [(name, gettext(AXIS_LABELS.get(name, name))) for name in X_AXES]
 
     @property
     def scales(self) -> list[tuple[str, str]]:
@@ -72,7 +58,7 @@ class ChartControls:
 
     def options(self, px: int | None) -> ChartOptions:
         """Return the options of charts that are `px` wide; of every point if px is None."""
-        return ChartOptions(self.x, self.y, self.log_x, self.smoothing, self.center, self.spread, px, self.zoom)
+        return replace(self, px=px)
 
 
 def chart_controls(request: HttpRequest, problems: list[str] | None = None) -> ChartControls:

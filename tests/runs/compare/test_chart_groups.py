@@ -80,6 +80,16 @@ def test_charts_group_by_method_with_bands_and_n(ada_client: Client, experiment:
     assert 'data-line="es-0"' in page and "n&nbsp;=&nbsp;4" in page
 
 
+def test_every_group_has_a_path_of_reward_against_kl(
+    ada_client: Client, experiment: Experiment, runs: list[Run]
+) -> None:
+    for seed in range(10, 22):
+        measured(experiment, "es-tiny", seed, -1.0)
+    drawn = chart(ada_client, experiment, "group=method", "tradeoff")
+    assert {trace["meta"]["colour"] for trace in drawn.figure["data"]} == {"es", "grpo"}
+    assert len(drawn.figure["data"]) == 5 + 2
+
+
 def test_charts_group_by_any_key_of_the_config(ada_client: Client, experiment: Experiment, runs: list[Run]) -> None:
     groups = middles(chart(ada_client, experiment, "group=es.sigma&q=method:es"))
     assert groups == {"ES · sigma 0.01": [-40.0, -15.0], "ES · sigma 0.5": [-40.0, -35.0]}

@@ -33,6 +33,7 @@ def test_each_cell_is_a_group_by_default(ada_client: Client, sweep: Sweep) -> No
         "es-micro, population 8, sigma 0.1", "es-micro, population 8, sigma 0.2",
     ]  # fmt: skip
     assert [group.n for group in groups] == [2, 2, 2, 2]
+    assert not any(placed.chart.is_empty for placed in page.context["placed_charts"])
 
 
 def test_groups_by_a_key_of_the_sweep_pool_the_others(ada_client: Client, sweep: Sweep) -> None:
