@@ -83,8 +83,7 @@ def die_while_naming(executor: ScriptedSlurm, lines: int) -> None:
 FAULTS: dict[str, Callable[[ScriptedSlurm], None]] = {
     "before sbatch": lambda slurm: setattr(slurm, "before_submit", only_once(die)),
     "before any task has a name": lambda slurm: die_while_naming(slurm, 0),
-    "when one is named and held": lambda slurm: die_while_naming(slurm, 1),
-    "when one is named and let go": lambda slurm: die_while_naming(slurm, 2),
+    "when one has a name": lambda slurm: die_while_naming(slurm, 1),
     "after sbatch": lambda slurm: setattr(slurm, "after_submit", only_once(die)),
 }
 
@@ -104,6 +103,36 @@ def test_killed_worker_submits_array_once(
         assert (cluster_directory(ended) / "ran").read_text() == "x" and count_jobs(slurm, ended.key) == 1
     assert Attempt.objects.count() == 2
     assert not slurm.ask("squeue", "-h", "-t", "PD,R", "-o", "%j")
+
+
+class SavingHost(SharedDisk):
+    """Slurm's commands here. The controller saves its jobs when the first task of an array has just got its name."""
+
+    slurm: SlurmCluster
+
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Reply:
+        """Run the command."""
+        if argv[0] != "scontrol":
+            return super().run(argv, timeout_seconds, text)
+        first, *others = text.splitlines(keepends=True)
+        super().run(argv, timeout_seconds, first)
+        self.slurm.save_state()
+        return super().run(argv, timeout_seconds, "".join(others))
+
+
+def test_array_survives_loss_of_its_tasks_names(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
+) -> None:
+    """A controller that is killed loses later requests: no task may be left that has its name and cannot begin."""
+    slurm_executor.program, slurm_executor.after_submit = COUNTS, only_once(slurm.restore_state)
+    slurm_executor.host, SavingHost.slurm = SavingHost(slurm_executor.host.shell), slurm  # type: ignore[attr-defined]
+    runs = launch_sweep(experiment, 2, restarts=4)
+    reconcile.reconcile_cluster(Cluster.objects.get(name="far"))
+    slurm_executor.host = SharedDisk(slurm_executor.host.shell)  # type: ignore[attr-defined]
+    for run in runs:
+        ended = tick_until(run, "succeeded", "failed")
+        assert ended.state == State.SUCCEEDED.value, ended.reason
+        assert (cluster_directory(ended) / "ran").read_text() == "x"
 
 
 class SilentHost(SharedDisk):

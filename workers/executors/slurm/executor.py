@@ -23,6 +23,8 @@ TIMEOUT_SECONDS = 30.0
 """Slurm's own commands notice within half of this time that a controller is down."""
 SCANCEL_BATCH_SIZE, MAX_CONCURRENT_SCANCELS = 200, 4
 """Number of jobs that one command cancels, and of concurrent scancel processes."""
+WAITING = "--state=PENDING"
+"""Option of scancel: only waiting jobs."""
 ARRAYS = "arrays"
 """Folder with the links of arrays, in the same parent as the folders of all runs."""
 ACCOUNTING_START = "now-30days"
@@ -41,15 +43,11 @@ class Slurm:
     def find(self, key: str) -> Observation | None:
         """Return the job of that name, also an ended one if Slurm still knows it. Raise Unreachable.
 
-        Repair what is left of an array whose submitter died in the middle: release a task with this name, and remove
-        unnamed tasks from the queue.
+        Remove from the queue what is left of an array whose submitter died in the middle: its unnamed tasks.
         """
         rows = self._queue([key])
-        for row in rows:
-            if row.name == key and row.is_held_task:
-                self._ask(("scontrol", "release", row.native_id))
         if any(row.name == array_name(key) and not row.state.is_final for row in rows):
-            self._withdraw([array_name(key)])
+            self._scancel([array_name(key)], WAITING)
         return self._observe(rows, [key])[key]
 
     def submit(self, spec: Spec) -> str:
@@ -106,7 +104,7 @@ class Slurm:
             overdue = [key for key in keys if self.cancel_requests.seconds_since_first(key) >= grace_seconds]
         except OSError as error:
             raise Unreachable(f"requests about jobs cannot be saved: {error}") from error
-        self._scancel(keys, "--state=PENDING")
+        self._scancel(keys, WAITING)
         self._scancel([key for key in keys if key not in overdue], "--signal=TERM", "--batch")
         self._scancel(overdue)
 
@@ -120,7 +118,7 @@ class Slurm:
         return site, [replace(spec, directory=Path(self.host.cluster_path(spec.directory))) for spec in specs]
 
     def _reject_unsatisfiable(self, argv: Sequence[str]) -> None:
-        """Test a submit first: Slurm accepts any held job and lets it wait. Raise Rejected or Unreachable."""
+        """Test a submit first: Slurm lets any job wait that begins later. Raise Rejected or Unreachable."""
         reply = self.host.run([argv[0], "--test-only", *argv[1:]], TIMEOUT_SECONDS)
         if reply.code != 0 and (reason := refusal(reply.err)):
             raise Rejected(reason + self._choices(reason))
@@ -136,19 +134,12 @@ class Slurm:
         return self._number(reply)
 
     def _name_tasks(self, number: str, name: str, keys: Sequence[str]) -> dict[str, str]:
-        """Release each task under its job's own name. Cancel the tasks for which that failed; they have never begun."""
+        """Let each task begin under its job's name. Cancel the tasks for which that failed; they have never begun."""
         self.host.run(("scontrol",), TIMEOUT_SECONDS, naming_commands(number, keys))
-        own_rows = {
-            row.name: row for row in self._queue(()) if row.name in keys and row.native_id.startswith(f"{number}_")
-        }
-        released = {key: row.native_id for key, row in own_rows.items() if not row.is_held_task}
-        if left := [key for key in keys if key not in released]:
-            self._withdraw([name, *left])
-        return released
-
-    def _withdraw(self, names: Sequence[str]) -> None:
-        """Remove tasks that were never released from the queue."""
-        self._scancel(names, "--state=PENDING")
+        named_rows = [row for row in self._queue(()) if row.name in keys and row.native_id.startswith(f"{number}_")]
+        if len(named_rows) < len(keys):
+            self._scancel([name], WAITING)
+        return {row.name: row.native_id for row in named_rows}
 
     def _scancel(self, names: Sequence[str], *options: str) -> None:
         """Cancel jobs by name. Slurm takes one name at a time, and over SSH each command costs a quarter of a second,

@@ -28,6 +28,9 @@ fi
 # The agent takes the script's place, so that it hears the signals that Slurm sends.
 exec "$@" --epoch "${SLURM_RESTART_COUNT:-0}"
 """
+NEVER = "now+3650days"
+"""Begin of an array's tasks until they have their names. `--hold` would need a second request to release each task: a
+controller that crashed between the two would leave tasks that look as if their owner held them."""
 SPARE_SECONDS = 120
 """Slurm counts minutes, and warns up to one minute early. The agent should be the first to notice the run's own
 limit."""
@@ -40,19 +43,17 @@ def sbatch_argv(site: Site, spec: Spec) -> list[str]:
 
 
 def array_argv(site: Site, specs: Sequence[Spec], name: str, folder: PurePath) -> list[str]:
-    """Return the command for jobs with equal requests, one task each. They are held, so that none begins under this
-    name.
+    """Return the command for jobs with equal requests, one task each. None begins under this name.
 
     `folder` holds the links to their directories, by number.
     """
-    begins = [f"--job-name={name}", f"--array=0-{len(specs) - 1}", "--hold", f"--chdir={folder}"]
+    begins = [f"--job-name={name}", f"--array=0-{len(specs) - 1}", f"--begin={NEVER}", f"--chdir={folder}"]
     return _command(site, specs[0], [*begins, f"--output={_literal(folder)}/%a/{LOG}"])
 
 
 def naming_commands(number: str, keys: Sequence[str]) -> str:
-    """Return the input of scontrol: each task of an array gets the name of its job, and is released."""
-    tasks = [(f"{number}_{index}", key) for index, key in enumerate(keys)]
-    return "".join(f"update JobId={task} JobName={key}\nrelease {task}\n" for task, key in tasks)
+    """Return the input of scontrol: by one request, a task of an array gets the name of its job and may begin."""
+    return "".join(f"update JobId={number}_{n} JobName={key} StartTime=now\n" for n, key in enumerate(keys))
 
 
 def array_name(first: str) -> str:

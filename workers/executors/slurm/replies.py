@@ -45,11 +45,6 @@ class Row:
         """Return whether sbatch refused the job: Slurm keeps such a job as FAILED all the same, under our name."""
         return self.word == "FAILED" and not self.nodes and self.reason == "BadConstraints"
 
-    @property
-    def is_held_task(self) -> bool:
-        """Return whether this is a task of an array that has not been released yet."""
-        return self.state == State.QUEUED and self.reason == "JobHeldUser" and "_" in self.native_id
-
     def to_observation(self) -> Observation:
         """Return the state and its reason as an observation."""
         state = self.state
