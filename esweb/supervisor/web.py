@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging.config
 import socket
@@ -14,6 +15,9 @@ from django.urls import get_resolver
 from esweb.bootstrap.schema_version import refuse_newer_database
 from esweb.embedded import CannotStart
 from esweb.supervisor.listening_socket import listen
+
+MALLOC_OPTIONS = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 2**25), "M_TRIM_THRESHOLD": (-1, 2**27)}
+"""Options of glibc's mallopt: (number, value). See `keep_memory`."""
 
 
 def serve(listening: socket.socket) -> None:
@@ -29,9 +33,23 @@ def serve(listening: socket.socket) -> None:
         server_header=False,
     )
     logging.config.dictConfig(settings.LOGGING)
+    keep_memory()
     load(config)
     refuse_newer_database()
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def keep_memory() -> None:
+    """Let all threads share one heap, and keep up to 128 MB of it when it is free.
+
+    A chart of ten million points takes arrays of 200 MB, and each request runs on a thread of its own. With a heap for
+    each thread the kernel would clear pages anew for every chart, which takes up to 150 ms. Only glibc has
+    these options.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for number, value in MALLOC_OPTIONS.values():
+            mallopt(number, value)
 
 
 def load(config: uvicorn.Config) -> None:

@@ -25,6 +25,12 @@ def layout_of(request: HttpRequest, page: str, experiment: Experiment | None = N
     return Layout(page, cards, experiment_id, True, can_change and cards != own, can_change, problems)
 
 
+def shared_layout(request: HttpRequest, page: str) -> Layout:
+    """Return the layout of a page that a link shares: that of the address, for every reader, who cannot change it."""
+    cards, problems = parse_cards(request.GET.getlist(PARAMETER))
+    return Layout(page, cards, is_from_address=True, problems=problems)
+
+
 def stored_cards(person: User | AnonymousUser, page: str, experiment_id: int | None) -> tuple[Card, ...]:
     """Return the cards that this user stored for the page; none if there are none, or nobody is signed in."""
     if not person.is_authenticated:

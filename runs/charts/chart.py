@@ -193,8 +193,8 @@ def course(
     first, last = float(values[0]), float(values[-1])
     if len(values) == 1:
         return gettext("%(value)s, its only point") % {"value": format_value(last)}
-    finite = np.asarray(values)[np.isfinite(values)]
     if _is_printed_alike(first, last, format_value):
+        finite = _finite(np.asarray(values))
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (last, last)
         if _is_printed_alike(low, last, format_value) and _is_printed_alike(high, last, format_value):
             return change(first, last, format_value)
@@ -253,8 +253,9 @@ def far_extreme(
     range (its largest minus its smallest value), and differs from both as printed. At most one of the two can. Values
     that are not finite are left out.
     """
-    is_finite = np.isfinite(values)
-    y, at = np.asarray(values, np.float64)[is_finite], np.asarray(x, np.float64)[is_finite]
+    y, at = np.asarray(values, np.float64), np.asarray(x, np.float64)
+    if not (is_finite := np.isfinite(y)).all():
+        y, at = y[is_finite], at[is_finite]
     if not y.size:
         return None
     first, last = float(y[0]), float(y[-1])
@@ -270,6 +271,10 @@ def far_extreme(
         ):
             return extreme
     return None
+
+
+def _finite(values: Floats) -> Floats:
+    return values if (is_finite := np.isfinite(values)).all() else values[is_finite]
 
 
 def _position(x: float, axis: str) -> str:

@@ -33,7 +33,7 @@ def line_layout(
     if measure.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
     if values and not log_y:
-        layout["yaxis"] |= style.room(np.concatenate(values), measure.is_share)
+        layout["yaxis"] |= style.room(values[0] if len(values) == 1 else np.concatenate(values), measure.is_share)
     return layout
 
 

@@ -15,7 +15,7 @@ from runs.compare.environments import (
 from runs.compare.final_results import OUTCOMES, Final, Outcome, finals
 from runs.compare.keys import key_names, key_sections
 from runs.compare.labels import distinct_names
-from runs.compare.options import ComparisonSettings, comparison_grouping, parse_settings
+from runs.compare.options import ComparisonSettings, comparison_grouping, parse_settings, shared_group_keys
 from runs.compare.page import page_context, standings_context
 from runs.compare.selection import Choice, chart_query, parse_choice
 
@@ -52,6 +52,7 @@ __all__ = [
     "page_context",
     "parse_choice",
     "parse_settings",
+    "shared_group_keys",
     "standings",
     "standings_context",
 ]

@@ -198,7 +198,7 @@ def grouping_choices(
     if alone == SEEDS and SEEDS not in values:
         # Charts of an experiment group by all but the seed already if the table shows single runs.
         current = []
-    is_offered = not current or alone in values
+    is_offered = not current or (alone is not None and alone in values)
     chosen = alone if current and is_offered else first[0][0]
     carried = [(name, v) for name, many in request.GET.lists() if name not in ("group", "after") for v in many]
     return GroupingChoices(offered, chosen, () if is_offered else tuple(current), tuple(keys), tuple(carried))

@@ -78,10 +78,20 @@ def _group_columns(request: HttpRequest, runs: Sequence[Run]) -> tuple[Column, .
         keys = [SEEDS]
     columns = parse_group_columns([key for key in keys if key != UNGROUPED], Vocabulary(()))
     for column in columns:
-        # A shared link shows neither who launched a run nor notes about it.
-        if column.kind is not Kind.CONFIG and column.key not in SHARED_FIELDS:
+        if not _is_shared(column):
             raise UnknownChoice(must_be_one_of("group", [*SHARED_FIELDS, *config_keys()], column.key))
     return columns
+
+
+def _is_shared(column: Column) -> bool:
+    """Return whether a shared link may group by this column: it shows neither who launched a run nor notes about it."""
+    return column.kind is Kind.CONFIG or column.key in SHARED_FIELDS
+
+
+def shared_group_keys(keys: Sequence[str]) -> list[str]:
+    """Return those of these keys by which a shared link may group runs."""
+    columns = {key: Vocabulary(()).column(key) for key in keys}
+    return [key for key, column in columns.items() if column and column.is_groupable and _is_shared(column)]
 
 
 def comparison_grouping(request: HttpRequest, settings: ComparisonSettings) -> GroupingChoices:

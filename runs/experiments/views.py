@@ -111,7 +111,7 @@ def experiment_table(request: SignedIn, pk: int) -> HttpResponse:
 def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     """Return one chart: new text and figure, its table, or its data as CSV."""
     experiment = visible_experiment(request, pk)
-    table = runs_table(request, experiment)
+    table = runs_table(request, experiment, with_values=False)
     if table.problems:
         raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in table.problems))
     px = None if request.GET.get("as") == "csv" else CHART_PX

@@ -4,7 +4,7 @@ from runs.run_page.charts.population import population_chart
 from runs.run_page.charts.sections import SYSTEM, Plan, Section, plans
 from runs.run_page.config import config_sections
 from runs.run_page.status import status_context
-from runs.run_page.views import curve_chart, curve_names, curve_sections
+from runs.run_page.views import curve_chart, curve_names, curve_sections, own_run_chart
 
 __all__ = [
     "SYSTEM",
@@ -14,6 +14,7 @@ __all__ = [
     "curve_chart",
     "curve_names",
     "curve_sections",
+    "own_run_chart",
     "plans",
     "population_chart",
     "status_context",

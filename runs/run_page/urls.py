@@ -6,6 +6,7 @@ from django.urls import path
 
 from runs.run_page.engines import run_engines
 from runs.run_page.environment import attempt_code, attempt_packages
+from runs.run_page.evaluations import run_evaluations_table
 from runs.run_page.log.views import attempt_log_file, run_log, run_log_file
 from runs.run_page.views import run, run_chart, run_curves, run_past, run_state
 
@@ -15,6 +16,7 @@ urlpatterns = [
     path("runs/<slug:uid>/past/", run_past, name="run-past"),
     path("runs/<slug:uid>/curves/", run_curves, name="run-curves"),
     path("runs/<slug:uid>/chart/", run_chart, name="run-chart"),
+    path("runs/<slug:uid>/evaluations/table/", run_evaluations_table, name="run-evaluations-table"),
     path("runs/<slug:uid>/engines/", run_engines, name="run-engines"),
     path("runs/<slug:uid>/attempts/<int:n>/log.txt", attempt_log_file, name="attempt-log-file"),
     path("runs/<slug:uid>/attempts/<int:n>/requirements.txt", attempt_packages, name="attempt-packages"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Prefetch
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs import metrics
@@ -31,12 +29,12 @@ from runs.run_page.charts.sections import Plan, Section, plans
 from runs.run_page.config import config_sections, esweb_command, launch_command, train_command
 from runs.run_page.engines import engines_context
 from runs.run_page.environment import environment_rows
+from runs.run_page.evaluations import evaluations_context
 from runs.run_page.log.views import log_context
 from runs.run_page.status import status_context, with_delivery
 
 CHART_PX = 600
 INITIAL_CHARTS = 16
-SHARES = ("accuracy/contains", "safety/safe_ratio")
 
 
 def curve_sections(run: Run, keys: list[str], controls: ChartControls) -> list[Section]:
@@ -86,49 +84,6 @@ def _charts(run: Run, specs: list[Spec], controls: ChartControls, px: int | None
         curves = {curve.key: curve for curve in metrics.read([run], keys, x=x, px=width, zoom=zoom)}
         charts += draw_charts(run, group, curves, replace(options, x=x, zoom=zoom))
     return charts
-
-
-COLUMNS = {
-    "reward/mean": _("Reward"),
-    "accuracy/contains": _("Accuracy"),
-    "kl": _("KL, nats per token"),
-    "cost/mean": _("Cost"),
-    "safety/safe_ratio": _("Safe"),
-    "eval/n": _("Answers"),
-}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number of an evaluation, None if it has none; `is_share`: it is written in percent."""
-
-    title: str
-    value: float | None
-    is_share: bool
-
-
-@dataclass(frozen=True)
-class EvaluationRow:
-    """An evaluation. `measured`: how its reward was measured, in words."""
-
-    run: Run
-    cells: list[Cell]
-    measured: str
-
-
-def evaluations_context(training: Run) -> dict[str, Any]:
-    """Return the rows of a training's evaluations, and the titles of the columns that any of them fills."""
-    runs = list(training.evaluations.filter(deleted_at=None).order_by("created_at", "pk"))
-    if not runs:
-        return {"evaluation_rows": [], "evaluation_titles": []}
-    numbers, origins = metrics.latest(runs), metrics.origins_of(runs)
-    keys = [key for key in COLUMNS if any(key in numbers[run.pk] for run in runs)]
-    rows = []
-    for run in runs:
-        cells = [Cell(gettext(COLUMNS[key]), numbers[run.pk].get(key), key in SHARES) for key in keys]
-        measured = metrics.provenance(run.config, "reward/mean", origins[run.pk])
-        rows.append(EvaluationRow(run, cells, measured.words if measured else ""))
-    return {"evaluation_rows": rows, "evaluation_titles": [gettext(COLUMNS[key]) for key in keys]}
 
 
 @require_safe

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from runs import metrics
 from runs.access import Scope, Share
-from runs.charts import CHARTS, Chart, Mark, group_charts, keys_for_chart, marks
-from runs.charts.own import parse_own
+from runs.chart_layouts import arrange
+from runs.charts import CHARTS, Chart, Mark, draw_names, keys_for_chart, marks
+from runs.charts.own import OwnChart, parse_own
 from runs.compare import (
     CHART_PX,
     ComparisonSettings,
@@ -23,7 +24,15 @@ from runs.compare import (
 )
 from runs.flags import open_flags
 from runs.models import Flag, Run
-from runs.run_page import SYSTEM, config_sections, curve_chart, curve_names, curve_sections, status_context
+from runs.run_page import (
+    SYSTEM,
+    config_sections,
+    curve_chart,
+    curve_names,
+    curve_sections,
+    own_run_chart,
+    status_context,
+)
 
 MAX_EXPERIMENT_RUNS = 100
 MAX_LINES = 10
@@ -103,14 +112,19 @@ class SharedRun:
         self.run = self.runs[0]
 
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
+        layout, controls = settings.layout, settings.controls
+        own = [own_run_chart(self.run, chart, controls, CHART_PX) for chart in layout.own_charts if _is_public(chart)]
+        sections = curve_sections(self.run, self._keys, controls)
         return {
-            "run": self.run, **status_context(self.run),
-            "sections": curve_sections(self.run, self._keys, settings.controls),
+            "run": self.run, **status_context(self.run), "own_charts": arrange(own, layout),
+            "sections": [(section, arrange(section.charts, layout)) for section in sections],
             "config": config_sections(self.run.config), "is_open": self.run.is_open, "flags": _public_flags(self.run),
-            "controls": settings.controls,
+            "controls": controls, "chart_layout": layout,
         }  # fmt: skip
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
+        if own := parse_own(name):
+            return own_run_chart(self.run, own, settings.controls, px) if _is_public(own) else None
         return curve_chart(self.run, self._keys, name, settings.controls, px)
 
     def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
@@ -146,27 +160,35 @@ class SharedExperiment:
         return _public(visible_runs.order_by("-pk")[:MAX_EXPERIMENT_RUNS])
 
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
-        groups = comparison_groups(self.runs, settings)
+        groups, layout = comparison_groups(self.runs, settings), settings.layout
         run_marks = marks(self.runs, groups)
+        own_names = [chart.name for chart in layout.own_charts if _is_public(chart)]
+        charts = self._charts(settings, CHART_PX, [*CHARTS, *own_names])
         return {
             "experiment": self.experiment, "marks": run_marks, "groups": groups, "lines": MAX_LINES,
-            "controls": settings.controls, "settings": settings,
-            "charts": self._charts(settings, CHART_PX), "is_open": any(run.is_open for run in self.runs),
+            "controls": settings.controls, "settings": settings, "chart_layout": layout,
+            "placed_charts": arrange(charts, layout), "is_open": any(run.is_open for run in self.runs),
             **standings_context(self.runs, run_marks, settings, self.share.person),
         }  # fmt: skip
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
-        return next(iter(self._charts(settings, px, [name])), None) if name in CHARTS else None
+        own = parse_own(name)
+        is_on_page = _is_public(own) if own else name in CHARTS
+        return self._charts(settings, px, [name])[0] if is_on_page else None
 
     def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
         return None
 
-    def _charts(self, settings: ComparisonSettings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
+    def _charts(self, settings: ComparisonSettings, px: int | None, names: Sequence[str]) -> list[Chart]:
         curves = metrics.read(self.runs, [key for name in names for key in keys_for_chart(name)], x=settings.controls.x)
         charted, origins = {run.pk for run in self.runs[:MAX_LINES]}, metrics.origins_of(self.runs)
-        return group_charts(
-            comparison_groups(self.runs, settings), charted, curves, settings.chart_options(px), names, origins
-        )
+        groups = comparison_groups(self.runs, settings)
+        return draw_names(names, groups, charted, curves, settings.chart_options(px), origins)
+
+
+def _is_public(own: OwnChart) -> bool:
+    """Return whether no key of a chart that a user defined is about the site's machines."""
+    return not any(key.startswith(SYSTEM) for key in own.all_keys)
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

@@ -6,16 +6,15 @@ No cookie is read or set. The link shows what the user who shared it may see: se
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import wraps
 from hashlib import sha256
 from typing import Concatenate, ParamSpec
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -37,7 +36,16 @@ from runs.access import (
     open_link,
     revoke_all_links,
 )
-from runs.compare import CHART_PX, TABLE_PX, comparison_grouping, parse_choice, parse_settings
+from runs.chart_layouts import PARAMETER, shared_layout, to_text, with_layout
+from runs.compare import (
+    CHART_PX,
+    TABLE_PX,
+    ComparisonSettings,
+    comparison_grouping,
+    parse_choice,
+    parse_settings,
+    shared_group_keys,
+)
 from runs.http import (
     FORMS,
     SignedIn,
@@ -50,20 +58,25 @@ from runs.http import (
     warn,
 )
 from runs.metrics import cursors
+from runs.models import Experiment, Run
 from runs.sharing.pages import PAGES
 
 CHOICE_PARAMS = ("page", "run", "experiment", "q", "show")
+CHART_PARAMS = ("x", "xscale", "y", "smooth", "center", "band", "from", "to", "hide", PARAMETER)
+"""Parameters of the pages of runs and experiments that shared pages have too; an experiment's page also has `group`."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page to share: its targets, its description, and its address. is_private: it is visible only to its owner."""
+    """A page to share: its targets, its description, and its address. is_private: it is visible only to its owner.
+    experiment: only of an experiment's page."""
 
     scope: Scope
     targets: tuple[str | int, ...]
     words: str
     address: str
     is_private: bool
+    experiment: Experiment | None = None
 
 
 @dataclass(frozen=True)
@@ -99,9 +112,20 @@ def share(request: SignedIn) -> HttpResponse:
 def _create_link(request: SignedIn, page: Page) -> Link:
     lifetime = request.POST.get("lifetime", "")
     text = link_text(request.user, page.scope, page.targets, lifetime)
-    settings = [(name, value) for name, value in request.GET.items() if name not in CHOICE_PARAMS]
-    address = reverse("shared", args=[text]) + (f"?{urlencode(settings)}" if settings else "")
+    params = with_layout(_settings(request, page), request.user, page.scope, page.experiment)
+    address = f"{reverse('shared', args=[text])}?{to_text(params)}"
     return Link(request.build_absolute_uri(address), timezone.now() + LIFETIMES[lifetime][1])
+
+
+def _settings(request: SignedIn, page: Page) -> QueryDict:
+    """Return the parameters of the page's address that say how the shared page shows its charts."""
+    params = QueryDict(mutable=True)
+    for name, values in request.GET.lists():
+        if name not in CHOICE_PARAMS if page.scope is Scope.COMPARE else name in CHART_PARAMS:
+            params.setlist(name, values)
+    if page.scope is Scope.EXPERIMENT and (keys := shared_group_keys(request.GET.getlist("group"))):
+        params.setlist("group", keys)
+    return params
 
 
 def _page(request: SignedIn) -> Page:
@@ -116,7 +140,8 @@ def _page(request: SignedIn) -> Page:
         if experiment is None:
             raise UnknownChoice(gettext("experiment must be the number of an experiment that you may see."))
         words = gettext("the experiment %(name)s") % {"name": experiment.name}
-        return Page(Scope.EXPERIMENT, (experiment.pk,), words, experiment.get_absolute_url(), experiment.is_private)
+        address = experiment.get_absolute_url()
+        return Page(Scope.EXPERIMENT, (experiment.pk,), words, address, experiment.is_private, experiment)
     if name != Scope.COMPARE:
         raise UnknownChoice(f"page must be one of {', '.join(Scope)}, not {name!r}")
     choice = parse_choice(request)
@@ -171,13 +196,18 @@ def _add_share_headers(response: HttpResponse) -> HttpResponse:
 def shared_page(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     """Render the whole page."""
     page = PAGES[share.scope](share)
-    settings = parse_settings(request, None if share.scope is Scope.RUN else page.runs)
+    settings = _parse_settings(request, share, None if share.scope is Scope.RUN else page.runs)
     context = {
         **page.context(settings), "share": share, "shared": True, "settings": settings, "problems": settings.problems,
         "chart_url": reverse("shared-chart", args=[text]), "section_url": reverse("shared-section", args=[text]),
         "grouping_choices": None if share.scope is Scope.RUN else comparison_grouping(request, settings),
     }  # fmt: skip
     return TemplateResponse(request, page.template, context)
+
+
+def _parse_settings(request: HttpRequest, share: Share, runs: list[Run] | None) -> ComparisonSettings:
+    """Return the settings of a shared page, with the layout of its charts that the link holds."""
+    return replace(parse_settings(request, runs), layout=shared_layout(request, share.scope))
 
 
 @share_view

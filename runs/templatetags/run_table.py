@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -50,6 +50,18 @@ def _cell_start(column: Column, language: str | None) -> SafeString:
         format_html(' class="{}"', classes) if classes else "",
         format_html(' data-label="{}"', column.title) if column.key not in PLAIN else "",
     )
+
+
+@register.filter
+def with_columns(names: Sequence[str], columns: Sequence[Column]) -> list[tuple[str, Column]]:
+    """Return each name of a group with the column whose value it is."""
+    return list(zip(names, columns, strict=True))
+
+
+@register.filter
+def title_in(key: str, headings: Sequence[Heading]) -> str:
+    """Return the title of the column with this key."""
+    return next(heading.column.title for heading in headings if heading.column.key == key)
 
 
 @register.simple_tag

@@ -1,8 +1,8 @@
-// State that scripts keep in the page's address: the zoom (from, to), the hidden lines (hide) and the smoothing (smooth).
-// Links and forms of this page, the Share link and a saved view carry it, so that whoever opens them sees the same page.
+// State that scripts keep in the page's address, such as the zoom (from, to), the hidden lines (hide), the smoothing
+// (smooth) and the metric of a sweep. Links and forms of this page, the Share link and a saved view carry it, so that
+// whoever opens them sees the same page. A link lists in data-sets the parameters that are its own choice.
 
 const ZOOM = ["from", "to"];
-const managed = new Set([...ZOOM, "hide", "smooth"]);
 const atLoad = new URL(location.href).searchParams;
 const carried = new WeakMap();
 
@@ -23,31 +23,34 @@ export function pageAxis() {
 export function setParameters(values) {
   const address = new URL(location.href);
   for (const [name, value] of Object.entries(values)) {
-    managed.add(name);
-    setOne(address.searchParams, name, value ?? null);
+    if (value === undefined) address.searchParams.delete(name);
+    else address.searchParams.set(name, value);
   }
   if (address.href !== location.href) history.replaceState(history.state, "", address);
 }
 
-function setOne(parameters, name, value) {
-  if (value === null) parameters.delete(name);
-  else parameters.set(name, value);
-}
+const isAsIn = (parameters, others, name) => JSON.stringify(parameters.getAll(name)) === JSON.stringify(others.getAll(name));
 
-/** Updates the managed parameters of an address (URLSearchParams or FormData). A parameter that differs from the page's as
- * loaded is a choice of the link or form itself and stays. A zoom belongs to one x axis, so it never goes to another. */
-export function carryState(parameters) {
+/** Updates the parameters of an address (URLSearchParams or FormData) that scripts have changed on the page. A parameter
+ * that differs from the page's as loaded, or is one of `fixed`, is a choice of the link or form itself and stays. A zoom
+ * belongs to one x axis, so it never goes to another. */
+function carryState(parameters, fixed = []) {
   const current = ownParameters();
   const isSameAxis = axisOf(parameters) === axisOf(current);
-  for (const name of managed) {
+  for (const name of new Set([...ZOOM, ...atLoad.keys(), ...current.keys()])) {
     if (ZOOM.includes(name) && !isSameAxis) parameters.delete(name);
-    else if (parameters.get(name) === atLoad.get(name)) setOne(parameters, name, current.get(name));
+    else if (fixed.includes(name) || isAsIn(atLoad, current, name) || !isAsIn(parameters, atLoad, name)) continue;
+    else {
+      parameters.delete(name);
+      for (const value of current.getAll(name)) parameters.append(name, value);
+    }
   }
 }
 
-function isOfPage(link) {
-  const isSamePage = link.origin === location.origin && link.pathname === location.pathname;
-  return (isSamePage && link.search !== "") || link.pathname.endsWith("/share/");
+/** Returns whether a link shows this page with parameters, `?` alone too, or shares it. */
+function isOfPage({ origin, pathname, href }) {
+  const isSamePage = origin === location.origin && pathname === location.pathname;
+  return (isSamePage && href.includes("?")) || pathname.endsWith("/share/");
 }
 
 /** Updates a link just before it is used: also before it is opened in a new tab or copied. */
@@ -58,7 +61,7 @@ function onLink({ target }) {
   const original = before?.href === link.href ? before.original : link.href;
   const address = new URL(original);
   if (!isOfPage(address)) return;
-  carryState(address.searchParams);
+  carryState(address.searchParams, link.dataset.sets?.split(" "));
   if (address.href !== link.href) link.href = address;
   carried.set(link, { original, href: link.href });
 }

@@ -60,7 +60,8 @@ export class ChartReadout {
     this.chart = chart;
     this.plot = chart.plot;
     this.box = chart.querySelector(".chart-readout");
-    this.hint = this.box.querySelector(".hint");
+    // A chart that was moved may show values instead of the hint.
+    this.hint = chart.readout?.hint ?? this.box.querySelector(".hint");
     this.line = chart.querySelector(".chart-cursor") ?? chart.appendChild(element("div", "chart-cursor"));
     this.line.hidden = true;
     this.plot.addEventListener("pointermove", (event) => this.onMove(event), { signal });

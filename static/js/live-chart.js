@@ -67,7 +67,7 @@ class LiveChart extends HTMLElement {
     this.observer.disconnect();
     this.resizer.disconnect();
     cancelTurn(this);
-    for (const timer of [this.flushTimer, this.refreshTimer, this.zoomTimer]) clearTimeout(timer);
+    for (const timer of ["flushTimer", "refreshTimer", "zoomTimer"]) this[timer] = clearTimeout(this[timer]);
     if (!this.figure) return;
     Plotly.purge(this.plot);
     this.figure = this.isWatched = undefined;

@@ -16,7 +16,7 @@ class SweepOptions extends HTMLElement {
 
   onChange() {
     const address = new URL(location.href);
-    for (const [name, value] of new FormData(this.form)) address.searchParams.set(name, value);
+    for (const { name, value } of this.form.querySelectorAll("select")) address.searchParams.set(name, value);
     history.replaceState(history.state, "", address);
     document.body.dispatchEvent(new CustomEvent("sweep-options"));
   }

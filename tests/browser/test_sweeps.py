@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -115,6 +117,52 @@ def test_selected_metric_and_keys_stay_after_a_refresh(signed_in, address: str, 
     expect(page.get_by_role("combobox", name="Of each run")).to_be_focused()
     page.reload()
     expect(heat.locator(".corner")).to_contain_text("es.sigma ↓ es.population →")
+    expect(page.get_by_role("combobox", name="Metric", exact=True)).to_have_value("kl")
+
+
+def test_links_of_the_curves_keep_the_metric_selected_after_load(
+    signed_in, address: str, finished_sweep: Sweep
+) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}?metric=reward/mean")
+    curves = page.locator("#sweep-curves")
+    curves.scroll_into_view_if_needed()
+    expect(curves.get_by_role("link", name="tokens", exact=True)).to_be_visible()
+    metric = page.get_by_role("combobox", name="Metric", exact=True)
+    for key in ("kl", "reward/mean", "kl"):
+        metric.select_option(key)
+        expect(page).to_have_url(re.compile(f"metric={key.replace('/', '%2F')}(&|$)"))
+    for link in ("tokens", "method", "cell"):
+        curves.get_by_role("link", name=link, exact=True).click()
+        expect(curves.get_by_role("link", name=link, exact=True)).to_have_attribute("aria-current", "true")
+        expect(metric).to_have_value("kl")
+        assert "metric=kl" in page.url
+    assert "x=tokens" in page.url and "group=" not in page.url
+
+
+def test_first_link_of_the_curves_keeps_the_metric_of_a_page_without_parameters(
+    signed_in, address: str, finished_sweep: Sweep
+) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    curves = page.locator("#sweep-curves")
+    curves.scroll_into_view_if_needed()
+    page.get_by_role("combobox", name="Metric", exact=True).select_option("kl")
+    curves.get_by_role("link", name="cell", exact=True).click()
+    page.wait_for_load_state()
+    expect(page.get_by_role("combobox", name="Metric", exact=True)).to_have_value("kl")
+    assert "metric=kl" in page.url
+
+
+def test_offered_metric_replaces_a_selected_metric_without_values(
+    signed_in, address: str, finished_sweep: Sweep
+) -> None:
+    page = signed_in
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}?metric=kl")
+    Series.objects.filter(key="reward/mean").delete()
+    page.get_by_role("combobox", name="Metric", exact=True).select_option("reward/mean")
+    expect(page.get_by_text("No run of this sweep has reward/mean yet.")).to_be_visible()
+    page.locator("#results").get_by_role("link", name="kl", exact=True).click()
     expect(page.get_by_role("combobox", name="Metric", exact=True)).to_have_value("kl")
 
 

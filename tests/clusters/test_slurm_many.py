@@ -14,7 +14,7 @@ from tests.clusters.scripted_slurm import ScriptedSlurm, recorded_commands
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 from workers.config import RunConfig, preset
-from workers.executors.slurm.job import naming_commands
+from workers.executors.slurm.job import NEVER, naming_commands
 from workers.executors.states import State
 
 MANY, CANCELLED = 60, 20
@@ -36,7 +36,8 @@ def make_queued_attempts(experiment: Experiment, person: User, slurm: SlurmClust
         for n in range(MANY)
     )
     cluster = Cluster.objects.get(name="far")
-    number = slurm.ask("sbatch", "--parsable", "--hold", f"--array=0-{MANY - 1}", "--output=/dev/null", "--wrap=true")
+    begin, tasks = f"--begin={NEVER}", f"--array=0-{MANY - 1}"
+    number = slurm.ask("sbatch", "--parsable", begin, tasks, "--output=/dev/null", "--wrap=true")
     slurm.ask("scontrol", text=naming_commands(number.strip(), [key_of(run, 1) for run in runs]))
     # Slurm gives a job's reason for waiting once its scheduler has handled it, some hundred jobs at a time.
     wait_until(
@@ -50,7 +51,7 @@ def make_queued_attempts(experiment: Experiment, person: User, slurm: SlurmClust
 
 def _has_all_reasons(slurm: SlurmCluster) -> bool:
     reasons = slurm.ask("squeue", "--noheader", "--array", "--format=%r").split("\n")[:-1]
-    return len(reasons) == MANY and not {"None", "JobHeldUser"} & set(reasons)
+    return len(reasons) == MANY and not {"None", "BeginTime"} & set(reasons)
 
 
 def test_tick_queries_slurm_once_for_many_attempts(

@@ -67,13 +67,12 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
     if not solid:
         nothing = np.zeros(0)
         return Band(nothing, nothing, nothing, nothing, np.zeros(0, np.int64), center, spread)
-    x, columns = _on_one_axis(solid)
+    x, columns, are_complete = _on_one_axis(solid)
     center_values, low, high = np.empty((3, len(x)))
     n = np.empty(len(x), np.int64)
     for part in _parts(len(x), len(columns)):
         values = np.array([column[part] for column in columns])
-        present = ~np.isnan(values)
-        n[part] = len(columns) if present.all() else present.sum(axis=0)
+        n[part] = len(columns) if are_complete else (~np.isnan(values)).sum(axis=0)
         center_values[part] = middle(values, center)
         low[part], high[part] = around(values, center, spread, center_values[part])
     low[n < 2] = high[n < 2] = np.nan
@@ -86,18 +85,18 @@ def _parts(points: int, seeds: int) -> Iterator[slice]:
     return (slice(start, start + width) for start in range(0, points, width))
 
 
-def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, list[Floats]]:
-    """Return every x of any line at which there is a value, and each line's values there, float64[points]: NaN before
-    its first and after its last point. Seeds that were evaluated at the same points, as most are, have nothing to
-    interpolate."""
+def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, list[Floats], bool]:
+    """Return every x of any line at which there is a value, each line's values there, float64[points], and whether each
+    line has a value at each x: it is NaN before its first and after its last point. Seeds that were evaluated at the
+    same points, as most are, have nothing to interpolate."""
     x = lines[0][0]
     if (x[1:] > x[:-1]).all() and all(own is x or np.array_equal(x, own) for own, _ in lines[1:]):
-        return x, [y for _, y in lines]
+        return x, [y for _, y in lines], True
     x = np.unique(np.concatenate([own for own, _ in lines]))
     columns = [np.interp(x, *line, left=np.nan, right=np.nan) for line in lines]
     # Between the end of one seed and the start of another, no seed may be present.
     covered = ~np.logical_and.reduce([np.isnan(column) for column in columns])
-    return (x, columns) if covered.all() else (x[covered], [column[covered] for column in columns])
+    return (x, columns, False) if covered.all() else (x[covered], [column[covered] for column in columns], False)
 
 
 def _finite(line: Line) -> Line:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from runs.compare.run_table.columns import RUN_COUNT
+from runs.compare.run_table.columns import RUN_COUNT, Column
 from runs.compare.run_table.conditions import filter_by_terms, sort_bounds
 from runs.compare.run_table.grouping import MAX_NUMBER_COLUMNS, GroupRow, group_runs
 from runs.compare.run_table.headings import Heading, column_headings, count_heading_of, number_heading
@@ -108,21 +108,30 @@ class RunsTable:
         return any(run.is_open for run in self.displayed_runs)
 
 
-def runs_table(request: HttpRequest, experiment: Experiment, size: int | None = None) -> RunsTable:
-    """Return the page of runs or groups that the address selects. size: most rows, for a file; None for a page."""
+def runs_table(
+    request: HttpRequest, experiment: Experiment, size: int | None = None, *, with_values: bool = True
+) -> RunsTable:
+    """Return the page of runs or groups that the address selects. size: most rows, for a file; None for a page.
+
+    with_values: False for a reader that needs which runs or groups the page has, but no value of them.
+    """
     query = parse_table_query(request, experiment)
     size = min(size, query.max_rows) if size else size
     experiment_runs = experiment.runs.filter(deleted_at__isnull=True).select_related("created_by")
     states, archived = _by_state(experiment_runs)
     runs, problems = filter_runs(experiment_runs, query)
     if query.group:
-        return _groups_table(query, runs, size or GROUPS_PER_PAGE, (states, archived, problems))
+        numbers = [column for column in query.columns if column.is_measured][:MAX_NUMBER_COLUMNS]
+        read_numbers = numbers if with_values else [column for column in numbers if column == query.order.column]
+        return _groups_table(query, read_numbers, runs, size or GROUPS_PER_PAGE, (states, archived, problems))
     pinned_run = None if problems else find_pinned(request, experiment_runs, query)
     query = resolve_pin(query, runs, pinned_run)
     bounds = sort_bounds(query.terms, query.order.column, query.vocabulary, SORTED)
     count = _count_matching(query, runs, states)
     page_runs, cursor = page(runs, query.order, query.after, size or RUNS_PER_PAGE, bounds, count.few)
     following = f"{query.address()}&after={cursor}" if cursor else ""
+    if not with_values:
+        return RunsTable(query, [], [], [], page_runs, count.total, following, states, archived, problems)
     others = [run for run in page_runs if run != pinned_run]
     rows = rows_of([pinned_run, *others] if pinned_run else others, query.columns)
     headings = column_headings(query, rows)
@@ -161,11 +170,11 @@ def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:
 
 def _groups_table(
     query: TableQuery,
+    numbers: Sequence[Column],
     runs: QuerySet[Run],
     size: int,
     counts: tuple[list[tuple[str, int]], int, tuple[Problem, ...]],
 ) -> RunsTable:
-    numbers = [column for column in query.columns if column.is_measured][:MAX_NUMBER_COLUMNS]
     order = query.order if query.order.gap is None else None
     rows, total = group_runs(runs, query.group, numbers, size, order=order, with_flags=query.has_flags)
     names = group_names(rows, query.group)

@@ -1,4 +1,5 @@
 import json
+import math
 
 import plotly.graph_objects as go
 import pytest
@@ -64,6 +65,32 @@ def test_summary_has_direction_and_n(seeds):
     assert charts_by_name["reward"].summary == (
         "es-tiny rose from −39.5 to −9.50 (n = 2); grpo-tiny rose from −38 to −8 (n = 1)."
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "high", "low"),
+    [
+        ("reward/mean", "reward", "Best", "Worst"),
+        ("kl", "kl", "Highest", "Lowest"),
+        ("my/own", "my/own", "Highest", "Lowest"),
+    ],
+)
+def test_summary_of_many_groups_describes_those_with_the_extreme_last_values(key, name, high, low):
+    runs = [unsaved_run(preset) for preset in ("es-tiny", "es-micro", "grpo-tiny", "grpo-micro", "es-tiny-full")]
+    ends = [3, 5, 4, math.nan, 1]
+    curves = [curve(run, key, [2, end]) for run, end in zip(runs, ends, strict=True)]
+    chart = group_charts(groups_of(runs), {run.pk for run in runs}, curves, names=[name])[0]
+    assert chart.summary == (
+        f"5 groups. {high} last value: es-micro rose from 2 to 5 (n = 1). "
+        f"{low} last value: es-tiny-full fell from 2 to 1 (n = 1)."
+    )
+    assert {row[0] for row in chart.table.rows} == {run.preset for run in runs}
+
+
+def test_summary_of_four_groups_describes_each():
+    runs = [unsaved_run(preset) for preset in ("es-tiny", "es-micro", "grpo-tiny", "grpo-micro")]
+    summary = charts(runs, [curve(run, "kl", [1, 2]) for run in runs])["kl"].summary
+    assert all(f"{run.preset} rose from 1 to 2" in summary for run in runs)
 
 
 def test_accuracy_is_written_in_percent():

@@ -228,3 +228,14 @@ def test_smoothing_is_of_each_run_before_the_mean(ada_client: Client, experiment
     drawn = chart(ada_client, experiment, "smooth=median-3")
     assert list(middles(drawn).values()) == [[0.75, 0.0, 3.0]]
     assert "mean smoothed median-3" in drawn.rows[0]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "sort=kl", "sort=-reward", "group=es.sigma&sort=-reward", "q=seed%3E1", "pin=first"]
+)
+def test_single_chart_equals_that_of_its_page(ada_client: Client, experiment: Experiment, query: str) -> None:
+    runs = [measured(experiment, "es-tiny", seed, -float(seed), sigma=seed / 100) for seed in (1, 2, 3)]
+    address = query.replace("first", runs[0].uid)
+    page = ada_client.get(f"{experiment.get_absolute_url()}?{address}")
+    drawn = chart(ada_client, experiment, address).figure
+    assert drawn["data"] and drawn in _figures(page.content.decode())

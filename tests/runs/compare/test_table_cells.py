@@ -161,7 +161,7 @@ def test_every_cell_of_a_group_states_its_n(ada_client: Client, experiment: Expe
     cells = {}
     for spread in ("std", "se", "ci"):
         _, page = table_of(ada_client, experiment, group="preset", col=["kl", "kl.max", "reward/mean"], spread=spread)
-        cells[spread] = re.findall(r'<td class="number">(?!\d+ *</td>)(.*?)</td>', page)
+        cells[spread] = re.findall(r'<td [^>]*class="number">(?!\d+ *</td>)(.*?)</td>', page)
         assert all('<small class="n">n = ' in cell for cell in cells[spread])
     assert cells["std"][0] == '0.300 ± 0.283 <small class="n">n = 2</small>'
     assert cells["se"][0] == '0.300 ± 0.200 <small class="n">n = 2</small>'

@@ -1,0 +1,132 @@
+"""Evaluations of a training, imported as separate runs: the rows of its page, and the table as CSV and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+from django.views.decorators.http import require_safe
+
+from runs import metrics
+from runs.charts import MEASURED, Table
+from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
+from runs.metrics import Provenance
+from runs.models import Run
+
+SHARES = ("accuracy/contains", "safety/safe_ratio")
+COLUMNS = {
+    "reward/mean": _("Reward"),
+    "accuracy/contains": _("Accuracy"),
+    "kl": _("KL, nats per token"),
+    "cost/mean": _("Cost"),
+    "safety/safe_ratio": _("Safe"),
+    "eval/n": _("Answers"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of an evaluation, None if it has none. `provenance`: how it was measured, None for other than held-out
+    series."""
+
+    key: str
+    value: float | None
+    provenance: Provenance | None
+
+    @property
+    def is_share(self) -> bool:
+        """Return whether the number is written in percent."""
+        return self.key in SHARES
+
+
+@dataclass(frozen=True)
+class EvaluationRow:
+    """An evaluation. `provenance` states how its reward was measured."""
+
+    run: Run
+    cells: list[Cell]
+    provenance: Provenance | None
+
+    @property
+    def measured(self) -> str:
+        """Return how the reward was measured, in words."""
+        return self.provenance.words if self.provenance else ""
+
+
+def evaluations_context(training: Run) -> dict[str, Any]:
+    """Return the rows of a training's evaluations, and the titles of the columns that any of them fills."""
+    rows = list_evaluations(training)
+    titles = [gettext(COLUMNS[cell.key]) for cell in rows[0].cells] if rows else []
+    return {"evaluation_rows": rows, "evaluation_titles": titles}
+
+
+def list_evaluations(training: Run) -> list[EvaluationRow]:
+    """Return the training's evaluations, the oldest first, with a cell for each key that any of them has."""
+    runs = list(training.evaluations.filter(deleted_at=None).order_by("created_at", "pk"))
+    if not runs:
+        return []
+    numbers, origins = metrics.latest(runs), metrics.origins_of(runs)
+    keys = [key for key in COLUMNS if any(key in numbers[run.pk] for run in runs)]
+    rows = []
+    for run in runs:
+        provenances = {key: metrics.provenance(run.config, key, origins[run.pk]) for key in COLUMNS}
+        cells = [Cell(key, numbers[run.pk].get(key), provenances[key]) for key in keys]
+        rows.append(EvaluationRow(run, cells, provenances["reward/mean"]))
+    return rows
+
+
+@require_safe
+def run_evaluations_table(request: SignedIn, uid: str) -> HttpResponse:
+    """Return the evaluations of a run as a file. Raise UnknownChoice if `as` is not a kind of file."""
+    run = visible_run(request, uid)
+    form = require_choice(request, "as", FILES, FILES[0])
+    rows = list_evaluations(run)
+    table = evaluations_table(rows) if form == "csv" else _paper_table(rows)
+    return table_response(request, table, f"{run.name} evaluations", _notes(run, rows))
+
+
+def evaluations_table(rows: Sequence[EvaluationRow]) -> Table:
+    """Return a row for each evaluation with all digits, and with how each held-out value was measured."""
+    heads = ["uid", "name", "state"]
+    for cell in rows[0].cells if rows else []:
+        heads += [cell.key, f"{cell.key} {MEASURED}"]
+    return Table(
+        tuple(heads),
+        tuple(
+            (row.run.uid, row.run.name, row.run.state, *(part for cell in row.cells for part in _cell_parts(cell)))
+            for row in rows
+        ),
+    )
+
+
+def _cell_parts(cell: Cell) -> tuple[float | None, Provenance | None]:
+    return cell.value, None if cell.value is None else cell.provenance
+
+
+def _paper_table(rows: Sequence[EvaluationRow]) -> Table:
+    titles = [gettext(COLUMNS[cell.key]) for cell in rows[0].cells] if rows else []
+    return Table(
+        (gettext("Run"), *titles, gettext("Measured on")),
+        tuple((row.run.name, *(cell.value for cell in row.cells), row.provenance) for row in rows),
+    )
+
+
+def _notes(training: Run, rows: Sequence[EvaluationRow]) -> list[str]:
+    """Return the lines that state the number of evaluations, and how each column was measured."""
+    columns = zip(*(row.cells for row in rows), strict=True)
+    return [
+        f"Evaluations of {training.name} ({training.uid})",
+        f"n = {len(rows)} evaluations: {', '.join(row.run.uid for row in rows)}",
+        *filter(None, map(_measured_line, columns)),
+    ]
+
+
+def _measured_line(cells: Iterable[Cell]) -> str:
+    """Return the key of a column and all ways in which its values were measured; empty if they are unknown."""
+    measured = [cell for cell in cells if cell.value is not None and cell.provenance is not None]
+    ways = dict.fromkeys(cell.provenance.text for cell in measured if cell.provenance)
+    return f"{measured[0].key}: {' | '.join(ways)}" if measured else ""
