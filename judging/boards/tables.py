@@ -1,4 +1,4 @@
-"""Turn a stored board into tables of standings, pairs, ranks, wins, controls and online Elo. Compute no ratings."""
+"""Turn a stored board into the rows of standings, pairs, ranks and wins that a page shows. Compute no ratings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
-
-from django.utils.translation import gettext
 
 from judging.boards.format import (
     BoardData,
@@ -18,8 +16,6 @@ from judging.boards.format import (
     format_percent,
     format_ranks,
 )
-from judging.stats.ratings import ELO_PER_NAT, POSITION
-from runs.charts import Table
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ class RatingDifference:
 def rating_differences(board: BoardData) -> list[RatingDifference]:
     """Return the difference of each pair in a group, the better contestant first."""
     differences = []
-    for better, other, value, low, high, *_ in _pair_rows(board):
+    for better, other, value, low, high, *_ in pair_rows(board):
         difference = {"value": value, "low": low, "high": high}
         is_decided = low is not None and low > 0
         differences.append(
@@ -128,16 +124,10 @@ def rating_differences(board: BoardData) -> list[RatingDifference]:
     return differences
 
 
-def pairs_table(board: BoardData) -> Table:
-    """Return a table of all pairs in a group, the better one first, with their difference and their games."""
-    head = (
-        gettext("over"), gettext("difference"), gettext("from"), gettext("to"), gettext("won"), gettext("won from"),
-        gettext("won to"), gettext("games"), gettext("ties"), gettext("both bad"),
-    )  # fmt: skip
-    return Table((gettext("contestant"), *head), tuple(_pair_rows(board)))
-
-
-def _pair_rows(board: BoardData) -> Iterator[tuple[Any, ...]]:
+def pair_rows(board: BoardData) -> Iterator[tuple[Any, ...]]:
+    """Yield each pair in a group: the better contestant, the other, the difference in Elo points with both ends of its
+    interval, the share of games won with both ends of its interval, games, ties, and ties that were both bad.
+    """
     names, matrix, ranking = board["contestants"], board["win_matrix"], ranked_indices(board)
     for group in board["board"]["groups"]:
         members = sorted(group["members"], key=ranking.index)
@@ -170,88 +160,3 @@ def rank_chance_rows(board: BoardData) -> list[tuple[str, list[str]]]:
         (board["contestants"][k], [format_chance(probability) for probability in rows[k]])
         for k in ranked_indices(board)
     ]
-
-
-def controlled_ratings(board: BoardData) -> dict[str, Any]:
-    """Return ratings without the effects of position and length, next to the board's, or why there are none."""
-    controlled = board["controlled"]
-    if not isinstance(controlled, dict):
-        return {"reason": controlled or ""}
-    init, board_ratings = board["board"]["asked"]["init"], _ratings(board)
-    effects = [_effect(name, effect) for name, effect in controlled["effects"].items()]
-    # Controls are fitted with ties as half wins and no prior; ratings of any other board have another scale.
-    is_one_scale = board["board"]["asked"]["ties"] == "half-win" and not board["board"]["asked"]["prior"]
-    rows = []
-    for k in ranked_indices(board):
-        rating, error = (
-            init + ELO_PER_NAT * controlled["theta"][k],
-            ELO_PER_NAT * max(controlled["covariance"][k][k], 0) ** 0.5,
-        )
-        change = rating - board_ratings[k] if is_one_scale and board_ratings[k] is not None else None
-        rows.append(
-            (
-                board["contestants"][k],
-                format_elo(board_ratings[k]),
-                format_elo(rating),
-                format_elo(error),
-                format_elo(change, signed=True),
-            )
-        )
-    return {"effects": effects, "rows": rows, "left_out": controlled["left_out"], "is_one_scale": is_one_scale}
-
-
-def _effect(name: str, effect: BoardData) -> str:
-    params = {
-        "elo": format_elo(effect["value"] * ELO_PER_NAT, signed=True),
-        "error": format_elo(effect["error"] * ELO_PER_NAT),
-    }
-    if name == POSITION:
-        return gettext("Being first is worth %(elo)s ± %(error)s Elo.") % params
-    return gettext("A response that is one standard deviation longer gains %(elo)s ± %(error)s Elo.") % params
-
-
-def _ratings(board: BoardData) -> list[float | None]:
-    ratings = {row["contestant"]: row["rating"] and row["rating"]["value"] for row in board["board"]["standings"]}
-    return [ratings[name] for name in board["contestants"]]
-
-
-def online_elo(board: BoardData) -> dict[str, Any] | None:
-    """Return online Elo of one order and of many others, or None if the board has none."""
-    online = board["online_elo"]
-    if online is None:
-        return None
-    orders, best = online["orders"], sorted(range(len(online["single"])), key=lambda k: -online["single"][k])
-    columns = (online["single"], orders["mean"], orders["sd"], orders["spread"])
-    rows = [(board["contestants"][k], *(format_elo(column[k]) for column in columns)) for k in best]
-    return {
-        "elo": online["elo"],
-        "rows": rows,
-        "orders": orders["orders"],
-        "same_ranking": format_percent(orders["kept"]),
-    }
-
-
-def standings_table(board: BoardData) -> Table:
-    """Return the table of standings that the page shows, with all digits."""
-    parts = ("value", "low", "high")
-    head = ["contestant", "group"] + [f"{name} {end}" for name in ("rating", "anchored") for end in parts]
-    head += ["votes", "wins", "losses", "ties", "p_best", "rank_from", "rank_to", "ahead_of"]
-    rows = []
-    for row in board["board"]["standings"]:
-        ahead = row["ahead"] or {"of": None, "by": None}
-        numbers = [(row[name] or {}).get(part) for name in ("rating", "anchored") for part in parts]
-        record = [row["record"][key] for key in ("votes", "wins", "losses", "ties")]
-        by = [(ahead["by"] or {}).get(part) for part in parts]
-        ranked = row["rank_range"] or (None, None)
-        rows.append((row["contestant"], row["group"], *numbers, *record, row["p_first"], *ranked, ahead["of"], *by))
-    return Table((*head, *(f"ahead {part}" for part in parts)), tuple(rows))
-
-
-def wins_table(board: BoardData) -> Table:
-    """Return a table of all pairs of contestants in both orders, with those that never met."""
-    matrix, names = board["win_matrix"], board["contestants"]
-    keys = ("games", "wins", "ties", "both_bad", "share")
-    columns = [*(matrix[key] for key in keys), matrix["interval"]["low"], matrix["interval"]["high"]]
-    met = [(i, j) for i in ranked_indices(board) for j in ranked_indices(board) if i != j]
-    rows = [(names[i], names[j], *(column[i][j] for column in columns)) for i, j in met]
-    return Table(("contestant", "against", *keys, "low", "high"), tuple(rows))

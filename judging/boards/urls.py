@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
+from judging.boards.files import tournament_board_file
 from judging.boards.history import tournament_board_history, tournament_board_history_chart
 from judging.boards.panels.views import tournament_panels
-from judging.boards.views import tournament_board, tournament_board_chart, tournament_board_file, tournament_board_order
+from judging.boards.views import tournament_board, tournament_board_chart, tournament_board_order
 
 urlpatterns = [
     path("judging/<int:pk>/board/", tournament_board, name="tournament-board"),

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -17,37 +17,24 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
 from judging.access import may_vote
-from judging.boards import category_table, snapshots
+from judging.boards import snapshots
 from judging.boards.category_table import category_context
 from judging.boards.charts import forest_chart
 from judging.boards.forms import BoardSettingsForm
+from judging.boards.other_estimates import controlled_ratings, online_elo
 from judging.boards.schedule import OrderRefused, add_order, last_problem, open_order
 from judging.boards.settings import BoardSettings
 from judging.boards.snapshots import board_stamps, newest_snapshot, snapshot_history
-from judging.boards.tables import (
-    controlled_ratings,
-    online_elo,
-    pairs_table,
-    rank_chance_rows,
-    rating_differences,
-    standing_rows,
-    standings_table,
-    win_matrix_rows,
-    wins_table,
-)
+from judging.boards.tables import rank_chance_rows, rating_differences, standing_rows, win_matrix_rows
 from judging.boards.tasks import update_boards
 from judging.boards.votes import categories, list_raters, verdicts_in
 from judging.http import visible_tournament
 from judging.models import Rubric, Snapshot, Tournament, rubrics_by_name, rubrics_of
-from runs.charts import Chart, Table
-from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice
+from runs.charts import Chart
+from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of
 
 HASH_LENGTH = 12
 RATERS_PER_PAGE = 50
-TABLES = {
-    "standings": standings_table, "pairs": pairs_table, "wins": wins_table,
-    "categories": category_table.table,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,6 +60,10 @@ class BoardAddress:
     def url(self) -> str:
         """Return the board's URL."""
         return f"{reverse('tournament-board', args=[self.tournament.pk])}?{self.query}"
+
+    def file_name(self, suffix: str) -> str:
+        """Return the name of a file of this board, without its ending."""
+        return slugify(f"{self.tournament.name} {self.rubric.criterion.slug} {suffix}")
 
 
 def get_board_address(request: SignedIn, pk: int) -> BoardAddress:
@@ -154,28 +145,7 @@ def tournament_board_chart(request: SignedIn, pk: int) -> HttpResponse:
     snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
     if snapshot is None:
         raise Http404("This leaderboard has not been computed.")
-    return chart_response(request, _forest_chart(address, snapshot), _file_name(address, "ratings"))
-
-
-@require_safe
-def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
-    """Return what the page shows as a file: `as=json`, all of it; `as=csv`, the `table` standings, pairs, wins or
-    categories. Raise Http404 if the board was never computed."""
-    address = get_board_address(request, pk)
-    snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
-    if snapshot is None:
-        raise Http404("This leaderboard has not been computed.")
-    if require_choice(request, "as", ("json", "csv"), "json") == "csv":
-        name = require_choice(request, "table", list(TABLES), "standings")
-        return _csv(TABLES[name](snapshot.board), _file_name(address, name))
-    content = {
-        "tournament": address.tournament.name, "criterion": address.criterion, "rubric": str(address.rubric),
-        "asked": snapshot.asked, "at": snapshot.at.isoformat(), "votes": snapshot.votes,
-        "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": snapshot.board,
-        "from": [rater.to_json() for rater in list_raters(address.tournament, address.rubric, address.settings)],
-    }  # fmt: skip
-    headers = {"Content-Disposition": f'attachment; filename="{_file_name(address, "board")}.json"'}
-    return JsonResponse(content, headers=headers, json_dumps_params={"ensure_ascii": False})
+    return chart_response(request, _forest_chart(address, snapshot), address.file_name("ratings"))
 
 
 def status_context(request: SignedIn, address: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
@@ -233,12 +203,3 @@ def _is_current(address: BoardAddress, snapshot: Snapshot) -> bool:
 
 def _forest_chart(address: BoardAddress, snapshot: Snapshot) -> Chart:
     return forest_chart(snapshot.board, address.tournament.methods)
-
-
-def _csv(table: Table, name: str) -> HttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return HttpResponse(table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
-
-
-def _file_name(address: BoardAddress, suffix: str) -> str:
-    return slugify(f"{address.tournament.name} {address.rubric.criterion.slug} {suffix}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
+from judging.viewer_integration.ratings_table import run_ratings_table
 from judging.viewer_integration.views import judging_news, run_ratings
 
 urlpatterns = [
     path("judging/news/", judging_news, name="judging-news"),
     path("runs/<slug:uid>/ratings/", run_ratings, name="run-ratings"),
+    path("runs/<slug:uid>/ratings/table/", run_ratings_table, name="run-ratings-table"),
 ]

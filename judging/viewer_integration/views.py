@@ -117,7 +117,8 @@ def judging_news(request: SignedIn) -> HttpResponse:
 @require_safe
 def run_ratings(request: SignedIn, uid: str) -> HttpResponse:
     """Render a panel of the run's ratings; reply 204 if the run is in no tournament that the user may see."""
-    entries = list_leaderboard_entries(request.user, visible_run(request, uid))
+    run = visible_run(request, uid)
+    entries = list_leaderboard_entries(request.user, run)
     if not entries:
         return HttpResponse(status=204)
-    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", {"entries": entries})
+    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", {"run": run, "entries": entries})

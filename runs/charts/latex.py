@@ -13,6 +13,8 @@ from runs.metrics import Provenance
 MEAN, N = " mean", " n"
 WIDTHS = (" std", " se", " ci95")
 """Ends of column names: `kl mean`, one of `kl std`, `kl se` and `kl ci95`, and `kl n` become one column `kl`."""
+VALUE, LOW, HIGH = " value", " low", " high"
+"""Ends of column names: `rating value`, `rating low` and `rating high` become one column `rating`."""
 NONE = "--"
 ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -38,7 +40,9 @@ def latex(table: Table, notes: Sequence[str] = ()) -> str:
     r"""Return the table as a LaTeX `tabular` that needs the package booktabs.
 
     Columns named `kl mean`, `kl std` (or `kl se`, `kl ci95`) and `kl n` become one column `kl` of cells such as
-    `$0.3 \pm 0.1$ ($n = 4$)`. notes: lines of the comment above it, such as the query and the number of runs.
+    `$0.3 \pm 0.1$ ($n = 4$)`. Columns named `rating value`, `rating low` and `rating high` become one column `rating`
+    of cells such as `$1034$ $[990, 1080]$`. notes: lines of the comment above the table, such as the query and the
+    number of runs.
     """
     columns = _columns(table)
     alignment = "".join("r" if column.is_number else "l" for column in columns)
@@ -66,13 +70,21 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _columns(table: Table) -> list[_Column]:
-    """Return the columns of the file, with each mean, its width and its n merged into one."""
+    """Return the columns of the file, with each mean, its width and its n, and each value and its interval, merged."""
     columns = [[row[place] for row in table.rows] for place in range(len(table.columns))]
     values = dict(zip(table.columns, columns, strict=True))
-    merged = {name.removesuffix(MEAN) for name in table.columns if name.endswith(MEAN)}
-    parts = {f"{stem}{end}" for stem in merged for end in (*WIDTHS, N)}
+    means = {name: name.removesuffix(MEAN) for name in table.columns if name.endswith(MEAN)}
+    intervals = {
+        f"{stem}{VALUE}": stem
+        for stem in (name.removesuffix(VALUE) for name in table.columns)
+        if all(f"{stem}{end}" in values for end in (VALUE, LOW, HIGH))
+    }
+    parts = {f"{stem}{end}" for stem in means.values() for end in (*WIDTHS, N)}
+    parts |= {f"{stem}{end}" for stem in intervals.values() for end in (LOW, HIGH)}
+    merged = {name: _mean_column(stem, values) for name, stem in means.items()}
+    merged |= {name: _interval_column(stem, values) for name, stem in intervals.items()}
     return [
-        _mean_column(name.removesuffix(MEAN), values) if name.endswith(MEAN) else _column(head, cells)
+        merged.get(name) or _column(head, cells)
         for name, head, cells in zip(table.columns, table.heads, columns, strict=True)
         if name not in parts
     ]
@@ -91,6 +103,18 @@ def _mean_column(stem: str, values: dict[str, list[Cell]]) -> _Column:
     counts = values.get(f"{stem}{N}", empty)
     cells = [_mean_cell(*parts) for parts in zip(means, widths, counts, strict=True)]
     return _Column(escape(stem), True, cells)
+
+
+def _interval_column(stem: str, values: dict[str, list[Cell]]) -> _Column:
+    bounds = (values[f"{stem}{end}"] for end in (VALUE, LOW, HIGH))
+    return _Column(escape(stem), True, [_interval_cell(*cells) for cells in zip(*bounds, strict=True)])
+
+
+def _interval_cell(value: Cell, low: Cell, high: Cell) -> str:
+    text = _cell(value)
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        text = f"{text} $[{_digits(low)}, {_digits(high)}]$"
+    return text
 
 
 def _mean_cell(mean: Cell, width: Cell, n: Cell) -> str:

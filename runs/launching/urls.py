@@ -6,7 +6,7 @@ from django.urls import path
 from django.utils.translation import gettext_noop as _
 
 from runs.http import PalettePage, register_pages
-from runs.launching.budgets.views import costs, limit_remove, limit_set
+from runs.launching.budgets.views import costs, costs_table, limit_remove, limit_set
 from runs.launching.launch_page import launch, launch_check
 from runs.launching.queue.views import queue, queue_change, queue_tables
 from runs.launching.rebuilds.views import run_checkpoint, run_checkpoints, run_rebuild_stop
@@ -44,6 +44,7 @@ urlpatterns = [
     path("queue/standing/", queue_tables, name="queue-standing"),
     path("queue/<slug:uid>/", queue_change, name="queue-change"),
     path("costs/", costs, name="costs"),
+    path("costs/table/", costs_table, name="costs-table"),
     path("costs/limits/", limit_set, name="limit-set"),
     path("costs/limits/<int:pk>/remove/", limit_remove, name="limit-remove"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,8 +125,7 @@ def _notes(training: Run, rows: Sequence[EvaluationRow]) -> list[str]:
     ]
 
 
-def _measured_line(cells: Iterable[Cell]) -> str:
+def _measured_line(cells: Sequence[Cell]) -> str:
     """Return the key of a column and all ways in which its values were measured; empty if they are unknown."""
-    measured = [cell for cell in cells if cell.value is not None and cell.provenance is not None]
-    ways = dict.fromkeys(cell.provenance.text for cell in measured if cell.provenance)
-    return f"{measured[0].key}: {' | '.join(ways)}" if measured else ""
+    measured = metrics.ways(cell.provenance for cell in cells if cell.value is not None)
+    return f"{cells[0].key}: {' | '.join(way.text for way in measured)}" if measured else ""

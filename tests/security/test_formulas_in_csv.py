@@ -20,12 +20,12 @@ from pytest_django.live_server_helper import LiveServer
 
 from esweb.cli.__main__ import main
 from judging.boards import save_board
-from judging.models import ChosenPrompt, Snapshot, Tournament, Verdict, Voter
+from judging.models import ChosenPrompt, Contestant, Snapshot, Tournament, Verdict, Voter
 from runs import access
 from runs.access import Scope, link_text
 from runs.charts import CHARTS, Table
 from runs.experiments.lambda_page.charts import NAMES
-from runs.models import Experiment, Prompt, Run
+from runs.models import Attempt, Experiment, Prompt, Run
 from runs.responses.collapse import tasks
 from tests.esweb.test_access_of_routes import routes
 from tests.judging.bulk_verdicts import cast, first_votes
@@ -42,12 +42,12 @@ FORMULAS = [f"{start}cmd|' /C calc'!A{n}" for n, start in enumerate(FORMULA_STAR
 KEYS = ["=x/mean", "+x/mean", "-x/mean", "@x/mean"]
 CHART_NAMES = [*CHARTS, *KEYS[:2], *NAMES, "reward/mean", "population", "collapse/shared"]
 BOARD_CHARTS = ("steps", "time")
-TABLES = ("standings", "pairs", "wins", "categories")
+TABLES = ("standings", "pairs", "wins", "categories", "controlled", "online")
 ROUTES = {
     "run-chart", "run-collapse-chart", "experiment-chart", "experiment-lambda-chart", "compare-chart", "shared-chart",
     "experiment-table", "viewer-export", "viewer-scatter", "time-machine-chart", "tournament-board-chart",
     "tournament-board-file", "tournament-board-history-chart", "compare-table", "tournament-file",
-    "api:export_judgments",
+    "api:export_judgments", "costs-table", "run-evaluations-table", "run-ratings-table",
 }  # fmt: skip
 ROUTES_WITH_TEXT = ROUTES - {"run-collapse-chart", "time-machine-chart", "experiment-chart", "compare-table"}
 """Routes whose files hold texts of users or models; the others hold numbers by keys of the site."""
@@ -84,6 +84,9 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
         metrics = [Metric(5, dict.fromkeys(KEYS, -0.5)), Metric(5, {"lambda": 1.0, "cost/mean": -1.0})]
         full_runs.record(run, [*full_runs.a_bit_of_everything(), *metrics, *responses])
         runs.append(run)
+    Run.objects.filter(pk=runs[1].pk).update(parent=runs[0])
+    Attempt.objects.update(started_at=timezone.now())
+    Experiment.objects.update(name=FORMULAS[0])
     Prompt.objects.update(categories=FORMULAS)
     tasks.measure_collapse()
     return runs
@@ -92,6 +95,7 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
 def hostile_tournament(owner: User, experiment: Experiment) -> Tournament:
     """Return a closed tournament with a board, whose contestants, voters and categories are formulas."""
     tournament = make_tournament(owner, experiment, prompts=12, contestants=4)
+    Tournament.objects.update(name=FORMULAS[0])
     for contestant, formula in zip(tournament.contestants.all(), FORMULAS, strict=False):
         contestant.name = formula
         contestant.save()
@@ -112,11 +116,13 @@ def hostile_tournament(owner: User, experiment: Experiment) -> Tournament:
 def test_csv_routes_contain_no_formulas(ada: User, ada_client: Client, experiment: Experiment) -> None:
     runs = hostile_runs(experiment)
     tournament = hostile_tournament(ada, experiment)
+    Contestant.objects.filter(pk=tournament.contestants.earliest("place").pk).update(run=runs[0])
     uids = [run.uid for run in runs]
     link = link_text(ada, Scope.COMPARE, uids[:8], "day")
     digest = Prompt.objects.filter(text=FORMULAS[0]).get().digest
     chart_queries = [
         {"as": "csv"},
+        {"as": "csv", "by": "experiment", "since": "all"},
         {"as": "csv", "run": uids[:6]},
         *({"as": "csv", "run": uids[:6], "name": name} for name in CHART_NAMES),
     ]

@@ -20,7 +20,8 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import may_manage_users, note
-from runs.http import SignedIn, page_of, require_choice
+from runs.charts import Table
+from runs.http import FILES, SignedIn, page_of, require_choice, table_response
 from runs.launching.budgets.hours import BY, Share, shares, total
 from runs.launching.budgets.limits import Use, period_start, set_limit, uses
 from runs.models import Experiment, Limit, Run
@@ -94,6 +95,19 @@ def costs(request: SignedIn) -> HttpResponse:
     return TemplateResponse(request, "launching/costs.html", _context(request, LimitForm()))
 
 
+@require_safe
+def costs_table(request: SignedIn) -> HttpResponse:
+    """Return the hours of the page as a file. Raise UnknownChoice for an unknown `as`, `by` or `since`."""
+    form = require_choice(request, "as", FILES, FILES[0])
+    by, span, groups = _shares(request)
+    notes = (
+        f"Hours by {by}, {SPANS[span].lower()}, at {timezone.now().isoformat(timespec='minutes')}",
+        f"Of the runs that {request.user.get_username()} may see, from each attempt's start to its end, without queues",
+    )
+    table = _hours_table(by, groups) if form == "csv" else _paper_table(by, groups)
+    return table_response(request, table, f"hours by {by} {span}", notes)
+
+
 @require_POST
 def limit_set(request: SignedIn) -> HttpResponse:
     """Create or change a limit."""
@@ -132,16 +146,40 @@ def span_start(span: str) -> datetime | None:
 
 
 def _context(request: SignedIn, form: LimitForm) -> dict[str, Any]:
-    by, span = require_choice(request, "by", BY, "person"), require_choice(request, "since", SPANS, "month")
-    groups = shares(Run.objects.visible_to(request.user), by, span_start(span))
+    by, span, groups = _shares(request)
     limits = page_of(request, visible_limits(request), LIMITS_A_PAGE)
     used: list[Use] = uses(limits)
     return {
         "by": by, "choices": {name: gettext(words) for name, words in TITLES.items()}, "title": gettext(TITLES[by]),
         "span": span, "spans": {name: gettext(words) for name, words in SPANS.items()},
+        "file_query": f"?by={by}&since={span}&",
         "rows": [(share, _page(by, share)) for share in groups], "total": total(share.hours for share in groups),
         "page": limits, "uses": used, "form": form, "may_set": may_manage_users(request.user),
     }  # fmt: skip
+
+
+def _shares(request: SignedIn) -> tuple[str, str, list[Share]]:
+    """Return the grouping and the period that the address selects, and the hours of the runs that the user may see."""
+    by, span = require_choice(request, "by", BY, "person"), require_choice(request, "since", SPANS, "month")
+    return by, span, shares(Run.objects.visible_to(request.user), by, span_start(span))
+
+
+def _hours_table(by: str, groups: list[Share]) -> Table:
+    """Return a row for each group. `number` is that of its address, since names of experiments and sweeps may repeat;
+    it is empty for a group without a page."""
+    rows = [
+        (share.name, share.key if by in PAGES else None, share.hours.gpu, share.hours.cpu, share.runs)
+        for share in groups
+    ]
+    return Table((by, "number", "gpu_hours", "cpu_hours", "runs"), tuple(rows))
+
+
+def _paper_table(by: str, groups: list[Share]) -> Table:
+    """Return a row for each group, and one for all."""
+    hours = total(share.hours for share in groups)
+    heads = (gettext(TITLES[by]), gettext("GPU-hours"), gettext("CPU-hours"), gettext("Runs"))
+    rows = [(share.name or gettext("no sweep"), share.hours.gpu, share.hours.cpu, share.runs) for share in groups]
+    return Table(heads, (*rows, (gettext("Total"), hours.gpu, hours.cpu, None)))
 
 
 def _page(by: str, share: Share) -> str:

@@ -53,6 +53,29 @@ def test_run_page_shows_rating_and_interval(ada_client: Client, ada: User, exper
     assert "helpfulness v1" in page and " of 3" in page and ">48<" in page
 
 
+def test_files_of_ratings_have_interval_rank_and_votes(ada_client: Client, ada: User, experiment: Experiment) -> None:
+    tournament = judged_tournament(ada, experiment, "Which is brief?")
+    snapshot = boards.save_board(tournament, tournament.rubrics.get())
+    first = tournament.contestants.get(place=0)
+    standing = next(row for row in snapshot.board["board"]["standings"] if row["contestant"] == first.name)
+    rating, (low, high) = standing["rating"], standing["rank_range"]
+    address = reverse("run-ratings-table", args=[first.run.uid])  # type: ignore[union-attr]
+
+    row = ada_client.get(address, {"as": "csv"}).content.decode().splitlines()[1]
+    numbers = [rating["value"], rating["low"], rating["high"], low, high, 3, standing["record"]["votes"]]
+    assert row == ",".join(["Which is brief?", str(tournament.pk), "0", "helpfulness", *map(str, numbers)])
+    text = ada_client.get(address, {"as": "latex"}).content.decode()
+    assert "Leaderboard & Step & Criterion & Rating & Rank & Votes \\\\" in text
+    assert f"Which is brief? & $0$ & helpfulness v1 & ${format_digits(rating['value'])}$ $[" in text
+    assert f"% tournament {tournament.pk}: n = {snapshot.votes} verdicts, hash {snapshot.digest}" in text
+    page = ratings_html(ada_client, first.run)
+    assert f'{address}?as=csv" download' in page and f'{address}?as=latex" download' in page
+
+
+def format_digits(points: float) -> str:
+    return f"{points:,.0f}".replace(",", r"\,")
+
+
 def test_run_page_shows_no_rating_for_undefined_rating(ada_client: Client, ada: User, experiment: Experiment) -> None:
     runs = [answered_run(experiment, str(k), [f"{word} {n}." for n in range(3)]) for k, word in enumerate(WORDS[::2])]
     tournament = create_from_draft(
@@ -70,10 +93,13 @@ def test_run_page_hides_ratings_of_invisible_tournaments(
     run = hidden.contestants.get(place=0).run
     assert "Mine" in ratings_html(ada_client, run)
     assert bo_client.get(reverse("run-ratings", args=[run.uid])).status_code == 204  # type: ignore[union-attr]
+    file = bo_client.get(reverse("run-ratings-table", args=[run.uid]))  # type: ignore[union-attr]
+    assert len(file.content.decode().splitlines()) == 1
     move_to_trash(hidden, ada)
     assert ratings_html(ada_client, run) == ""
     secret = answered_run(private_experiment, "secret", ["x"])
     assert bo_client.get(reverse("run-ratings", args=[secret.uid])).status_code == 404
+    assert bo_client.get(reverse("run-ratings-table", args=[secret.uid])).status_code == 404
 
 
 def test_run_ratings_query_count_is_constant(ada_client: Client, ada: User, experiment: Experiment) -> None:

@@ -65,6 +65,16 @@ def test_mean_width_and_n_are_one_column() -> None:
     ]
 
 
+def test_value_and_interval_are_one_column() -> None:
+    columns = ("contestant", "rating value", "rating low", "rating high", "kl value")
+    rows = (("a", 1034.0, 990.0, 1080.0, 0.5), ("b", 966.0, None, None, 0.25), ("c", None, None, None, None))
+    text = latex(Table(columns, rows))
+    assert "\\begin{tabular}{lrr}" in text and "contestant & rating & kl value \\\\" in text
+    assert body(text) == [
+        "a & $1\\,034$ $[990, 1\\,080]$ & $0.500$ \\\\", "b & $966$ & $0.250$ \\\\", "c & -- & -- \\\\",
+    ]  # fmt: skip
+
+
 def test_columns_of_one_name_stay_apart() -> None:
     assert body(latex(Table(("run", "run"), (("a", "b"),)))) == ["a & b \\\\"]
 
