@@ -126,7 +126,8 @@ def test_a_group_of_many_runs_states_how_many_its_mean_has(ada_client: Client, e
     oldest = middles(chart(ada_client, experiment, "q=seed:0..3"))
     assert oldest == middles(chart(ada_client, experiment, "")) == {"es-tiny": [-40.0, pytest.approx(-newest)]}
     page = " ".join(ada_client.get(f"{experiment.get_absolute_url()}?group=method").content.decode().split())
-    assert f"ES: mean of the newest {MAX_RUNS_A_GROUP} of {MAX_RUNS_A_GROUP + 2} runs." in page
+    assert f"more than {MAX_RUNS_A_GROUP} runs: the mean is that of their newest {MAX_RUNS_A_GROUP}." in page
+    assert f"n&nbsp;=&nbsp; {MAX_RUNS_A_GROUP} of {MAX_RUNS_A_GROUP + 2}</span>" in page
 
 
 def test_an_unknown_key_names_the_valid_ones(ada_client: Client, experiment: Experiment, runs: list[Run]) -> None:
