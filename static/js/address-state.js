@@ -3,6 +3,7 @@
 // whoever opens them sees the same page. A link lists in data-sets the parameters that are its own choice.
 
 const ZOOM = ["from", "to"];
+const managed = new Set([...ZOOM, "hide", "smooth"]);
 const atLoad = new URL(location.href).searchParams;
 const carried = new WeakMap();
 
@@ -23,27 +24,24 @@ export function pageAxis() {
 export function setParameters(values) {
   const address = new URL(location.href);
   for (const [name, value] of Object.entries(values)) {
+    managed.add(name);
     if (value === undefined) address.searchParams.delete(name);
     else address.searchParams.set(name, value);
   }
   if (address.href !== location.href) history.replaceState(history.state, "", address);
 }
 
-const isAsIn = (parameters, others, name) => JSON.stringify(parameters.getAll(name)) === JSON.stringify(others.getAll(name));
-
-/** Updates the parameters of an address (URLSearchParams or FormData) that scripts have changed on the page. A parameter
- * that differs from the page's as loaded, or is one of `fixed`, is a choice of the link or form itself and stays. A zoom
+/** Updates the managed parameters of an address (URLSearchParams or FormData): those that scripts set. A parameter that
+ * differs from the page's as loaded, or is one of `fixed`, is a choice of the link or form itself and stays. A zoom
  * belongs to one x axis, so it never goes to another. */
 function carryState(parameters, fixed = []) {
   const current = ownParameters();
   const isSameAxis = axisOf(parameters) === axisOf(current);
-  for (const name of new Set([...ZOOM, ...atLoad.keys(), ...current.keys()])) {
+  for (const name of managed) {
     if (ZOOM.includes(name) && !isSameAxis) parameters.delete(name);
-    else if (fixed.includes(name) || isAsIn(atLoad, current, name) || !isAsIn(parameters, atLoad, name)) continue;
-    else {
-      parameters.delete(name);
-      for (const value of current.getAll(name)) parameters.append(name, value);
-    }
+    else if (fixed.includes(name) || parameters.get(name) !== atLoad.get(name)) continue;
+    else if (current.has(name)) parameters.set(name, current.get(name));
+    else parameters.delete(name);
   }
 }
 

@@ -2,6 +2,8 @@
 // to the page's address, and the event `sweep-options` refreshes the page's parts. After a refresh the lists offer what
 // the results offer: runs may have new metrics.
 
+import { setParameters } from "./address-state.js";
+
 class SweepOptions extends HTMLElement {
   connectedCallback() {
     this.stop = new AbortController();
@@ -15,9 +17,8 @@ class SweepOptions extends HTMLElement {
   }
 
   onChange() {
-    const address = new URL(location.href);
-    for (const { name, value } of this.form.querySelectorAll("select")) address.searchParams.set(name, value);
-    history.replaceState(history.state, "", address);
+    const selects = [...this.form.querySelectorAll("select")];
+    setParameters(Object.fromEntries(selects.map(({ name, value }) => [name, value])));
     document.body.dispatchEvent(new CustomEvent("sweep-options"));
   }
 
