@@ -14,9 +14,11 @@ from tests.runs.attempt_records import answer
 from tests.runs.flags.flag_cases import make_flagged_run
 from tests.runs.full_runs import evaluation, make_run, record
 
-COUNT = """addEventListener("click", (event) => {
+COUNT = """document.addEventListener("click", (event) => {
     if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks ?? 0) + 1;
 }, true);"""
+"""Counts the clicks that reach the page. When something moves under a click, Playwright stops it at the window and
+clicks again: a listener of the window would count both."""
 
 
 @pytest.fixture
