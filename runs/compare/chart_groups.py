@@ -8,7 +8,18 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import Avg, BigIntegerField, Count, F, FilteredRelation, Func, Max, Q, QuerySet
+from django.db.models import (
+    Avg,
+    BigIntegerField,
+    Count,
+    F,
+    FilteredRelation,
+    Func,
+    Max,
+    Q,
+    QuerySet,
+    prefetch_related_objects,
+)
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
@@ -29,8 +40,7 @@ SEEDS = "recipe"
 GROUP_KEYS = (SEEDS, "method", "preset")
 """Keys that every page offers for groups."""
 CHARTED_FIELDS = (
-    "experiment", "uid", "name", "preset", "method", "seed", "config", "recipe", "state", "last_step",
-    "created_by__username",
+    "experiment", "uid", "name", "preset", "method", "seed", "config", "recipe", "state", "last_step", "created_by",
 )  # fmt: skip
 
 
@@ -103,9 +113,8 @@ def _members(groups: QuerySet[Run, Any]) -> list[dict[str, Any]]:
 
 def _runs_by_id(ids: Iterable[int]) -> dict[int, Run]:
     """Return the runs with what charts need of them, the newest first. One query."""
-    runs = metrics.with_origins(Run.objects.filter(pk__in=list(ids))).select_related("created_by")
-    runs = runs.only(*CHARTED_FIELDS).order_by("-pk")
-    return {run.pk: run for run in runs}
+    runs = metrics.with_origins(Run.objects.filter(pk__in=list(ids)))
+    return {run.pk: run for run in runs.only(*CHARTED_FIELDS).order_by("-pk")}
 
 
 def lines_each(groups: Sequence[Group]) -> int:
@@ -123,6 +132,8 @@ def groups_of_values(runs: Sequence[Run], by: Sequence[Column]) -> list[Group]:
     """Return the groups of these runs that have the same values in these columns."""
     if [column.key for column in by] == [SEEDS]:
         return groups_of(runs)
+    if any(column.key == "by" for column in by):
+        prefetch_related_objects(list(runs), "created_by")
     rows = rows_of(runs, by)
     values = {row.run.pk: [_value(row.run, cell.column, cell.value) for cell in row.cells] for row in rows}
     return groups_by(runs, {pk: (_identity(by, own), _label(by, own)) for pk, own in values.items()})

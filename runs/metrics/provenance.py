@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from django.db.models import Case, Exists, F, Func, JSONField, OuterRef, QuerySet, TextField, Value, When
@@ -153,12 +154,23 @@ def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance |
 
     `origin` is the run's, of `origins_of`.
     """
-    source, _, kind = origin.partition(":")
-    if not is_held_out(key) or (source == EVALUATOR and key.startswith(FILE_KEY_PREFIX)):
+    if not is_held_out(key):
         return None
-    evaluation = config.get("evaluation")
+    evaluation, imported = config.get("evaluation"), config.get("imported")
     settings: Mapping[str, Any] = evaluation if isinstance(evaluation, Mapping) else {}
+    is_greedy = isinstance(imported, Mapping) and imported.get("evaluation_do_sample") is False
     temperature, samples = _number(settings.get("temperature")), _count(settings.get("samples"))
+    return _provenance(key, origin, temperature, samples, is_greedy=is_greedy)
+
+
+@lru_cache(maxsize=1000)
+def _provenance(
+    key: str, origin: str, temperature: float | None, samples: int | None, *, is_greedy: bool
+) -> Provenance | None:
+    """Return the provenance of a held-out series. Cached: thousands of series have one of a few."""
+    source, _, kind = origin.partition(":")
+    if source == EVALUATOR and key.startswith(FILE_KEY_PREFIX):
+        return None
     if source == EVALUATOR:
         if key not in KL and not key.startswith("sample/"):
             return Provenance(source, MEAN, GREEDY)
@@ -167,8 +179,6 @@ def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance |
     if kind != EVALUATION_FILE:
         return Provenance(source, unnamed)
     # Imported evaluations sample unless their config disables it; their KL is the k3 estimate on these responses.
-    imported = config.get("imported")
-    is_greedy = isinstance(imported, Mapping) and imported.get("evaluation_do_sample") is False
     decoding = GREEDY if is_greedy else SAMPLED if temperature is not None or samples is not None else UNKNOWN
     sampling = (temperature, samples) if decoding == SAMPLED else (None, None)
     return Provenance(source, K3 if key in KL else unnamed, decoding, *sampling)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from json import dumps
 
 import orjson
@@ -178,6 +179,7 @@ def reason_tone(state: str) -> str:
 
 
 @register.simple_tag
+@lru_cache(maxsize=100)
 def method_badge(method: str) -> SafeString:
     """Return ES or GRPO as a badge in its colour."""
     tone = method if method in METHODS else "other"

@@ -9,7 +9,7 @@ from typing import Any
 
 from django import template
 from django.template.loader import get_template
-from django.utils.html import format_html, format_html_join
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
@@ -36,8 +36,11 @@ def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
     The cells of `differing` columns also state how their values were measured.
     """
     language = get_language()
-    cells = ((_cell_start(cell.column, language), _content(row, cell, differing), gap(cell)) for cell in row.cells)
-    return format_html_join("", "{}{}{}</td>", cells)
+    parts = []
+    for cell in row.cells:
+        content = conditional_escape(_content(row, cell, differing))
+        parts += [_cell_start(cell.column, language), content, gap(cell), "</td>"]
+    return SafeString("".join(parts))
 
 
 @lru_cache(maxsize=1000)
@@ -50,6 +53,18 @@ def _cell_start(column: Column, language: str | None) -> SafeString:
         format_html(' class="{}"', classes) if classes else "",
         format_html(' data-label="{}"', column.title) if column.key not in PLAIN else "",
     )
+
+
+@register.filter
+def select_words(name: str) -> str:
+    """Return the label of a run's checkbox. A filter, because each row needs it and `blocktranslate` is slow."""
+    return gettext("Select %(name)s") % {"name": name}
+
+
+@register.filter
+def pin_words(name: str) -> str:
+    """Return the label of a run's pin."""
+    return gettext("Pin %(name)s") % {"name": name}
 
 
 @register.filter
@@ -90,13 +105,13 @@ def spread_cell(values: Spread, key: str, spread: str) -> SafeString:
 
 
 @register.simple_tag
-def gap(cell: Cell) -> SafeString | str:
+def gap(cell: Cell) -> SafeString:
     """Return the difference of a cell's value from the pinned run's; nothing if it has none.
 
     A filled arrow is a better value, an outlined one a worse value, in words for screen readers.
     """
     if cell.gap is None:
-        return ""
+        return SafeString()
     if cell.gap.difference is None:
         words = gettext("measured differently from the pinned run")
         html = '<small class="gap unlike" title="{}">≠<span class="only-read-aloud"> {}</span></small>'

@@ -175,6 +175,7 @@ ADDRESSES = (
     {"sort": "-train/x3.max", "col": ["train/x3.max", "es.sigma", "tag", "by"]},
     {"sort": "es.sigma", "q": "seed:100.."},
     {"group": ["es.sigma", "state"]},
+    {"group": ["by"]},
 )
 
 
