@@ -9,13 +9,13 @@ from runs.charts.chart import (
     Cell,
     Chart,
     Table,
-    course,
     number,
     numbers,
     places,
     share,
     spoken,
 )
+from runs.charts.descriptions import course
 from runs.charts.group_charts import CHARTS, draw_names, group_charts, keys_for_chart
 from runs.charts.groups import Curves, Group, groups_by, groups_of, label, line, look
 from runs.charts.latex import latex

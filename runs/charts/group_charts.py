@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from runs.charts.axes import KL, MEASURES, REWARD, SHARE_KEYS, ChartOptions, Measure
 from runs.charts.chart import (
@@ -15,19 +15,19 @@ from runs.charts.chart import (
     Cell,
     Chart,
     Table,
-    course,
     number,
     numbers,
     share,
 )
 from runs.charts.combined import draw_own
+from runs.charts.descriptions import course, describe_groups
 from runs.charts.group_lines import band_of, count_in_words, lines_of, thinned, traces
 from runs.charts.groups import Curves, Group
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
 from runs.charts.own import parse_own
 from runs.charts.paths import paths_chart
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
-from runs.metrics import HIGHER, Curve, Provenance, Provenances, good_direction, provenances
+from runs.metrics import Curve, Provenance, Provenances, provenances
 from workers.analysis.aggregate import MIDDLES
 from workers.analysis.bands import Band
 from workers.executors.states import State
@@ -37,8 +37,6 @@ TRADEOFF = "tradeoff"
 KEYS = {measure.name: (measure.key,) for measure in MEASURES} | {TRADEOFF: (REWARD, KL)}
 CHARTS = tuple(KEYS)
 """The names of the charts of every experiment, in order."""
-MAX_DESCRIBED_GROUPS = 4
-"""The text of a chart describes at most so many groups each; of more, only those with the extreme last values."""
 
 
 def keys_for_chart(name: str) -> tuple[str, ...]:
@@ -132,28 +130,13 @@ def _along(
 
 
 def _summary(key: str, bands: Sequence[tuple[Group, Band]], format_value: Callable[[float], str], axis: str) -> str:
-    """Describe the course of each group's mean in a sentence, as far as all of its seeds have points. Of many groups,
-    describe those whose means have the highest and the lowest last value."""
-    parts, last_values = [], []
+    """Describe the course of each group's mean, as far as all of its seeds have points."""
+    described = []
     for g, b in bands:
         whole = slice(None) if b.n.min() == b.most else np.flatnonzero(b.n == b.most)
-        parts.append(f"{g.name} {course(b.middle[whole], format_value, b.x[whole], axis)} ({count_in_words(b)})")
-        last_values.append(float(b.middle[whole][-1]))
-    ranked = sorted((value, part) for value, part in zip(last_values, parts, strict=True) if np.isfinite(value))
-    if len(bands) <= MAX_DESCRIBED_GROUPS or len(ranked) < 2:
-        return f"{'; '.join(parts)}." if parts else ""
-    params = {"n": len(bands), "high": ranked[-1][1], "low": ranked[0][1]}
-    if good_direction(key) == HIGHER:
-        message = ngettext(
-            "%(n)s group. Best last value: %(high)s. Worst last value: %(low)s.",
-            "%(n)s groups. Best last value: %(high)s. Worst last value: %(low)s.", len(bands),
-        )  # fmt: skip
-    else:
-        message = ngettext(
-            "%(n)s group. Highest last value: %(high)s. Lowest last value: %(low)s.",
-            "%(n)s groups. Highest last value: %(high)s. Lowest last value: %(low)s.", len(bands),
-        )  # fmt: skip
-    return message % params
+        text = f"{g.name} {course(b.middle[whole], format_value, b.x[whole], axis)} ({count_in_words(b)})"
+        described.append((text, float(b.middle[whole][-1])))
+    return describe_groups(key, described)
 
 
 def _table(means: Sequence[tuple[Group, Band]], options: ChartOptions, ways: Sequence[Provenance | None]) -> Table:

@@ -19,13 +19,12 @@ from runs.charts.chart import (
     Cell,
     Chart,
     Table,
-    course,
-    far_extreme,
     number,
     numbers,
     places,
     share,
 )
+from runs.charts.descriptions import course, far_extreme
 from runs.charts.group_charts import measure_of
 from runs.charts.groups import line, look
 from runs.charts.line_ends import End, LineData, ends

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from runs.charts import style
 from runs.charts.axes import KL, REWARD, ChartOptions, Measure
 from runs.charts.chart import MEASURED, Cell, Chart, Table, number, numbers
+from runs.charts.descriptions import describe_groups
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of
 from runs.metrics import Provenances
@@ -44,14 +45,14 @@ def paths_chart(
         ends_of = [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]
         if ends_of and g not in mixed:
             at_x, at_y = (float(mean) for mean in np.mean(ends_of, axis=0))
-            ends.append(_describe_end(g, x, y, at_x, at_y, len(ends_of)))
+            ends.append((_describe_end(g, x, y, at_x, at_y, len(ends_of)), at_y))
     log_x, log_y = options.is_log(x.key), options.is_log(y.key) and any(v and v > 0 for t in data for v in t["y"])
     layout = style.layout(
         x.unit or x.key, y.unit or y.key, hovermode="closest", meta={"x": x.key}, log_x=log_x, log_y=log_y
     )
     for axis, is_log in (("x", log_x), ("y", log_y)):
         data = [style.without_nonpositive(trace, axis) for trace in data] if is_log else data
-    summary = f"{'; '.join(ends)}." if ends else "" if table else gettext("No evaluation yet.")
+    summary = describe_groups(y.key, ends) if table else gettext("No evaluation yet.")
     columns = ("group", "run", x.name, y.name, f"{MEASURED} {x.name}", f"{MEASURED} {y.name}")
     return Chart("", "", summary, {"data": data, "layout": layout}, Table(columns, tuple(table)), keys=(y.key, x.key))
 

@@ -18,14 +18,13 @@ from runs.charts.chart import (
     Cell,
     Chart,
     Table,
-    course,
-    far_extreme,
     number,
     numbers,
     places,
     share,
     spoken,
 )
+from runs.charts.descriptions import course, far_extreme
 from runs.charts.groups import line
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
 from runs.metrics import Curve, Provenance, is_held_out, m4

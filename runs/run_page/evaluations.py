@@ -120,7 +120,7 @@ def _notes(training: Run, rows: Sequence[EvaluationRow]) -> list[str]:
     columns = zip(*(row.cells for row in rows), strict=True)
     return [
         f"Evaluations of {training.name} ({training.uid})",
-        f"n = {len(rows)} evaluations: {', '.join(row.run.uid for row in rows)}",
+        f"Evaluations (n = {len(rows)}): {', '.join(row.run.uid for row in rows)}",
         *filter(None, map(_measured_line, columns)),
     ]
 

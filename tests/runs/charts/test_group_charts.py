@@ -143,6 +143,17 @@ def test_a_path_joins_reward_and_kl_of_the_same_steps():
     assert (trace["x"], trace["y"]) == ([0, 0.2], [-40, -10])
 
 
+def test_paths_of_many_groups_describe_those_with_the_extreme_rewards():
+    runs = [unsaved_run(preset) for preset in ("es-tiny", "es-micro", "grpo-tiny", "grpo-micro", "es-tiny-full")]
+    rewards = (-5, -9, -1, -2, -4)
+    curves = [curve(run, "reward/mean", [-40, last]) for run, last in zip(runs, rewards, strict=True)]
+    curves += [curve(run, "kl", [0, 0.2]) for run in runs]
+    assert charts(runs, curves)["tradeoff"].summary == (
+        "5 groups. Best last value: grpo-tiny is at reward −1, KL 0.200 (n = 1). "
+        "Worst last value: es-micro is at reward −9, KL 0.200 (n = 1)."
+    )
+
+
 def test_chart_without_values_is_empty_and_reports_it(seeds):
     for chart in charts(seeds, []).values():
         assert chart.is_empty

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from runs.charts import THIN, X_WORDS, course, number, share
-from runs.charts.chart import POSITIONS, change
+from runs.charts.descriptions import POSITIONS, change
 
 
 @pytest.mark.parametrize(

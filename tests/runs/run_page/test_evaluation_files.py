@@ -53,7 +53,7 @@ def test_latex_of_evaluations_shows_the_columns_of_the_page(ada_client: Client, 
     measured = "20 samples a prompt at T = 0.7, imported"
     assert f"evaluation\\_0 & $-0.333$ & $0.250$ & $40$ & {measured} \\\\" in text
     assert f"evaluation\\_1 & $-0.500$ & -- & -- & {measured} \\\\" in text
-    assert f"% n = 2 evaluations: {uids}\n" in text and "% kl: origin=import; estimator=k3;" in text
+    assert f"% Evaluations (n = 2): {uids}\n" in text and "% kl: origin=import; estimator=k3;" in text
 
 
 def test_run_page_links_to_files_of_its_evaluations(ada_client: Client, training: Run) -> None:
