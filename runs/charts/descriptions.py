@@ -28,8 +28,10 @@ POSITIONS = {
 
 
 def describe_groups(key: str, groups: Sequence[tuple[str, float]]) -> str:
-    """Return a sentence from those of all groups, each with the group's last value of this key: all of them, or of many
-    groups the number and those with the highest and the lowest last value."""
+    """Return what a chart says of its groups. `groups`: the text about each, and its last value of this key.
+
+    Of more than MAX_DESCRIBED_GROUPS, it says their number and describes those with the highest and the lowest value.
+    """
     ranked = sorted((value, text) for text, value in groups if math.isfinite(value))
     if len(groups) <= MAX_DESCRIBED_GROUPS or len(ranked) < 2:
         return f"{'; '.join(text for text, _value in groups)}." if groups else ""
