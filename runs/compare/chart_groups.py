@@ -40,8 +40,9 @@ SEEDS = "recipe"
 GROUP_KEYS = (SEEDS, "method", "preset")
 """Keys that every page offers for groups."""
 CHARTED_FIELDS = (
-    "experiment", "uid", "name", "preset", "method", "seed", "config", "recipe", "state", "last_step", "created_by",
+    "experiment", "uid", "name", "preset", "method", "seed", "recipe", "state", "last_step", "created_by",
 )  # fmt: skip
+"""What charts need of a run, besides its config."""
 
 
 class FirstItems(Func):
@@ -55,11 +56,19 @@ class FirstItems(Func):
 
 def seed_groups(runs: QuerySet[Run], charted: Sequence[Run]) -> list[Group]:
     """Return the settings of the charted runs, each with its newest runs in `runs`: a mean never depends on which seeds
-    are charted. Two queries."""
+    are charted. Two queries.
+
+    Configs are long, and those of one recipe differ only in keys that no chart reads (IGNORED_KEYS). A run that is not
+    charted gets the config of a charted run of its recipe.
+    """
     if not charted:
         return []
     rows = _members(runs.filter(recipe__in={run.recipe for run in charted}).values("method", "preset", "recipe"))
-    members_by_id = _runs_by_id(pk for row in rows for pk in row["members"])
+    members_by_id = _runs_by_id((pk for row in rows for pk in row["members"]), CHARTED_FIELDS)
+    configs = {run.recipe: run.config for run in charted}
+    for member in members_by_id.values():
+        if member.recipe in configs:
+            member.config = configs[member.recipe]
     totals = {(row["method"], row["preset"], row["recipe"]): row["n"] for row in rows}
     # A charted run that is older than the newest of a large group is in no mean, or the mean would depend on the page.
     members_by_id |= {run.pk: run for run in charted if totals.get(_setting(run), 0) <= MAX_RUNS_A_GROUP}
@@ -78,7 +87,7 @@ def value_groups(runs: QuerySet[Run], by: Sequence[Column], newest: Sequence[int
     names = [f"by_{i}" for i in range(len(by))]
     groups = _annotated(runs, by, names).values(*names).annotate(newest=Max("pk"))
     rows = _members(groups.filter(newest__in=list(newest[:MAX_GROUPS])))
-    members_by_id = _runs_by_id(pk for row in rows for pk in row["members"])
+    members_by_id = _runs_by_id((pk for row in rows for pk in row["members"]), (*CHARTED_FIELDS, "config"))
     totals = {row["newest"]: row["n"] for row in rows}
     return [
         replace(group, total=next((totals[run.pk] for run in group.runs if run.pk in totals), 0))
@@ -111,10 +120,10 @@ def _members(groups: QuerySet[Run, Any]) -> list[dict[str, Any]]:
     return list(groups.order_by().annotate(n=Count("pk"), members=members))
 
 
-def _runs_by_id(ids: Iterable[int]) -> dict[int, Run]:
-    """Return the runs with what charts need of them, the newest first. One query."""
+def _runs_by_id(ids: Iterable[int], fields: Sequence[str]) -> dict[int, Run]:
+    """Return the runs with these fields, the newest first. One query."""
     runs = metrics.with_origins(Run.objects.filter(pk__in=list(ids)))
-    return {run.pk: run for run in runs.only(*CHARTED_FIELDS).order_by("-pk")}
+    return {run.pk: run for run in runs.only(*fields).order_by("-pk")}
 
 
 def lines_each(groups: Sequence[Group]) -> int:

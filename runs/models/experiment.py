@@ -135,7 +135,8 @@ class Run(Shelved):
                 condition=Q(deleted_at=None),
                 name="run_by_state",
             ),
-            models.Index(fields=["experiment", "-id"], include=NARROW, name="run_newest_first"),
+            # Ascending, because new runs then fill its last page. With "-id" every insert splits a full page in halves.
+            models.Index(fields=["experiment", "id"], include=NARROW, name="run_narrow"),
             models.Index(fields=["experiment", "recipe"], name="run_by_recipe"),
             models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="run_in_bin"),
             GinIndex(fields=["config"], opclasses=["jsonb_path_ops"], name="run_by_config"),

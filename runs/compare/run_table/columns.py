@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -65,17 +66,17 @@ class Column:
         summary = split_summary(self.key)[1]
         return f"{title} {gettext(SUMMARY_WORDS[summary])}" if summary in SUMMARY_WORDS else title
 
-    @property
+    @cached_property
     def metric(self) -> str:
         """Return the metric's own key, without the requested summary or step."""
         return self.key.rpartition("@")[0] if self.step is not None else split_summary(self.key)[0]
 
-    @property
+    @cached_property
     def is_metric(self) -> bool:
         """Return whether the values are those of a metric: a summary of it, or its value at a step."""
         return self.kind in (Kind.METRIC, Kind.STEP_VALUE)
 
-    @property
+    @cached_property
     def is_held_out(self) -> bool:
         """Return whether an evaluation measures the values, at least in some runs."""
         return self.is_metric and is_held_out(self.metric)

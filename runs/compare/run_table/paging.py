@@ -12,10 +12,9 @@ import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from django.db.models import BooleanField, F, Field, FloatField, Func, IntegerField, JSONField, Q, QuerySet, Value
-from django.db.models.expressions import CombinedExpression
 
 from runs.compare.run_table.columns import Column, Kind
 from runs.compare.run_table.expressions import ROW_RELATIONS, annotate_column, flagged_runs, join_name
@@ -28,7 +27,6 @@ from workers.config.shallow_json import loads
 SORTED, SORTED_RUN = "sort_value", "sort_run"
 NOTHING = Value(None, output_field=IntegerField())
 TRUTH = BooleanField()
-Tie: TypeAlias = F | CombinedExpression
 MAX_CURSOR_LENGTH = 2000
 GAP = "gap:"
 """Prefix of a column's key in an address: sort by the difference from the pinned run."""
@@ -169,7 +167,7 @@ def _by_key(runs: QuerySet[Run], descending: bool, after: PageCursor | None) -> 
 def _with_value(
     runs: QuerySet[Run], order: Order, after: PageCursor | None, bounds: Q, *, is_few: bool
 ) -> QuerySet[Run]:
-    tie: Tie = F("pk")
+    tie = F("pk")
     runs = _annotate(runs, order)
     if order.gap is not None:
         runs = runs.filter(**{f"{SORTED}__isnull": False})
@@ -179,9 +177,6 @@ def _with_value(
         runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
     elif order.column.kind is Kind.FLAGS:
         runs = runs.filter(pk__in=flagged_runs())
-    elif not order.descending:
-        # Sort equal values newest first, the order in which they are read: a top-N sort then seldom replaces rows.
-        tie = -tie
     if after is not None:
         runs = runs.filter(_after(tie, after, order))
     # A ROW has no index, so PostgreSQL looks up and sorts the few runs instead of scanning an index of all runs.
@@ -195,17 +190,16 @@ def _annotate(runs: QuerySet[Run], order: Order) -> QuerySet[Run]:
     return annotate_gap(runs, order.column, order.gap, SORTED)
 
 
-def _row(tie: Tie) -> Func:
+def _row(tie: F) -> Func:
     return Func(F(SORTED), tie, function="ROW", output_field=JSONField())
 
 
-def _after(tie: Tie, after: PageCursor, order: Order) -> Func:
+def _after(tie: F, after: PageCursor, order: Order) -> Func:
     """Return the condition for rows after the cursor, compared as a ROW: PostgreSQL starts its index scan there."""
     kind: Field[Any, Any] | None = JSONField() if order.column.kind is Kind.CONFIG else None
     if order.gap is not None:
         kind = FloatField()
-    pk = after.pk if isinstance(tie, F) else -after.pk
-    bound = Func(Value(after.value, output_field=kind), Value(pk), function="ROW")
+    bound = Func(Value(after.value, output_field=kind), Value(after.pk), function="ROW")
     sign = " < " if order.descending else " > "
     return Func(_row(tie), bound, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
 
