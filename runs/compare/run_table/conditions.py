@@ -58,7 +58,7 @@ def _filter_by_term(runs: QuerySet[Run], term: Term, vocabulary: Vocabulary) -> 
 
 def _name(column: Column) -> str:
     """Return the column's name in a filter: an annotation's if the value is computed, else a field's."""
-    return f"asked_{column.key}" if column.key in COMPUTED else STORED[column.key]
+    return f"computed_{column.key}" if column.key in COMPUTED else STORED[column.key]
 
 
 def _text(column: Column, term: Term) -> Q:

@@ -13,9 +13,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
 
 from runs.charts import styled_groups
-from runs.compare.chart_groups import MAX_RUNS_A_GROUP, groups_of_values
+from runs.charts.groups import IGNORED_KEYS
+from runs.compare.chart_groups import MAX_RUNS_A_GROUP, groups_of_values, seed_groups
 from runs.compare.run_table import vocabulary
 from runs.models import Experiment, LineStyle, Run
 from tests.runs.full_runs import evaluation, make_run, record
@@ -128,6 +130,19 @@ def test_a_group_of_many_runs_states_how_many_its_mean_has(ada_client: Client, e
     page = " ".join(ada_client.get(f"{experiment.get_absolute_url()}?group=method").content.decode().split())
     assert f"more than {MAX_RUNS_A_GROUP} runs: the mean is that of their newest {MAX_RUNS_A_GROUP}." in page
     assert f"n&nbsp;=&nbsp; {MAX_RUNS_A_GROUP} of {MAX_RUNS_A_GROUP + 2}</span>" in page
+
+
+def test_other_seeds_have_the_settings_of_the_charted_run(
+    experiment: Experiment, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    other, charted = (measured(experiment, "es-tiny", seed, -3.0, sigma=0.02) for seed in (1, 2))
+    charted.refresh_from_db()
+    with django_assert_num_queries(2):
+        (group,) = seed_groups(experiment.runs.current(), [charted])
+        settings = {run.pk: run.config for run in group.runs}
+    assert settings.keys() == {other.pk, charted.pk}
+    for key in other.config.keys() - set(IGNORED_KEYS):
+        assert settings[other.pk][key] == other.config[key], key
 
 
 def test_an_unknown_key_names_the_valid_ones(ada_client: Client, experiment: Experiment, runs: list[Run]) -> None:

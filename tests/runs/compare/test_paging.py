@@ -63,6 +63,15 @@ def test_runs_that_are_named_are_paged_as_all_are(runs, experiment, descending):
         assert walk_pages(experiment, order, 3, few[:4]) == [run for run in every if run.pk in few[:4]], key
 
 
+@pytest.mark.parametrize("key", ["name", "by", "es.antithetic"])
+def test_equal_values_are_ordered_by_age_in_the_direction_of_the_order(runs, experiment, key):
+    column = run_table.vocabulary(experiment).column(key)
+    rising = walk_pages(experiment, run_table.Order(column, descending=False), 3)
+    assert walk_pages(experiment, run_table.Order(column, descending=True), 3) == rising[::-1]
+    if key == "by":
+        assert rising == runs
+
+
 def test_a_few_runs_are_named_and_many_are_only_counted(runs, experiment, monkeypatch):
     count = run_table.count_runs(experiment.runs.all())
     assert (count.total, sorted(count.few)) == (len(runs), [run.pk for run in runs])
