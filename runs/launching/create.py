@@ -14,12 +14,12 @@ from runs.clusters import check_fits, check_partition
 from runs.launching.budgets import Demand, Estimator, check_limits
 from runs.launching.code import check_own_task
 from runs.launching.resources import check_resources
+from runs.launching.run_names import NAME_LENGTH, default_run_name
 from runs.launching.transitions import publish
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
 
-NAME_LENGTH = 200
 SWEEP_HOLD_REASON = "waits in its sweep"
 
 
@@ -47,7 +47,7 @@ def new_run(experiment: Experiment, person: User, demand: Demand, name: str, pre
     config = demand.config
     return Run(
         experiment=experiment,
-        name=name or f"{preset or config.method} seed {config.seed}",
+        name=name or default_run_name(config, preset),
         preset=preset,
         method=config.method,
         seed=config.seed,

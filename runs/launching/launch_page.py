@@ -22,6 +22,7 @@ from runs.launching.budgets import Estimator, hours_of, total
 from runs.launching.commands import launch_run
 from runs.launching.config_form import LaunchForm, initial_from
 from runs.launching.create import check_config, estimate_demands
+from runs.launching.missing_models import missing_model_notes
 from runs.launching.resources import by_hand_problems
 from runs.launching.sweeps.forms import SweepForm
 from runs.launching.sweeps.views import launch_from_form, plan
@@ -67,6 +68,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         "form": form,
         "swept": sweep_form,
         "preset": presets().get(named),
+        "missing_models": _missing_models(named),
         "clone": request.GET.get("clone"),
         "changed": changed,
     }
@@ -125,17 +127,18 @@ def _check_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) -> 
     [memory] = gpu_memory.plan_gpu_memory(configs[:1], request.user)
     estimate = Estimator(request.user).estimate(configs[0], preset_name)
     cost = total(hours_of(config, estimate.median) for config in configs) if estimate else None
-    return {"estimate": estimate, "cost": cost, "memory": memory}
+    names = [] if form.cleaned_data["name"].strip() else form.names()
+    missing = missing_model_notes(configs[:1])
+    return {"estimate": estimate, "cost": cost, "memory": memory, "missing_models": missing, "names": names}
 
 
 def _check_sweep(request: SignedIn, experiment: Experiment, form: LaunchForm, sweep_form: SweepForm) -> dict[str, Any]:
     """Return the plan of the sweep, and the GPU memory of the run that needs most. Add every problem to its field."""
     if (sweep_plan := plan(request.user, experiment, form, sweep_form)) is None:
         return {"plan": None}
-    memory = gpu_memory.largest_plan(
-        gpu_memory.plan_gpu_memory([planned.config for planned in sweep_plan.runs], request.user)
-    )
-    return {"plan": sweep_plan, "memory": memory}
+    configs = [planned.config for planned in sweep_plan.runs]
+    memory = gpu_memory.largest_plan(gpu_memory.plan_gpu_memory(configs, request.user))
+    return {"plan": sweep_plan, "memory": memory, "missing_models": missing_model_notes(configs)}
 
 
 def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str]]:
@@ -175,6 +178,12 @@ def _apply_changes(request: SignedIn, form: LaunchForm) -> list[Change]:
     else:
         form.initial = {**before, **changes}
     return [Change(str(form[name].auto_id), name, str(before.get(name) or ""), changes[name]) for name in changes]
+
+
+def _missing_models(preset_name: str) -> list[str]:
+    """Return what the launch of this preset makes first; an empty list without a preset."""
+    known = presets().get(preset_name)
+    return missing_model_notes([RunConfig.from_json(known.config)]) if known else []
 
 
 def _initial(request: SignedIn) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from runs.models import Run
 from tests.runs.model_files import QWEN2_7B, write_model_config
 
 
@@ -9,6 +10,24 @@ def form(signed_in, address, experiment):
     signed_in.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-micro")
     expect(signed_in.locator("#standing")).to_contain_text("Ready: 1 run. No time estimate yet")
     return signed_in
+
+
+@pytest.fixture
+def slow_form(form):
+    """Return the form on a connection of 1 Mbit/s with a latency of 400 ms."""
+    session = form.context.new_cdp_session(form)
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", {
+        "offline": False, "latency": 400, "downloadThroughput": 125_000, "uploadThroughput": 125_000,
+    })  # fmt: skip
+    return form
+
+
+def shown_settings(page):
+    """Return the names of the settings that are visible."""
+    return page.locator(".launch [data-find]:visible").evaluate_all(
+        "fields => fields.map((field) => field.querySelector('[name]').name)"
+    )
 
 
 def test_mistake_is_reported_at_its_field_while_typing(form):
@@ -60,3 +79,124 @@ def test_scorer_form_shows_only_scorer_fields(form):
     for part in ("task", "es", "grpo", "evaluation"):
         expect(form.locator(f"#part-{part}")).to_be_hidden()
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("sigma", ["es.sigma"]),
+        ("σ", ["es.sigma", "es.alpha", "es.layer_scale"]),
+        ("lr", ["es.alpha"]),
+        ("perturbed copies", ["es.population"]),
+        ("no such word", []),
+    ],
+)
+def test_search_shows_only_matching_settings(form, typed, names):
+    form.keyboard.press("/")
+    expect(form.get_by_role("searchbox", name="Search settings")).to_be_focused()
+    form.keyboard.type(typed)
+    expect(form.locator("form-search [role=status]")).to_contain_text(f"{len(names)} match")
+    assert shown_settings(form) == names
+    expect(form.locator("#part-run")).to_be_hidden()
+    expect(form.get_by_role("button", name="Launch")).to_be_visible()
+
+
+def test_search_counts_matches_of_other_methods(form):
+    form.get_by_label("Search settings").fill("beta")
+    expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
+    form.get_by_label("Search settings").press("Escape")
+    form.get_by_label("GRPO").check()
+    form.get_by_label("Search settings").fill("beta")
+    expect(form.locator("form-search [role=status]")).to_have_text("1 match")
+    assert shown_settings(form) == ["grpo.beta"]
+
+
+def test_search_opens_folded_settings_and_escape_folds_them_again(form):
+    search, rows = form.get_by_label("Search settings"), form.locator("[name='es.hash_every']")
+    expect(rows).to_be_hidden()
+    search.fill("hash_every")
+    expect(rows).to_be_visible()
+    search.press("Enter")
+    expect(rows).to_be_focused()
+    search.press("Escape")
+    expect(search).to_have_value("")
+    expect(rows).to_be_hidden()
+    expect(form.locator("[name='es.sigma']")).to_be_visible()
+
+
+def test_search_hides_neither_values_nor_errors(form):
+    form.locator("[name='es.population']").fill("none")
+    expect(form.locator("#standing")).to_contain_text("1 problem to fix")
+    form.get_by_label("Search settings").fill("sigma")
+    form.locator("[name='es.sigma']").fill("0.02")
+    assert shown_settings(form) == ["es.population", "es.sigma"]
+    form.locator("[name='es.population']").fill("4")
+    expect(form.locator("#standing")).to_contain_text("Name: es-micro population=4, σ=0.02 seed 0")
+    form.get_by_role("button", name="Launch").click()
+    form.get_by_role("heading", name="es-micro population=4, σ=0.02 seed 0", level=1).wait_for()
+    run = Run.objects.get()
+    assert (run.config["es"]["population"], run.config["es"]["sigma"], run.config["es"]["prompts"]) == (4, 0.02, 8)
+
+
+def test_sections_are_linked_and_stay_in_view(form):
+    links = form.get_by_role("navigation", name="Sections")
+    for width, height in ((1440, 900), (390, 844)):
+        form.set_viewport_size({"width": width, "height": height})
+        links.get_by_role("link", name="Evaluation").click()
+        expect(form.locator("#part-evaluation h2")).to_be_in_viewport()
+        expect(links.get_by_role("link", name="Run", exact=True)).to_be_in_viewport()
+        links.get_by_role("link", name="Run", exact=True).click()
+        expect(form.get_by_label("Start from")).to_be_in_viewport()
+    expect(links.get_by_role("link", name="GRPO")).to_be_hidden()
+
+
+def test_notes_that_stop_nothing_are_not_red(form):
+    form.get_by_label("Key 1").select_option("es.sigma")
+    form.locator("[name='sweep-values_1']").fill("0.1, 0.2")
+    expect(form.locator("#standing")).to_contain_text("Ready: a sweep of")
+    ink, bad = (
+        form.locator(place).evaluate("e => getComputedStyle(e).color") for place in ("#standing summary", ".danger, h1")
+    )
+    assert form.locator(".tone-bad").count() == 0
+    form.locator("[name='sweep-values_1']").fill("none")
+    expect(form.locator("#standing .tone-bad summary")).to_contain_text("1 problem to fix")
+    assert form.locator("#standing summary").evaluate("e => getComputedStyle(e).color") not in (ink, bad)
+
+
+def test_fast_arrow_keys_on_a_slow_connection_end_on_the_last_preset(slow_form):
+    presets = slow_form.get_by_label("Start from")
+    titles = presets.locator("option").all_text_contents()
+    start = titles.index(presets.locator("option:checked").text_content())
+    presets.focus()
+    for presses in (2, 1):
+        with slow_form.expect_request("**/launch/?preset=*"):
+            for _ in range(presses):
+                slow_form.keyboard.press("ArrowDown")
+    expect(presets).to_have_value("es-safety-tiny")
+    expect(slow_form.locator("[name='model.path']")).to_have_value("tiny")
+    expect(slow_form.locator("[name='task.name']")).to_have_value("safety")
+    expect(presets.locator("option:checked")).to_have_text(titles[start + 3])
+    expect(presets).to_be_focused()
+    slow_form.wait_for_url("**/?preset=es-safety-tiny")
+
+
+def test_text_typed_while_a_preset_arrives_stays(slow_form):
+    slow_form.get_by_label("Seeds").fill("3")
+    sigma = slow_form.locator("[name='es.sigma']")
+    with slow_form.expect_request("**/launch/?preset=es-tiny-reckless"):
+        slow_form.get_by_label("Start from").select_option("es-tiny-reckless")
+    sigma.fill("")
+    sigma.press_sequentially("0.7")
+    expect(slow_form.locator("[name='model.path']")).to_have_value("tiny")
+    expect(sigma).to_have_value("0.7")
+    expect(sigma).to_be_focused()
+    expect(slow_form.locator("[name='es.alpha']")).to_have_value("0.03")
+    expect(slow_form.get_by_label("Seeds")).to_have_value("3")
+
+
+def test_launch_while_a_preset_arrives_waits_for_its_values(slow_form):
+    slow_form.get_by_label("Start from").select_option("es-tiny-reckless")
+    slow_form.get_by_role("button", name="Launch").click()
+    slow_form.get_by_role("heading", name="es-tiny-reckless seed 0", level=1).wait_for()
+    run = Run.objects.get()
+    assert (run.preset, run.config["es"]["sigma"]) == ("es-tiny-reckless", 0.03)

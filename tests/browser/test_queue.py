@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from runs import launching
 from runs.launching import reconcile
-from runs.models import Cluster, Experiment
-from tests.browser.page_idle import NO_REQUEST_PENDING, wait_until_idle
+from runs.launching.run_names import sweep_run_name
+from runs.models import Cluster, Experiment, Run
+from tests.browser.page_idle import NO_REQUEST_PENDING, find_overflow, wait_until_idle
+from tests.runs.full_runs import make_run
 from tests.runs.launching.conftest import small  # noqa: F401
 from tests.runs.local_cluster import Small, attempt_of, quicken, run_of
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS
+
+WHOLE_TEXT = """(element) => {
+    const text = document.createRange();
+    text.selectNodeContents(element);
+    const { right } = element.getBoundingClientRect();
+    return [...text.getClientRects()].every((line) => line.right <= right + 1);
+}"""
 
 
 def test_queued_run_is_held_released_and_moved(
@@ -62,3 +71,16 @@ def test_queued_run_is_held_released_and_moved(
     launching.request_cancel(run)
     wait_until(lambda: tick() and attempt_of(late).cluster == west, "the second run to move to far")
     assert attempt_of(late).n == 3
+
+
+def test_runs_of_a_sweep_are_distinct_on_a_narrow_page(signed_in: Page, address: str, experiment: Experiment) -> None:
+    names = [sweep_run_name({"es.sigma": s, "es.alpha": 0.01}, 0, "a sweep with a long name") for s in (0.01, 0.02)]
+    for seed, name in enumerate(names):
+        Run.objects.filter(pk=make_run(experiment, "es-tiny", seed, "queued").pk).update(name=name)
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+    signed_in.goto(f"{address}/queue/")
+    for name in names:
+        link = signed_in.get_by_role("link", name=name, exact=True)
+        expect(link).to_be_visible()
+        assert link.evaluate(WHOLE_TEXT)
+    assert find_overflow(signed_in, 390) == ""

@@ -1,4 +1,4 @@
-"""Tasks of a user, each with the clicks that it may take, counted by the browser, from the page of an experiment."""
+"""Tasks of a user, each with the clicks that it may take, counted by the browser, from an experiment or from home."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from judging.models import Tournament
-from runs.models import Experiment, Run
+from runs.models import Experiment, Run, Sweep
 from tests.browser.chart_readout import scroll_to_chart
 from tests.runs.attempt_records import answer
 from tests.runs.flags.flag_cases import make_flagged_run
@@ -96,7 +96,7 @@ def test_the_largest_gap_to_the_pinned_run(page: Page, runs: list[Run]) -> None:
 def test_a_tournament_from_chosen_runs(page: Page, runs: list[Run]) -> None:
     choose(page, runs[0])
     choose(page, runs[2])
-    page.get_by_role("button", name="Judge", exact=True).click()
+    page.get_by_role("button", name="Judge these").click()
     page.get_by_role("button", name="Create tournament").click()
     expect(page.get_by_text("Vote or invite voters.")).to_be_visible()
     assert {c.run_id for c in Tournament.objects.get().contestants.all()} == {runs[0].pk, runs[2].pk}
@@ -122,3 +122,54 @@ def test_one_line_is_hidden(page: Page) -> None:
         arg=hidden,
     )
     assert clicks(page) <= 1
+
+
+def test_a_launch_with_another_sigma(page: Page) -> None:
+    launch_form(page)
+    page.keyboard.press("/")
+    page.keyboard.type("sigma")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("0.02")
+    expect(page.locator("#standing")).to_contain_text("Name: es-tiny σ=0.02 seed 0")
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_role("heading", name="es-tiny σ=0.02 seed 0", level=1).wait_for()
+    run = Run.objects.get(name="es-tiny σ=0.02 seed 0")
+    assert run.config["es"]["sigma"] == 0.02
+    assert clicks(page) <= 4
+
+
+def test_a_sweep_of_two_by_two(page: Page) -> None:
+    launch_form(page)
+    page.get_by_role("link", name="Sweep", exact=True).click()
+    for text in ("es.sigma", "0.01, 0.02", "es.alpha", "0.005, 0.01"):
+        page.keyboard.press("Tab")
+        page.keyboard.type(text)
+    expect(page.locator("#standing")).to_contain_text("a sweep of 4 runs")
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_role("heading", name="es-tiny sweep", level=1).wait_for()
+    sweep = Sweep.objects.get()
+    assert sweep.grid == {"es.sigma": [0.01, 0.02], "es.alpha": [0.005, 0.01]}
+    assert sorted(sweep.runs.values_list("name", flat=True)) == [
+        f"σ={sigma}, α={alpha} seed 0 · es-tiny sweep" for sigma in (0.01, 0.02) for alpha in (0.005, 0.01)
+    ]
+    assert clicks(page) <= 8
+
+
+def launch_form(page: Page) -> None:
+    """Open the launch form from the page of the experiment."""
+    page.get_by_role("link", name="Launch runs").click()
+    expect(page.locator("#standing")).to_contain_text("Ready: 1 run.")
+
+
+def test_the_kl_curve_of_one_run_from_home(page: Page, address: str, runs: list[Run]) -> None:
+    page.goto(f"{address}/")
+    page.evaluate("sessionStorage.clicks = 0")
+    page.get_by_role("link", name=runs[0].name, exact=True).first.click()
+    chart = page.locator("#chart-kl, [data-chart*='kl']").first
+    page.wait_for_url(f"**{runs[0].get_absolute_url()}")
+    if (tab := page.locator("main").get_by_role("link", name="Curves", exact=True)).count():
+        tab.click()
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".plot")).to_be_visible()
+    assert clicks(page) <= 2

@@ -29,6 +29,30 @@ ESSENTIAL = {
     "evaluation.samples", "compute.cluster", "compute.partition", "compute.cores", "compute.gpus",
 }  # fmt: skip
 """Settings that the form shows without unfolding a section."""
+SYNONYMS = {
+    "es.sigma": "σ noise",
+    "es.alpha": "α lr learning rate step size",
+    "es.population": "n members",
+    "es.rank": "low rank",
+    "es.max_new_tokens": "length",
+    "grpo.learning_rate": "lr step size",
+    "grpo.beta": "β kl",
+    "grpo.epsilon": "ε clip",
+    "grpo.max_steps": "iterations",
+    "grpo.num_generations": "group size samples",
+    "grpo.max_completion_length": "max new tokens",
+    "task.safety.lambda_rule": "λ",
+    "task.safety.lambda_init": "λ",
+    "task.safety.lambda_lr": "λ lr",
+    "task.safety.lambda_max": "λ",
+    "task.safety.lambda_positive_only": "λ",
+    "evaluation.every": "interval frequency",
+    "compute.time_limit_seconds": "timeout",
+    "compute.cores": "cpu threads",
+    "compute.gpus": "cuda",
+    "compute.memory_mb": "ram",
+}
+"""Field -> other words by which the form's search finds it."""
 SUGGESTED = ("compute.cluster", "compute.partition")
 """Settings with values that the clusters' configs suggest."""
 MAX_SEEDS = 20
@@ -40,6 +64,12 @@ class SettingField(forms.Field):
     def __init__(self, setting: ConfigField) -> None:
         super().__init__(required=False, label=label(setting.path), help_text=hint(setting), widget=widget(setting))
         self.setting = setting
+
+    @property
+    def search_words(self) -> str:
+        """Return the text that the form's search looks through: path, label, help and other words for the setting."""
+        name = field_name(self.setting.path, self.setting.tag)
+        return " ".join([name, str(self.label), str(self.help_text), SYNONYMS.get(name, "")]).strip()
 
     def clean(self, value: Any) -> Any:
         """Return the setting's JSON value; None if nothing was typed and the default applies."""

@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from runs.clusters import partitions_of
 from runs.launching.config_form.fields import (
     ESSENTIAL,
+    METHODS,
     OPTIONAL,
     SETTINGS,
     SUGGESTED,
@@ -24,6 +25,7 @@ from runs.launching.config_form.fields import (
     parse_seeds,
     problems_of,
 )
+from runs.launching.run_names import default_run_name
 from runs.models import Cluster, Run
 from workers.config import ConfigError, Problem, RunConfig, presets
 
@@ -40,6 +42,11 @@ class Section:
     fields: list[BoundField]
     folded: list[BoundField]
     optional: list[tuple[BoundField, list[BoundField]]]
+
+    @property
+    def is_method(self) -> bool:
+        """Return whether the section belongs to one method, and the form hides it for the others."""
+        return self.slug in METHODS
 
     @property
     def has_hidden_errors(self) -> bool:
@@ -62,7 +69,7 @@ class LaunchForm(forms.Form):
         required=False,
         max_length=NAME_LENGTH,
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("If empty, the preset's name and the seed."),
+        help_text=gettext_lazy("If empty: the preset, the changed settings and the seed."),
     )
     seeds = forms.CharField(
         label=gettext_lazy("Seeds"), initial="0", help_text=gettext_lazy("One run per seed, such as 0, 1, 2 or 0-4.")
@@ -129,11 +136,14 @@ class LaunchForm(forms.Form):
             self.add_error(path if has_field else None, problem.message if has_field else str(problem))
 
     def names(self) -> list[str]:
-        """Return a name for each run."""
+        """Return a name for each run: as typed, with the seed if there are several, or else the default name."""
         typed_name = self.cleaned_data["name"].strip()
-        base = typed_name or self.cleaned_data["preset"] or self.cleaned_data["method"]
-        names_seed = len(self.configs) > 1 or not typed_name
-        return [f"{base} seed {c['seed']}" if names_seed else base for c in self.configs]
+        if not typed_name:
+            configs = map(RunConfig.from_json, self.configs)
+            return [default_run_name(config, self.cleaned_data["preset"]) for config in configs]
+        if len(self.configs) == 1:
+            return [typed_name]
+        return [f"{typed_name} seed {config['seed']}" for config in self.configs]
 
     def parts(self) -> Iterator[Section]:
         """Yield the sections with their fields, in the order of RunConfig."""

@@ -18,9 +18,10 @@ from django.utils import timezone
 from runs.enqueue import on_commit
 from runs.launching.budgets import Demand
 from runs.launching.commands import cancel_runs, resume_run
-from runs.launching.create import NAME_LENGTH, check_config, check_names, estimate_demands, held_by_sweep, new_run
+from runs.launching.create import check_config, check_names, estimate_demands, held_by_sweep, new_run
 from runs.launching.resume import check_undo
-from runs.launching.sweeps.plan import Cell, PlannedRun, extend_cells, identity, label, plan_runs
+from runs.launching.run_names import default_sweep_name, sweep_run_name
+from runs.launching.sweeps.plan import Cell, PlannedRun, extend_cells, identity, plan_runs
 from runs.launching.transitions import publish
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Origin, Run, Sweep, key_of
 from workers.config import ConfigError, Problem
@@ -59,7 +60,7 @@ def launch_sweep(new: NewSweep, experiment: Experiment, person: User) -> Sweep:
     runs = plan_sweep(new, person)
     with transaction.atomic():
         sweep = Sweep.objects.create(
-            experiment=experiment, created_by=person, name=new.name or f"{new.preset or runs[0].config.method} sweep",
+            experiment=experiment, created_by=person, name=new.name or _default_name(new, runs[0]),
             preset=new.preset, base=new.base, grid=new.grid, cells=new.cells, seeds=new.seeds, at_once=new.at_once,
         )  # fmt: skip
         _create_runs(sweep, person, runs)
@@ -257,10 +258,13 @@ def _create_runs(sweep: Sweep, person: User, runs: Sequence[PlannedRun]) -> list
     return created
 
 
+def _default_name(new: NewSweep, first: PlannedRun) -> str:
+    return default_sweep_name(first.config, new.preset, frozenset(first.cell))
+
+
 def _run(sweep: Sweep, person: User, planned_run: PlannedRun, demand: Demand) -> Run:
-    name = f"{sweep.name} {label(planned_run.cell)}"
-    seed = f" seed {planned_run.seed}"
-    run = new_run(sweep.experiment, person, demand, name[: NAME_LENGTH - len(seed)] + seed, sweep.preset)
+    name = sweep_run_name(planned_run.cell, planned_run.seed, sweep.name)
+    run = new_run(sweep.experiment, person, demand, name, sweep.preset)
     run.sweep, run.cell = sweep, planned_run.cell
     return run
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from runs.charts import MEASURED, Cell, Table
+from runs.launching.run_names import format_value
 from runs.launching.sweeps.options import SweepOptions
-from runs.launching.sweeps.plan import format_value
 from runs.launching.sweeps.table import CellRow, SeedRun
 from runs.models import Sweep
 

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 from django.utils.translation import gettext, ngettext
 
-from runs.launching.sweeps.plan import format_value
+from runs.launching.run_names import format_value
 from runs.launching.sweeps.scales import Scale, scale_of
 
 ABSENT_SHARE = 0.14

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
+from runs.launching.run_names import format_value
 from workers.config import ConfigError, Problem, RunConfig, config_fields
 
 KEYS = tuple(
@@ -93,13 +94,6 @@ def label(cell: Mapping[str, Any]) -> str:
     last = [key.rpartition(".")[2] for key in cell]
     names = [short if last.count(short) == 1 else key for key, short in zip(cell, last, strict=True)]
     return ", ".join(f"{name}={format_value(value)}" for name, value in zip(names, cell.values(), strict=True))
-
-
-def format_value(value: Any) -> str:
-    """Return a value as text, such as a user writes it."""
-    if isinstance(value, float):
-        return f"{value:g}"
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _complaints(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]) -> Iterator[Problem]:

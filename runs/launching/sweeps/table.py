@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from runs import metrics
+from runs.launching.run_names import format_value
 from runs.launching.sweeps.options import SweepMetric
-from runs.launching.sweeps.plan import format_value, identity, label
+from runs.launching.sweeps.plan import identity, label
 from runs.launching.sweeps.status import runs_of
 from runs.metrics import LOWER, Provenance
 from runs.models import Series, Sweep

@@ -100,3 +100,32 @@ def test_the_number_of_queries_does_not_grow_with_past_runs(check_form, experime
     for _ in range(5):
         took(experiment, 60)
     assert queries() == before
+
+
+def test_default_name_states_the_changed_settings(check_form):
+    assert "Name: <strong>es-micro σ=0.5 seed 0</strong>." in check_form(**{"es.sigma": "0.5"})
+    assert "Name: <strong>es-micro seed 0</strong>, …." in check_form(seeds="0, 1")
+    assert "Name:" not in check_form(name="mine")
+
+
+def test_model_that_must_be_made_first_is_stated_until_it_exists(
+    check_form, ada_client, experiment, settings, tmp_path
+):
+    settings.CACHE_DIR = tmp_path
+    note = "The first run also makes the micro model, once: a few seconds."
+    launch = reverse("launch", args=[experiment.pk])
+    assert note in check_form()
+    assert note in ada_client.get(launch, {"preset": "es-micro"}).content.decode()
+    assert "also makes" not in check_form(**{"model.path": "Qwen/Qwen2.5-7B"})
+    folder = tmp_path / "models" / "micro-0123456789ab-0"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    assert note not in check_form()
+    assert note not in ada_client.get(launch, {"preset": "es-micro"}).content.decode()
+    assert "the tiny model, once: about a minute on two cores." in check_form(**{"model.path": "tiny"})
+
+
+def test_sweep_states_the_models_that_its_runs_make(check_form, settings, tmp_path):
+    settings.CACHE_DIR = tmp_path
+    text = check_form(**{"sweep-key_1": "model.path", "sweep-values_1": "micro, tiny", "sweep-at_once": "2"})
+    assert "makes the micro model" in text and "makes the tiny model" in text

@@ -55,7 +55,7 @@ def test_launch_creates_all_runs_and_holds_them(experiment: Experiment, local: C
     assert [(run.cell, run.seed) for run in sweep.runs.order_by("pk")] == [
         ({"es.sigma": sigma}, seed) for seed in (0, 1) for sigma in (0.1, 0.2)
     ]
-    assert sweep.runs.first().name == "es-micro sweep sigma=0.1 seed 0"
+    assert sweep.runs.first().name == "σ=0.1 seed 0 · es-micro sweep"
     assert set(Attempt.objects.values_list("state", "hold", "reason")) == {("created", "sweep", "waits in its sweep")}
     assert AttemptEvent.objects.filter(to_state="created").count() == 4
 

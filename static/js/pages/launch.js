@@ -1,0 +1,4 @@
+// The launch form.
+import "../field-problems.js";
+import "../form-search.js";
+import "../preset-select.js";
