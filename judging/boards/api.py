@@ -16,6 +16,7 @@ from judging.boards.schedule import OrderRefused, add_order, last_problem
 from judging.boards.settings import BoardSettings
 from judging.boards.snapshots import count_newer_verdicts, newest_snapshot
 from judging.boards.votes import categories
+from judging.boards.win_rates import add_win_rates
 from judging.http import get_rubric, get_tournament
 from judging.models import Rubric, Tournament, rubrics_of
 from runs.http import ApiRequest, Input, Invalid, RowId, Word, needs, router
@@ -28,8 +29,9 @@ class BoardOut(Schema):
     """A board, computed at the time `at`.
 
     `hash`: equal votes with equal settings have equal hashes, here and from a file. `newer`: the number of verdicts
-    given since. `board`: standings with intervals, diagnostics, win matrix and agreement, and the number of pairs with
-    identical responses (`identical.pairs` of `identical.of`).
+    given since. `board`: standings with intervals, diagnostics, win matrix and agreement, the number of pairs with
+    identical responses (`identical.pairs` of `identical.of`), and each contestant's win rate with Wilson's interval
+    (`win_rates`, in the order of `contestants`; null without votes).
     """
 
     criterion: str
@@ -117,7 +119,8 @@ def read_board(
         )  # fmt: skip
     return BoardOut(
         criterion=_criterion_name(tournament, rubric), asked=snapshot.asked, hash=snapshot.digest, votes=snapshot.votes,
-        newer=count_newer_verdicts(tournament, rubric, settings, snapshot), at=snapshot.at, board=snapshot.board,
+        newer=count_newer_verdicts(tournament, rubric, settings, snapshot), at=snapshot.at,
+        board=add_win_rates(snapshot.board),
     )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from judging.boards.format import BoardData, format_elo, format_interval, leader_sentence, short_names
+from judging.boards.format import BoardData, format_elo, format_interval, short_names
+from judging.boards.leaders import leader_sentence
 from runs.charts import Chart, Table
 from runs.charts.style import METHODS, axis, colour, layout
 
@@ -57,7 +58,7 @@ def forest_chart(board: BoardData, methods: Mapping[str, str]) -> Chart:
     figure_layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     figure_layout["margin"] |= {"t": 24 if len(data) > 1 else 10}
     rows = [(row["contestant"], *(row["rating"][key] for key in ("value", "low", "high"))) for _, row in rated]
-    summary = leader_sentence(board["board"]["standings"])
+    summary = leader_sentence(board["board"]["standings"], board["board"]["asked"]["level"])
     return Chart(
         "forest", gettext("Ratings"), summary, {"data": data if rated else [], "layout": figure_layout},
         Table((gettext("contestant"), gettext("rating"), gettext("low"), gettext("high")), tuple(rows)),

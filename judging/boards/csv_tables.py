@@ -10,6 +10,7 @@ from judging.boards import category_table
 from judging.boards.format import BoardData
 from judging.boards.other_estimates import controlled_table, online_table
 from judging.boards.tables import pair_rows, ranked_indices
+from judging.boards.win_rates import standing_win_rate
 from runs.charts import Table
 
 
@@ -25,8 +26,12 @@ def standings_table(board: BoardData) -> Table:
         record = [row["record"][key] for key in ("votes", "wins", "losses", "ties")]
         by = [(ahead["by"] or {}).get(part) for part in parts]
         ranked = row["rank_range"] or (None, None)
-        rows.append((row["contestant"], row["group"], *numbers, *record, row["p_first"], *ranked, ahead["of"], *by))
-    return Table((*head, *(f"ahead {part}" for part in parts)), tuple(rows))
+        won = standing_win_rate(board, row)
+        share = (None, None, None) if won is None else (won.value, won.low, won.high)
+        rows.append(
+            (row["contestant"], row["group"], *numbers, *record, row["p_first"], *ranked, ahead["of"], *by, *share)
+        )
+    return Table((*head, *(f"{name} {part}" for name in ("ahead", "win rate") for part in parts)), tuple(rows))
 
 
 def pairs_table(board: BoardData) -> Table:

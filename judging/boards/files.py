@@ -10,6 +10,7 @@ from judging.boards.latex_tables import LATEX_TABLES, notes_of
 from judging.boards.snapshots import newest_snapshot
 from judging.boards.views import BoardAddress, get_board_address
 from judging.boards.votes import list_raters
+from judging.boards.win_rates import add_win_rates
 from judging.models import Snapshot
 from runs.http import FILES, SignedIn, require_choice, table_response
 
@@ -34,7 +35,7 @@ def _json_file(address: BoardAddress, snapshot: Snapshot) -> HttpResponse:
     content = {
         "tournament": address.tournament.name, "criterion": address.criterion, "rubric": str(address.rubric),
         "asked": snapshot.asked, "at": snapshot.at.isoformat(), "votes": snapshot.votes,
-        "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": snapshot.board,
+        "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": add_win_rates(snapshot.board),
         "from": [rater.to_json() for rater in list_raters(address.tournament, address.rubric, address.settings)],
     }  # fmt: skip
     headers = {"Content-Disposition": f'attachment; filename="{address.file_name("board")}.json"'}

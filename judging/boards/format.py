@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext
-
 from judging.boards.report.cells import votes_text
 from runs.charts import MINUS, THIN
 
@@ -71,27 +69,3 @@ def format_ranks(ranks: list[int] | None) -> str:
     if ranks is None:
         return NONE
     return f"{ranks[0]}" if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}"
-
-
-def leader_sentence(standings: Sequence[BoardData]) -> str:
-    """Return a sentence that names the leader if the lead is certain, else says that nothing is decided.
-
-    standings: the best first.
-    """
-    rated = [row for row in standings if row["rating"] is not None]
-    if not rated:
-        return gettext("No contestant has a rating yet.")
-    if len({row["group"] for row in standings}) > 1:
-        return gettext("Nothing is decided: not all contestants can be compared.")
-    best, ahead = rated[0], rated[0]["ahead"]["by"]
-    params = {
-        "name": best["contestant"],
-        "rating": format_elo(best["rating"]["value"]),
-        "between": format_interval(best["rating"]),
-    }
-    if ahead["low"] is None:
-        return gettext("%(name)s is first at %(rating)s; the uncertainty is unknown.") % params
-    if ahead["low"] > 0:
-        return gettext("%(name)s leads at %(rating)s, %(between)s.") % params
-    params |= {"next": best["ahead"]["of"], "by": format_interval(ahead, signed=True)}
-    return gettext("Nothing is decided: %(name)s is first, and its lead over %(next)s may be %(by)s.") % params

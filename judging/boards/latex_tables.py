@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from judging.boards.format import BoardData, format_chance, format_ranks
 from judging.boards.other_estimates import controlled_table, online_table
 from judging.boards.tables import WinCell, pair_rows, win_matrix_rows
+from judging.boards.win_rates import has_unrated, standing_win_rate
 from judging.models import Snapshot
 from runs.charts import Cell, Table
 
@@ -23,7 +24,8 @@ TIE_RULES = {
 
 
 def standings_table(board: BoardData) -> Table:
-    """Return the standings. Groups, ratings with an anchor and failed judgments have columns only if there are any."""
+    """Return the standings. Groups, ratings with an anchor, win rates of contestants without a rating, and failed
+    judgments have columns only if there are any."""
     asked, standings = board["board"]["asked"], board["board"]["standings"]
     failed = dict(zip(board["contestants"], board["failed"], strict=True))
     columns = [(gettext("Contestant"), [row["contestant"] for row in standings])]
@@ -31,6 +33,8 @@ def standings_table(board: BoardData) -> Table:
     if not is_one_group:
         columns += [(gettext("Group"), [row["group"] for row in standings])]
     columns += _interval_columns(gettext("Rating"), [row["rating"] for row in standings])
+    if has_unrated(board):
+        columns += [(gettext("Win rate"), [_win_rate_text(board, row) for row in standings])]
     if asked["anchor"]:
         heading = gettext("with %(name)s at %(init)s") % {"name": asked["anchor"], "init": f"{asked['init']:g}"}
         columns += _interval_columns(heading, [row["anchored"] for row in standings])
@@ -99,6 +103,8 @@ LATEX_TABLES: dict[str, Callable[[BoardData], Table]] = {
     "online": lambda board: _in_whole_points(online_table(board)),
 }  # fmt: skip
 TABLE_NOTES = {
+    "standings": "win rate: share of votes won, ties as half wins, with a Wilson interval that takes each vote as"
+    " independent.",
     "pairs": "difference: Elo points by which the first is ahead. won: its share of games, ties as half wins.",
     "wins": "cells: share of games that the row won against the column, ties as half wins; its interval; games.",
     "controlled": "controlled: without the effects of position and length, with a standard error clustered by prompt.",
@@ -121,7 +127,7 @@ def notes_of(snapshot: Snapshot, name: str) -> list[str]:
         " voters and judges",
         f"{TIE_RULES[asked['ties']]}; mean {asked['init']:g}; prior {asked['prior']:g}",
         intervals,
-        *filter(None, [TABLE_NOTES.get(name)]),
+        *filter(None, [TABLE_NOTES.get(name) if name != "standings" or has_unrated(snapshot.board) else None]),
         f"Computed {snapshot.at.isoformat(timespec='seconds')}; hash {snapshot.digest}",
     ]
 
@@ -147,6 +153,11 @@ def _whole(points: float | None) -> float | None:
 def _in_whole_points(table: Table) -> Table:
     rows = [tuple(_whole(cell) if isinstance(cell, float) else cell for cell in row) for row in table.rows]
     return Table(table.columns, tuple(rows))
+
+
+def _win_rate_text(board: BoardData, standing: BoardData) -> str | None:
+    won = standing_win_rate(board, standing)
+    return None if won is None else f"{won.text} [{won.interval_text}], n = {won.n_text}"
 
 
 def _win_text(cell: WinCell | None) -> str | None:

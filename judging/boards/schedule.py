@@ -10,7 +10,7 @@ from functools import partial
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -65,6 +65,11 @@ def last_problem(tournament: Tournament, rubric: Rubric, settings: BoardSettings
     return "" if last_order is None else last_order.problem
 
 
+def is_updated_automatically(tournament: Tournament) -> bool:
+    """Return whether `compute_due_boards` computes the outdated boards of this tournament that nobody ordered."""
+    return _updated_tournaments().filter(pk=tournament.pk).exists()
+
+
 def compute_due_boards() -> int:
     """Compute boards that are due until MAX_SECONDS_PER_CALL have passed, orders first. Return their number.
 
@@ -114,16 +119,20 @@ def _compute_ordered_board(order: BoardOrder) -> None:
 
 def _outdated_boards() -> Iterator[tuple[Tournament, Rubric]]:
     """Yield the tournaments and rubrics whose board with default settings is outdated."""
-    snapshots = Snapshot.objects.filter(tournament=OuterRef("pk"))
-    recent = timezone.now() - UPDATED_AFTER_CLOSING
-    is_updated = Q(closed_at=None) | Q(closed_at__gt=recent) | Q(created_at__gt=recent) | ~Exists(snapshots)
-    tournaments = Tournament.objects.filter(is_updated, deleted_at=None).in_bulk()
+    tournaments = _updated_tournaments().in_bulk()
     current_stamps = board_stamps(tournaments)
     newest = _newest_snapshots(tournaments)
     outdated = [key for key, stamp in current_stamps.items() if key not in newest or _is_due(newest[key], stamp)]
     rubrics = Rubric.objects.select_related("criterion").in_bulk({rubric for _, rubric in outdated})
     for tournament, rubric in outdated:
         yield tournaments[tournament], rubrics[rubric]
+
+
+def _updated_tournaments() -> QuerySet[Tournament]:
+    snapshots = Snapshot.objects.filter(tournament=OuterRef("pk"))
+    recent = timezone.now() - UPDATED_AFTER_CLOSING
+    is_updated = Q(closed_at=None) | Q(closed_at__gt=recent) | Q(created_at__gt=recent) | ~Exists(snapshots)
+    return Tournament.objects.filter(is_updated, deleted_at=None)
 
 
 def _newest_snapshots(tournaments: dict[int, Tournament]) -> dict[BoardKey, Snapshot]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 
 from judging.boards.report import build_report, rate_by_category
 from judging.boards.settings import DEFAULT_SETTINGS, BoardSettings
@@ -93,9 +93,17 @@ def board_stamps(tournaments: Collection[int]) -> dict[BoardKey, str]:
 
 def count_newer_verdicts(tournament: Tournament, rubric: Rubric, settings: BoardSettings, snapshot: Snapshot) -> int:
     """Return the number of verdicts that were given after the snapshot."""
-    return (
-        verdicts_in(tournament, rubric, verdict_filter=settings.whose).filter(pk__gt=snapshot.last_verdict or 0).count()
-    )
+    return newer_verdicts(tournament, rubric, settings, snapshot)[0]
+
+
+def newer_verdicts(
+    tournament: Tournament, rubric: Rubric, settings: BoardSettings, snapshot: Snapshot | None
+) -> tuple[int, datetime | None]:
+    """Return (the number of verdicts after the snapshot, the time of the first of them); of all verdicts if None."""
+    last = 0 if snapshot is None else snapshot.last_verdict or 0
+    newer = verdicts_in(tournament, rubric, verdict_filter=settings.whose).filter(pk__gt=last)
+    count, first = newer.aggregate(n=Count("pk"), first=Min("at")).values()
+    return count, first
 
 
 def snapshot_history(tournament: Tournament, rubric: Rubric) -> QuerySet[Snapshot]:

@@ -16,6 +16,7 @@ from judging.boards.format import (
     format_percent,
     format_ranks,
 )
+from judging.boards.win_rates import WinRate, standing_win_rate
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class BoardRow:
     ahead_interval: str
     failed: int
     """Number of failed judgments of its responses."""
+    win_rate: WinRate | None
+    """None if no vote counts."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,12 @@ def standing_rows(board: BoardData) -> list[BoardRow]:
     """Return the rows of the board, the best contestant first."""
     failed = dict(zip(board["contestants"], board["failed"], strict=True))
     return [
-        _standing_row(rank, row, failed[row["contestant"]]) for rank, row in enumerate(board["board"]["standings"], 1)
+        _standing_row(rank, row, failed[row["contestant"]], standing_win_rate(board, row))
+        for rank, row in enumerate(board["board"]["standings"], 1)
     ]
 
 
-def _standing_row(rank: int, row: BoardData, failed: int) -> BoardRow:
+def _standing_row(rank: int, row: BoardData, failed: int, won_share: WinRate | None) -> BoardRow:
     rating, anchored, ahead = row["rating"], row["anchored"], row["ahead"]
     votes, won, lost, tied = (format_count(row["record"][key]) for key in ("votes", "wins", "losses", "ties"))
     return BoardRow(
@@ -68,7 +72,7 @@ def _standing_row(rank: int, row: BoardData, failed: int) -> BoardRow:
         format_elo(anchored and anchored["value"]), format_interval(anchored), votes, won, lost, tied,
         format_chance(row["p_first"]), format_ranks(row["rank_range"]),
         format_elo(ahead and ahead["by"]["value"], signed=True),
-        format_interval(ahead and ahead["by"], signed=True), failed,
+        format_interval(ahead and ahead["by"], signed=True), failed, won_share,
     )  # fmt: skip
 
 

@@ -17,17 +17,18 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
 from judging.access import may_vote
-from judging.boards import snapshots
 from judging.boards.category_table import category_context
 from judging.boards.charts import forest_chart
 from judging.boards.forms import BoardSettingsForm
+from judging.boards.leaders import leader_sentence
 from judging.boards.other_estimates import controlled_ratings, online_elo
-from judging.boards.schedule import OrderRefused, add_order, last_problem, open_order
+from judging.boards.schedule import OrderRefused, add_order, is_updated_automatically, last_problem, open_order
 from judging.boards.settings import BoardSettings
-from judging.boards.snapshots import board_stamps, newest_snapshot, snapshot_history
+from judging.boards.snapshots import board_stamps, newer_verdicts, newest_snapshot, snapshot_history
 from judging.boards.tables import rank_chance_rows, rating_differences, standing_rows, win_matrix_rows
 from judging.boards.tasks import update_boards
 from judging.boards.votes import categories, list_raters, verdicts_in
+from judging.boards.win_rates import has_unrated
 from judging.http import visible_tournament
 from judging.models import Rubric, Snapshot, Tournament, rubrics_by_name, rubrics_of
 from runs.charts import Chart
@@ -99,16 +100,19 @@ def selected_rubric(request: SignedIn, rubrics: dict[Rubric, str]) -> Rubric:
 
 @require_safe
 def tournament_board(request: SignedIn, pk: int) -> HttpResponse:
-    """Render the page. For htmx, render only the board's status; it reloads a page that waits for its first board."""
+    """Render the page. For htmx, render only the board's status, or the whole board if the page awaits a new one."""
     address = get_board_address(request, pk)
     snapshot = newest_snapshot(address.tournament, address.rubric, address.settings)
     context = status_context(request, address, snapshot)
-    if request.htmx:
-        response: HttpResponse = TemplateResponse(request, "judging/boards/board.html#status", context)
-        if context["is_new"] and not context["displayed_pk"]:
-            response["HX-Refresh"] = "true"
-        return response
-    return TemplateResponse(request, "judging/boards/board.html", context | _board_context(request, address, snapshot))
+    if not request.htmx:
+        context |= _board_context(request, address, snapshot)
+        return TemplateResponse(request, "judging/boards/board.html", context)
+    if not (context["is_new"] and request.GET.get("awaited")):
+        return TemplateResponse(request, "judging/boards/board.html#status", context)
+    # A board that replaced another one is read in peace: only an order replaces it again.
+    context |= _board_context(request, address, snapshot) | {"is_awaited": context["order"] is not None}
+    headers = {"HX-Retarget": "#board", "HX-Reswap": "outerHTML"}
+    return TemplateResponse(request, "judging/boards/board.html#board", context, headers=headers)
 
 
 @require_POST
@@ -149,19 +153,24 @@ def tournament_board_chart(request: SignedIn, pk: int) -> HttpResponse:
 
 
 def status_context(request: SignedIn, address: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
-    """Return the context of the board's status: when and from what it was computed, and how many verdicts are newer."""
+    """Return the context of the board's status: when and from what it was computed, and how many verdicts are newer.
+
+    `is_due`: whether it is computed without an order. `is_awaited`: whether the page shows the next board by itself.
+    """
     displayed_pk = request.GET.get("shown", "")
-    newer = (
-        0
-        if snapshot is None
-        else snapshots.count_newer_verdicts(address.tournament, address.rubric, address.settings, snapshot)
+    newer, newer_since = newer_verdicts(address.tournament, address.rubric, address.settings, snapshot)
+    has_votes = snapshot is not None or newer > 0 or verdicts_in(address.tournament, address.rubric).exists()
+    is_current = snapshot is not None and _is_current(address, snapshot)
+    order = open_order(address.tournament, address.rubric, address.settings)
+    is_due = (
+        has_votes and not is_current and address.settings.is_default and is_updated_automatically(address.tournament)
     )
-    has_votes = snapshot is not None or verdicts_in(address.tournament, address.rubric).exists()
+    # A page that shows a board is not replaced by each board that later votes give.
+    is_read = bool(request.htmx and displayed_pk and not request.GET.get("awaited"))
     return {
         "board_address": address, "tournament": address.tournament, "rubric": address.rubric, "snapshot": snapshot,
-        "newer": newer,
-        "is_current": snapshot is not None and _is_current(address, snapshot),
-        "order": open_order(address.tournament, address.rubric, address.settings),
+        "newer": newer, "newer_since": newer_since, "is_current": is_current, "order": order, "is_due": is_due,
+        "is_awaited": order is not None or (is_due and not is_read),
         "problem": "" if snapshot else last_problem(address.tournament, address.rubric, address.settings),
         "has_votes": has_votes,
         "all_identical": not has_votes and address.tournament.comparisons.are_all_identical(),
@@ -187,6 +196,9 @@ def _board_context(request: SignedIn, address: BoardAddress, snapshot: Snapshot 
         "report": board, "board": board["board"], "tally": board["board"]["tally"],
         "missing": [(name, count) for name, count in board["board"]["tally"]["missing"].items() if count],
         "short_hash": snapshot.digest[:HASH_LENGTH], "chart": _forest_chart(address, snapshot),
+        "leader": leader_sentence(board["board"]["standings"], board["board"]["asked"]["level"]),
+        "has_ratings": any(row["rating"] is not None for row in board["board"]["standings"]),
+        "has_unrated": has_unrated(board),
         "standings": standing_rows(board), "wins": win_matrix_rows(board), "differences": rating_differences(board),
         "rank_chances": rank_chance_rows(board), "controlled": controlled_ratings(board),
         "online": online_elo(board),

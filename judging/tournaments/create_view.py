@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -22,6 +22,9 @@ from runs.http import SignedIn, UnknownChoice, named_experiment
 from runs.models import EVALUATION, Response, Run, list_evaluated_steps
 
 MAX_RUNS = 20
+MAX_NAME_LENGTH = 200
+MAX_UNFOLDED = 4
+"""Up to this many offers of a run are all shown."""
 DRAFT_FIELDS = (
     "name", "question", "is_private", "prompts", "seed", "overlap", "gold_set", "gold_every", "picks", "reveals",
     "warns",
@@ -58,8 +61,13 @@ def tournament_new(request: SignedIn) -> HttpResponse:
         _check_address(request)
         _warn_of_many_runs(request)
     runs, total, requested_uids = _offered_runs(request)
-    offers = _offers(runs, requested_uids, request.POST.getlist("contestant") if request.method == "POST" else None)
-    form = TournamentForm(request.POST or None, person=request.user, initial={"name": _suggested_name(runs)})
+    offers = _offers(runs)
+    sent = request.POST if request.method == "POST" else request.GET
+    chosen = set(sent.getlist("contestant"))
+    if request.method != "POST":
+        chosen |= _suggested_values(offers, requested_uids, chosen)
+    offers = [replace(offer, is_chosen=offer.value in chosen) for offer in offers]
+    form = TournamentForm(request.POST or None, person=request.user, initial={"name": _suggested_name(offers)})
     if request.method == "POST" and form.is_valid():
         settings = {name: form.cleaned_data[name] for name in DRAFT_FIELDS}
         entries = [Entry(offer.run, offer.step, offer.split) for offer in offers if offer.is_chosen]
@@ -72,10 +80,12 @@ def tournament_new(request: SignedIn) -> HttpResponse:
         else:
             messages.success(request, gettext("Created %(name)s. Vote or invite voters.") % {"name": tournament.name})
             return redirect(tournament)
+    by_run = _by_run(offers)
     context = {
         "form": form,
-        "offers": _by_run(offers),
-        "offered": len(runs),
+        "offers": [row for row in by_run if row.run.uid in requested_uids],
+        "other_offers": [row for row in by_run if row.run.uid not in requested_uids],
+        "offered": len(by_run),
         "total": total,
         "requested_uids": sorted(requested_uids),
     }
@@ -104,7 +114,8 @@ def _offered_runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:
 
     The other runs of a requested run's experiment are offered too.
     """
-    answered = Run.objects.visible_to(request.user).filter(pk__in=Response.objects.values("run"))
+    greedy = Response.objects.filter(sample=0, is_superseded=False)
+    answered = Run.objects.visible_to(request.user).filter(pk__in=greedy.values("run"))
     sent = request.POST if request.method == "POST" else request.GET
     requested_uids = {*sent.getlist("run"), *(value.split(":")[0] for value in sent.getlist("contestant"))}
     experiment = sent.get("experiment", "")
@@ -117,27 +128,38 @@ def _offered_runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:
     return runs, answered.count(), requested_uids or ({run.uid for run in runs} if experiment else set())
 
 
-def _offers(
-    runs: Sequence[Run], requested_uids: Collection[str], selected_values: Collection[str] | None
-) -> list[Offer]:
-    """Return an offer for each step and split with responses of the runs, partial evaluations last.
-
-    If `selected_values` is None, the first offer of each requested run is selected: its last complete evaluation.
-    """
+def _offers(runs: Sequence[Run]) -> list[Offer]:
+    """Return an offer for each step and split with responses of the runs: of each run the last complete evaluation
+    first, partial evaluations last."""
     run_index = {run.pk: k for k, run in enumerate(runs)}
     greedy = Response.objects.filter(run__in=run_index, sample=0, is_superseded=False)
     counted = greedy.values_list("run", "step", "split").annotate(Count("prompt", distinct=True)).order_by()
     missing = _missing(runs)
     rows = sorted(counted, key=lambda r: (run_index[r[0]], r[2] != EVALUATION, r[2], r[:3] in missing, -r[1]))
-    seen_runs: set[int] = set()
-    offers = []
-    for pk, step, split, answers in rows:
-        run = runs[run_index[pk]]
-        is_first = pk not in seen_runs and run.uid in requested_uids
-        seen_runs.add(pk)
-        is_chosen = is_first if selected_values is None else f"{run.uid}:{step}:{split}" in selected_values
-        offers.append(Offer(run, step, split, answers, is_chosen, missing.get((pk, step, split), "")))
-    return offers
+    return [
+        Offer(runs[run_index[pk]], step, split, answers, missing=missing.get((pk, step, split), ""))
+        for pk, step, split, answers in rows
+    ]
+
+
+def _suggested_values(offers: Sequence[Offer], requested_uids: Collection[str], chosen: Collection[str]) -> set[str]:
+    """Return the values of the offers to select: the first offer of each requested run without a chosen one.
+
+    A single run gets an opponent: its model before training, or else its first complete evaluation on the same split.
+    """
+    with_choice = {value.split(":")[0] for value in chosen}
+    first_offers = list({offer.run.uid: offer for offer in reversed(offers)}.values())
+    suggested = [
+        offer for offer in first_offers if offer.run.uid in requested_uids and offer.run.uid not in with_choice
+    ]
+    if len(suggested) == 1 and not chosen:
+        (last,) = suggested
+        earlier = [
+            offer for offer in offers
+            if offer.run == last.run and offer.split == last.split and offer.step < last.step and not offer.missing
+        ]  # fmt: skip
+        suggested += sorted(earlier, key=lambda offer: offer.step)[:1]
+    return {offer.value for offer in suggested}
 
 
 def _missing(runs: Sequence[Run]) -> dict[tuple[int, int, str], str]:
@@ -151,11 +173,39 @@ def _missing(runs: Sequence[Run]) -> dict[tuple[int, int, str], str]:
     }
 
 
-def _by_run(offers: Sequence[Offer]) -> list[tuple[Run, list[Offer]]]:
-    runs = list(dict.fromkeys(offer.run for offer in offers))
-    return [(run, [offer for offer in offers if offer.run == run]) for run in runs]
+@dataclass(frozen=True)
+class RunOffers:
+    """Offers of a run: those that the form shows, and those that it folds."""
+
+    run: Run
+    shown: list[Offer]
+    folded: list[Offer]
 
 
-def _suggested_name(runs: Sequence[Run]) -> str:
-    experiments = list(dict.fromkeys(run.experiment.name for run in runs))
-    return experiments[0][:200] if len(experiments) == 1 else ""
+def _by_run(offers: Sequence[Offer]) -> list[RunOffers]:
+    """Return the offers of each run. Of many offers, those that are not chosen are folded, except for the first."""
+    by_run: dict[Run, list[Offer]] = {}
+    for offer in offers:
+        by_run.setdefault(offer.run, []).append(offer)
+    return [_fold(run, rows) for run, rows in by_run.items()]
+
+
+def _fold(run: Run, offers: list[Offer]) -> RunOffers:
+    if len(offers) <= MAX_UNFOLDED:
+        return RunOffers(run, offers, [])
+    shown = [offer for offer in offers if offer.is_chosen] or offers[:1]
+    return RunOffers(run, shown, [offer for offer in offers if offer not in shown])
+
+
+def _suggested_name(offers: Sequence[Offer]) -> str:
+    """Return a name for a tournament of the chosen offers: both runs' names if there are two, or the experiments'."""
+    chosen_runs = list(dict.fromkeys(offer.run for offer in offers if offer.is_chosen))
+    names = [run.name for run in chosen_runs]
+    if len(names) == 2 and names[0] != names[1]:
+        return (gettext("%(a)s against %(b)s") % {"a": names[0], "b": names[1]})[:MAX_NAME_LENGTH]
+    steps = sorted(offer.step for offer in offers if offer.is_chosen)
+    if len(names) == 1 and len(steps) == 2 and steps[0] != steps[1]:
+        params = {"name": names[0], "a": steps[1], "b": steps[0]}
+        return (gettext("%(name)s: step %(a)s against step %(b)s") % params)[:MAX_NAME_LENGTH]
+    experiments = dict.fromkeys(run.experiment.name for run in chosen_runs or [offer.run for offer in offers])
+    return ", ".join(experiments)[:MAX_NAME_LENGTH] if chosen_runs or len(experiments) == 1 else ""

@@ -13,7 +13,8 @@ from django.views.decorators.http import require_safe
 
 from judging.access import may_create, may_manage
 from judging.boards import newest_standings
-from judging.boards.format import BoardData, leader_sentence
+from judging.boards.format import BoardData
+from judging.boards.leaders import leader_sentence
 from judging.models import Comparison, Contestant, Tournament, rubric_names
 from judging.tournaments.commands import DAYS_IN_TRASH
 from judging.voting import count_judged_pairs

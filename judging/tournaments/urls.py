@@ -11,6 +11,7 @@ from judging.tournaments.views import (
     tournament,
     tournament_change,
     tournament_invite,
+    tournament_leaders,
     tournament_standing,
     tournament_uninvite,
 )
@@ -24,6 +25,7 @@ urlpatterns = [
     path("judging/new/", tournament_new, name="tournament-new"),
     path("judging/<int:pk>/", tournament, name="tournament"),
     path("judging/<int:pk>/standing/", tournament_standing, name="tournament-standing"),
+    path("judging/<int:pk>/leaders/", tournament_leaders, name="tournament-leaders"),
     path("judging/<int:pk>/change/", tournament_change, name="tournament-change"),
     path("judging/<int:pk>/invitations/", tournament_invite, name="tournament-invite"),
     path("judging/<int:pk>/invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),

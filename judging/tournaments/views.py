@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Avg, Count, F, Q, QuerySet, Sum
+from django.db.models import Avg, Count, F, Min, Q, QuerySet, Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from judging.access import may_manage, may_unblind, may_vote
-from judging.boards import newest_standings
+from judging.boards import board_stamps, newest_standings
 from judging.http import manageable_tournament, visible_tournament
 from judging.models import Invitation, Tournament, Turn, Verdict, Voter
 from judging.tournaments.commands import DAYS_IN_TRASH, close, move_to_trash, pause, restore, resume
@@ -102,6 +102,13 @@ def tournament_standing(request: SignedIn, pk: int) -> HttpResponse:
     return TemplateResponse(request, "judging/tournaments/progress.html", _status_context(request, tournament_row))
 
 
+@require_safe
+def tournament_leaders(request: SignedIn, pk: int) -> HttpResponse:
+    """Render only the leaders, for a page that awaits the first ratings."""
+    context = _leaders_context(visible_tournament(request, pk))
+    return TemplateResponse(request, "judging/tournaments/leaders.html", context)
+
+
 @require_POST
 def tournament_change(request: SignedIn, pk: int) -> HttpResponse:
     """Carry out a button of the page: `do` is pause, go-on, close, delete or restore."""
@@ -156,7 +163,8 @@ def _page(
     contestants = list(tournament_row.contestants.select_related("run"))
     visible_runs = Run.objects.visible_to(request.user).filter(pk__in=[c.run_id for c in contestants if c.run_id])
     invitations = tournament_row.invitations.order_by("name")
-    context = _status_context(request, tournament_row) | {
+    context = _status_context(request, tournament_row) | _leaders_context(tournament_row)
+    context |= {
         "form": form,
         "links": links or [],
         "contestants": contestants,
@@ -165,13 +173,25 @@ def _page(
         "rule": RULE,
         "pick_label": PICK_LABELS[Tournament.Picks(tournament_row.picks)],
         "rubrics": list(tournament_row.rubrics.select_related("criterion").order_by("pk")),
-        "leaders": leader_sentences(tournament_row, newest_standings([tournament_row.pk])),
         "invitations": page_of(request, invitations, VOTERS_PER_PAGE, "invited") if is_manager else None,
         "days": DAYS_IN_TRASH,
         "may_vote": may_vote(request.user),
         "unblinded": may_unblind(request.user, tournament_row),
     }
     return TemplateResponse(request, "judging/tournaments/tournament.html", context, status=400 if form.errors else 200)
+
+
+def _leaders_context(tournament_row: Tournament) -> dict[str, Any]:
+    """Return the context of the leaders. `is_computing`: whether a criterion with verdicts has no board yet;
+    `computing_since`: when the first of these verdicts arrived."""
+    standings = newest_standings([tournament_row.pk])
+    rubrics = {rubric for key, rubric in board_stamps([tournament_row.pk]) if (key, rubric) not in standings}
+    verdicts = Verdict.objects.filter(comparison__tournament=tournament_row, rubric__in=rubrics)
+    return {
+        "tournament": tournament_row, "leaders": leader_sentences(tournament_row, standings),
+        "is_computing": bool(rubrics),
+        "computing_since": verdicts.aggregate(first=Min("at"))["first"] if rubrics else None,
+    }  # fmt: skip
 
 
 def _status_context(request: SignedIn, tournament_row: Tournament) -> dict[str, Any]:

@@ -7,7 +7,7 @@
 from judging.stats.ratings.board import Board, Tally, compute_board, count_tally
 from judging.stats.ratings.bootstrap import UNITS, Resampling
 from judging.stats.ratings.connectivity import NoEstimate
-from judging.stats.ratings.counts import WinMatrix, win_matrix
+from judging.stats.ratings.counts import WinMatrix, wilson_interval, win_matrix
 from judging.stats.ratings.covariates import POSITION, ControlledRatings, Effect, controlled_ratings
 from judging.stats.ratings.goodness_of_fit import HeldOutLoss, Triples, cyclic_triples, held_out_loss, residuals
 from judging.stats.ratings.information_gain import information_gains
@@ -49,5 +49,6 @@ __all__ = [
     "residuals",
     "select_next_pairs",
     "single_pass",
+    "wilson_interval",
     "win_matrix",
 ]

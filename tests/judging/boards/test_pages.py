@@ -113,8 +113,9 @@ def test_board_form_orders_board_that_job_computes(
     waiting = page_text(ada_client.get(answer["Location"]).content.decode())
     assert "Queued" in waiting
     tasks.update_boards()
-    fresh = ada_client.get(answer["Location"] + "&shown=", headers={"HX-Request": "true"})
-    assert fresh["HX-Refresh"] == "true"
+    fresh = ada_client.get(answer["Location"] + "&shown=&awaited=1", headers={"HX-Request": "true"})
+    assert fresh["HX-Retarget"] == "#board"
+    assert "Davidson's strengths" in page_text(fresh.content.decode())
 
     text = page_text(ada_client.get(answer["Location"]).content.decode())
     assert "Davidson's strengths" in text
