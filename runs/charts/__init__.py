@@ -1,5 +1,6 @@
 """Charts as plain dicts of plotly JSON, each with its summary and its table. No Plotly is imported here."""
 
+from runs.charts.absence import explain_absence
 from runs.charts.axes import ACCURACY, KL, MEASURES, REWARD, SCALES, ChartOptions, Measure
 from runs.charts.chart import (
     MEASURED,
@@ -15,6 +16,7 @@ from runs.charts.chart import (
     share,
     spoken,
 )
+from runs.charts.default_charts import default_charts, default_measures, leave_out_empty
 from runs.charts.descriptions import course
 from runs.charts.group_charts import CHARTS, draw_names, group_charts, keys_for_chart
 from runs.charts.groups import Curves, Group, groups_by, groups_of, label, line, look
@@ -22,7 +24,7 @@ from runs.charts.latex import latex
 from runs.charts.line_styles import styled_groups
 from runs.charts.marks import Mark, marks
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
-from runs.charts.overlay import MAIN_KEYS, overlay
+from runs.charts.overlay import overlay
 from runs.charts.phases import PHASES
 from runs.charts.run_lines import TITLES, Spec, draw_charts
 from runs.charts.style import METHODS, axis, colour, layout
@@ -31,7 +33,6 @@ __all__ = [
     "ACCURACY",
     "CHARTS",
     "KL",
-    "MAIN_KEYS",
     "MEASURED",
     "MEASURES",
     "METHODS",
@@ -55,8 +56,11 @@ __all__ = [
     "axis",
     "colour",
     "course",
+    "default_charts",
+    "default_measures",
     "draw_charts",
     "draw_names",
+    "explain_absence",
     "group_charts",
     "groups_by",
     "groups_of",
@@ -64,6 +68,7 @@ __all__ = [
     "label",
     "latex",
     "layout",
+    "leave_out_empty",
     "line",
     "look",
     "marks",

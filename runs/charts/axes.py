@@ -12,7 +12,8 @@ from workers.analysis.bands import AUTO
 from workers.analysis.smoothing import Smoothing
 
 REWARD, KL, ACCURACY = "reward/mean", "kl", "accuracy/contains"
-SHARE_KEYS = ("safety/safe_ratio",)
+SAFE, COST = "safety/safe_ratio", "cost/mean"
+SHARE_KEYS = (SAFE,)
 """Keys besides MEASURES whose values are shares: axes and sentences show them in percent."""
 
 
@@ -46,7 +47,25 @@ MEASURES = (
         _("Share of responses that contain the expected answer. If it falls while reward rises, the reward is hacked."),
         is_share=True,
     ),
+    Measure(
+        SAFE, SAFE, _("Safe ratio"), _("share of responses"),
+        _("Share of the held-out responses with a cost of 0 or less."), is_share=True,
+    ),
+    Measure(
+        COST, COST, _("Cost"), _("cost"),
+        _("Mean over the held-out responses. Above 0, the response is judged harmful."),
+    ),
 )  # fmt: skip
+"""All measures that a task may have. `default_charts` selects those of the runs' tasks."""
+
+
+UNITS = {"_gb": "GB", "_mb": "MB", "_bytes": "B"}
+"""Ends of keys -> the unit of their values."""
+
+
+def unit_of(key: str) -> str:
+    """Return the unit that the end of a key names; empty if it names none."""
+    return next((unit for end, unit in UNITS.items() if key.endswith(end)), "")
 
 
 SCALES = {"linear": _("linear"), "kl": _("log KL"), "log": _("log")}

@@ -95,6 +95,12 @@ class Chart:
         """Return whether the figure is drawn but has no data yet; False for a figure that is not drawn yet."""
         return not self.figure.get("data", ["is not known yet"])
 
+    @property
+    def is_zero(self) -> bool:
+        """Return whether every drawn value is 0: the metric stayed at 0."""
+        values = [value for trace in self.figure.get("data", ()) for value in trace.get("y", ()) if value is not None]
+        return bool(values) and not any(values)
+
 
 def numbers(values: Iterable[float]) -> list[float | None]:
     """Return the values for strict JSON, with seven significant digits; None in place of values that are not finite."""

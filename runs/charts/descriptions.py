@@ -11,7 +11,8 @@ import numpy as np
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
-from runs.charts.chart import MINUS, THIN, Floats, number
+from runs.charts.axes import unit_of
+from runs.charts.chart import MINUS, THIN, Floats, number, share
 from runs.metrics import HIGHER, good_direction
 
 MAX_DESCRIBED_GROUPS = 4
@@ -25,6 +26,14 @@ POSITIONS = {
     "gpu_seconds": _("%(x)s GPU seconds"),
 }
 """Names of a point of each axis."""
+
+
+def value_format(key: str, is_share: bool) -> Callable[[float], str]:
+    """Return the function that formats a value of this key in sentences: in percent, or with its unit if it has one."""
+    if is_share:
+        return share
+    unit = unit_of(key)
+    return (lambda value: f"{number(value)}{THIN}{unit}") if unit else number
 
 
 def describe_groups(key: str, groups: Sequence[tuple[str, float]]) -> str:
@@ -162,7 +171,7 @@ def _is_printed_alike(a: float, b: float, format_value: Callable[[float], str]) 
 def _printed_value(text: str) -> float | str:
     """Return the number that a formatted text shows; the text itself if that is not a number, as for NaN and ∞."""
     try:
-        value = float(text.replace(THIN, "").replace(MINUS, "-").removesuffix("%"))
+        value = float(text.replace(THIN, "").replace(MINUS, "-").rstrip("%GMB"))
     except ValueError:
         return text
     return text if math.isnan(value) else value

@@ -9,18 +9,17 @@ from types import MappingProxyType
 import numpy as np
 from django.utils.translation import gettext
 
-from runs.charts.axes import KL, MEASURES, REWARD, SHARE_KEYS, ChartOptions, Measure
+from runs.charts.absence import explain_absence
+from runs.charts.axes import KL, MEASURES, REWARD, SHARE_KEYS, ChartOptions, Measure, unit_of
 from runs.charts.chart import (
     MEASURED,
     Cell,
     Chart,
     Table,
-    number,
     numbers,
-    share,
 )
 from runs.charts.combined import draw_own
-from runs.charts.descriptions import course, describe_groups
+from runs.charts.descriptions import course, describe_groups, value_format
 from runs.charts.group_lines import band_of, count_in_words, lines_of, thinned, traces
 from runs.charts.groups import Curves, Group
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
@@ -82,7 +81,7 @@ def group_charts(
 def measure_of(name: str) -> Measure:
     """Return the measure of a name or key, in the reader's language; a key without a measure has its name as title."""
     known = next((measure for measure in MEASURES if name in (measure.name, measure.key)), None)
-    return known.spoken() if known else Measure(name, name, name, "", "", name in SHARE_KEYS)
+    return known.spoken() if known else Measure(name, name, name, unit_of(name), "", name in SHARE_KEYS)
 
 
 def _tradeoff(
@@ -120,11 +119,14 @@ def _along(
         "data": on_scales(data, log_x=options.has_log_x, log_y=log_y),
         "layout": line_layout(measure, values, options, thinned=is_thinned),
     }
-    format_value = share if measure.is_share else number
+    format_value = value_format(key, measure.is_share)
+    runs = [run for group in groups for run in group.runs]
     summary = _summary(key, [(g, b) for g, b in bands if g in groups], format_value, options.x)
+    if not bands:
+        summary = explain_absence((key,), runs, curves, options.x)
     ways = [next(iter(ways_of(g.whole, key, curves, provenances)), None) for g, _ in means]
     return Chart(
-        name, measure.title, summary + log_words(key, values, options) if bands else gettext("No evaluation yet."),
+        name, measure.title, summary + log_words(key, values, options),
         figure, _table(means, options, ways), keys=(key,), help=measure.help,
     )  # fmt: skip
 

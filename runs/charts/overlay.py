@@ -13,18 +13,17 @@ import numpy as np
 from django.utils.translation import gettext
 
 from runs.charts import style
-from runs.charts.axes import MEASURES, ChartOptions
+from runs.charts.absence import explain_absence
+from runs.charts.axes import ChartOptions
 from runs.charts.chart import (
     MEASURED,
     Cell,
     Chart,
     Table,
-    number,
     numbers,
     places,
-    share,
 )
-from runs.charts.descriptions import course, far_extreme
+from runs.charts.descriptions import course, far_extreme, value_format
 from runs.charts.group_charts import measure_of
 from runs.charts.groups import line, look
 from runs.charts.line_ends import End, LineData, ends
@@ -36,7 +35,6 @@ from workers.analysis.aggregate import Floats
 from workers.analysis.smoothing import smooth
 
 MAX_LISTED_LINES = 3
-MAIN_KEYS = tuple(measure.key for measure in MEASURES)
 
 
 def overlay(
@@ -57,8 +55,11 @@ def overlay(
     labels = ends(thinned_lines, log_y)
     data = [trace for line_data in thinned_lines for trace in _traces(line_data, key, options)]
     data = on_scales([*data, *_letters(labels, options)], log_x=options.has_log_x, log_y=log_y)
-    format_value = share if measure.is_share else number
-    summary = f"{_words(lines, format_value, options.x)}{log_words(key, values, options)}"
+    format_value = value_format(key, measure.is_share)
+    words = _words(lines, format_value, options.x)
+    if not words:
+        words = explain_absence((key,), [mark.run for mark in marks], curves, options.x)
+    summary = f"{words}{log_words(key, values, options)}"
     is_thinned = sum(len(line_data.x) for line_data in thinned_lines) < sum(len(line_data.x) for line_data in lines)
     layout = line_layout(measure, values, options, thinned=is_thinned)
     layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
@@ -135,11 +136,11 @@ def _letters(labels: Sequence[End], options: ChartOptions) -> list[dict[str, Any
 
 def _words(lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:
     """Describe the course of each line; from four lines on, the range in which each group ends, with the farthest
-    extreme of its lines if the ends alone would misrepresent a line (`far_extreme`)."""
+    extreme of its lines if the ends alone would misrepresent a line (`far_extreme`). Empty without any value."""
     courses = [(line_data.mark, *_finite(line_data)) for line_data in lines]
     courses = [(mark, x, y) for mark, x, y in courses if len(y)]
     if not courses:
-        return gettext("No run has measured this yet.")
+        return ""
     if len(courses) <= MAX_LISTED_LINES:
         return "; ".join(f"{mark.letter} {course(y, format_value, x, axis)}" for mark, x, y in courses) + "."
     lines_by_group: dict[str, list[tuple[Floats, Floats]]] = {}

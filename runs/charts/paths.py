@@ -10,6 +10,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from runs.charts import style
+from runs.charts.absence import explain_absence
 from runs.charts.axes import KL, REWARD, ChartOptions, Measure
 from runs.charts.chart import MEASURED, Cell, Chart, Table, number, numbers
 from runs.charts.descriptions import describe_groups
@@ -52,7 +53,7 @@ def paths_chart(
     )
     for axis, is_log in (("x", log_x), ("y", log_y)):
         data = [style.without_nonpositive(trace, axis) for trace in data] if is_log else data
-    summary = describe_groups(y.key, ends) if table else gettext("No evaluation yet.")
+    summary = describe_groups(y.key, ends) if table else explain_absence((x.key, y.key), runs, curves, options.x)
     columns = ("group", "run", x.name, y.name, f"{MEASURED} {x.name}", f"{MEASURED} {y.name}")
     return Chart("", "", summary, {"data": data, "layout": layout}, Table(columns, tuple(table)), keys=(y.key, x.key))
 

@@ -12,19 +12,18 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
+from runs.charts.absence import no_values_along_axis
 from runs.charts.axes import ChartOptions, Measure
 from runs.charts.chart import (
     MEASURED,
     Cell,
     Chart,
     Table,
-    number,
     numbers,
     places,
-    share,
     spoken,
 )
-from runs.charts.descriptions import course, far_extreme
+from runs.charts.descriptions import course, far_extreme, value_format
 from runs.charts.groups import line
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
 from runs.metrics import Curve, Provenance, is_held_out, m4
@@ -58,6 +57,8 @@ TITLES = {
         _("Responses in another language"),
         _("Share of responses in another language than their prompt, of those where both languages are known."),
     ),
+    "safety/safe_ratio": (_("Safe ratio"), _("Share of the held-out responses with a cost of 0 or less.")),
+    "cost/mean": (_("Cost"), _("Mean over the held-out responses. Above 0, the response is judged harmful.")),
     "eval/n": (_("Number averaged over"), _("Responses of an imported evaluation; seeds of an aggregate.")),
 }
 SYMBOLS = ("circle", "square", "diamond", "cross")
@@ -101,7 +102,7 @@ class Spec:
 
     def empty(self) -> Chart:
         """Return the chart of keys that have no points along an axis."""
-        return replace(self.waiting(), figure={"data": [], "layout": {}})
+        return replace(self.waiting(), summary=no_values_along_axis(), figure={"data": [], "layout": {}})
 
 
 Draw: TypeAlias = Callable[[Spec, Mapping[str, Curve], str, int | None], Chart]
@@ -135,7 +136,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], options: Ch
     return Chart(
         spec.name,
         spec.title,
-        _words(lines, share if spec.is_share else number, x) + log_words(key, values, options),
+        _words(lines, value_format(key, spec.is_share), x) + log_words(key, values, options),
         {"data": data, "layout": layout},
         _table(drawn, x, spec.measured),
         keys,

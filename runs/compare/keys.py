@@ -10,7 +10,8 @@ from django.db import DataError, InternalError, OperationalError, connection, tr
 from django.utils.translation import gettext
 from psycopg.errors import QueryCanceled
 
-from runs.charts import MAIN_KEYS
+from runs import metrics
+from runs.charts import MEASURES, default_measures
 from runs.metrics import AXES
 from runs.models import Run, Series
 from runs.responses.viewer import complexity_problem
@@ -23,7 +24,7 @@ SEARCH_MS = 500
 
 @dataclass(frozen=True)
 class KeySection:
-    """Keys with the same first part, without those that every comparison shows."""
+    """Keys with the same first part, without the main keys, whose charts come first."""
 
     name: str
     keys: tuple[str, ...]
@@ -43,11 +44,34 @@ class KeySearch:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class ComparedKeys:
+    """The keys of a comparison: those whose charts come first, and all others in sections."""
+
+    main: list[str]
+    sections: list[KeySection]
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.main, *(key for section in self.sections for key in section.keys)]
+
+
+def compared_keys(runs: Sequence[Run]) -> ComparedKeys:
+    """Return the keys of these runs. One query."""
+    keys = metrics.recorded_keys(runs)
+    main = [measure.key for measure in default_measures(runs, keys)]
+    return ComparedKeys(main, _sections([key for key in keys if key not in main]))
+
+
 def key_sections(runs: Sequence[Run]) -> list[KeySection]:
-    """Return the keys in sections by the part before the first slash, the evaluator's sections first. One query."""
-    keys = Series.objects.filter(run__in=runs).exclude(key__startswith=AXES).exclude(key__in=MAIN_KEYS)
+    """Return the keys but the main ones, in sections. One query."""
+    return compared_keys(runs).sections
+
+
+def _sections(keys: Sequence[str]) -> list[KeySection]:
+    """Return the keys in sections by the part before the first slash, the evaluator's sections first."""
     keys_by_section: dict[str, list[str]] = {}
-    for key in keys.order_by("key").values_list("key", flat=True).distinct():
+    for key in keys:
         keys_by_section.setdefault(key.split("/", 1)[0] if "/" in key else UNSECTIONED, []).append(key)
     order = {name: i for i, name in enumerate(FIRST_SECTIONS)}
     names = sorted(keys_by_section, key=lambda name: (order.get(name, len(order)), name))
@@ -55,19 +79,19 @@ def key_sections(runs: Sequence[Run]) -> list[KeySection]:
 
 
 def key_names(runs: Sequence[Run]) -> list[str]:
-    """Return the keys that charts of these runs can have: those of every comparison, then the others. One query."""
-    return [*MAIN_KEYS, *(key for section in key_sections(runs) for key in section.keys)]
+    """Return the keys that charts of these runs can have: those of all measures, then the others. One query."""
+    return list(dict.fromkeys([*(measure.key for measure in MEASURES), *compared_keys(runs).all]))
 
 
-def search_keys(runs: Sequence[Run], pattern: str) -> KeySearch:
-    """Find other keys that a PostgreSQL regular expression matches anywhere, ignoring case.
+def search_keys(runs: Sequence[Run], pattern: str, main: Sequence[str]) -> KeySearch:
+    """Find keys besides the main ones that a PostgreSQL regular expression matches anywhere, ignoring case.
 
     The database matches, not Python: a timeout can stop it if a pattern would take too long.
     """
     if problem := complexity_problem(pattern):
         return KeySearch(problem=problem)
     keys = Series.objects.filter(run__in=runs, key__iregex=pattern).exclude(key__startswith=AXES)
-    keys = keys.exclude(key__in=MAIN_KEYS)
+    keys = keys.exclude(key__in=main)
     try:
         with transaction.atomic(), _statement_timeout():
             matches = list(keys.order_by("key").values_list("key", flat=True).distinct())

@@ -10,13 +10,13 @@ from django.db.models import Exists, OuterRef
 
 from runs.access import may_make
 from runs.chart_layouts import arrange
-from runs.charts import MAIN_KEYS, Chart, Mark, marks
+from runs.charts import Chart, Mark, marks
 from runs.compare.baseline_table import Setting
 from runs.compare.cautions import cautions
 from runs.compare.charts import CHART_PX, charts_for_names, comparison_groups
 from runs.compare.config_columns import config_columns
 from runs.compare.config_diff import ConfigDiff, config_diff, diff_to_json
-from runs.compare.keys import KeySearch, key_sections, search_keys
+from runs.compare.keys import KeySearch, compared_keys, search_keys
 from runs.compare.options import ComparisonSettings
 from runs.compare.results import load_results
 from runs.compare.selection import MAX_NAMED_RUNS
@@ -40,15 +40,15 @@ def page_context(runs: Sequence[Run], settings: ComparisonSettings, person: Pers
     run_marks = marks(runs, groups)
     # Read the cursors before the points, so that the socket delivers all points that are not among them.
     watch = cursors(runs)
-    key_search = search_keys(runs, settings.pattern) if settings.pattern else KeySearch()
-    first = [*MAIN_KEYS, *(own.name for own in layout.own_charts)]
+    keys = compared_keys(runs)
+    key_search = search_keys(runs, settings.pattern, keys.main) if settings.pattern else KeySearch()
+    first = [*keys.main, *(own.name for own in layout.own_charts)]
     all_charts = charts_for_names(run_marks, (*first, *key_search.keys), settings, CHART_PX)
-    sections = key_sections(runs)
     return {
         "marks": run_marks, "watch": watch, "is_open": any(run.is_open for run in runs), "settings": settings,
         "controls": settings.controls, "grouping": groups if settings.group else [],
-        "chart_layout": layout, "placed_charts": arrange(all_charts[: len(first)], layout), "sections": sections,
-        "chart_keys": [*MAIN_KEYS, *(key for section in sections for key in section.keys)],
+        "chart_layout": layout, "placed_charts": arrange(all_charts[: len(first)], layout), "sections": keys.sections,
+        "chart_keys": keys.all,
         "found": SearchedCharts(all_charts[len(first) :], key_search.total, key_search.problem),
         **tables_context(runs, run_marks, settings, person),
     }  # fmt: skip

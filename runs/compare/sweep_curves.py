@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from runs import metrics
 from runs.access import may_make
 from runs.chart_layouts import arrange, layout_of
-from runs.charts import CHARTS, Chart, Group, draw_names, keys_for_chart, styled_groups
+from runs.charts import CHARTS, Chart, Group, default_charts, draw_names, keys_for_chart, styled_groups
 from runs.charts.own import parse_own
 from runs.compare.chart_groups import (
     SEEDS,
@@ -40,10 +40,12 @@ def sweep_curves(request: SignedIn, pk: int) -> HttpResponse:
     columns = parse_group_columns(request.GET.getlist("group"), Vocabulary(()))
     first = ((None, gettext("cell")), *((key, key) for key in sweep.keys))
     chart_layout = layout_of(request, ChartLayout.Page.SWEEP)
-    names = [*CHARTS, *(own.name for own in chart_layout.own_charts)]
+    keys = _keys(runs_of(sweep))
+    charts = default_charts([run for group in groups for run in group.runs], keys)
+    names = [*charts, *(own.name for own in chart_layout.own_charts)]
     context = {
         "sweep": sweep, "drawn_each": lines_each(groups), "groups": groups, "total": total, "controls": controls,
-        "chart_layout": chart_layout, "chart_keys": _keys(runs_of(sweep)),
+        "chart_layout": chart_layout, "chart_keys": keys,
         "placed_charts": arrange(_charts(groups, controls, CHART_PX, names), chart_layout),
         "grouping_choices": grouping_choices(request, columns, first, [SEEDS, "seed", *config_keys()]),
     }  # fmt: skip

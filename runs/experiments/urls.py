@@ -8,6 +8,8 @@ from django.utils.translation import gettext_noop as _
 from runs.experiments.bulk import runs_bulk, runs_undo
 from runs.experiments.command_palette import palette
 from runs.experiments.edit import experiment_edit, experiment_shelve
+from runs.experiments.edit_run import run_edit
+from runs.experiments.home.first_start import try_preset
 from runs.experiments.home.views import home, home_notes, home_status
 from runs.experiments.lambda_page.views import experiment_lambda, experiment_lambda_chart
 from runs.experiments.line_colours import line_colour
@@ -36,10 +38,12 @@ urlpatterns = [
     path("experiments/<int:pk>/chart/", experiment_chart, name="experiment-chart"),
     path("experiments/<int:pk>/lambda/", experiment_lambda, name="experiment-lambda"),
     path("experiments/<int:pk>/lambda/chart/", experiment_lambda_chart, name="experiment-lambda-chart"),
+    path("runs/<slug:uid>/edit/", run_edit, name="run-edit"),
     path("runs/<slug:uid>/restore/", run_restore, name="run-restore"),
     path("", home, name="home"),
     path("standing/", home_status, name="home-standing"),
     path("notes/read/", home_notes, name="home-notes"),
+    path("try-preset/", try_preset, name="try-preset"),
     path("experiments/", experiments, name="experiments"),
     path("bin/", trash_page, name="bin"),
     path("views/", saved_views, name="saved-views"),

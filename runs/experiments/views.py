@@ -14,7 +14,16 @@ from django.views.decorators.http import require_safe
 from runs import metrics
 from runs.access import may_launch, may_make
 from runs.chart_layouts import arrange, layout_of
-from runs.charts import CHARTS, Chart, Group, draw_names, keys_for_chart, styled_groups
+from runs.charts import (
+    CHARTS,
+    Chart,
+    Group,
+    default_charts,
+    draw_names,
+    keys_for_chart,
+    leave_out_empty,
+    styled_groups,
+)
 from runs.charts.own import parse_own
 from runs.compare.chart_groups import (
     GroupingChoices,
@@ -66,7 +75,10 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
         return redirect(experiment.get_absolute_url() + address)
     groups = _groups(request, experiment, table)
     chart_layout = layout_of(request, ChartLayout.Page.EXPERIMENT, experiment)
-    charts = _charts(groups, table, controls, names=[*CHARTS, *(own.name for own in chart_layout.own_charts)])
+    charted = [run for group in groups for run in group.runs]
+    names = default_charts(charted, table.query.vocabulary.metrics)
+    charts = _charts(groups, table, controls, CHART_PX, [*names, *(own.name for own in chart_layout.own_charts)])
+    charts = [*leave_out_empty(charts[: len(names)], charted, controls.x), *charts[len(names) :]]
     context = {
         **_table_context(request, experiment, table), "groups": groups, "controls": controls,
         "drawn": 0 if table.groups else len(table.runs[:MAX_CHARTED_RUNS]),
@@ -156,8 +168,8 @@ def _charts(
     groups: Sequence[Group],
     table: RunsTable,
     controls: ChartControls,
-    px: int | None = CHART_PX,
-    names: Sequence[str] = CHARTS,
+    px: int | None,
+    names: Sequence[str],
 ) -> list[Chart]:
     """Return the charts of these names; read only the series that they use."""
     runs = [run for group in groups for run in group.runs]

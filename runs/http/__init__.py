@@ -3,10 +3,10 @@
 from runs.http.auth import ApiRequest, Caller, Token, needs, require_read_access
 from runs.http.chart_controls import ChartControls, chart_controls
 from runs.http.choices import must_be_one_of
-from runs.http.display import ago, moment, state_words
+from runs.http.display import ago, moment, state_sentence, state_words
 from runs.http.etags import CHANGES, add_etag, check_version
 from runs.http.fields import NO_NUL, Input, Name, Note, Number, Pk, RunName, Tag, Tags, Text, Word, is_unstorable
-from runs.http.htmx_responses import FILES, FORMS, chart_response, run_address, table_response
+from runs.http.htmx_responses import FILES, FORMS, chart_response, page_address, table_response
 from runs.http.idempotency import idempotent, idempotent_secret
 from runs.http.lookup import (
     EXAMPLE_UID,
@@ -129,6 +129,7 @@ __all__ = [
     "not_allowed",
     "not_offered",
     "on_shelf",
+    "page_address",
     "page_of",
     "paginate",
     "problem",
@@ -140,7 +141,7 @@ __all__ = [
     "require_experiment_and_sweep",
     "require_read_access",
     "router",
-    "run_address",
+    "state_sentence",
     "state_words",
     "table_response",
     "unknown_choice",

@@ -11,19 +11,18 @@ from django.utils.text import slugify
 
 from runs.charts import Chart, Table, latex
 from runs.http.parameters import SignedIn, require_choice
-from runs.models import Run
 
 FILES = ("csv", "latex")
 FORMS = ("words", "table", *FILES)
 
 
-def run_address(request: SignedIn, run: Run, names: Collection[str], params: Mapping[str, object]) -> str:
-    """Return the run page's own address with the parameters `params` in place of those of `names`; other parameters
-    stay as they are."""
+def page_address(request: SignedIn, names: Collection[str], params: Mapping[str, object]) -> str:
+    """Return the address of a request from htmx, with the parameters of the page that sent it. The page's values of
+    `names` are replaced by `params`."""
     before = parse_qs(urlsplit(request.htmx.current_url or "").query)
     others = {name: values[-1] for name, values in before.items() if name not in names}
     query = urlencode({**others, **params})
-    return f"{run.get_absolute_url()}{'?' if query else ''}{query}"
+    return f"{request.path}{'?' if query else ''}{query}"
 
 
 def chart_response(request: HttpRequest, chart: Chart, name: str) -> HttpResponse:

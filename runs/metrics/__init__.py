@@ -3,6 +3,7 @@
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.directions import HIGHER, LOWER, good_direction
 from runs.metrics.downsample import Span, m4
+from runs.metrics.headline import HEADLINE_KEYS, HeadlineMetric, has_task_metrics, headline_metrics, task_of
 from runs.metrics.json_numbers import Points, json_floats, wire
 from runs.metrics.packing import AXES, Block, Floats, Ints, block, pack, unpack
 from runs.metrics.provenance import (
@@ -31,11 +32,13 @@ from runs.metrics.reading import (
     newest,
     newest_batches,
     read,
+    recorded_keys,
     since,
 )
 
 __all__ = [
     "AXES",
+    "HEADLINE_KEYS",
     "HIGHER",
     "LOWER",
     "POINTS",
@@ -44,6 +47,7 @@ __all__ = [
     "Column",
     "Curve",
     "Floats",
+    "HeadlineMetric",
     "Ints",
     "Points",
     "Provenance",
@@ -57,6 +61,8 @@ __all__ = [
     "cursors",
     "facts_expression",
     "good_direction",
+    "has_task_metrics",
+    "headline_metrics",
     "is_held_out",
     "join",
     "json_floats",
@@ -73,7 +79,9 @@ __all__ = [
     "provenance_of_facts",
     "provenances",
     "read",
+    "recorded_keys",
     "since",
+    "task_of",
     "unpack",
     "unpack_chunk",
     "ways",

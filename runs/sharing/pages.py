@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from runs import metrics
 from runs.access import Scope, Share
 from runs.chart_layouts import arrange
-from runs.charts import CHARTS, Chart, Mark, draw_names, keys_for_chart, marks
+from runs.charts import CHARTS, Chart, Mark, default_charts, draw_names, keys_for_chart, marks
 from runs.charts.own import OwnChart, parse_own
 from runs.compare import (
     CHART_PX,
@@ -163,7 +163,8 @@ class SharedExperiment:
         groups, layout = comparison_groups(self.runs, settings), settings.layout
         run_marks = marks(self.runs, groups)
         own_names = [chart.name for chart in layout.own_charts if _is_public(chart)]
-        charts = self._charts(settings, CHART_PX, [*CHARTS, *own_names])
+        names = default_charts(self.runs, metrics.recorded_keys(self.runs))
+        charts = self._charts(settings, CHART_PX, [*names, *own_names])
         return {
             "experiment": self.experiment, "marks": run_marks, "groups": groups, "lines": MAX_LINES,
             "controls": settings.controls, "settings": settings, "chart_layout": layout,

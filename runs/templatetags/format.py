@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from json import dumps
@@ -15,9 +16,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from markdown_it import MarkdownIt
 
-from runs.charts import METHODS, MINUS, share
+from runs.charts import METHODS, MINUS, Chart, share
 from runs.charts import number as in_words
-from runs.http import ago, moment, state_words
+from runs.http import ago, moment, state_sentence, state_words
 from runs.launching.budgets import Hours
 from runs.metrics import Provenance
 from workers.executors.states import OPEN_STATES, State
@@ -65,7 +66,7 @@ def markdown(text: str) -> SafeString:
     return SafeString(WRITER.renderer.render(tokens, WRITER.options, {}))
 
 
-for words in (ago, moment, state_words):
+for words in (ago, moment, state_sentence, state_words):
     register.filter(words)
 
 
@@ -125,6 +126,18 @@ def figure(value: object) -> SafeString:
     for sign, escaped in SCRIPT_ESCAPES.items():
         text = text.replace(sign, escaped)
     return format_html('<script type="application/json">{}</script>', SafeString(text))
+
+
+@register.filter
+def varying(charts: Iterable[Chart]) -> list[Chart]:
+    """Return the charts whose values did not all stay at 0."""
+    return [chart for chart in charts if not chart.is_zero]
+
+
+@register.filter
+def at_zero(charts: Iterable[Chart]) -> list[Chart]:
+    """Return the charts whose values all stayed at 0."""
+    return [chart for chart in charts if chart.is_zero]
 
 
 @register.filter

@@ -16,12 +16,19 @@ from django.utils.translation import get_language, gettext
 from runs import metrics
 from runs.charts import MINUS, number, share
 from runs.compare.run_table import MAX_STEP_RUNS, Cell, Column, Heading, Kind, Row, Spread, steps_of
+from runs.compare.run_table.columns import SHARES
 from runs.http import ago
 from runs.models import Flag
 from runs.templatetags.format import duration, method_badge, state_badge
 
 register = template.Library()
-ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
+ANCHORS = {
+    "reward/mean": "curves/#chart-reward",
+    "accuracy/contains": "curves/#chart-accuracy",
+    "safety/safe_ratio": "curves/#chart-safety-safe_ratio",
+    "cost/mean": "curves/#chart-cost-mean",
+    "kl": "curves/#chart-kl",
+}
 LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged", "flags": "flag-cell"}
 ARROWS = {(True, True): "▲", (False, True): "▼", (True, False): "△", (False, False): "▽"}
 """(the difference is above zero, the value is better) -> its arrow."""
@@ -41,6 +48,14 @@ def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
         content = conditional_escape(_content(row, cell, differing))
         parts += [_cell_start(cell.column, language), content, gap(cell), "</td>"]
     return SafeString("".join(parts))
+
+
+@register.simple_tag
+def task_cell(row: Row, cells: Sequence[Cell]) -> SafeString:
+    """Return a cell with the headline metrics that only some tasks have, each with its title; – if there are none."""
+    parts = ((cell.column.title, _content(row, cell, ())) for cell in cells)
+    content = format_html_join(" ", '<span class="task-metric">{} {}</span>', parts) or "–"
+    return format_html('<td role="cell" data-label="{}">{}</td>', gettext("Task metrics"), content)
 
 
 @lru_cache(maxsize=1000)
@@ -168,14 +183,14 @@ def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
 def _number(key: str, value: float) -> str:
     if key == "time":
         return duration(value)
-    return share(value) if key.startswith("accuracy/") else number(value)
+    return share(value) if key.startswith(SHARES) else number(value)
 
 
 def _signed(key: str, difference: float) -> str:
     """Format a difference with its sign; that of a share in percentage points."""
     if not difference:
         return "0"
-    if key.startswith("accuracy/"):
+    if key.startswith(SHARES):
         text = gettext("%(points)s pp") % {"points": number(abs(100 * difference))}
     else:
         text = _number(key, abs(difference))

@@ -1,6 +1,6 @@
 """Tables of runs: filtered by a one-line query, sorted, paged and grouped by any key, for pages and the API."""
 
-from runs.compare.run_table.columns import DEFAULTS, NAME, SUMMARIES, Column, Kind
+from runs.compare.run_table.columns import NAME, SUMMARIES, Column, Kind
 from runs.compare.run_table.conditions import filter_by_terms, sort_bounds
 from runs.compare.run_table.files import data_table, notes, paper_table
 from runs.compare.run_table.gap_order import GapOrigin
@@ -27,7 +27,6 @@ from runs.compare.run_table.table_query import MAX_EXPORTED_ROWS, apply_builder,
 from runs.compare.run_table.vocabulary import Vocabulary, config_keys, vocabulary
 
 __all__ = [
-    "DEFAULTS",
     "MAX_EXPORTED_ROWS",
     "MAX_STEP_RUNS",
     "NAME",

@@ -20,9 +20,8 @@ SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
 """Suffixes of metrics -> the field of Series that holds this summary."""
 BEST = ".best"
 """Suffix of the extreme in the metric's good direction."""
-DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
-DEFAULTS_WITH_FLAGS = ("state", "flags", *DEFAULTS[1:])
-"""The default columns of an experiment in which a run has an open flag."""
+FIRST_DEFAULTS, LAST_DEFAULTS = ("state", "method", "preset", "seed", "step"), ("time",)
+"""The default columns before and after those of the headline metrics."""
 
 
 class Kind(Enum):
@@ -153,7 +152,15 @@ FIELD_TITLES = {
     "archived": _("Archived"),
     "flags": _("Flags"),
 }
-TITLES = {"reward/mean": _("Reward"), "accuracy/contains": _("Accuracy"), "kl": _("KL")}
+TITLES = {
+    "reward/mean": _("Reward"),
+    "accuracy/contains": _("Accuracy"),
+    "safety/safe_ratio": _("Safe ratio"),
+    "cost/mean": _("Cost"),
+    "kl": _("KL"),
+}
+SHARES = ("accuracy/", "safety/safe_ratio")
+"""Beginnings of the keys of metrics that are shares, written in percent."""
 SUMMARY_WORDS = {".min": _("min"), ".max": _("max"), BEST: _("best")}
 
 

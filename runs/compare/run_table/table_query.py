@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Exists
 from django.http import HttpRequest, QueryDict
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
-from runs.compare.run_table.columns import DEFAULTS, DEFAULTS_WITH_FLAGS, RUN_COUNT, Column, Kind
+from runs.compare.run_table.columns import FIRST_DEFAULTS, LAST_DEFAULTS, RUN_COUNT, Column, Kind
 from runs.compare.run_table.expressions import flagged_runs
 from runs.compare.run_table.language import OPERATORS, Problem, QueryError, Term, format_term, parse, remove_term
 from runs.compare.run_table.orders import parse_order
 from runs.compare.run_table.paging import NotACursor, Order, PageCursor
 from runs.compare.run_table.spreads import SPREADS, STD, spread_words
 from runs.compare.run_table.step_values import MAX_STEP_RUNS, step_columns
-from runs.compare.run_table.vocabulary import Vocabulary
+from runs.compare.run_table.vocabulary import DEFAULT_METRICS, Vocabulary
 from runs.compare.run_table.vocabulary import vocabulary as vocabulary_of
 from runs.http import UnknownChoice, must_be_one_of, not_offered, warn
+from runs.metrics import HEADLINE_KEYS, has_task_metrics, headline_metrics
 from runs.models import Experiment
 
 MAX_COLUMNS = 20
@@ -161,7 +163,7 @@ def parse_table_query(request: HttpRequest, experiment: Experiment, sent: QueryD
         terms, problems = parse(line), []
     except QueryError as error:
         terms, problems = [], error.problems
-    columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, _default_keys(experiment))
+    columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, _default_keys(experiment, vocabulary))
     groups = _groups(sent, vocabulary)
     order = parse_order(request, sent, vocabulary, is_grouped=bool(groups))
     return TableQuery(
@@ -193,10 +195,16 @@ def _operator(operator: str) -> str:
     return operator
 
 
-def _default_keys(experiment: Experiment) -> tuple[str, ...]:
-    """Return the keys of the default columns: with flags if a current run of the experiment has an open one."""
-    has_flags = experiment.runs.current().filter(pk__in=flagged_runs()).exists()
-    return DEFAULTS_WITH_FLAGS if has_flags else DEFAULTS
+def _default_keys(experiment: Experiment, vocabulary: Vocabulary) -> list[str]:
+    """Return the keys of the default columns: with flags if a current run of the experiment has an open one, and with
+    the headline metrics that runs have recorded or that the task of the newest run has. One query."""
+    runs, (state, *others) = experiment.runs.current(), FIRST_DEFAULTS
+    newest = runs.order_by("-pk").annotate(has_flags=Exists(runs.filter(pk__in=flagged_runs())))
+    task, has_flags = newest.values_list("config__task__name", "has_flags").first() or ("", False)
+    flags = ["flags"] if has_flags else []
+    expected = {metric.key for metric in headline_metrics(task)} if has_task_metrics(task) else DEFAULT_METRICS
+    metrics = [key for key in HEADLINE_KEYS if key in expected or key in vocabulary.metrics]
+    return [state, *flags, *others, *metrics, *LAST_DEFAULTS]
 
 
 def _columns_of(vocabulary: Vocabulary, keys: Sequence[str]) -> list[Column]:

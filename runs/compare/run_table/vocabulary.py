@@ -10,12 +10,14 @@ from functools import cache
 
 from django.utils.translation import gettext
 
-from runs.compare.run_table.columns import BEST, DEFAULTS, FIELDS, SUMMARIES, Column, Kind, split_summary
-from runs.metrics import HIGHER, good_direction
+from runs.compare.run_table.columns import BEST, FIELDS, SUMMARIES, Column, Kind, split_summary
+from runs.metrics import HEADLINE_KEYS, HIGHER, good_direction
 from runs.models import Experiment, Run, Series
 from workers.config import RunConfig, config_fields
 
 RUNS_READ_FOR_METRICS = 100
+DEFAULT_METRICS = ("reward/mean", "accuracy/contains", "kl")
+"""Headline metrics of runs whose task has none of its own."""
 ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time", "flag": "flags"}
 FREE_PREFIXES = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
 CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
@@ -37,14 +39,14 @@ class Vocabulary:
     @property
     def suggestions(self) -> list[str]:
         """Return the keys that forms offer: every key, with the summaries of default metrics and `.best` of others."""
-        shown = [key for key in DEFAULTS if key not in FIELDS]
+        shown = [key for key in HEADLINE_KEYS if key in DEFAULT_METRICS or key in self.metrics]
         summaries = [f"{key}{end}" for key in shown for end in (".min", ".max", f"@{EXAMPLE_STEP}")]
         return [*self.keys, *summaries, *(f"{key}{BEST}" for key in self.metrics if good_direction(key) is not None)]
 
     def column(self, key: str) -> Column | None:
         """Return the column that a key or an alias names, or None if the key is unknown.
 
-        Default metrics, which include those with an alias, are columns even if no run has them yet. A metric whose own
+        Headline metrics, which include those with an alias, are columns even if no run has them yet. A metric whose own
         key holds an @, such as pass@1, is that metric and not its value at a step.
         """
         name = ALIASES.get(key, key)
@@ -77,7 +79,7 @@ class Vocabulary:
     def _metric(self, name: str) -> str:
         """Return the key of the metric that a key or an alias names; empty if there is none."""
         key = name if name in self.metrics else ALIASES.get(name, name)
-        return key if key in self.metrics or (key in DEFAULTS and key not in FIELDS) else ""
+        return key if key in self.metrics or key in HEADLINE_KEYS else ""
 
 
 def unsortable_message(column: Column) -> str:

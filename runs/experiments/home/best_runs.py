@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 from django.urls import reverse
 
 from runs import metrics
-from runs.compare.run_table import Row
+from runs.compare.run_table import Cell, Row
 from runs.experiments.home.sections import FINAL
 from runs.metrics import Provenance
 from runs.models import Experiment, Flag, Run, Series
@@ -41,11 +41,12 @@ class Candidates:
 class BestRun:
     """The best of an experiment's `n` runs, or the best one without a flag.
 
-    row: its values without the state. ways: measurements of the reward among the candidates, if there are several.
-    flagged: number of candidates, if all of them have flags.
+    row: its values without the state. task_cells: those of its task's other headline metrics. ways: measurements of the
+    reward among the candidates, if there are several. flagged: number of candidates, if all of them have flags.
     """
 
     row: Row
+    task_cells: Sequence[Cell]
     n: int
     flags: Sequence[Flag]
     is_alternative: bool
@@ -89,13 +90,17 @@ def measurements(candidates: Iterable[Candidates]) -> dict[int, tuple[Provenance
 
 
 def best_runs(
-    candidates: Sequence[Candidates], rows: Mapping[int, Row], flags: Mapping[int, Sequence[Flag]]
+    candidates: Sequence[Candidates],
+    rows: Mapping[int, Row],
+    task_cells: Mapping[int, Sequence[Cell]],
+    flags: Mapping[int, Sequence[Flag]],
 ) -> list[BestRun]:
     """Return one or two entries for each experiment whose rows were read. One query."""
     ways = measurements(candidates)
     return [
         BestRun(
-            row=_without_state(rows[pk]), n=entry.n, flags=flags.get(pk, ()), is_alternative=pk != entry.runs[0],
+            row=_without_state(rows[pk]), task_cells=task_cells[pk], n=entry.n, flags=flags.get(pk, ()),
+            is_alternative=pk != entry.runs[0],
             flagged=len(entry.runs) if all(map(flags.get, entry.runs)) else 0, ways=ways.get(entry.experiment, ()),
         )
         for entry in candidates

@@ -16,9 +16,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.access import may_make
+from runs.access import may_make, may_manage_clusters
 from runs.experiments.home import changes, sections
 from runs.experiments.home.changes import news
+from runs.experiments.home.first_start import FIRST_PRESET
 from runs.experiments.home.notes import mark_as_read, undo_mark, unread_notes
 from runs.experiments.home.results import results
 from runs.experiments.home.sections import COLUMNS, failures, home_runs
@@ -34,9 +35,10 @@ OWNERS = {"all": _("All"), "mine": _("Mine")}
 @require_safe
 def home(request: SignedIn) -> HttpResponse:
     """Render the whole page; for a user who sees no experiment yet, the first steps."""
-    context = {"may_make": may_make(request.user), "form": ExperimentForm()}
+    context: dict[str, Any] = {"may_make": may_make(request.user), "form": ExperimentForm()}
     if Experiment.objects.visible_to(request.user).exists():
         return TemplateResponse(request, "experiments/home.html", context | _status_context(request))
+    context |= {"may_manage_clusters": may_manage_clusters(request.user), "first_preset": FIRST_PRESET}
     return TemplateResponse(request, "experiments/home_first.html", context)
 
 

@@ -18,6 +18,7 @@ from runs.charts import (
     ChartOptions,
     Mark,
     Table,
+    explain_absence,
     line,
     number,
     numbers,
@@ -129,13 +130,14 @@ def _phase(marks: Sequence[Mark], curves: Curves) -> Chart:
         for j, v in zip(j_c, lambdas, strict=True)
     ]
     layout = style.layout("J_C", "λ", hovermode="closest", meta={"x": RAW})
+    absence = explain_absence((LAMBDA, RAW), [mark.run for mark in marks], curves)
     message = gettext("%(letter)s ends at λ %(value)s, J_C %(j_c)s")
     ends = [
         message % {"letter": m.letter, "value": number(lambdas[-1]), "j_c": number(j_c[-1])}
         for m, j_c, lambdas in paths
     ]
     return Chart(
-        PHASE, gettext("λ against J_C"), f"{'; '.join(ends)}." if ends else gettext("No run has measured both yet."),
+        PHASE, gettext("λ against J_C"), f"{'; '.join(ends)}." if ends else absence,
         {"data": [*_edge(paths, curves), *(trace for path in paths for trace in _walk(*path))], "layout": layout},
         Table(("letter", "run", "J_C", "lambda"), tuple(rows)), keys=(LAMBDA, RAW, SMOOTHED),
         help=gettext("Each line is the path of a run through training; the large marker is its last value. J_C is the "

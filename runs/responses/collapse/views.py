@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import F
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart
 from runs.http import SignedIn, UnknownChoice, chart_response, require_choice, visible_run
+from runs.metrics import cursors
 from runs.models import Collapse, Prompt, Response, Run
 from runs.responses.collapse.charts import SPECS, collapse_charts
 from runs.responses.collapse.findings import (
@@ -53,7 +55,7 @@ def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
     """Return the page; for htmx the panel alone."""
     run = visible_run(request, uid)
     name = "responses/collapse.html#panel" if request.htmx else "responses/collapse.html"
-    return TemplateResponse(request, name, {"run": run, **_context(request, run)})
+    return TemplateResponse(request, name, {"run": run, "watch": cursors([run]), **_context(request, run)})
 
 
 @require_safe
@@ -72,14 +74,14 @@ def run_collapse_chart(request: SignedIn, uid: str) -> HttpResponse:
 def _context(request: SignedIn, run: Run) -> dict[str, Any]:
     split = _split(request, run)
     rows = _measured(run, split)
-    waiting = run.collapses.filter(split=split, measures__isnull=True, measured=0).exists()
+    waiting = run.collapses.filter(split=split, measured__lt=F("arrived")).exists()
     bases = _bases(run, split)
     steps = list_evaluations(run, rows)
     whole = select_whole(rows, steps)
     context = {"split": split, "splits": _splits(run), "waiting": waiting, "steps": steps, "bases": bases,
-               "charts": _charts(run, whole)}  # fmt: skip
+               "charts": _charts(run, whole), "refresh_on": _refresh_trigger(run, waiting)}  # fmt: skip
     if not rows:
-        return context
+        return context | {"has_responses": run.collapses.filter(split=split).exists()}
     by_step = {str(row.step): row for row in rows}
     last = str(whole[-1].step)
     current = by_step[require_choice(request, "step", by_step, last) if request.GET.get("step") else last]
@@ -87,6 +89,12 @@ def _context(request: SignedIn, run: Run) -> dict[str, Any]:
     context["whole_steps"] = len(whole)
     context["left_out"] = [step for step in steps if step.is_partial] if len(whole) < len(rows) else []
     return context | _step_context(request, run, whole, current, bases)
+
+
+def _refresh_trigger(run: Run, waiting: bool) -> str:
+    """Return the events, as htmx names them, after which the panel requests itself again; empty if nothing changes."""
+    triggers = ["run-changed:responses from:body"] if run.is_open else []
+    return ", ".join([*triggers, *(["every 5s"] if waiting else [])])
 
 
 def _step_context(

@@ -2,3 +2,4 @@
 import "../diff-navigator.js";
 import "../copy-button.js";
 import "../chart-poller.js";
+import "../relative-time.js";

@@ -2,7 +2,10 @@
 import "../theme-toggle.js";
 import "../dialog-opener.js";
 import "../focus-restore.js";
+import "../refresh-state.js";
+import "../relative-time.js";
 import "../swap-guard.js";
 import "../request-errors.js";
+import "../main-menu.js";
 import "../command-palette.js";
 import "../keyboard-map.js";

@@ -1,2 +1,3 @@
 // Responses over steps, and collapse.
+import "../live-run.js";
 import "../step-scrubber.js";

@@ -157,7 +157,7 @@ def test_paths_of_many_groups_describe_those_with_the_extreme_rewards():
 def test_chart_without_values_is_empty_and_reports_it(seeds):
     for chart in charts(seeds, []).values():
         assert chart.is_empty
-        assert chart.summary == "No evaluation yet."
+        assert chart.summary == "These runs have no values for this chart yet."
 
 
 def test_a_zero_is_a_gap_on_a_logarithmic_axis(seeds):

@@ -167,7 +167,7 @@ def test_nan_is_a_gap_and_never_a_last_value(runs):
 
 def test_a_run_that_measured_nothing_has_no_line(runs):
     chart = draw(runs, [])
-    assert (chart.is_empty, chart.summary) == (True, "No run has measured this yet.")
+    assert (chart.is_empty, chart.summary) == (True, "These runs have no values for this chart yet.")
     assert len(draw(runs, rising(runs[:1])).figure["data"]) == 2
     assert draw(runs[:1], [curve(runs[0], "kl", [float("nan")])], "kl").figure["data"][1:] == []
 

@@ -49,7 +49,7 @@ def chart(client: Client, experiment: Experiment, query: str, name: str = "rewar
     page = client.get(address)
     assert page.status_code == 200, page.content.decode()
     (figure,) = _figures(page.content.decode())
-    summary = re.search(r'class="summary">(.*?)</p>', page.content.decode(), re.DOTALL)
+    summary = re.search(r'class="summary[^"]*">(.*?)</p>', page.content.decode(), re.DOTALL)
     assert summary is not None
     rows = list(csv.DictReader(io.StringIO(client.get(f"{address}&as=csv").content.decode())))
     return Drawn(figure, summary[1].strip(), rows)

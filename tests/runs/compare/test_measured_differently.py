@@ -112,7 +112,7 @@ def test_chart_has_no_mean_over_runs_measured_differently() -> None:
         summary = mixed[name].summary
         assert summary.startswith("These series were measured differently") and "(n = 2)" not in summary
         assert "No mean of es-tiny, because its runs were measured differently" in summary
-    assert mixed["accuracy"].summary == "No evaluation yet."
+    assert mixed["accuracy"].summary == "These runs have no values for this chart yet."
 
 
 def test_chart_keeps_the_mean_over_runs_measured_alike() -> None:

@@ -162,7 +162,9 @@ def test_other_keys_are_grouped_by_section_and_drawn_when_unfolded(ada_client, p
     page = page_of(ada_client, pair)
     assert re.findall(r"<summary>(\w+) <span", page) == ["es", "other"]
     unfolded = page_of(ada_client, pair, "compare-section", section="es")
-    assert re.findall(r'<h3 id="chart-[^"]*">([^<]*)<', unfolded) == ["es/dead", "es/update_norm"]
+    assert re.findall(r'<h3 id="chart-[^"]*">([^<]*)<', unfolded) == ["es/update_norm", "es/dead"]
+    folded = text_of(unfolded[unfolded.index('<details class="zero-charts"') :])
+    assert folded.startswith("1 metric stayed at 0: es/dead")
     assert ada_client.get(address(pair, "compare-section", section="nosuch")).status_code == 404
 
 
@@ -338,7 +340,7 @@ def test_shown_runs_are_watched_from_the_batch_that_the_page_holds(ada_client, p
 
 def test_run_without_records_can_be_compared(ada_client, experiment):
     text = text_of(page_of(ada_client, [make_run(experiment)]))
-    assert "No run has measured this yet." in text
+    assert "This run has no values for this chart yet." in text
     assert "not measured" in text
 
 

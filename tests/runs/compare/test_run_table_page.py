@@ -196,3 +196,10 @@ def test_thousand_runs_need_a_constant_number_of_queries(ada_client, ada, experi
     following = ada_client.get(experiment.get_absolute_url() + page.context["table"].following)
     assert following.context["table"].row_count == 60
     assert not {r.pk for r in page.context["table"].runs} & {r.pk for r in following.context["table"].runs}
+
+
+def test_default_columns_are_the_headline_metrics_of_the_task(ada_client, experiment):
+    make_run(experiment, "es-safety-tiny")
+    page = get(ada_client, experiment)
+    titles = heads(page)
+    assert {"Safe ratio", "Cost"} <= set(titles) and "Accuracy" not in titles

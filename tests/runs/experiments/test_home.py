@@ -85,13 +85,13 @@ def test_failed_runs_show_reason_and_actions(ada_client, experiment):
     assert "ValueError: &lt;sigma&gt; is not a number" in page
     assert reverse("run-resume", args=[run.uid]) in page
     assert f"{reverse('launch', args=[experiment.pk])}?clone={run.uid}" in page
-    assert f"{run.get_absolute_url()}#log" in page
+    assert f"{run.get_absolute_url()}log/#log" in page
 
 
 def test_user_without_rights_is_offered_only_the_log(bo_client, experiment):
     run = end_run(make_run(experiment), minutes=1)
     page = section_html(bo_client, "wrong")
-    assert f"{run.get_absolute_url()}#log" in page
+    assert f"{run.get_absolute_url()}log/#log" in page
     assert reverse("run-resume", args=[run.uid]) not in page
     assert "?clone=" not in page
 

@@ -205,3 +205,17 @@ def test_number_of_queries_is_independent_of_the_number_of_results(ada, experime
     for seed in range(1, 12):
         ended_run(Experiment.objects.create(name=f"E{seed}", owner=ada), -2.0, seed=seed)
     assert queries() == before <= 12
+
+
+def test_task_metrics_are_those_of_the_task_of_each_run(ada_client, experiment):
+    values = {"reward/mean": 1.0, "safety/safe_ratio": 0.75, "cost/mean": -1.5}
+    for name, seed in (("es-tiny", 1), ("es-safety-tiny", 2)):
+        run = make_run(experiment, name, seed)
+        record(run, [Metric(0, values | {"accuracy/contains": 0.5}, {})])
+        Attempt.objects.filter(run=run).update(state="succeeded", ended_at=timezone.now())
+        Run.objects.filter(pk=run.pk).update(state="succeeded")
+    results = {result.row.run.seed: result for result in ada_client.get("/").context["results"].last}
+    assert [cell.column.key for cell in results[1].task_cells] == ["accuracy/contains"]
+    assert [cell.column.key for cell in results[2].task_cells] == ["safety/safe_ratio", "cost/mean"]
+    page = section_html(ada_client, "results")
+    assert "Safe ratio" in page and "75\N{NARROW NO-BREAK SPACE}%" in page and "−1.50" in page

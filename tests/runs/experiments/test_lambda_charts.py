@@ -89,5 +89,5 @@ def test_the_way_has_only_steps_at_which_both_were_measured():
 
 def test_charts_without_values_report_it():
     charts = draw([unsaved_run("es-tiny")])
-    assert charts["phase"].summary == "No run has measured both yet."
+    assert charts["phase"].summary == "This run has no values for this chart yet."
     assert all(chart.is_empty for chart in charts.values())

@@ -109,7 +109,22 @@ def test_before_it_is_measured_the_panel_asks_again(ada_client, experiment, runs
     run = make_run(experiment)
     assert "No responses saved yet" in words(page(ada_client, run))
     record(run, answers_at(0, [TEMPLATE] * COUNT))
-    assert 'hx-trigger="every 5s"' in words(page(ada_client, run))
+    assert 'hx-trigger="run-changed:responses from:body, every 5s"' in words(page(ada_client, run))
+
+
+def test_panel_of_a_live_run_requests_itself_after_new_responses(ada_client, experiment, runs_dir):
+    run = make_run(experiment)
+    trigger = 'hx-trigger="run-changed:responses from:body"'
+    assert trigger in words(page(ada_client, run))
+    record(run, answers_at(0, [question.text for question in honest(COUNT)]))
+    tasks.measure_collapse()
+    assert trigger in words(page(ada_client, run))
+
+
+def test_panel_of_a_finished_run_is_at_rest(ada_client, experiment):
+    panel = words(page(ada_client, make_run(experiment, state="succeeded")))
+    assert "The run ended without saved responses." in panel
+    assert "run-changed" not in panel
 
 
 def test_numbers_come_as_csv(ada_client, run):

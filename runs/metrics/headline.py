@@ -1,0 +1,49 @@
+"""Headline metrics of a task: those that home, tables and the page of a run show first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_noop as _
+
+
+@dataclass(frozen=True)
+class HeadlineMetric:
+    """A metric that pages show first. `chart` is the slug of its chart on the page of a run; `is_share`: its values
+    are shares, written in percent."""
+
+    chart: str
+    key: str
+    title: str
+    is_share: bool = False
+
+
+REWARD = HeadlineMetric("reward", "reward/mean", _("Held-out reward"))
+ACCURACY = HeadlineMetric("accuracy", "accuracy/contains", _("Accuracy"), is_share=True)
+KL = HeadlineMetric("kl", "kl", _("KL, nats per token"))
+SAFE = HeadlineMetric("safety-safe_ratio", "safety/safe_ratio", _("Safe ratio"), is_share=True)
+COST = HeadlineMetric("cost-mean", "cost/mean", _("Cost"))
+BY_TASK = {
+    "safety": (REWARD, SAFE, COST, KL),
+    "conciseness": (REWARD, ACCURACY, KL),
+    "countdown": (REWARD, ACCURACY, KL),
+}
+HEADLINE = (REWARD, ACCURACY, KL, SAFE, COST)
+HEADLINE_KEYS = tuple(metric.key for metric in HEADLINE)
+
+
+def headline_metrics(task: str) -> tuple[HeadlineMetric, ...]:
+    """Return the headline metrics of a task, by its name in configs; those of all tasks for any other name."""
+    return BY_TASK.get(task, HEADLINE)
+
+
+def has_task_metrics(task: str) -> bool:
+    """Return whether the task of this name has headline metrics of its own."""
+    return task in BY_TASK
+
+
+def task_of(config: Mapping[str, Any]) -> str:
+    """Return the name of the task of a config; an empty text if it has none."""
+    return str((config.get("task") or {}).get("name", ""))
