@@ -1,5 +1,5 @@
-// <command-palette>: a dialog with links to any page. Ctrl-K or ⌘K opens it, htmx searches for the typed text, arrows
-// select a result, Enter opens it.
+// <command-palette>: a dialog with links to any page. Its button, Ctrl-K or ⌘K opens it, htmx searches for the typed text,
+// arrows select a result, Enter opens it.
 
 class CommandPalette extends HTMLElement {
   connectedCallback() {
@@ -10,6 +10,7 @@ class CommandPalette extends HTMLElement {
     const { signal } = this.stop;
     document.addEventListener("keydown", (event) => this.onShortcut(event), { signal });
     document.addEventListener("open-palette", () => this.open(), { signal });
+    this.querySelector("[data-open-palette]").addEventListener("click", () => this.open(), { signal });
     this.input.addEventListener("keydown", (event) => this.onKey(event), { signal });
     this.list.addEventListener("htmx:afterSwap", () => this.select(0), { signal });
   }

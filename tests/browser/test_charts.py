@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
+from runs.access import Scope, link_text
 from runs.charts import number, share
 from tests.browser.axe import check_views
 from tests.browser.chart_readout import (
@@ -18,7 +20,7 @@ from tests.browser.chart_readout import (
     values_at_pointer,
     wait_for_range,
 )
-from tests.browser.page_idle import wait_until_idle
+from tests.browser.page_idle import find_overflow, wait_until_idle
 from tests.runs.full_runs import evaluation, make_run, record
 
 HARD_VALUES = (
@@ -307,3 +309,55 @@ def test_hidden_chart_adopts_zoom_when_it_scrolls_into_view(signed_in, address, 
     wait_for_range(page, "kl", [4, 12])
     wait_for_lines(page, "kl", ["grpo-0"])
     assert drawn_x(page, "kl", "kl")
+
+
+TOOLBAR_AND_LEGEND = """(chart) => {
+    const [toolbar, legend] = [".modebar", ".legend"].map((part) =>
+        document.querySelector(`#chart-${chart} .plot ${part}`).getBoundingClientRect());
+    return toolbar.top >= legend.bottom || toolbar.left >= legend.right;
+}"""
+"""A script that returns whether the toolbar of a chart is clear of its legend."""
+
+
+def test_toolbar_is_clear_of_legend_on_phone_and_full_screen(signed_in, address, runs):
+    page = signed_in
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}{reverse('run-curves', args=[runs[0].uid])}")
+    scroll_to_chart(page, "reward")
+    page.evaluate("Plotly.relayout(document.querySelector('#chart-reward .plot'), { showlegend: true })")
+    assert page.evaluate(TOOLBAR_AND_LEGEND, "reward")
+    page.locator("#chart-reward [data-fullscreen]").click()
+    page.wait_for_function("() => document.fullscreenElement !== null")
+    assert page.evaluate(TOOLBAR_AND_LEGEND, "reward")
+
+
+def test_help_of_a_chart_fits_a_phone(signed_in, address, experiment, runs):
+    page = signed_in
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}/experiments/{experiment.pk}/")
+    for summary in page.locator(".chart .help > summary").all():
+        summary.click()
+    assert find_overflow(page, 390) == ""
+
+
+def test_legend_of_groups_stays_in_view_above_its_charts(signed_in, address, ada, experiment, runs):
+    page = signed_in
+    page.set_viewport_size({"width": 390, "height": 844})
+    link = reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")])
+    for path in (f"/experiments/{experiment.pk}/", link):
+        page.goto(address + path)
+        legend = page.locator("chart-legend").first
+        page.locator("#chart-accuracy").evaluate("chart => chart.scrollIntoView({ block: 'end' })")
+        expect(legend).to_be_in_viewport()
+        box, plot = legend.bounding_box(), page.locator("#chart-reward").bounding_box()
+        assert box["y"] >= 0 and box["height"] < 50
+        assert plot["y"] < box["y"]
+
+
+def test_note_on_lines_is_in_the_cards_that_it_is_about(open_page):
+    notes = open_page.locator(".chart .chart-note")
+    expect(open_page.locator("#chart-reward .chart-note")).to_contain_text("Bold: the mean of a group's runs.")
+    # Reward against KL draws paths, not means with a band.
+    expect(open_page.locator("#chart-tradeoff .chart-note")).to_have_count(0)
+    expect(notes).not_to_have_count(0)
+    expect(open_page.get_by_text("All charts share the cursor and the zoom")).to_have_count(1)

@@ -2,7 +2,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import check_views
-from tests.browser.chart_readout import point_at, scroll_to_chart, values_at_pointer, wait_for_x
+from tests.browser.chart_readout import point_at, scroll_to_chart, values_at_pointer, wait_for_range, wait_for_x
 from tests.browser.page_idle import wait_for_page
 from tests.runs.environments import report_environment
 from tests.runs.full_runs import evaluation, make_run, record
@@ -104,6 +104,16 @@ def test_charts_share_zoom_and_cursor(signed_in, comparison_url):
     expect(values_at_pointer(page, "reward-mean").first).to_be_visible()
     page.mouse.move(0, 0)
     expect(values_at_pointer(page, "kl")).to_have_count(0)
+
+
+def test_chart_that_is_unfolded_after_a_zoom_shows_it(signed_in, comparison_url):
+    page = signed_in
+    page.goto(comparison_url)
+    scroll_to_chart(page, "reward-mean")
+    page.evaluate("Plotly.relayout(document.querySelector('#chart-reward-mean .plot'), {'xaxis.range': [2, 6]})")
+    page.get_by_text("time 1 key").click()
+    scroll_to_chart(page, "time-step_seconds")
+    wait_for_range(page, "time-step_seconds", [2, 6])
 
 
 def test_comparison_charts_update_and_draw_when_unfolded(signed_in, comparison_url, runs):

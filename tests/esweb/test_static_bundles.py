@@ -19,6 +19,8 @@ STATIC = Path(__file__).parents[2] / "static"
 TEMPLATES = Path(__file__).parents[2] / "templates"
 ENTRIES = sorted(path.stem for path in (STATIC / "js" / "pages").glob("*.js"))
 SCRIPT = re.compile(r"""type="module" src="\{% static 'js/([\w/-]+)\.js' %\}""")
+FILE = re.compile(r"<script\b|<link\b|\{% htmx_script %\}")
+MAX_REQUESTS = 15
 SHELL_BYTES = 55_000
 CHARTS_BYTES = 450_000
 """A page may cost 60 kB; about 5 kB of that are the page itself and the texts of its scripts."""
@@ -94,13 +96,16 @@ def test_styles_refuse_imports_without_layer_and_files(app: str, style: str) -> 
 
 @pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda p: str(p.relative_to(TEMPLATES)))
 def test_template_loads_at_most_one_script(template: Path) -> None:
-    """A page has the shell's script and one of its own, which share no module: an element is defined once."""
+    """A page has the shell's script and one of its own, which share no module: an element is defined once.
+
+    Pages of a share link have no shell.
+    """
     scripts = SCRIPT.findall(template.read_text(encoding="utf-8"))
     assert len(scripts) <= 1
     for script in scripts:
         text = read(f"js/{script}.js")
         assert is_entry(f"js/{script}.js") or "import " not in text
-        if script != "pages/shell":
+        if script not in ("pages/shell", "pages/shared"):
             modules = modules_of(script.removeprefix("pages/")) if is_entry(f"js/{script}.js") else {script}
             assert modules.isdisjoint(modules_of("shell"))
 
@@ -121,3 +126,10 @@ def test_shell_of_a_page_is_small_when_collected() -> None:
     own = [size(f"js/pages/{entry}.js") for entry in ENTRIES if entry not in ("shell", "charts")]
     assert shared + max(own) < SHELL_BYTES
     assert shared + max(own) + size("js/pages/charts.js") + size("vendor/plotly-basic-4.1.1.min.js") < CHARTS_BYTES
+
+
+@pytest.mark.parametrize("shell", ["base.html", "sharing/frame.html"])
+def test_page_with_charts_requests_few_files(shell: str) -> None:
+    """The page itself, the files of its shell, those of charts, and its own script. Styles name no other file."""
+    files = [FILE.findall((TEMPLATES / name).read_text("utf-8")) for name in (shell, "includes/chart_scripts.html")]
+    assert 1 + sum(map(len, files)) + 1 <= MAX_REQUESTS
