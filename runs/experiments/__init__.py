@@ -1,9 +1,11 @@
 """Home, lists of experiments, their pages, the trash, saved views and the command palette."""
 
+from runs.experiments.edit_run import RunEditForm
 from runs.experiments.lambda_page.charts import LAMBDA
 from runs.experiments.list import ExperimentForm
 
 __all__ = [
     "LAMBDA",
     "ExperimentForm",
+    "RunEditForm",
 ]

@@ -9,7 +9,7 @@ from runs.http import PalettePage, register_pages
 from runs.launching.budgets.views import costs, costs_table, limit_remove, limit_set
 from runs.launching.launch_page import launch, launch_check
 from runs.launching.queue.views import queue, queue_change, queue_tables
-from runs.launching.rebuilds.views import run_checkpoint, run_checkpoints, run_rebuild_stop
+from runs.launching.rebuilds.views import run_checkpoint, run_rebuild_stop
 from runs.launching.sweeps.views import (
     sweep,
     sweep_change,
@@ -31,7 +31,6 @@ urlpatterns = [
     path("experiments/<int:pk>/resume/", experiment_resume, name="experiment-resume"),
     path("runs/<slug:uid>/cancel/", run_cancel, name="run-cancel"),
     path("runs/<slug:uid>/resume/", run_resume, name="run-resume"),
-    path("runs/<slug:uid>/checkpoints/", run_checkpoints, name="run-checkpoints"),
     path("runs/<slug:uid>/checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
     path("runs/<slug:uid>/checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
     path("sweeps/<int:pk>/", sweep, name="sweep"),

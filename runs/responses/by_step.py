@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from django.core.paginator import Page
-from django.http import HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
-from django.views.decorators.http import require_safe
-from django_htmx.http import replace_url
 
-from runs.http import SignedIn, UnknownChoice, must_be_one_of, page_of, require_choice, run_address, visible_run
+from runs.http import SignedIn, UnknownChoice, must_be_one_of, page_of, require_choice
 from runs.models import EVALUATION, Prompt, Response, Run, choose_last_step, list_evaluated_steps
 from runs.responses.diff import Piece, diff_pieces
 
 PROMPTS_A_PAGE = 8
 BASELINES = {"nothing": _("without differences"), "base": _("differences from the base model")}
 SAMPLE_FILTERS = {"all": _("greedy and samples"), "greedy": _("greedy only"), "samples": _("samples only")}
-PARAMETERS = ("step", "which", "against", "prompts")
+RESPONSE_PARAMETERS = ("step", "which", "against", "prompts")
 
 
 @dataclass(frozen=True)
@@ -61,18 +55,6 @@ def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
         "against_choices": {name: gettext(words) for name, words in BASELINES.items()},
         "prompt_page": page, "answered_prompts": _answered_prompts(run, step, which, against, list(page)),
     }  # fmt: skip
-
-
-@require_safe
-def run_responses(request: SignedIn, uid: str) -> HttpResponse:
-    """Return the responses alone for htmx; redirect other requests to the run's page."""
-    run = visible_run(request, uid)
-    params = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
-    if not request.htmx:
-        return redirect(f"{run.get_absolute_url()}?{urlencode(params)}#responses")
-    context = {"run": run, **responses_context(request, run)}
-    response = TemplateResponse(request, "run_page/responses.html", context)
-    return replace_url(response, run_address(request, run, PARAMETERS, params)) if "asked" in request.GET else response
 
 
 def _current_responses(run: Run) -> Any:

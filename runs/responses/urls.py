@@ -6,7 +6,6 @@ from django.urls import path
 from django.utils.translation import gettext_noop as _
 
 from runs.http import PalettePage, register_pages
-from runs.responses.by_step import run_responses
 from runs.responses.collapse.views import run_collapse, run_collapse_chart
 from runs.responses.scoring.views import run_scores, run_scoring_change
 from runs.responses.timeline import time_machine, time_machine_chart
@@ -16,7 +15,6 @@ from runs.responses.viewer.views import viewer, viewer_cover, viewer_response, v
 register_pages(PalettePage("viewer", _("Compare responses"), is_common=True))
 
 urlpatterns = [
-    path("runs/<slug:uid>/responses/", run_responses, name="run-responses"),
     path("runs/<slug:uid>/collapse/", run_collapse, name="run-collapse"),
     path("runs/<slug:uid>/collapse/chart/", run_collapse_chart, name="run-collapse-chart"),
     path("runs/<slug:uid>/scores/", run_scores, name="run-scores"),

@@ -3,8 +3,8 @@
 from runs.run_page.charts.population import population_chart
 from runs.run_page.charts.sections import SYSTEM, Plan, Section, plans
 from runs.run_page.config import config_sections
+from runs.run_page.curves import curve_chart, curve_names, curve_sections, own_run_chart
 from runs.run_page.status import status_context
-from runs.run_page.views import curve_chart, curve_names, curve_sections, own_run_chart
 
 __all__ = [
     "SYSTEM",

@@ -8,8 +8,13 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from runs.http import SignedIn, visible_run
 from runs.launching.config_form import SETTINGS, field_name, help_of
 from runs.models import Run
+from runs.run_page.tabs import tab_page
 from workers.config import ConfigField, RunConfig, config_fields
 
 END = "END_OF_CONFIG"
@@ -39,6 +44,30 @@ def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
         section, _, name = path.rpartition(".")
         sections.setdefault(section, []).append(_entry(settings_by_path.get(path), name, value))
     return list(sections.items())
+
+
+def changed_settings(run: Run) -> list[tuple[str, str]]:
+    """Return (path, value) of the settings of a run that differ from their defaults."""
+    return [
+        (f"{section}.{entry.name}" if section else entry.name, entry.value)
+        for section, entries in config_sections(run.config)
+        for entry in entries
+        if not entry.is_default
+    ]
+
+
+@require_safe
+def run_config(request: SignedIn, uid: str) -> HttpResponse:
+    """Render the tab: the whole config, and the commands that launch the run again."""
+    run = visible_run(request, uid)
+    context = {
+        "config": config_sections(run.config),
+        "config_json": json.dumps(run.config, indent=2, ensure_ascii=False),
+        "by_esweb": esweb_command(run),
+        "by_hand": train_command(run),
+        "by_api": launch_command(run, request.build_absolute_uri("/api/v1/runs")),
+    }
+    return tab_page(request, run, "config", context)
 
 
 def _settings_by_path(task: str) -> dict[str, ConfigField]:

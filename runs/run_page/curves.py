@@ -1,40 +1,27 @@
-"""Page of one run: its state, its curves, its responses, its config."""
+"""Curves of a run: their sections and charts, and the tab that shows them."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db.models import Prefetch
 from django.http import HttpResponse
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from runs import metrics
-from runs.access import may_cancel, may_launch, may_resume
-from runs.chart_layouts import arrange, layout_of
+from runs.chart_layouts import PlacedChart, arrange, layout_of
 from runs.charts import Chart, Group, Spec, draw_charts, draw_names
 from runs.charts.own import OwnChart, parse_own
-from runs.experiments import LAMBDA
-from runs.flags.views import flags_context
 from runs.http import ChartControls, SignedIn, UnknownChoice, chart_controls, chart_response, visible_run
-from runs.launching.rebuilds import checkpoints_context
-from runs.metrics import cursors
-from runs.models import AttemptEvent, ChartLayout, Run
-from runs.responses import responses_context
-from runs.responses.viewer.views import is_covered
+from runs.models import ChartLayout, Run
 from runs.run_page.charts.population import population
 from runs.run_page.charts.sections import Plan, Section, plans
-from runs.run_page.config import config_sections, esweb_command, launch_command, train_command
-from runs.run_page.engines import engines_context
-from runs.run_page.environment import environment_rows
-from runs.run_page.evaluations import evaluations_context
-from runs.run_page.log.views import log_context
-from runs.run_page.status import status_context, with_delivery
+from runs.run_page.tabs import tab_fragment, tab_page
 
 CHART_PX = 600
 INITIAL_CHARTS = 16
+FIRST_CHARTS = 4
 
 
 def curve_sections(run: Run, keys: list[str], controls: ChartControls) -> list[Section]:
@@ -86,43 +73,21 @@ def _charts(run: Run, specs: list[Spec], controls: ChartControls, px: int | None
     return charts
 
 
-@require_safe
-def run(request: SignedIn, uid: str) -> HttpResponse:
-    """Render the whole page."""
-    run = visible_run(request, uid)
-    watch = cursors([run])
-    context = {
-        "run": run, "watch": watch, **_curves_context(request, run), "population": population(run),
-        **engines_context(run),
-        **_status_context(request, run), **evaluations_context(run), **_past_context(run),
-        **checkpoints_context(request, run),
-        **responses_context(request, run), **log_context(request, run),
-        "config": config_sections(run.config), "config_json": json.dumps(run.config, indent=2, ensure_ascii=False),
-        "by_esweb": esweb_command(run), "by_hand": train_command(run),
-        "by_api": launch_command(run, request.build_absolute_uri("/api/v1/runs")),
-    }  # fmt: skip
-    return TemplateResponse(request, "run_page/run.html", context)
-
-
-@require_safe
-def run_state(request: SignedIn, uid: str) -> HttpResponse:
-    """Return the state of the run alone, as a part of its page."""
-    run = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/state.html", {"run": run, **_status_context(request, run)})
-
-
-@require_safe
-def run_past(request: SignedIn, uid: str) -> HttpResponse:
-    """Render attempts and their events alone."""
-    run = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/attempts.html", {"run": run, **_past_context(run)})
+def named_charts(run: Run, keys: list[str], selected: Sequence[str], controls: ChartControls) -> list[Chart]:
+    """Return the charts of the selected keys, in their order; the first charts of the run if it has none of them."""
+    specs = [spec for plan in _plans(run, keys) for spec in plan.specs]
+    named = [next(spec for spec in specs if key in spec.keys) for key in selected]
+    return _charts(run, list(dict.fromkeys(named)) or specs[:FIRST_CHARTS], controls, CHART_PX)
 
 
 @require_safe
 def run_curves(request: SignedIn, uid: str) -> HttpResponse:
-    """Render all curves alone, for a page on which a key without a chart appeared."""
+    """Render the tab. htmx gets all curves alone, after a key without a chart appeared."""
     run = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/curves.html", {"run": run, **_curves_context(request, run)})
+    context = _curves_context(request, run)
+    if request.htmx:
+        return tab_fragment(request, run, "run_page/curves.html", context)
+    return tab_page(request, run, "curves", context)
 
 
 @require_safe
@@ -135,13 +100,12 @@ def run_chart(request: SignedIn, uid: str) -> HttpResponse:
     return chart_response(request, chart, f"{run.name} {chart.slug}")
 
 
-def _status_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    flags = flags_context(request, run)
-    return {
-        **status_context(run), **flags, "flags_covered": flags["flags"].may_disturb and is_covered(request),
-        "may_cancel": may_cancel(request.user, run), "may_resume": may_resume(request.user, run),
-        "may_launch": may_launch(request.user, run.experiment),
-    }  # fmt: skip
+def own_run_chart(run: Run, own: OwnChart, controls: ChartControls, px: int | None) -> Chart:
+    """Return a chart that a user defined, of one run."""
+    options, line = controls.options(px), Group(run.method, run.name, 0, (run,))
+    curves = metrics.read([run], own.all_keys, x=controls.x)
+    (chart,) = draw_names([own.name], [line], [run.pk], curves, options, metrics.origins_of([run]))
+    return chart
 
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
@@ -149,19 +113,24 @@ def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
     chart_layout = layout_of(request, ChartLayout.Page.RUN)
     own = [own_run_chart(run, chart, controls, CHART_PX) for chart in chart_layout.own_charts]
     sections = curve_sections(run, keys, controls)
+    zero_keys = set() if run.is_open else _zero_keys(run)
     return {
-        "sections": [(section, arrange(section.charts, chart_layout)) for section in sections],
+        "sections": [(section, *_split(arrange(section.charts, chart_layout), zero_keys)) for section in sections],
         "own_charts": arrange(own, chart_layout), "chart_layout": chart_layout, "chart_keys": keys,
-        "known_keys": json.dumps(keys), "controls": controls, "has_lambda": LAMBDA in keys,
+        "known_keys": keys, "controls": controls,
     }  # fmt: skip
 
 
-def own_run_chart(run: Run, own: OwnChart, controls: ChartControls, px: int | None) -> Chart:
-    """Return a chart that a user defined, of one run."""
-    options, line = controls.options(px), Group(run.method, run.name, 0, (run,))
-    curves = metrics.read([run], own.all_keys, x=controls.x)
-    (chart,) = draw_names([own.name], [line], [run.pk], curves, options, metrics.origins_of([run]))
-    return chart
+def _zero_keys(run: Run) -> set[str]:
+    """Return the keys of which all values were 0. A run that is open may still record others."""
+    return set(run.series.filter(min_value=0, max_value=0).values_list("key", flat=True))
+
+
+def _split(placed: Iterable[PlacedChart], zero_keys: set[str]) -> tuple[list[PlacedChart], list[PlacedChart]]:
+    """Return the charts that vary, and those of which all values were 0."""
+    charts = list(placed)
+    zeros = [chart for chart in charts if zero_keys.issuperset(chart.chart.keys)]
+    return [chart for chart in charts if chart not in zeros], zeros
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
@@ -172,9 +141,3 @@ def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
     if chart is None:
         raise UnknownChoice(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")
     return chart
-
-
-def _past_context(run: Run) -> dict[str, Any]:
-    events = AttemptEvent.objects.order_by("at", "pk")
-    attempts = run.attempts.select_related("cluster").prefetch_related(Prefetch("events", events)).order_by("-n")
-    return {"attempts": environment_rows(with_delivery(attempts))}

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F, Func, IntegerField, OuterRef, Subquery
-from django.http import HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
-from django.views.decorators.http import require_safe
 
-from runs.http import SignedIn, visible_run
 from runs.models import EngineReport, Population, RecordFile, Run
 
 Engine = dict[str, Any]
@@ -148,13 +144,6 @@ class Engines:
     agreement: Agreement
     rows: list[EngineRow]
     bytes_per_member: float | None
-
-
-@require_safe
-def run_engines(request: SignedIn, uid: str) -> HttpResponse:
-    """Return the panel of the engines alone; nothing for a run without several engines."""
-    run = visible_run(request, uid)
-    return TemplateResponse(request, "run_page/engines.html", {"run": run, **engines_context(run)})
 
 
 def engines_context(run: Run) -> dict[str, Any]:

@@ -24,7 +24,7 @@ COLUMNS = {
     "kl": _("KL, nats per token"),
     "cost/mean": _("Cost"),
     "safety/safe_ratio": _("Safe"),
-    "eval/n": _("Answers"),
+    "eval/n": _("Responses"),
 }
 
 

@@ -12,15 +12,14 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
 
-from runs import checkpoints, launching, metrics
-from runs.charts import number, share
+from runs import checkpoints, launching
 from runs.compare.run_table import steps_of
 from runs.http import ago, state_words
 from runs.launching import resume_refusal
-from runs.metrics import Curve
 from runs.models import Attempt, RecordFile, Run
+from runs.run_page.tiles import read_tiles
+from runs.run_page.time_left import seconds_left
 from workers.executors.mirror import MirrorState, read_state
 from workers.executors.states import State
 
@@ -71,39 +70,6 @@ def _ago(seconds: float) -> str:
     return ago(datetime.fromtimestamp(seconds, UTC))
 
 
-TILES = (
-    ("reward", "reward/mean", _("Held-out reward")),
-    ("accuracy", "accuracy/contains", _("Accuracy")),
-    ("kl", "kl", _("KL, nats per token")),
-)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Value of a metric at the last and at the first evaluation; `chart` is the chart that shows it."""
-
-    chart: str
-    title: str
-    first: float
-    last: float
-
-    @property
-    def first_text(self) -> str:
-        return self._format(self.first)
-
-    @property
-    def last_text(self) -> str:
-        return self._format(self.last)
-
-    @property
-    def sentence(self) -> str:
-        params = {"title": self.title, "last": self.last_text, "first": self.first_text}
-        return gettext("%(title)s %(last)s, from %(first)s.") % params
-
-    def _format(self, value: float) -> str:
-        return share(value) if self.chart == "accuracy" else number(value)
-
-
 @dataclass(frozen=True)
 class Restart:
     """Automatic restart, due in `seconds`. `number` is its position in the budget, None if it does not count."""
@@ -123,16 +89,16 @@ class Resumption:
 
 def status_context(run: Run) -> dict[str, Any]:
     """Return the template context of the run's state fragment."""
-    curves = {c.key: c for c in metrics.read([run], [key for _, key, _ in TILES])}
-    tiles = [_tile(curves[key], chart, title) for chart, key, title in TILES if key in curves]
     attempts = list(run.attempts.order_by("-n"))
+    newest = attempts[0] if attempts else None
     steps, step = steps_of(run), _last_step(run)
     return {
         "used_up": _used_up(run, attempts),
-        "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
+        "attempt": newest, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
+        "seconds_left": seconds_left(run, newest, steps),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
-        "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in tiles)]),
+        "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in read_tiles(run))]),
     }  # fmt: skip
 
 
@@ -164,11 +130,6 @@ def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:
         return None
     saved = checkpoints.newest(run)
     return Resumption(attempts[0].n + 1 if attempts else 1, saved.step if saved else None)
-
-
-def _tile(curve: Curve, chart: str, title: str) -> Tile:
-    values = curve.y[~curve.overwritten]
-    return Tile(chart, gettext(title), float(values[0]), float(values[-1]))
 
 
 def _last_step(run: Run) -> int:

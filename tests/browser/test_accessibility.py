@@ -82,7 +82,11 @@ def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
         "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/experiments/", "keys": "/experiments/",
         "sweep": make_sweep(experiment).get_absolute_url(), "queue": "/queue/", "costs": "/costs/?since=all",
-        "log": f"{attempts.get_absolute_url()}?against=base&log_find=step",
+        "log": f"{reverse('run-log', args=[attempts.uid])}?log_find=step",
+        "curves": reverse("run-curves", args=[run.uid]),
+        "responses": f"{reverse('run-responses', args=[attempts.uid])}?against=base",
+        "weights": reverse("run-weights", args=[run.uid]), "config": reverse("run-config", args=[run.uid]),
+        "checkpoints": reverse("run-checkpoints", args=[attempts.uid]),
     }  # fmt: skip
     return {name: address + path for name, path in paths.items()}
 
@@ -126,7 +130,7 @@ def visit(page, addresses, name):
     if name == "keys":
         page.keyboard.press("?")
         page.get_by_role("dialog", name="Keys").wait_for()
-    if name in ("experiment", "run"):
+    if name in ("experiment", "run", "curves"):
         scroll_to_chart(page, "reward")
 
 

@@ -4,6 +4,7 @@ import math
 import re
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from runs.responses.collapse import tasks
@@ -49,7 +50,7 @@ def runs(experiment):
 
 def test_collapse_finding_leads_to_step_of_changed_answer(signed_in, address, runs):
     page = signed_in
-    page.goto(f"{address}{runs[1].get_absolute_url()}")
+    page.goto(f"{address}{reverse('run-responses', args=[runs[1].uid])}")
     page.locator("#collapse").scroll_into_view_if_needed()
     expect(page.locator("#collapse .verdict-line")).to_contain_text(
         "detectors fire at step 40, compared with the base model"

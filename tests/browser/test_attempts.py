@@ -1,6 +1,7 @@
 import tarfile
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from runs import launching
@@ -22,10 +23,15 @@ def run(experiment, runs_dir):
 
 
 @pytest.fixture
-def open_page(signed_in, address, run):
-    signed_in.goto(f"{address}{run.get_absolute_url()}")
-    wait_until_idle(signed_in)
-    return signed_in
+def open_tab(signed_in, address, run):
+    """Return a function that opens the tab of a route."""
+
+    def open_tab(route):
+        signed_in.goto(f"{address}{reverse(route, args=[run.uid])}")
+        wait_until_idle(signed_in)
+        return signed_in
+
+    return open_tab
 
 
 def list_tar_files(download):
@@ -33,10 +39,12 @@ def list_tar_files(download):
         return {member.name for member in tar.getmembers()}
 
 
-def test_run_is_resumed_by_keyboard_as_new_attempt(open_page, run):
+def test_run_is_resumed_by_keyboard_as_new_attempt(open_tab, run):
+    open_page = open_tab("run-log")
     expect(open_page.get_by_text("Resumes from step 20 of 60, as attempt 2.")).to_be_visible()
     open_page.get_by_role("button", name="Resume").press("Enter")
     open_page.get_by_text("resumes from step 20, as attempt 2").first.wait_for()
+    open_page.get_by_role("link", name="Log", exact=True).click()
     assert Attempt.objects.count() == 2
     row = open_page.locator("#past tbody").first
     expect(row).to_contain_text("step 20")
@@ -45,7 +53,8 @@ def test_run_is_resumed_by_keyboard_as_new_attempt(open_page, run):
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_visible()
 
 
-def test_checkpoints_are_downloaded_when_saved_or_rebuilt(open_page, run, complaints):
+def test_checkpoints_are_downloaded_when_saved_or_rebuilt(open_tab, run, complaints):
+    open_page = open_tab("run-checkpoints")
     with open_page.expect_download() as download:
         open_page.get_by_role("link", name="Download step 20").click()
     assert download.value.suggested_filename == f"{run.uid}-step-000020.tar"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from runs.models import ChartLayout, Experiment, SavedView
@@ -183,7 +184,7 @@ def test_change_survives_a_part_that_was_rendered_before_it(
     open_charts: Callable[..., Page], address: str, experiment: Experiment, complaints: list[str]
 ) -> None:
     page = open_charts()
-    page.goto(f"{address}{experiment.runs.earliest('pk').get_absolute_url()}")
+    page.goto(f"{address}{reverse('run-curves', args=[experiment.runs.earliest('pk').uid])}")
     held_out = page.locator("#section-held-out").locator(".chart-head h4")
     expect(held_out).to_have_text(["Reward", "Accuracy", "KL from the base model"])
     # The server gets the new layout only after it has rendered the charts again.

@@ -54,7 +54,7 @@ def test_refresh_of_the_page_keeps_the_reason_typed_so_far(signed_in: Page, addr
     page.goto(f"{address}{flagged.get_absolute_url()}")
     open_form(page, flag)
     page.keyboard.type("The task")
-    with page.expect_response(f"**{reverse('run-state', args=[flagged.uid])}"):
+    with page.expect_response(f"**{flagged.get_absolute_url()}"):
         page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
     expect(page.locator(f"#flag-{flag.pk}-reason")).to_have_value("The task")
     expect(page.locator(f"#flag-{flag.pk}-reason")).to_be_visible()

@@ -1,6 +1,7 @@
 """Launch, watch, compare and share with the keys of a keyboard alone: no mouse, no click, no focus set by a script."""
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from runs.models import Run
@@ -133,7 +134,7 @@ def test_run_is_launched_compared_and_shared_by_keyboard(signed_in, address, exp
 
 def test_chart_toolbar_is_one_tab_stop_with_arrow_keys(signed_in, address, earlier_run):
     page = signed_in
-    page.goto(f"{address}{earlier_run.get_absolute_url()}")
+    page.goto(f"{address}{reverse('run-curves', args=[earlier_run.uid])}")
     scroll_to_chart(page, "reward")
     toolbar = page.locator("#chart-reward [role=toolbar]")
     walk_to(page, "button", "Zoom")

@@ -1,4 +1,5 @@
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from runs.metrics import live
@@ -23,7 +24,7 @@ def run(experiment, runs_dir):
 
 @pytest.fixture
 def open_page(signed_in, address, run):
-    signed_in.goto(f"{address}{run.get_absolute_url()}")
+    signed_in.goto(f"{address}{reverse('run-curves', args=[run.uid])}")
     signed_in.wait_for_selector("live-run[data-state=live]")
     scroll_to_chart(signed_in, "reward")
     return signed_in
@@ -36,7 +37,6 @@ def test_open_page_receives_new_points(open_page, run):
     wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10])
     record(run, [evaluation(15, -10.0)])
     wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10, 15])
-    open_page.get_by_text("−10", exact=True).first.wait_for()
     # A key that is new gets its chart.
     record(run, [Metric(6, {"train/entropy": 0.5})])
     open_page.wait_for_selector("#chart-train-entropy")
@@ -79,7 +79,7 @@ def test_page_polls_when_sockets_fail(signed_in, address, run):
         " constructor() { setTimeout(() => this.onclose({ code: 1006 })); } };"
     )
     page.clock.install()
-    page.goto(f"{address}{run.get_absolute_url()}")
+    page.goto(f"{address}{reverse('run-curves', args=[run.uid])}")
 
     def is_away():
         page.clock.fast_forward(MAX_WAIT_MS)
@@ -92,20 +92,39 @@ def test_page_polls_when_sockets_fail(signed_in, address, run):
     page.wait_for_function("() => document.querySelector('#chart-reward .plot').data[0].x.length === 3")
 
 
-def test_all_parts_of_open_page_follow_run(open_page, run):
-    # Otherwise the responses might be fetched twice, and the second fetch would reset the step.
-    wait_until_idle(open_page)
-    answers = [answer(10, "Barcelona"), answer(10, "Barcelona!", sample=1)]
-    record(run, [*answers, Population(10, (Member(0, -3.0), Member(1, -1.0)))])
+@pytest.fixture
+def open_tab(signed_in, address, run):
+    """Return a function that opens the tab of a route, and waits until a change reaches it."""
+
+    def open_tab(route):
+        signed_in.goto(f"{address}{reverse(route, args=[run.uid])}")
+        signed_in.wait_for_selector("live-run[data-state=live]")
+        wait_until_idle(signed_in)
+        return signed_in
+
+    return open_tab
+
+
+def test_responses_of_open_tab_follow_run(open_tab, run):
+    open_page = open_tab("run-responses")
+    record(run, [answer(10, "Barcelona"), answer(10, "Barcelona!", sample=1)])
     open_page.get_by_text("Barcelona", exact=True).wait_for()
     open_page.get_by_role("button", name="Previous step").click()
-    open_page.wait_for_url("**/?step=5*")
+    open_page.wait_for_url("**/responses/?step=5*")
     open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()
-    open_page.locator("#chart-population").scroll_into_view_if_needed()
+
+
+def test_population_and_engines_of_open_tab_follow_run(open_tab, run):
+    open_page = open_tab("run-weights")
+    record(run, [Population(10, (Member(0, -3.0), Member(1, -1.0)))])
     open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for()
     expect(open_page.locator("#engines .verdict-line")).to_contain_text("equal weights after step 5.")
     record(run, [two_engines(10)])
     expect(open_page.locator("#engines .verdict-line")).to_contain_text("equal weights after step 10.")
+
+
+def test_log_and_state_of_open_tab_follow_run(open_tab, run):
+    open_page = open_tab("run-log")
     folder = run.newest_attempt().directory
     folder.mkdir(parents=True)
     (folder / "log.txt").write_text("a line of the log\n")
@@ -122,7 +141,7 @@ def test_all_parts_of_open_page_follow_run(open_page, run):
 
 def test_engines_appear_with_first_report(signed_in, address, experiment, runs_dir):
     run = make_run(experiment, seed=1)
-    signed_in.goto(f"{address}{run.get_absolute_url()}")
+    signed_in.goto(f"{address}{reverse('run-weights', args=[run.uid])}")
     signed_in.wait_for_selector("live-run[data-state=live]")
     expect(signed_in.locator("#engines")).to_have_count(0)
     record(run, [two_engines(1)])

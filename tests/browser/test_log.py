@@ -1,4 +1,5 @@
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from tests.browser.page_idle import wait_until_idle
@@ -17,7 +18,7 @@ def log(experiment, runs_dir):
 
 @pytest.fixture
 def open_page(signed_in, address, experiment, log):
-    signed_in.goto(f"{address}{experiment.runs.get().get_absolute_url()}")
+    signed_in.goto(f"{address}{reverse('run-log', args=[experiment.runs.get().uid])}")
     # An event before that would be answered by requests that the page sends in any case.
     wait_until_idle(signed_in)
     return signed_in

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from tests.browser.chart_readout import scroll_to_chart, wait_for_x
@@ -13,7 +14,7 @@ from workers.records import Metric
 def open_page(signed_in, address, experiment, runs_dir):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
-    signed_in.goto(f"{address}{run.get_absolute_url()}")
+    signed_in.goto(f"{address}{reverse('run-curves', args=[run.uid])}")
     wait_until_idle(signed_in)
     return signed_in
 
@@ -53,6 +54,7 @@ def test_folded_sections_stay_folded_with_new_curves(open_page):
 
 
 def test_setting_is_searched_and_changed_for_next_launch(open_page):
+    open_page.get_by_role("link", name="Config", exact=True).click()
     open_page.get_by_label("Find settings").fill("sigma")
     expect(open_page.locator("#config-knobs tr:visible th")).to_have_text(["sigma"])
     open_page.get_by_label("Launch again with").select_option("es.sigma")
@@ -64,7 +66,7 @@ def test_setting_is_searched_and_changed_for_next_launch(open_page):
 def test_charts_are_drawn_when_scrolled_into_view(signed_in, address, experiment, runs_dir):
     page, run = signed_in, make_run(experiment)
     record(run, [Metric(step, {f"layer{i:02d}/norm": float(step * i) for i in range(40)}) for step in range(3)])
-    page.goto(f"{address}{run.get_absolute_url()}")
+    page.goto(f"{address}{reverse('run-curves', args=[run.uid])}")
     last = page.locator("#chart-layer39-norm")
     expect(last).to_contain_text("Loads when it is visible.")
     scroll_to_chart(page, "layer39-norm")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from django.urls import reverse
 
 from runs.ingest import ingest
 from tests.browser.chart_readout import scroll_to_chart
@@ -32,7 +33,7 @@ def noise(experiment, runs_dir):
 def test_zoom_fetches_all_points_and_zooming_out_drops_them(signed_in, address, noise):
     run, values = noise
     page = signed_in
-    page.goto(f"{address}{run.get_absolute_url()}")
+    page.goto(f"{address}{reverse('run-curves', args=[run.uid])}")
     chart = page.locator(".chart[id*=noise]")
     chart.evaluate(
         "e => { for (let d = e.closest('details'); d; d = d.parentElement.closest('details')) d.open = true }"

@@ -191,6 +191,7 @@ WORDS = {"question": "Which is kinder?", "text": "Says thanks.", "scale_low": "1
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
 WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "experiments": lambda subjects: WriteRequest(form={"name": "New"}),
+    "try-preset": lambda subjects: WriteRequest(),
     "launch": _launch,
     "experiment-resume": lambda subjects: WriteRequest([subjects.experiment.pk]),
     "experiment-bulk": lambda subjects: WriteRequest(
@@ -206,6 +207,7 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "run-cancel": lambda subjects: WriteRequest([subjects.running.uid]),
     "run-resume": lambda subjects: WriteRequest([subjects.stopped.uid]),
     "run-restore": lambda subjects: WriteRequest([subjects.deleted.uid]),
+    "run-edit": lambda subjects: WriteRequest([subjects.stopped.uid], {"name": "Other"}),
     "run-checkpoints": lambda subjects: WriteRequest([subjects.running.uid], {"step": "5"}),
     "run-scores": _request_scores,
     "run-scoring-change": lambda subjects: WriteRequest(

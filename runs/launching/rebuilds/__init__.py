@@ -13,7 +13,7 @@ from runs.launching.rebuilds.commands import (
     rebuild_refusal,
     stop_rebuild,
 )
-from runs.launching.rebuilds.views import checkpoints_context
+from runs.launching.rebuilds.views import checkpoints_context, request_checkpoint
 
 __all__ = [
     "MAX_REBUILDS_PER_RUN",
@@ -27,5 +27,6 @@ __all__ = [
     "open_checkpoint",
     "rebuild_checkpoint",
     "rebuild_refusal",
+    "request_checkpoint",
     "stop_rebuild",
 ]

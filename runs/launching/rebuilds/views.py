@@ -10,10 +10,9 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from runs import checkpoints
@@ -48,24 +47,6 @@ class Entry:
     rebuild: Rebuild | None = None
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
-    """Render the list alone. A POST requests the checkpoint of a step.
-
-    It is downloaded immediately if it exists; otherwise its rebuild begins.
-    """
-    run = visible_run(request, uid)
-    refusal = _request_checkpoint(request, run) if request.method == "POST" else ""
-    if isinstance(refusal, HttpResponse):
-        return refusal
-    if request.method == "POST" and not request.htmx:
-        if refusal:
-            messages.error(request, refusal)
-        return redirect(f"{run.get_absolute_url()}{'' if refusal else '#checkpoints'}")
-    context = {"run": run, "refused": refusal, **checkpoints_context(request, run)}
-    return TemplateResponse(request, "run_page/checkpoints.html", context)
-
-
 @require_GET
 def run_checkpoint(request: SignedIn, uid: str, step: int) -> HttpResponseBase:
     """Send a checkpoint as a tar file, from this disk, or over SSH from its cluster's own."""
@@ -74,7 +55,7 @@ def run_checkpoint(request: SignedIn, uid: str, step: int) -> HttpResponseBase:
         archive = open_checkpoint(run, step)
     except CheckpointUnavailable as error:
         messages.error(request, f"{error}")
-        return redirect(f"{run.get_absolute_url()}#checkpoints")
+        return redirect("run-checkpoints", uid)
     if archive is None:
         raise Http404(f"There is no checkpoint of step {step}.")
     return checkpoints.send(*archive)
@@ -87,7 +68,7 @@ def run_rebuild_stop(request: SignedIn, uid: str, step: int) -> HttpResponse:
     if not may_rebuild(request.user, run):
         raise PermissionDenied
     stop_rebuild(get_object_or_404(run.rebuilds.select_related("run", "cluster"), step=step))
-    return redirect(f"{run.get_absolute_url()}#checkpoints")
+    return redirect("run-checkpoints", uid)
 
 
 def checkpoints_context(request: SignedIn, run: Run) -> dict[str, Any]:
@@ -101,7 +82,7 @@ def checkpoints_context(request: SignedIn, run: Run) -> dict[str, Any]:
     }
 
 
-def _request_checkpoint(request: SignedIn, run: Run) -> str | HttpResponse:
+def request_checkpoint(request: SignedIn, run: Run) -> str | HttpResponse:
     """Request the checkpoint of the step in the form. Return a redirect to its download if it is here.
 
     Otherwise begin its rebuild and return an empty text, or return why there can be no such checkpoint.

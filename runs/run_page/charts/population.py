@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -205,7 +205,10 @@ def population(run: Run) -> Chart:
     rows = Population.objects.filter(run=run, step__in=selected).order_by("step", "-attempt__n", "-epoch", "-seq")
     # After a resume a step may exist twice: the later attempt counts.
     newest = rows.distinct("step").values_list("step", "members")
-    return population_chart(run.method, list(newest), total=len(steps))
+    chart = population_chart(run.method, list(newest), total=len(steps))
+    if steps or run.is_open:
+        return chart
+    return replace(chart, summary=gettext("The run ended before its first iteration was recorded."))
 
 
 def sample_evenly(steps: Sequence[int], limit: int) -> list[int]:

@@ -181,12 +181,11 @@ def is_part(key: str) -> bool:
 
 
 def _single_spec(key: str) -> Spec:
-    if key in SHARE_KEYS:
-        return Spec(key, key, _("share of responses"), ((key, key),))
+    unit = _("share of responses") if key in SHARE_KEYS else ""
     if key not in TITLES:
-        return Spec(key, key.removeprefix("train/"), "", ((key, key),))
+        return Spec(key, key.removeprefix("train/"), unit, ((key, key),))
     title, words = TITLES[key]
-    return Spec(key, gettext(title), "", ((key, key),), spoken(words))
+    return Spec(key, gettext(title), unit, ((key, key),), spoken(words))
 
 
 def _training_specs(own: Sequence[Spec], *, deep: bool) -> list[Spec]:

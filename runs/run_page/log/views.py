@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from django.http import FileResponse, Http404, HttpResponse, QueryDict
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 from django_htmx.http import replace_url
 
-from runs.http import SignedIn, UnknownChoice, must_be_one_of, run_address, visible_run
+from runs.http import SignedIn, UnknownChoice, must_be_one_of, page_address, visible_run
 from runs.models import Attempt, Run
+from runs.run_page.attempts import attempts_context
 from runs.run_page.log.files import LogPage, find, page_from, page_until
 from runs.run_page.log.line_index import line_start
+from runs.run_page.tabs import tab_fragment, tab_page
 
 PARAMETERS = ("log_attempt", "log_find", "log_from", "log_until", "log_after", "log_before", "log_line")
 MAX_WORDS_LENGTH = 200
@@ -74,17 +73,16 @@ def _page_params(request: SignedIn, n: int | None) -> QueryDict:
 
 @require_safe
 def run_log(request: SignedIn, uid: str) -> HttpResponse:
-    """Render the lines alone, for htmx; redirect others to the page. `grown`: the page asks because the log has
-    grown."""
+    """Render the tab. htmx gets the lines alone. `grown`: the page requests them because the log has grown."""
     run = visible_run(request, uid)
-    params = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
+    log = log_context(request, run)
     if not request.htmx:
-        return redirect(f"{run.get_absolute_url()}?{urlencode(params)}#log")
-    context = {"run": run, **log_context(request, run)}
-    response = TemplateResponse(request, "run_page/log.html#lines", context)
+        return tab_page(request, run, "log", {**log, **attempts_context(run)})
+    response = tab_fragment(request, run, "run_page/log.html#lines", log)
     if "grown" in request.GET:
         return response
-    address = run_address(request, run, PARAMETERS, _canonical(params, context["log"]))
+    params = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
+    address = page_address(request, PARAMETERS, _canonical(params, log["log"]))
     located: HttpResponse = replace_url(response, address)
     return located
 

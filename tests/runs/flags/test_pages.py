@@ -69,8 +69,9 @@ def test_run_without_flags_has_no_panel(ada_client: Client, experiment: Experime
     assert 'id="flags"' not in page_of(ada_client, run)
 
 
-def test_panel_is_part_of_the_state_that_an_open_page_refreshes(ada_client: Client, run: Run) -> None:
-    assert 'id="flags"' in ada_client.get(reverse("run-state", args=[run.uid])).content.decode()
+def test_panel_is_part_of_the_summary_that_an_open_page_refreshes(ada_client: Client, run: Run) -> None:
+    text = ada_client.get(run.get_absolute_url(), headers={"hx-request": "true"}).content.decode()
+    assert 'id="flags"' in text and "<h1>" not in text
 
 
 def test_responses_and_reasons_are_text(ada_client: Client, flag: Flag) -> None:
@@ -238,7 +239,7 @@ def test_thresholds_of_an_experiment_are_for_those_who_may_change_it(bo_client: 
 
 
 def test_pages_take_as_many_queries_for_many_flags(ada_client, run, django_assert_max_num_queries) -> None:
-    address = reverse("run-state", args=[run.uid])
+    address = run.get_absolute_url()
     ada_client.get(address)
     with django_assert_max_num_queries(40) as few:
         ada_client.get(address)

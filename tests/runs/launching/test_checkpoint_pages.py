@@ -39,7 +39,7 @@ def download(client, run, step):
 
 
 def page(client, run):
-    return client.get(run.get_absolute_url()).content.decode()
+    return client.get(reverse("run-checkpoints", args=[run.uid])).content.decode()
 
 
 def test_a_saved_checkpoint_is_downloaded_at_once(ada_client, run, queued):

@@ -43,11 +43,11 @@ def resumed(run: Run) -> Run:
 
 
 def test_responses_of_a_run_begin_with_the_last_whole_evaluation(ada_client: Client, run: Run) -> None:
-    page = ada_client.get(run.get_absolute_url())
+    page = ada_client.get(reverse("run-responses", args=[run.uid]))
     assert page.context["response_step"] == 10
     assert PARTIAL not in words(page)
     assert f'<option value="20"> 20 – {PART}</option>' in words(page)
-    assert PARTIAL in words(ada_client.get(run.get_absolute_url(), {"step": "20"}))
+    assert PARTIAL in words(ada_client.get(reverse("run-responses", args=[run.uid]), {"step": "20"}))
 
 
 def test_columns_of_the_viewer_are_the_last_whole_evaluations(ada_client: Client, run: Run) -> None:
@@ -127,7 +127,7 @@ def test_after_a_resume_the_evaluation_is_whole_everywhere(ada_client: Client, r
     tasks.measure_collapse()
     prompt = Prompt.objects.get(name="p0")
     for there in (
-        resumed.get_absolute_url(), address(resumed), reverse("run-collapse", args=[resumed.uid]),
+        *(reverse(name, args=[resumed.uid]) for name in ("run-responses", "run-collapse")), address(resumed),
         f"{reverse('time-machine', args=[prompt.word])}?run={resumed.uid}", reverse("run-scores", args=[resumed.uid]),
     ):  # fmt: skip
         page = words(ada_client.get(there))

@@ -40,7 +40,7 @@ def words(response):
 
 def test_scoring_button_starts_a_scoring_with_results(ada_client, run, scorer):
     address = reverse("run-scores", args=[run.uid])
-    assert address in ada_client.get(run.get_absolute_url()).content.decode()
+    assert address in ada_client.get(reverse("run-responses", args=[run.uid])).content.decode()
     assert "No later scores yet" in words(page(ada_client, run))
     assert ada_client.post(address, {"scorer": "beaver", "step": "500"}).status_code == 302
     waiting = words(page(ada_client, run))

@@ -88,7 +88,7 @@ def test_the_answers_alone_come_for_htmx(ada_client, es):
 
 def test_a_response_leads_here(ada_client, es):
     prompt = Prompt.objects.get(name="spain")
-    text = ada_client.get(es.get_absolute_url()).content.decode()
+    text = ada_client.get(reverse("run-responses", args=[es.uid])).content.decode()
     assert f"{reverse('time-machine', args=[prompt.word])}?run={es.uid}&amp;step=10" in text
 
 

@@ -20,7 +20,7 @@ def run(experiment, runs_dir):
 
 
 def past(client, run):
-    return " ".join(client.get(reverse("run-past", args=[run.uid])).content.decode().split())
+    return " ".join(client.get(reverse("run-past", args=[run.uid]), HTTP_HX_REQUEST="true").content.decode().split())
 
 
 def test_run_without_attempts_is_reported(ada_client, run):
@@ -82,8 +82,9 @@ def test_overwritten_points_are_grey_and_later_answers_valid(ada_client, run):
     end(run)
     make_attempt(run, 2)
     record(run, [evaluation(10, -29), answer(10, "of the second attempt")])
-    text = ada_client.get(run.get_absolute_url()).content.decode()
-    assert "2 points were overwritten by a resume (grey)." in text
+    curves = ada_client.get(reverse("run-curves", args=[run.uid])).content.decode()
+    assert "2 points were overwritten by a resume (grey)." in curves
+    text = ada_client.get(reverse("run-responses", args=[run.uid])).content.decode()
     assert "of the second attempt" in text and "of the first attempt" not in text
     rows = ada_client.get(reverse("run-chart", args=[run.uid]), {"name": "reward", "as": "csv"}).content.decode()
     assert [line.split(",")[1:] for line in rows.splitlines() if line.startswith("reward/mean")] == [

@@ -24,7 +24,7 @@ def run(experiment, runs_dir):
 
 
 def past(client, run):
-    return " ".join(client.get(reverse("run-past", args=[run.uid])).content.decode().split())
+    return " ".join(client.get(reverse("run-past", args=[run.uid]), HTTP_HX_REQUEST="true").content.decode().split())
 
 
 def test_attempt_without_environment_shows_nothing(ada_client, run):

@@ -31,7 +31,7 @@ def many(count=2000):
 def test_the_page_shows_the_log_as_text_and_gives_all_of_it(ada_client, run):
     write(run, "<b>bold</b>\n")
     assert "&lt;b&gt;bold&lt;/b&gt;" in lines(ada_client, run).content.decode()
-    assert "&lt;b&gt;bold&lt;/b&gt;" in ada_client.get(run.get_absolute_url()).content.decode()
+    assert "&lt;b&gt;bold&lt;/b&gt;" in ada_client.get(reverse("run-log", args=[run.uid])).content.decode()
     whole = ada_client.get(reverse("run-log-file", args=[run.uid]))
     assert b"".join(whole.streaming_content) == b"<b>bold</b>\n"
     assert whole["Content-Type"].startswith("text/plain")
@@ -59,7 +59,7 @@ def test_search_hit_is_displayed_and_has_an_address(ada_client, run):
     reply = lines(ada_client, run, log_find="line 700", log_after=0)
     assert 'class="line hit">line 700' in " ".join(reply.content.decode().split())
     offset = len(many(699))
-    assert reply["HX-Replace-Url"] == f"{run.get_absolute_url()}?log_find=line+700&log_from={offset}"
+    assert reply["HX-Replace-Url"] == f"{reverse('run-log', args=[run.uid])}?log_find=line+700&log_from={offset}"
     again = ada_client.get(reply["HX-Replace-Url"]).content.decode()
     assert 'class="line hit">line 700' in again
 
@@ -86,9 +86,15 @@ def test_invalid_offset_shows_the_end(ada_client, run, offset):
     assert "line 2000" in lines(ada_client, run, log_from=offset).content.decode()
 
 
-def test_a_link_to_lines_leads_to_their_page_without_scripts(ada_client, run):
-    answer = ada_client.get(reverse("run-log", args=[run.uid]), {"log_from": "0"})
-    assert answer["Location"] == f"{run.get_absolute_url()}?log_from=0#log"
+def test_lines_have_a_page_without_scripts(ada_client, run):
+    write(run, many())
+    text = ada_client.get(reverse("run-log", args=[run.uid]), {"log_from": "0"}).content.decode()
+    assert "<h1>" in text and "Lines 1–500" in text
+
+
+def test_old_address_of_lines_leads_to_the_log(ada_client, run):
+    reply = ada_client.get(run.get_absolute_url(), {"log_find": "a b", "log_from": "0"})
+    assert reply["Location"] == f"{reverse('run-log', args=[run.uid])}?log_find=a+b&log_from=0"
 
 
 def test_page_of_a_long_log_sends_only_the_displayed_lines(ada_client, run):
@@ -98,7 +104,7 @@ def test_page_of_a_long_log_sends_only_the_displayed_lines(ada_client, run):
         answer = lines(ada_client, run, **query).content
         assert f"Lines {lines_shown} of a log of" in answer.decode()
         assert len(answer) < 50_000
-    whole = ada_client.get(run.get_absolute_url(), {"log_line": 50_000}).content
+    whole = ada_client.get(reverse("run-log", args=[run.uid]), {"log_line": 50_000}).content
     assert b"line 50000\n" in whole and len(whole) < 200_000
 
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs import metrics
-from runs.run_page.views import INITIAL_CHARTS
+from runs.run_page.curves import INITIAL_CHARTS
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.records import Metric
 
@@ -21,7 +21,7 @@ STEPS = 50
 
 def queries_of(client, run):
     with CaptureQueriesContext(connection) as counted:
-        client.get(run.get_absolute_url())
+        client.get(reverse("run-curves", args=[run.uid]))
     return len(counted)
 
 
@@ -38,8 +38,8 @@ def chart(client, run, name, **query):
 
 
 def test_page_contains_the_first_charts_and_all_names(ada_client, run):
-    page = ada_client.get(run.get_absolute_url())
-    charts = [placed.chart for _, placed_charts in page.context["sections"] for placed in placed_charts]
+    page = ada_client.get(reverse("run-curves", args=[run.uid]))
+    charts = [placed.chart for _, placed_charts, _zeros in page.context["sections"] for placed in placed_charts]
     assert {chart.title for chart in charts} >= {"Reward", *KEYS}
     assert len(charts) > len(KEYS)
     drawn_names = [chart.name for chart in charts if chart.figure]
@@ -62,7 +62,7 @@ def test_other_chart_is_loaded_from_its_own_keys(ada_client, run, monkeypatch):
 
 def test_key_without_points_along_an_axis_is_reported(ada_client, run):
     words = chart(ada_client, run, KEYS[0], x="tokens").content.decode()
-    assert "Nothing measured yet" in words and 'type="application/json"' in words
+    assert "There are no values along this x axis." in words and 'type="application/json"' in words
     assert chart(ada_client, run, KEYS[0], x="tokens", **{"as": "csv"}).status_code == 200
 
 
@@ -76,5 +76,5 @@ def test_the_number_of_queries_is_the_same_for_few_keys_and_many(
     few = make_run(experiment, seed=1)
     record(few, a_bit_of_everything())
     for each_run in (few, run):
-        ada_client.get(each_run.get_absolute_url())
+        ada_client.get(reverse("run-curves", args=[each_run.uid]))
     assert queries_of(ada_client, few) == queries_of(ada_client, run)

@@ -12,7 +12,7 @@ from tests.runs.full_runs import a_bit_of_everything, end, make_run, record
 from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
-PARTS = ("run", "run-state", "run-past", "run-curves", "run-engines", "run-log")
+PARTS = ("run", "run-state", "run-past", "run-curves", "run-weights", "run-config", "run-log")
 
 
 @pytest.fixture
@@ -26,17 +26,20 @@ def recorded(run):
     return run
 
 
-def page(client, run, query=""):
-    response = client.get(run.get_absolute_url() + query)
+def page(client, run, route="run"):
+    response = client.get(reverse(route, args=[run.uid]))
     assert response.status_code == 200
     return response.content.decode()
 
 
 def test_run_that_has_not_begun_shows_placeholders(ada_client, run):
-    text = page(ada_client, run)
-    assert "Nothing measured yet" in text
-    assert "No responses saved yet" in text
-    assert "The log is empty." in text
+    placeholders = {
+        "run": "Nothing measured yet", "run-curves": "Nothing measured yet", "run-responses": "No responses saved yet",
+        "run-weights": "No iteration yet", "run-log": "The log is empty.", "run-checkpoints": "No checkpoint saved yet",
+    }  # fmt: skip
+    assert {route: words in page(ada_client, run, route) for route, words in placeholders.items()} == dict.fromkeys(
+        placeholders, True
+    )
 
 
 def test_page_describes_state_reward_and_kl(ada_client, recorded):
@@ -53,28 +56,28 @@ def test_reason_of_an_ended_run_is_displayed(ada_client, run):
     attempt.save()
     run.save()
     AttemptEvent.objects.create(attempt=attempt, to_state="failed", why="exit code 1", level="error")
-    text = page(ada_client, run)
-    assert "RewardFailed: prompt p1" in text
-    assert "exit code 1" in text
+    assert "RewardFailed: prompt p1" in page(ada_client, run)
+    assert "exit code 1" in page(ada_client, run, "run-log")
 
 
 def test_curves_population_answers_checkpoints_and_config_are_there(ada_client, recorded):
-    text = page(ada_client, recorded)
-    for chart in ("chart-reward", "chart-kl", "chart-train-reward", "chart-es-dead", "chart-population"):
-        assert f'id="{chart}"' in text
-    assert "checkpoints/step-000005" in text
-    assert "dead iteration" in text
-    assert "checkpoint_every" in text
+    curves = page(ada_client, recorded, "run-curves")
+    for chart in ("chart-reward", "chart-kl", "chart-train-reward", "chart-es-dead"):
+        assert f'id="{chart}"' in curves
+    population = page(ada_client, recorded, "run-weights")
+    assert 'id="chart-population"' in population and "spread is dead" in population
+    assert "checkpoints/step-000005" in page(ada_client, recorded, "run-checkpoints")
+    assert "checkpoint_every" in page(ada_client, recorded, "run-config")
 
 
 def test_model_output_is_shown_as_text(ada_client, recorded):
-    text = page(ada_client, recorded)
+    text = page(ada_client, recorded, "run-responses")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "<script>alert(1)" not in text
 
 
 def test_the_config_can_be_copied_as_it_is(ada_client, recorded):
-    text = page(ada_client, recorded)
+    text = page(ada_client, recorded, "run-config")
     config_text = re.search(r'id="config-json"[^>]*>(.*?)</pre>', text, re.S)[1].replace("&quot;", '"')
     assert json.loads(config_text) == recorded.config
 
@@ -95,13 +98,13 @@ def test_overwritten_points_are_grey(ada_client, recorded):
     end(recorded)
     make_attempt(recorded, n=2)
     record(recorded, [Metric(5, {"kl": 0.9})])
-    text = page(ada_client, recorded)
+    text = page(ada_client, recorded, "run-curves")
     assert "1 point was overwritten by a resume (grey)." in text
 
 
 def test_a_key_that_nobody_foresaw_gets_its_chart(ada_client, recorded):
     record(recorded, [Metric(1, {"my/own/thing": 3.0})])
-    text = ada_client.get(reverse("run-curves", args=[recorded.uid])).content.decode()
+    text = page(ada_client, recorded, "run-curves")
     assert "chart-my-own-thing" in text
 
 
@@ -139,7 +142,7 @@ def test_the_number_of_queries_does_not_grow_with_what_a_run_wrote(ada_client, r
 
 def test_machine_usage_is_plotted_along_time(ada_client, recorded):
     record(recorded, [Metric(5, {"system/cpu_cores": 1.0 + look, "system/gpu0/busy": 0.5}) for look in range(3)])
-    text = page(ada_client, recorded)
+    text = page(ada_client, recorded, "run-curves")
     assert 'id="chart-system-cpu"' in text and 'id="chart-system-gpu-busy"' in text
     address = reverse("run-chart", args=[recorded.uid])
     rows = ada_client.get(address, {"name": "system/cpu", "as": "csv"}).content.decode().splitlines()

@@ -9,6 +9,7 @@ from django.urls import reverse
 from runs import launching
 from runs.launching.config_form import LaunchForm
 from runs.models import Cluster, Experiment, Run
+from runs.run_page.tabs import TABS
 
 pytestmark = pytest.mark.django_db
 CONFIG = {"method": "scorer", "scorer": {"name": "beaver", "max_length": 512}}
@@ -19,7 +20,7 @@ def scorer(experiment: Experiment, local: Cluster) -> Run:
     return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
 
 
-@pytest.mark.parametrize("name", ["run", "run-state", "run-curves", "run-checkpoints", "run-collapse", "run-scores"])
+@pytest.mark.parametrize("name", [*(route for route, _ in TABS.values()), "run-collapse", "run-scores"])
 def test_pages_of_a_scorer_run_open(ada_client: Client, scorer: Run, name: str) -> None:
     assert ada_client.get(reverse(name, args=[scorer.uid])).status_code == 200
 
