@@ -137,6 +137,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "esweb.middleware.fragments.FragmentPages",
     # Last, so that its refusals carry the headers that protect; sessions are looked up lazily, when it has let through.
     "esweb.middleware.body_limits.BodyRefusals",
     "esweb.middleware.rate_limits.Limits",

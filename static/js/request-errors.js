@@ -71,7 +71,8 @@ class RequestErrors extends HTMLElement {
     const failed = [...this.failed];
     this.close();
     for (const [path, { elt }] of failed) {
-      if (elt.isConnected) htmx.ajax("GET", path, { source: elt });
+      // A request that fails again is reported again.
+      if (elt.isConnected) htmx.ajax("GET", path, { source: elt }).catch(() => undefined);
     }
   }
 }

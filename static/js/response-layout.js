@@ -6,7 +6,6 @@ const TYPING = "input, textarea, select, [contenteditable]";
 
 class ResponseLayout extends HTMLElement {
   connectedCallback() {
-    this.hidden = false;
     this.responses = this.closest(".beside");
     this.ownScrolls = new WeakSet();
     this.stop = new AbortController();

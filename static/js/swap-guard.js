@@ -11,7 +11,10 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 });
 
 const requestDelayed = () => {
-  for (const [path, elt] of delayed) if (elt.isConnected) htmx.ajax("GET", path, { source: elt });
+  for (const [path, elt] of delayed) {
+    // <request-errors> reports a failure.
+    if (elt.isConnected) htmx.ajax("GET", path, { source: elt }).catch(() => undefined);
+  }
   delayed.clear();
 };
 

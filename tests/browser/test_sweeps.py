@@ -218,3 +218,18 @@ def test_results_pass_axe_and_fit(signed_in, address: str, finished_sweep: Sweep
     assert check_views(signed_in) == "{}"
     signed_in.get_by_role("button", name="sigma 0.01").click()
     assert check_views(signed_in) == "{}"
+
+
+def test_cells_stay_named_while_a_narrow_table_scrolls(signed_in: Page, address: str, finished_sweep: Sweep) -> None:
+    page = signed_in
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}{finished_sweep.get_absolute_url()}")
+    table = page.get_by_role("region", name="Cells, scrolls sideways")
+    names = table.locator("tbody").get_by_role("rowheader")
+    expect(names).to_have_count(4)
+    assert len(set(names.all_inner_texts())) == 4
+    expect(names.filter(has_text="sigma=0.01, population=8")).to_have_count(1)
+    names.first.scroll_into_view_if_needed()
+    table.evaluate("box => box.scrollLeft = box.scrollWidth")
+    expect(names.first).to_be_in_viewport(ratio=0.95)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

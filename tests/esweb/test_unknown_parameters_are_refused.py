@@ -21,6 +21,7 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
 from esweb.api import api
+from esweb.middleware.fragments import PAGES
 from tests.esweb.row_of_each_kind import OneOfEach, make_one_of_each
 from tests.runs import checkpoint_files
 from tests.security.conftest import module_runs_dir, open_connection
@@ -74,7 +75,9 @@ LOOKS = [
     Exempt("after before", "viewer", "a place in a list: the page shows the first with a notice"),
     Exempt("after", "experiment|experiment-.*", "a place in a list: the page shows the first with a notice"),
     Exempt("log_from log_until log_after log_before log_line", "run|run-log", "a place in a log: its end is shown"),
-    Exempt("shown", "tournament-board", "which board an open page shows already"),
+    Exempt(
+        "shown awaited", "tournament-board", "which board an open page shows already, and whether it awaits another"
+    ),
     Exempt("beside", "vote-turns", "which turns an open page has already"),
     Exempt("asked", "run-responses", "that a person and not the page asks"),
     Exempt("grown", "run-log", "that the page and not a person asks"),
@@ -123,7 +126,7 @@ QUERIES = {
     "viewer-export": ["run={uid}&form=csv"],
 }
 """Queries other than the empty one, so that a route reads all its parameters."""
-PARTS = {"run-responses", "run-log"}
+PARTS = {"run-responses", "run-log", *PAGES}
 """Routes that lead anybody but htmx to their page."""
 
 

@@ -31,7 +31,7 @@ POSTED = {
     "judge-change", "assignment-change", "api:import_judgments", "api:assign_judge", "api:change_assignment",
     "api:invite_voters", "api:take_invitation_back", "api:order_board",
     "settings-cluster-test", "tournament-board-order", "viewer-cover", "flag-dismiss", "flag-undo", "home-notes",
-    "chart-layout", "line-colour",
+    "chart-layout", "line-colour", "try-preset",
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
     "api:test_cluster", "api:plan_gpu_memory", "api:dismiss_flag", "api:undo_flag_dismissal",
 }  # fmt: skip

@@ -1,0 +1,272 @@
+"""A slow connection: what a reader types, selects and opens while a part of the page is refreshed stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from runs.models import Experiment, Run
+from tests.browser.page_idle import NO_REQUEST_PENDING, wait_until_idle
+from tests.runs.full_runs import make_run
+
+LATENCY_MS, BYTES_PER_SECOND = 400, 125_000
+LINES = 2000
+
+
+@pytest.fixture
+def slow_page(signed_in: Page) -> Page:
+    """Return a page on a connection of 1 Mbit/s with a latency of 400 ms."""
+    session = signed_in.context.new_cdp_session(signed_in)
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", {
+        "offline": False, "latency": LATENCY_MS, "downloadThroughput": BYTES_PER_SECOND,
+        "uploadThroughput": BYTES_PER_SECOND,
+    })  # fmt: skip
+    return signed_in
+
+
+@pytest.fixture
+def log(experiment: Experiment, runs_dir: Path) -> Path:
+    """Return the path of a running run's log."""
+    attempt = make_run(experiment).newest_attempt()
+    assert attempt is not None
+    folder = attempt.directory
+    folder.mkdir(parents=True)
+    path = folder / "log.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(1, LINES + 1)))
+    return path
+
+
+@pytest.fixture
+def log_page(slow_page: Page, address: str, experiment: Experiment, log: Path) -> Page:
+    """Return the page with the log of the running run."""
+    slow_page.goto(f"{address}{experiment.runs.get().get_absolute_url()}log/")
+    wait_until_idle(slow_page)
+    return slow_page
+
+
+@pytest.fixture
+def runs(experiment: Experiment, runs_dir: Path) -> list[Run]:
+    return [make_run(experiment, seed=seed) for seed in range(5)]
+
+
+@pytest.fixture
+def table_page(slow_page: Page, address: str, experiment: Experiment, runs: list[Run]) -> Page:
+    """Return the page with the table of five running runs; the newest is in the first row."""
+    slow_page.goto(f"{address}{experiment.get_absolute_url()}")
+    wait_until_idle(slow_page)
+    return slow_page
+
+
+def publish(page: Page, what: str) -> None:
+    page.evaluate("what => document.body.dispatchEvent(new CustomEvent(`run-changed:${what}`))", what)
+
+
+def refresh(page: Page, during: Callable[[], None] = lambda: None) -> None:
+    """Refresh the runs table, and call `during` after the request and before its response."""
+    with page.expect_response("**/experiments/*/runs/**"):
+        with page.expect_request("**/experiments/*/runs/**"):
+            publish(page, "state")
+        during()
+    page.wait_for_function(NO_REQUEST_PENDING)
+
+
+def wait_for_route(page: Page, held: list[Route]) -> None:
+    """Wait until a request is held: its route is handled while the page is used."""
+    while not held:
+        page.wait_for_function("true")
+
+
+def wait_for_log(page: Page) -> None:
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function(NO_REQUEST_PENDING)
+
+
+def tick(page: Page, run: Run, *modifiers: Literal["Shift"]) -> None:
+    page.get_by_role("checkbox", name=f"Select {run.name}").click(modifiers=modifiers)
+
+
+def selected_runs(page: Page) -> set[str]:
+    """Return the uids that a bulk action would send."""
+    found: list[str] = page.evaluate("new FormData(document.getElementById('bulk')).getAll('run')")
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_growth_that_arrives_after_a_search_does_not_replace_its_result(log_page: Page, log: Path) -> None:
+    page, held = log_page, list[Route]()
+    page.route(re.compile("grown=1"), lambda route: held.append(route))
+    publish(page, "log")
+    wait_for_route(page, held)
+    page.get_by_label("Find", exact=True).fill("LINE 7")
+    page.keyboard.press("Enter")
+    expect(page.locator("#log-text .hit").first).to_have_text("line 7\n")
+    held[0].continue_()
+    wait_for_log(page)
+    expect(page.locator("#log-text .hit").first).to_have_text("line 7\n")
+    assert "log_find=LINE" in page.url
+
+
+def test_newest_of_two_searches_wins(log_page: Page) -> None:
+    page, held = log_page, list[Route]()
+    find = page.get_by_label("Find", exact=True)
+    page.route(re.compile("log_find=line"), lambda route: route.continue_() if held else held.append(route))
+    find.fill("line 9")
+    find.press("Enter")
+    wait_for_route(page, held)
+    find.fill("line 1234")
+    find.press("Enter")
+    expect(page.locator("#log-text .hit").first).to_have_text("line 1234\n")
+    held[0].continue_()
+    wait_for_log(page)
+    expect(page.locator("#log-text .hit").first).to_have_text("line 1234\n")
+    assert "1234" in page.url
+
+
+def test_text_and_caret_stay_while_the_log_grows(log_page: Page, log: Path) -> None:
+    page = log_page
+    find = page.get_by_label("Find", exact=True)
+    find.fill("line 12")
+    find.press("Home")
+    for number in (1, 2):
+        with log.open("a") as file:
+            file.write(f"grown {number}\n")
+        with page.expect_request(re.compile("grown=1")):
+            publish(page, "log")
+        page.keyboard.type("x")
+        expect(page.get_by_text(f"grown {number}\n", exact=False).first).to_be_attached()
+    expect(find).to_be_focused()
+    expect(find).to_have_value("xxline 12")
+    assert find.evaluate("input => input.selectionStart") == 2
+
+
+def test_growth_during_a_refresh_is_shown_too(log_page: Page, log: Path) -> None:
+    page, held = log_page, list[Route]()
+    page.route(re.compile("grown=1"), lambda route: route.continue_() if held else held.append(route))
+    publish(page, "log")
+    wait_for_route(page, held)
+    response = held[0].fetch()
+    with log.open("a") as file:
+        file.write("grown\n")
+    publish(page, "log")
+    held[0].fulfill(response=response)
+    expect(page.locator("#log-text .line").last).to_have_text("grown\n")
+
+
+def test_reader_of_the_log_is_not_disturbed(log_page: Page, log: Path) -> None:
+    page, text = log_page, log_page.locator("#log-text")
+    new_lines = page.get_by_role("button", name="Show new lines")
+    expect(new_lines).to_be_hidden()
+    with page.expect_request(re.compile("grown=1")):
+        publish(page, "log")
+    # The reader scrolls up before the response arrives.
+    text.evaluate("box => box.scrollTop = 300")
+    with log.open("a") as file:
+        file.write("grown\n")
+    expect(new_lines).to_be_visible()
+    wait_for_log(page)
+    assert text.evaluate("box => box.scrollTop") == 300
+    new_lines.click()
+    expect(page.locator("#log-text .line").last).to_have_text("grown\n")
+    expect(new_lines).to_be_hidden()
+    expect(text).to_be_focused()
+
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#log-text .line:last-child'))")
+    publish(page, "log")
+    expect(new_lines).to_be_visible()
+    assert page.evaluate("String(getSelection()).trim()") == "grown"
+    with page.expect_response(re.compile("grown=1")):
+        page.evaluate("getSelection().removeAllRanges()")
+
+
+def test_ticks_made_during_a_refresh_stay(table_page: Page, runs: list[Run]) -> None:
+    page = table_page
+    tick(page, runs[0])
+    refresh(page, during=lambda: tick(page, runs[3]))
+    assert selected_runs(page) == {runs[0].uid, runs[3].uid}
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    refresh(page, during=lambda: tick(page, runs[0]))
+    assert selected_runs(page) == {runs[3].uid}
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    expect(page.get_by_role("button", name="Archive")).to_be_enabled()
+
+
+def test_range_and_all_are_selected_during_a_refresh(table_page: Page, runs: list[Run]) -> None:
+    page = table_page
+    every = page.get_by_label("Select all visible runs")
+    tick(page, runs[3])
+    refresh(page, during=lambda: tick(page, runs[1], "Shift"))
+    assert selected_runs(page) == {run.uid for run in runs[1:4]}
+    refresh(page)
+    # The range begins at a row that the refresh has replaced.
+    tick(page, runs[0], "Shift")
+    assert selected_runs(page) == {run.uid for run in runs[:4]}
+    expect(every).to_have_js_property("indeterminate", True)
+    refresh(page, during=every.check)
+    assert selected_runs(page) == {run.uid for run in runs}
+    expect(every).to_be_checked()
+    refresh(page, during=every.uncheck)
+    assert selected_runs(page) == set()
+    expect(page.get_by_text("None selected")).to_be_visible()
+
+
+def test_selected_run_that_leaves_the_table_stays_selected(table_page: Page, runs: list[Run]) -> None:
+    page = table_page
+    tick(page, runs[0])
+    tick(page, runs[4])
+    Run.objects.filter(pk=runs[4].pk).update(archived_at=runs[4].created_at)
+    refresh(page)
+    expect(page.get_by_text("2 selected, 1 of them not shown")).to_be_visible()
+    assert selected_runs(page) == {runs[0].uid, runs[4].uid}
+    Run.objects.filter(pk=runs[4].pk).update(archived_at=None)
+    refresh(page)
+    expect(page.get_by_role("checkbox", name=f"Select {runs[4].name}")).to_be_checked()
+    expect(page.get_by_text("2 selected", exact=True)).to_be_visible()
+
+    Run.objects.filter(pk=runs[4].pk).update(archived_at=runs[4].created_at)
+    refresh(page)
+    every = page.get_by_label("Select all visible runs")
+    every.check()
+    every.uncheck()
+    assert selected_runs(page) == set()
+
+
+PART = """<p data-announce-key="part" hidden>The part.</p>
+<form action="/x/">
+  <input name="note" value="old">
+  <input type="checkbox" name="tick" value="1">
+</form>
+<details><summary>More</summary>text</details>
+<p>The run <b>is calm</b></p>
+<div class="scroll" tabindex="0" aria-label="Wide"><div class="wide">wide</div></div>"""
+
+
+def test_any_refreshed_part_keeps_text_choices_details_scroll_and_selection(table_page: Page) -> None:
+    """The part stands for those that have fields: the swap of the runs table gets a page of its own."""
+    page = table_page
+    page.add_style_tag(content="#runs-now .wide { width: 400rem; }")
+    page.route("**/experiments/*/runs/**", lambda route: route.fulfill(body=PART, content_type="text/html"))
+    refresh(page)
+    part = page.locator("#runs-now")
+
+    def use() -> None:
+        part.locator("[name=note]").fill("typed")
+        part.locator("[name=note]").press("Home")
+        part.get_by_text("More").click()
+        part.locator("[name=tick]").check()
+        part.locator("[name=note]").focus()
+        part.locator(".scroll").evaluate("box => box.scrollLeft = 120")
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#runs-now b'))")
+
+    refresh(page, during=use)
+    refresh(page)
+    expect(part.locator("[name=note]")).to_have_value("typed")
+    expect(part.locator("[name=tick]")).to_be_checked()
+    expect(part.locator("details")).to_have_attribute("open", "")
+    assert part.locator(".scroll").evaluate("box => box.scrollLeft") == 120
+    assert page.evaluate("String(getSelection())") == "is calm"
