@@ -22,6 +22,6 @@ def judge_address(columns: Iterable[Column], person: Person) -> str:
     Empty if there are fewer than two columns, or if the user may not create tournaments.
     """
     contestants = [f"{column.run.uid}:{column.step}:{SPLIT}" for column in columns]
-    if len(contestants) < 2 or not may_create(person):
+    if not may_create(person) or len(contestants) < 2:
         return ""
     return f"{reverse('tournament-new')}?{urlencode({'contestant': contestants}, doseq=True)}"

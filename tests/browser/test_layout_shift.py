@@ -9,7 +9,7 @@ from playwright.sync_api import CDPSession, Page
 
 from judging.boards import save_board
 from runs.access import Scope, link_text
-from runs.models import Experiment
+from runs.models import Experiment, Sweep
 from tests.browser.page_idle import NO_REQUEST_PENDING
 from tests.browser.test_every_page import make_run_sweep
 from tests.judging.bulk_verdicts import cast, first_votes
@@ -54,7 +54,9 @@ def paths(ada: User, experiment: Experiment) -> dict[str, str]:
     return {
         "home": "/", "experiment": experiment.get_absolute_url(),
         "compare": f"{reverse('compare')}?{both}", "compare, grouped": f"{reverse('compare')}?{both}&group=method",
-        "queue": reverse("queue"),
+        "viewer": f"{reverse('viewer')}?{both}", "sweep": Sweep.objects.get().get_absolute_url(),
+        "run": runs[0].get_absolute_url(), "curves": reverse("run-curves", args=[runs[0].uid]),
+        "launch": reverse("launch", args=[experiment.pk]), "queue": reverse("queue"),
         "leaderboard": reverse("tournament-board", args=[tournament.pk]),
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")]),
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [runs[0].uid], "day")]),
@@ -95,5 +97,5 @@ def test_pages_do_not_move_on_a_slow_connection(
     signed_in: Page, address: str, paths: dict[str, str], connection: CDPSession
 ) -> None:
     connection.send("Network.emulateNetworkConditions", SLOW)
-    names = ("home", "experiment", "compare, grouped", "shared experiment")
+    names = ("home", "experiment", "compare, grouped", "viewer", "sweep", "shared experiment")
     assert find_moved_pages(signed_in, address, {name: paths[name] for name in names}, 390) == {}

@@ -93,9 +93,9 @@ def tick(page: Page, run: Run, *modifiers: Literal["Shift"]) -> None:
 
 def selected_runs(page: Page) -> set[str]:
     """Return the uids that a bulk action would send."""
-    found: list[str] = page.evaluate("new FormData(document.getElementById('bulk')).getAll('run')")
-    assert len(found) == len(set(found))
-    return set(found)
+    uids: list[str] = page.evaluate("new FormData(document.getElementById('bulk')).getAll('run')")
+    assert len(uids) == len(set(uids))
+    return set(uids)
 
 
 def test_growth_that_arrives_after_a_search_does_not_replace_its_result(log_page: Page, log: Path) -> None:

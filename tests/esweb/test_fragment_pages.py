@@ -79,7 +79,7 @@ def test_a_file_is_downloaded(visitor: Client, rows: OneOfEach) -> None:
     assert response["Content-Type"].startswith("text/csv")
 
 
-def test_text_search_of_the_viewer_is_kept(visitor: Client) -> None:
+def test_text_search_of_the_viewer_remains(visitor: Client) -> None:
     response = visitor.get("/responses/scatter/?as=table&as=words_of&q=tea", headers=BROWSER)
     assert response["Location"] == "/responses/?q=tea&as=words_of#scatter"
 

@@ -125,7 +125,7 @@ def es_run(experiment, runs_dir):
 
 @pytest.fixture
 def page(ada_client, es_run):
-    return lambda: ada_client.get(es_run.get_absolute_url()).content.decode()
+    return lambda: ada_client.get(reverse("run-curves", args=[es_run.uid])).content.decode()
 
 
 @pytest.mark.django_db

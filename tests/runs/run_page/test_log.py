@@ -48,9 +48,9 @@ def test_colours_are_classes(ada_client, run):
 
 def test_the_end_is_followed_and_an_earlier_page_is_not(ada_client, run):
     write(run, many())
-    assert "run-changed:log" in lines(ada_client, run).content.decode()
+    assert "<log-tail" in lines(ada_client, run).content.decode()
     earlier = lines(ada_client, run, log_from=0).content.decode()
-    assert "run-changed:log" not in earlier
+    assert "<log-tail" not in earlier
     assert "Lines 1–500" in earlier
 
 
