@@ -209,7 +209,7 @@ def test_first_tab_offers_skip_link(signed_in, address, run):
 def test_tab_follows_page_order_with_visible_focus(signed_in, address, run):
     signed_in.goto(f"{address}/experiments/")
     names, positions = [], []
-    for _ in range(12):
+    for _ in range(14):
         signed_in.keyboard.press("Tab")
         focus = signed_in.locator(":focus")
         names.append(focus.get_attribute("aria-label") or focus.text_content().strip() or focus.get_attribute("name"))

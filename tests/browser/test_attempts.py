@@ -84,7 +84,8 @@ def test_checkpoints_are_downloaded_when_saved_or_rebuilt(open_tab, run, complai
     assert download.value.suggested_filename == f"{run.uid}-step-000033.tar"
 
 
-def test_clone_form_creates_equal_run_with_new_seed(open_page, run):
+def test_clone_form_creates_equal_run_with_new_seed(open_tab, run):
+    open_page = open_tab("run")
     open_page.get_by_role("link", name="Clone").click()
     expect(open_page.get_by_label("Name", exact=True)).to_have_value("es-tiny seed 0 (copy)")
     open_page.get_by_label("Seeds").fill("5")

@@ -50,7 +50,7 @@ def is_copied(run: Run) -> bool:
 def download_checkpoint_hash(client: Client, run: Run) -> str:
     """Download the weights of step 2, which the run's page sends from the remote machine, and return their SHA-256."""
     address = reverse("run-checkpoint", args=[run.uid, 2])
-    assert f'href="{address}"' in client.get(run.get_absolute_url()).content.decode()
+    assert f'href="{address}"' in client.get(reverse("run-checkpoints", args=[run.uid])).content.decode()
     files = unpack_reply(client.get(address))  # type: ignore[arg-type]
     assert f"{run.uid}-step-000002/config.json" in files
     return hashlib.sha256(files[f"{run.uid}-step-000002/model.safetensors"]).hexdigest()

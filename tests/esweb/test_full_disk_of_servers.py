@@ -120,9 +120,14 @@ def test_part_without_a_log_is_retried_until_it_has_one(tmp_path: Path) -> None:
         short = Part("short", [sys.executable, "-S", "-c", "print('here')"], logs / "short.log", {})
         up.tree.start_part(short)
         wait_until(lambda: up.has_printed("here"), "the part to say that it is there")
-        short.log.unlink()
-        disk.fill()
-        wait_until(lambda: up.has_printed("short cannot be started: The disk of"), "a start that fails")
+
+        def has_failed_to_start() -> bool:
+            # Repeated: the part may start after its log was removed and before the disk is full.
+            short.log.unlink(missing_ok=True)
+            disk.fill()
+            return up.has_printed("short cannot be started: The disk of")
+
+        wait_until(has_failed_to_start, "a start that fails")
         disk.make_room()
         up.printed.clear()
         wait_until(lambda: up.has_printed("here"), "the part to come back")

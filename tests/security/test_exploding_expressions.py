@@ -137,7 +137,7 @@ def test_log_search_takes_text_literally(run: Run, get: Get) -> None:
     directory.mkdir(parents=True)
     (directory / "log.txt").write_text(f"{TEXT}\n" * 200 + "(a+)+$\n")
     started_at = time.monotonic()
-    page = get(f"/runs/{run.uid}/", log_find="(a+)+$")
+    page = get(f"/runs/{run.uid}/log/", log_find="(a+)+$")
     assert page.status_code == 200 and time.monotonic() - started_at < 10 * SEARCH_SECONDS * 4
     assert "(a+)+$" in page.text
 

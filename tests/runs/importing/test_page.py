@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse
 
 from runs import access
 from runs.access import Role
@@ -148,7 +149,8 @@ def test_an_imported_run_has_all_of_its_pages(ada_client):
     assert "Imported from a.log" in page
     assert "launched" not in page.split("</h1>")[1].split("</p>")[0]
     assert "/resume/" not in page
-    assert "its replay log are on the machine where it ran" in page
+    checkpoints = ada_client.get(reverse("run-checkpoints", args=[run.uid])).content.decode()
+    assert "its replay log are on the machine where it ran" in checkpoints
     assert ada_client.get(f"/runs/{run.uid}/log.txt").getvalue().decode() == LOG
     for address in (run.experiment.get_absolute_url(), f"/compare/?run={run.uid}", f"/runs/{run.uid}/responses/"):
         assert ada_client.get(address, follow=True).status_code == 200

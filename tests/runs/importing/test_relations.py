@@ -54,7 +54,7 @@ def test_evaluations_join_the_training_of_their_seed_and_show_on_its_page(ada, a
     assert (imported.joined, "1 evaluation linked to its training" in imported.sentence) == ([joined], True)
 
     page = ada_client.get(run.get_absolute_url()).content.decode()
-    table = page[page.index('id="evaluations"') : page.index('id="population"')]
+    table = page[page.index('id="evaluations"') : page.index("</table>", page.index('id="evaluations"'))]
     assert f'<a href="{joined.get_absolute_url()}">{joined.name}</a>' in table
     assert ("50\u202f%" in table, "2 samples a prompt at T = 0.7, imported" in table) == (True, True)
     assert "Evaluation of" not in page

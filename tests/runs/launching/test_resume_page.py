@@ -46,7 +46,8 @@ def test_resume_is_described_before_and_after(ada_client, run, queued, django_ca
     assert (attempt.n, attempt.resumed_step, attempt.origin) == (2, 20, Origin.RESUME)
     assert queued == [attempt.pk]
     assert "es-tiny seed 0 resumes from step 20, as attempt 2." in text
-    assert "resumed by ada" in text and reverse("run-resume", args=[run.uid]) not in text
+    assert reverse("run-resume", args=[run.uid]) not in text
+    assert "resumed by ada" in ada_client.get(reverse("run-log", args=[run.uid])).content.decode()
 
 
 def test_without_a_checkpoint_it_starts_from_the_beginning(ada_client, experiment, local, runs_dir, queued):

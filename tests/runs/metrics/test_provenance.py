@@ -79,10 +79,11 @@ def test_training_series_have_no_provenance() -> None:
 
 def test_run_page_shows_the_provenance_of_its_series(ada_client: Client, native: Run, imported: Run) -> None:
     record(native, [Metric(6, {"response/tokens_mean": 3.0}, {})])
-    assert "(greedy)" in (page := ada_client.get(native.get_absolute_url()).content.decode())
-    assert "Mean over held-out prompts. Greedy." in page
-    page = ada_client.get(imported.get_absolute_url()).content.decode()
-    assert K3 in page and "(exact" not in page and "(greedy)" not in page
+    page, page_of_imported = (
+        ada_client.get(reverse("run-curves", args=[run.uid])).content.decode() for run in (native, imported)
+    )
+    assert "(greedy)" in page and "Mean over held-out prompts. Greedy." in page
+    assert K3 in page_of_imported and "(exact" not in page_of_imported and "(greedy)" not in page_of_imported
 
 
 def test_charts_mark_runs_measured_differently(ada_client: Client, native: Run, imported: Run) -> None:

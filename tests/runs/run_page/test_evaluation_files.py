@@ -49,7 +49,7 @@ def test_latex_of_evaluations_shows_the_columns_of_the_page(ada_client: Client, 
     reply = ada_client.get(reverse("run-evaluations-table", args=[training.uid]), {"as": "latex"})
     text = reply.content.decode()
     uids = ", ".join(training.evaluations.order_by("pk").values_list("uid", flat=True))
-    assert "Run & Reward & KL, nats per token & Answers & Measured on \\\\" in text
+    assert "Run & Reward & KL, nats per token & Responses & Measured on \\\\" in text
     measured = "20 samples a prompt at T = 0.7, imported"
     assert f"evaluation\\_0 & $-0.333$ & $0.250$ & $40$ & {measured} \\\\" in text
     assert f"evaluation\\_1 & $-0.500$ & -- & -- & {measured} \\\\" in text
