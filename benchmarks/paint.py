@@ -2,8 +2,9 @@
 
     python -m benchmarks.paint
 
-Chromium without a window loads the page from one web server process, with a warm cache of scripts and styles, as a
-reader has it after the first page. The newest runs have points; the goal is that of the median.
+Chromium without a window loads the page from one web server process and scrolls to the chart, with a warm cache of
+scripts and styles, as a reader has it after the first page. The newest runs have points. The goal is that of the
+median.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from benchmarks.closed_loop import percentile
 RUNS, CHARTED, STEPS, ROUNDS = 10_000, 300, 40, 12
 GOAL_SECONDS = 1.0
 CHROMIUM = ("chromium-headless-shell", "chromium", "google-chrome")
-PAINTED = """() => new Promise((resolve) => {
-    const done = () => document.querySelector(".chart .main-svg .trace");
+PAINTED = """() => new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error("no chart was painted within 30 s")), 30000);
+    const done = () => document.querySelector("#chart-reward .main-svg .trace");
     const check = () => done() ? requestAnimationFrame(() => resolve(performance.now())) : requestAnimationFrame(check);
     check();
 })"""
@@ -46,13 +48,14 @@ def painted_seconds(web: servers.Web, executable: str) -> list[float]:
     from playwright.sync_api import sync_playwright
 
     name, value = servers.browser_headers()["Cookie"].split("=", 1)
-    address = web.address + reverse("experiment", args=[servers.experiment().pk])
+    address = web.address + reverse("experiment", args=[servers.experiment().pk]) + "#chart-reward"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable)
-        context = browser.new_context(viewport={"width": 1440, "height": 2000})
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
         context.add_cookies([{"name": name, "value": value, "url": web.address}])
         page, seconds = context.new_page(), []
         for _ in range(ROUNDS + 1):
+            page.goto("about:blank")
             page.goto(address, wait_until="commit")
             seconds.append(page.evaluate(PAINTED) / 1000)
         browser.close()
@@ -61,7 +64,7 @@ def painted_seconds(web: servers.Web, executable: str) -> list[float]:
 
 def main() -> int:
     """Measure, record, and return the exit code."""
-    figure = f"first chart painted, {RUNS:,} runs, median".replace(",", " ")
+    figure = "first chart painted at 10 000 runs, median"
     executable = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if executable is None:
         results.not_measured(figure, f"none of {', '.join(CHROMIUM)} is installed")
@@ -70,7 +73,7 @@ def main() -> int:
         fill()
         seconds = painted_seconds(web, executable)
     results.at_most(figure, percentile(seconds, 0.5), GOAL_SECONDS, "s")
-    results.without_goal("first chart painted, slowest", max(seconds), "s")
+    results.without_goal("first chart painted at 10 000 runs, slowest", max(seconds), "s")
     return results.exit_code()
 
 

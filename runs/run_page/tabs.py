@@ -10,11 +10,13 @@ from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs import metrics
 from runs.access import may_cancel, may_change_run, may_launch, may_resume
+from runs.compare.run_table import quote
 from runs.experiments import LAMBDA, RunEditForm
 from runs.flags import open_flags
 from runs.http import SignedIn
@@ -77,5 +79,6 @@ def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
         "watch": metrics.cursors([run]),
         "has_lambda": run.series.filter(key=LAMBDA).exists(),
         "open_flags": open_flags([run.pk]).get(run.pk, []),
+        "tag_queries": [(tag, urlencode({"q": f"tag:{quote(tag)}"})) for tag in run.tags],
         "edit_form": RunEditForm(instance=run) if may_change_run(request.user, run) else None,
     }  # fmt: skip

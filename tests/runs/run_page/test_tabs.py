@@ -111,13 +111,13 @@ def edit(client: Client, run: Run, **fields: str) -> int:
 
 
 def test_run_is_renamed_tagged_and_annotated(ada_client: Client, run: Run) -> None:
-    assert edit(ada_client, run, name="σ halved", tags="baseline, wide", note="**Good.**") == 302
+    assert edit(ada_client, run, name="σ halved", tags="baseline, very wide", note="**Good.**") == 302
     run.refresh_from_db()
-    assert (run.name, run.tags, run.note) == ("σ halved", ["baseline", "wide"], "**Good.**")
+    assert (run.name, run.tags, run.note) == ("σ halved", ["baseline", "very wide"], "**Good.**")
     assert LogEntry.objects.filter(object_id=run.pk).count() == 1
     text = page(ada_client, run, "run-log")
     assert "σ halved</h1>" in " ".join(text.split()).replace(" </h1>", "</h1>")
-    assert "<strong>Good.</strong>" in text and "q=tag:baseline" in text
+    assert "<strong>Good.</strong>" in text and "?q=tag%3Abaseline" in text and "?q=tag%3A%22very+wide%22" in text
 
 
 def test_what_another_user_changed_meanwhile_stays(ada_client: Client, run: Run) -> None:
