@@ -38,23 +38,20 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
             return redirect(f"{reverse(route, args=[uid])}?{request.GET.urlencode()}")
     if request.htmx and request.htmx.target == "key-charts":
         return tab_fragment(request, run, "run_page/key_charts.html", _charts_context(request, run))
-    summary = _summary_context(request, run)
+    flags = _flags_context(request, run)
     if request.htmx:
-        return tab_fragment(request, run, "run_page/summary.html", summary)
+        return tab_fragment(request, run, "run_page/summary.html", {**flags, "tiles": read_tiles(run)})
+    # The tiles come with the state, which every tab shows.
     context = {
-        **summary, **_charts_context(request, run), **evaluations_context(run),
+        **flags, **_charts_context(request, run), **evaluations_context(run),
         "changed_settings": changed_settings(run),
     }  # fmt: skip
     return tab_page(request, run, "overview", context)
 
 
-def _summary_context(request: SignedIn, run: Run) -> dict[str, Any]:
+def _flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
     flags = flags_context(request, run)
-    return {
-        **flags,
-        "flags_covered": flags["flags"].may_disturb and is_covered(request),
-        "tiles": read_tiles(run),
-    }
+    return {**flags, "flags_covered": flags["flags"].may_disturb and is_covered(request)}
 
 
 def _charts_context(request: SignedIn, run: Run) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class Resumption:
 
 def status_context(run: Run) -> dict[str, Any]:
     """Return the template context of the run's state fragment."""
-    attempts = list(run.attempts.order_by("-n"))
+    attempts, tiles = list(run.attempts.order_by("-n")), read_tiles(run)
     newest = attempts[0] if attempts else None
     steps, step = steps_of(run), _last_step(run)
     return {
@@ -98,7 +98,7 @@ def status_context(run: Run) -> dict[str, Any]:
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
         "seconds_left": seconds_left(run, newest, steps),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
-        "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in read_tiles(run))]),
+        "tiles": tiles, "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in tiles)]),
     }  # fmt: skip
 
 

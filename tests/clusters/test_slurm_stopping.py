@@ -203,7 +203,7 @@ def test_restarted_job_runs_once_and_is_lost(
     ended = tick_until(run, "lost", "failed", "cancelled", "node_lost")
     assert ended.state == State.LOST.value and ended.reason.startswith(
         "far lost its record of the job and started it again"
-    )
+    ), ended.reason
     assert (cluster_directory(first) / "started").read_text() == "x" and lease(cluster_directory(first)) == CLOSED_EPOCH
 
 
