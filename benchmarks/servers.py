@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 STARTS_SECONDS = 300.0
-UNSET_VARIABLES = ("DATABASE_URL", "REDIS_URL", "ESWEB_STATIC_COLLECTED")
+UNSET_VARIABLES = ("DATABASE_URL", "REDIS_URL", "ESWEB_STATIC_ROOT")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def site() -> Iterator[Site]:
     data = Path(tempfile.mkdtemp(prefix="esweb-bench-"))
     for name in UNSET_VARIABLES:
         os.environ.pop(name, None)
-    os.environ |= {"ESWEB_DATA": str(data), "DJANGO_SETTINGS_MODULE": "esweb.settings", "ESWEB_LOG_LEVEL": "WARNING"}
+    os.environ |= {"ESWEB_DATA": str(data), "ESWEB_STATIC_COLLECTED": "1", "ESWEB_LOG_LEVEL": "WARNING"}
+    os.environ["DJANGO_SETTINGS_MODULE"] = "esweb.settings"
     servers = [Postgres(data), Valkey(data)]
     try:
         for server in servers:
@@ -182,6 +183,7 @@ def _set_up() -> None:
 
     django.setup()
     call_command("migrate", verbosity=0, interactive=False)
+    call_command("collectstatic", verbosity=0, interactive=False)
 
 
 def browser_headers() -> dict[str, str]:

@@ -23,7 +23,7 @@ from runs.charts.chart import (
     numbers,
     places,
 )
-from runs.charts.descriptions import course, far_extreme, value_format
+from runs.charts.descriptions import course, describe_groups, far_extreme, value_format
 from runs.charts.group_charts import measure_of
 from runs.charts.groups import line, look
 from runs.charts.line_ends import End, LineData, ends
@@ -56,7 +56,7 @@ def overlay(
     data = [trace for line_data in thinned_lines for trace in _traces(line_data, key, options)]
     data = on_scales([*data, *_letters(labels, options)], log_x=options.has_log_x, log_y=log_y)
     format_value = value_format(key, measure.is_share)
-    words = _words(lines, format_value, options.x)
+    words = _words(key, lines, format_value, options.x)
     if not words:
         words = explain_absence((key,), [mark.run for mark in marks], curves, options.x)
     summary = f"{words}{log_words(key, values, options)}"
@@ -134,9 +134,10 @@ def _letters(labels: Sequence[End], options: ChartOptions) -> list[dict[str, Any
     }]  # fmt: skip
 
 
-def _words(lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:
-    """Describe the course of each line; from four lines on, the range in which each group ends, with the farthest
-    extreme of its lines if the ends alone would misrepresent a line (`far_extreme`). Empty without any value."""
+def _words(key: str, lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:
+    """Describe the course of each line; from four lines on, the range in which a group ends, with the farthest extreme
+    of its lines if the ends alone would misrepresent a line (`far_extreme`). `describe_groups` selects the described
+    groups. Empty without any value."""
     courses = [(line_data.mark, *_finite(line_data)) for line_data in lines]
     courses = [(mark, x, y) for mark, x, y in courses if len(y)]
     if not courses:
@@ -146,7 +147,11 @@ def _words(lines: Sequence[LineData], format_value: Callable[[float], str], axis
     lines_by_group: dict[str, list[tuple[Floats, Floats]]] = {}
     for mark, x, y in courses:
         lines_by_group.setdefault(mark.group.name, []).append((x, y))
-    return "; ".join(f"{name} {_range(group, format_value, axis)}" for name, group in lines_by_group.items()) + "."
+    described = [
+        (f"{name} {_range(group, format_value, axis)}", float(np.mean([y[-1] for _, y in group])))
+        for name, group in lines_by_group.items()
+    ]
+    return describe_groups(key, described)
 
 
 def _finite(line_data: LineData) -> tuple[Floats, Floats]:

@@ -67,6 +67,15 @@ def open_page(signed_in, address, experiment, runs):
     return page
 
 
+RECORD_DRAWN = """
+window.drawn = [];
+document.addEventListener("chart-drawn", ({ target }) => drawn.push(target.closest(".chart").id));
+"""
+IDS_IN_READING_ORDER = """() => [...document.querySelectorAll("#main .chart")]
+    .map((chart) => ({ id: chart.id, ...chart.getBoundingClientRect().toJSON() }))
+    .sort((a, b) => a.top - b.top || a.left - b.left).map((chart) => chart.id)"""
+
+
 def wait_for_lines(page, chart, slugs):
     page.wait_for_function(
         f"([chart, slugs]) => JSON.stringify(({LINES})(chart)) === JSON.stringify(slugs)", arg=[chart, slugs]
@@ -89,6 +98,17 @@ def test_browser_formats_numbers_as_server(open_page):
     path = re.sub(r"pages/experiment.*", "chart-numbers.js", path)
     actual = open_page.evaluate(FORMAT_ALL, [path, [repr(value) for value in HARD_VALUES]])
     assert actual == [[number(value), share(value)] for value in HARD_VALUES]
+
+
+def test_charts_are_drawn_in_reading_order(signed_in, address, experiment, runs):
+    page = signed_in
+    page.set_viewport_size({"width": 1440, "height": 3000})
+    page.add_init_script(RECORD_DRAWN)
+    page.goto(f"{address}/experiments/{experiment.pk}/")
+    page.wait_for_function("() => drawn.length >= document.querySelectorAll('#main .chart').length")
+    in_reading_order = page.evaluate(IDS_IN_READING_ORDER)
+    assert len(in_reading_order) >= 3
+    assert page.evaluate("drawn")[: len(in_reading_order)] == in_reading_order
 
 
 def test_readout_lists_values_without_covering_plot(open_page):

@@ -103,6 +103,15 @@ def test_summary_names_few_lines_singly_and_many_by_group(runs):
     assert draw(more, rising(more)).summary == "es-tiny ends at −10 to −7 (n = 3); grpo-tiny ends at −9 (n = 1)."
 
 
+def test_summary_of_many_groups_names_their_number_the_best_and_the_worst():
+    runs = [unsaved_run("es-tiny", sigma=sigma / 10) for sigma in range(1, 7)]
+    curves = [curve(run, "reward/mean", [-9, n]) for n, run in enumerate(runs)]
+    assert draw(runs, curves).summary == (
+        "6 groups. Best last value: es-tiny, sigma 0.6 ends at 5 (n = 1)."
+        " Worst last value: es-tiny, sigma 0.1 ends at 0 (n = 1)."
+    )
+
+
 SHARES = ("accuracy/contains", "safety/safe_ratio")
 
 
