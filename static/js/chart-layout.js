@@ -74,7 +74,7 @@ class ChartLayout extends HTMLElement {
   }
 
   resize(chart, grid) {
-    const { dataset } = toolsOf(chart);
+    const { dataset } = chart;
     dataset.size = SIZES[(SIZES.indexOf(dataset.size) + 1) % SIZES.length];
     this.change(grid, interpolate(gettext("%(title)s is %(size)s"), { title: titleOf(chart), size: SIZE_NAMES[dataset.size] }, true));
   }
@@ -125,7 +125,8 @@ class ChartLayout extends HTMLElement {
     const isMoved = (chart) => chart === changed || this.cards.get(toolsOf(chart).dataset.chartCode)?.position;
     const positions = positionsOf(unpinned.map(numberOf), new Set(unpinned.filter(isMoved).map(numberOf)));
     for (const chart of charts) {
-      const { chartCode, size, defaultSize } = toolsOf(chart).dataset;
+      const { chartCode, defaultSize } = toolsOf(chart).dataset;
+      const { size } = chart.dataset;
       const isOwn = this.cards.get(chartCode)?.isOwn;
       const position = isPinned(chart) ? undefined : positions.get(numberOf(chart));
       this.cards.delete(chartCode);
@@ -155,7 +156,7 @@ class ChartLayout extends HTMLElement {
     const items = byDefault.map((chart) => {
       const tools = toolsOf(chart);
       const card = this.cards.get(tools.dataset.chartCode);
-      tools.dataset.size = card?.size ?? tools.dataset.defaultSize;
+      chart.dataset.size = card?.size ?? tools.dataset.defaultSize;
       tools.querySelector("[data-tool=pin]").ariaPressed = String(card?.isPinned ?? false);
       return { chart, rank: ranks.get(tools.dataset.chartCode), ...card };
     });

@@ -27,7 +27,6 @@ class VotePage extends HTMLElement {
     window.addEventListener("offline", () => this.updateStatus(), { signal });
     this.addEventListener("click", (event) => this.onClick(event), { signal });
     this.one("[data-reasons]").addEventListener("close", () => this.turn && this.focusOn(this.turn), { signal });
-    this.one("[data-warning]").hidden = !this.querySelector("[data-pairs][data-warns]");
     this.restoreChoices();
     this.show(this.next(), false);
     this.flush();

@@ -1,32 +1,39 @@
-"""Pages stay where they are while they load, on a fast connection and on a slow one."""
+"""Every page stays where it is while it loads, on a fast connection and on a slow one, and the console stays quiet."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
 
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
-from playwright.sync_api import CDPSession, Page
+from playwright.sync_api import BrowserContext, Page
 
-from judging.boards import save_board
 from runs.access import Scope, link_text
-from runs.models import Experiment, Sweep
+from runs.models import Experiment
+from tests.browser.filled_site import fill
 from tests.browser.page_idle import NO_REQUEST_PENDING
-from tests.browser.test_every_page import make_run_sweep
-from tests.judging.bulk_verdicts import cast, first_votes
-from tests.judging.synthetic_votes import make_random_votes
-from tests.judging.tournament_factory import make_tournament, rubric
-from tests.runs.full_runs import a_bit_of_everything, record
-from tests.runs.many_runs import crowd
+from tests.browser.page_list import STATUSES, all_pages
+from tests.conftest import person
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 MAX_SHIFT = 0.02
 """Sum of all layout shifts of a page while it loads; 0.1 is what web.dev calls good."""
-SLOW = {"offline": False, "latency": 400, "downloadThroughput": 125_000, "uploadThroughput": 125_000}
+SPEEDS = {
+    "fast": {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
+    "slow": {"offline": False, "latency": 400, "downloadThroughput": 125_000, "uploadThroughput": 125_000},
+}
+"""Milliseconds and bytes per second: no limit, and 400 ms and 1 Mbit/s."""
+TABS = 6
 OBSERVE = """
 window.shifts = [];
 new PerformanceObserver((list) => {
     for (const { value, hadRecentInput, sources } of list.getEntries()) {
         if (hadRecentInput) continue;
-        const moved = sources.map(({ node }) => (node?.outerHTML ?? String(node?.textContent)).slice(0, 100));
+        const text = (node) => (node?.outerHTML ?? String(node?.textContent)).slice(0, 100);
+        const rect = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
+        const moved = sources.map((s) => `${text(s.node)} (${rect(s.previousRect)} to ${rect(s.currentRect)})`);
         shifts.push({ value, moved });
     }
 }).observe({ type: "layout-shift", buffered: true });
@@ -42,60 +49,52 @@ READ = """async () => {
 
 @pytest.fixture
 def paths(ada: User, experiment: Experiment) -> dict[str, str]:
-    """Return page name -> path of main pages, filled with runs, responses, a sweep and verdicts."""
-    runs = crowd(experiment, 6)
-    make_run_sweep(experiment, runs)
-    record(runs[0], a_bit_of_everything())
-    record(runs[1], a_bit_of_everything())
-    tournament = make_tournament(ada, experiment, prompts=24, contestants=5)
-    cast(tournament, rubric("helpfulness"), first_votes(make_random_votes(600, contestants=5, prompts=24)))
-    save_board(tournament, rubric("helpfulness"))
-    both = f"run={runs[0].uid}&run={runs[1].uid}"
-    return {
-        "home": "/", "experiment": experiment.get_absolute_url(),
-        "compare": f"{reverse('compare')}?{both}", "compare, grouped": f"{reverse('compare')}?{both}&group=method",
-        "viewer": f"{reverse('viewer')}?{both}", "sweep": Sweep.objects.get().get_absolute_url(),
-        "run": runs[0].get_absolute_url(), "curves": reverse("run-curves", args=[runs[0].uid]),
-        "launch": reverse("launch", args=[experiment.pk]), "queue": reverse("queue"),
-        "leaderboard": reverse("tournament-board", args=[tournament.pk]),
-        "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")]),
-        "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [runs[0].uid], "day")]),
+    """Return page name -> path of every page that Ada may open, filled with a few rows of each kind."""
+    fill(experiment, 4)
+    pair = [make_run(experiment, name, 0, "succeeded") for name in ("es-tiny", "grpo-tiny")]
+    for run in pair:
+        record(run, a_bit_of_everything())
+    User.objects.filter(pk=ada.pk).update(is_superuser=True)
+    pages = all_pages(ada, person("bo"), experiment)
+    both = f"?run={pair[0].uid}&run={pair[1].uid}"
+    return {name: path for name, path in pages.items() if name not in STATUSES} | {
+        "compare, drawn": reverse("compare") + both, "compare, grouped": f"{reverse('compare')}{both}&group=method",
+        "viewer": reverse("viewer") + both, "curves, drawn": reverse("run-curves", args=[pair[0].uid]),
+        "shared run, drawn": reverse("shared", args=[link_text(ada, Scope.RUN, [pair[0].uid], "day")]),
     }  # fmt: skip
 
 
 @pytest.fixture
-def connection(signed_in: Page) -> CDPSession:
-    """Return a session that sets the speed of the page's connection. Every page is loaded without a cache."""
-    session = signed_in.context.new_cdp_session(signed_in)
-    session.send("Network.enable")
-    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    signed_in.add_init_script(OBSERVE)
-    return session
+def tabs(signed_in: Page, context: BrowserContext, width: int, speed: str) -> list[Page]:
+    """Return tabs of this width, on a connection of this speed. Of a fast one every page is loaded without a cache."""
+    context.add_init_script(OBSERVE)
+    tabs = [signed_in, *(context.new_page() for _ in range(TABS - 1))]
+    for tab in tabs:
+        tab.set_viewport_size({"width": width, "height": 900})
+        session = context.new_cdp_session(tab)
+        session.send("Network.enable")
+        session.send("Network.setCacheDisabled", {"cacheDisabled": speed == "fast"})
+        session.send("Network.emulateNetworkConditions", SPEEDS[speed])
+    return tabs
 
 
-def find_moved_pages(page: Page, address: str, paths: dict[str, str], width: int) -> dict[str, list[str]]:
-    """Return page name -> its layout shifts and what they move, for pages that move more than MAX_SHIFT."""
-    page.set_viewport_size({"width": width, "height": 900})
-    moved = {}
-    for name, path in paths.items():
-        page.goto(address + path, wait_until="networkidle")
-        page.wait_for_function(NO_REQUEST_PENDING)
-        shifts = page.evaluate(READ)
-        if sum(shift["value"] for shift in shifts) > MAX_SHIFT:
-            moved[name] = [f"{shift['value']:.3f} {' '.join(shift['moved'])}" for shift in shifts]
-    return moved
+def find_shifts(tabs: list[Page], address: str, paths: dict[str, str]) -> Iterator[tuple[str, list[dict]]]:
+    """Yield each page's name and its layout shifts. The tabs load at the same time."""
+    pages = iter(paths.items())
+    while opened := list(zip(islice(pages, len(tabs)), tabs, strict=False)):
+        for (_, path), tab in opened:
+            tab.goto(address + path, wait_until="commit")
+        for (name, _), tab in opened:
+            tab.wait_for_load_state("networkidle")
+            tab.wait_for_function(NO_REQUEST_PENDING)
+            yield name, tab.evaluate(READ)
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_pages_do_not_move_while_they_load(
-    signed_in: Page, address: str, paths: dict[str, str], connection: CDPSession, width: int
-) -> None:
-    assert find_moved_pages(signed_in, address, paths, width) == {}
-
-
-def test_pages_do_not_move_on_a_slow_connection(
-    signed_in: Page, address: str, paths: dict[str, str], connection: CDPSession
-) -> None:
-    connection.send("Network.emulateNetworkConditions", SLOW)
-    names = ("home", "experiment", "compare, grouped", "viewer", "sweep", "shared experiment")
-    assert find_moved_pages(signed_in, address, {name: paths[name] for name in names}, 390) == {}
+@pytest.mark.parametrize(("speed", "width"), [("fast", 390), ("fast", 1440), ("slow", 390), ("slow", 1440)])
+def test_pages_do_not_move_while_they_load(tabs: list[Page], address: str, paths: dict[str, str]) -> None:
+    moved = {
+        name: [f"{shift['value']:.3f} {' '.join(shift['moved'])}" for shift in shifts]
+        for name, shifts in find_shifts(tabs, address, paths)
+        if sum(shift["value"] for shift in shifts) > MAX_SHIFT
+    }
+    assert moved == {}

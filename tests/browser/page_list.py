@@ -1,0 +1,129 @@
+"""Every page of the site, by a name and its address."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from esweb.middleware.fragments import PAGES as FRAGMENTS
+from judging.models import Judge, Tournament
+from runs.access import Scope, link_text
+from runs.models import Experiment, Run
+from tests.security.random_requests import POSTED
+
+GROUPED = "?group=recipe&group=state"
+COLUMNS = "?" + "&".join(
+    f"col={key}"
+    for key in (
+        "state", "tag", "note", "created", "by", "recipe", "preset", "model.path", "task.name", "es.sigma", "es.alpha",
+        "es.population", "reward/mean.min", "reward/mean.max", "kl.max", "time",
+    )
+)  # fmt: skip
+STATUSES = {
+    "the address of nothing": 404,
+    "somebody's private experiment": 404,
+    "editing what is another's": 403,
+    "people, not for members": 403,
+}
+"""Pages that are errors on purpose, with their status."""
+FOR_ADMINISTRATORS = {"people", "thresholds of the site", "clusters", "cluster", "cluster, new", "secrets"}
+FILES = {
+    "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "experiment-table",
+    "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table", "tournament-board-file",
+    "tournament-file", "viewer-export",
+}  # fmt: skip
+PARTS_WITHOUT_PAGE = {"run-checkpoint", "run-past", "run-state", "tournament-panels", "viewer-response", "script-words"}
+"""What scripts and htmx fetch, besides fragments that lead to their page."""
+REDIRECTS = {"saved-view", "settings", "sign-in", "vote-link"}
+NO_PAGES = {*FRAGMENTS, *POSTED, *FILES, *PARTS_WITHOUT_PAGE, *REDIRECTS, "health"}
+"""Names of routes that no page has."""
+
+
+def all_pages(ada: User, bo: User, experiment: Experiment) -> dict[str, str]:
+    """Return page name -> address; pages of runs and of a tournament only if there are any."""
+    return {
+        **pages_of_experiments(experiment, ada, bo),
+        **pages_of_runs(ada, experiment.runs.order_by("pk")),
+        **pages_of_site(),
+        **pages_of_judging(ada),
+    }
+
+
+def pages_of_experiments(experiment: Experiment, ada: User, bo: User) -> dict[str, str]:
+    address, compare = experiment.get_absolute_url(), reverse("compare")
+    hidden = Experiment.objects.get_or_create(name="Secret", owner=bo, is_private=True)[0]
+    foreign = Experiment.objects.get_or_create(name="Bo's", owner=bo)[0]
+    return {
+        "home": "/", "home, mine, a week": "/?whose=mine&since=7d", "experiments": reverse("experiments"),
+        "experiments, archived": f"{reverse('experiments')}?shelf=archived", "experiment": address,
+        "experiment, grouped": address + GROUPED, "experiment, many columns": address + COLUMNS,
+        "experiment, nothing fits": f"{address}?q=seed:-1", "experiment, wrong query": f"{address}?q=nosuch:1",
+        "experiment, edited": reverse("experiment-edit", args=[experiment.pk]),
+        "thresholds": reverse("experiment-flags", args=[experiment.pk]),
+        "launch": reverse("launch", args=[experiment.pk]),
+        "compare, none": compare, "compare, many": f"{compare}?experiment={experiment.pk}&show=all",
+        "share": f"{reverse('share')}?page=experiment&experiment={experiment.pk}",
+        "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")]),
+        "λ, none": reverse("experiment-lambda", args=[experiment.pk]),
+        "sweep": experiment.sweeps.get().get_absolute_url(),
+        "somebody's private experiment": hidden.get_absolute_url(),
+        "editing what is another's": reverse("experiment-edit", args=[foreign.pk]),
+    }  # fmt: skip
+
+
+def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
+    first, *others = runs.filter(deleted_at__isnull=True)[:2] or [None]
+    if first is None:
+        return {}
+    tabs = ("curves", "responses", "weights", "log", "config", "checkpoints")
+    return {
+        "run": first.get_absolute_url(), "run, waiting": others[0].get_absolute_url(),
+        **{f"run, {tab}": reverse(f"run-{tab}", args=[first.uid]) for tab in tabs},
+        **{f"run, waiting, {tab}": reverse(f"run-{tab}", args=[others[0].uid]) for tab in tabs},
+        "run, edited": reverse("run-edit", args=[first.uid]),
+        "launch, clone": f"{reverse('launch', args=[first.experiment_id])}?clone={first.uid}",
+        "compare, two": f"{reverse('compare')}?run={first.uid}&run={others[0].uid}",
+        "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
+        "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
+        "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),
+        "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",
+        "tournament of a run, new": f"{reverse('tournament-new')}?run={first.uid}",
+    }  # fmt: skip
+
+
+def pages_of_site() -> dict[str, str]:
+    return {
+        "queue": reverse("queue"), "costs": f"{reverse('costs')}?by=experiment&since=all",
+        "services": reverse("services"), "side by side, none": reverse("viewer"), "import": reverse("import"),
+        "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
+        "password": reverse("settings-password"), "people": reverse("settings-people"),
+        "clusters": reverse("settings-clusters"), "cluster, new": reverse("settings-cluster-new"),
+        "cluster": reverse("settings-cluster", args=["local"]), "secrets": reverse("settings-secrets"),
+        "thresholds of the site": reverse("settings-flags"),
+        "people, not for members": reverse("settings-people"), "API docs": reverse("api-docs"),
+        "the address of nothing": "/nosuch/", "a used invitation": reverse("invitation", args=["MQ", "x-y"]),
+    }  # fmt: skip
+
+
+def pages_of_judging(ada: User) -> dict[str, str]:
+    pages = {
+        "tournaments": reverse("tournaments"), "tournament, new": reverse("tournament-new"),
+        "criteria": reverse("criteria"), "gold sets": reverse("gold-sets"), "judges": reverse("judges"),
+        "judge, new": reverse("judge-new"), "import of judgments": reverse("judgments-import"),
+    }  # fmt: skip
+    tournament = Tournament.objects.filter(name="Which is better?").first()
+    if tournament is None:
+        return pages
+    judge = Judge.objects.filter(owner=ada).order_by("pk").first()
+    return pages | {
+        "criterion": reverse("criterion", args=["helpfulness"]), "rubric": reverse("rubric", args=["helpfulness", 1]),
+        "judge": reverse("judge", args=[judge.pk]), "judge, edited": reverse("judge-edit", args=[judge.pk]),
+        **{
+            name: reverse(name, args=[tournament.pk])
+            for name in (
+                "tournament", "tournament-board", "tournament-board-history", "tournament-files", "tournament-judges",
+                "vote",
+            )
+        },
+    }  # fmt: skip
