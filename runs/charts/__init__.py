@@ -16,7 +16,7 @@ from runs.charts.chart import (
     share,
     spoken,
 )
-from runs.charts.default_charts import default_charts, default_measures, leave_out_empty
+from runs.charts.default_charts import default_charts, default_measures, expected_keys, leave_out_empty
 from runs.charts.descriptions import course
 from runs.charts.group_charts import CHARTS, draw_names, group_charts, keys_for_chart
 from runs.charts.groups import Curves, Group, groups_by, groups_of, label, line, look
@@ -60,6 +60,7 @@ __all__ = [
     "default_measures",
     "draw_charts",
     "draw_names",
+    "expected_keys",
     "explain_absence",
     "group_charts",
     "groups_by",

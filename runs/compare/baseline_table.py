@@ -8,14 +8,14 @@ no mean over seeds that were measured differently.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from runs.compare.final_results import OUTCOMES, SECONDS, Final, Outcome
-from runs.metrics import Provenance, Provenances, ways
+from runs.metrics import Provenance, Provenances, has_headline_metric, task_of, ways
 from runs.models import Run
 from workers.analysis.deltas import Delta, delta
 
@@ -33,7 +33,8 @@ class Setting:
 class Cell:
     """The value of an outcome for a setting. `std` is the sample deviation, None below two seeds. `delta` is None for
     the baseline itself and if either side has no number. `ways`: measurement of the seeds; if there are several, mean,
-    std and delta are None. `base_ways`: measurement of the baseline's seeds."""
+    std and delta are None. `base_ways`: measurement of the baseline's seeds. `absence`: sentence that says why the
+    outcome does not apply to the setting, empty if it does."""
 
     outcome: Outcome
     by_seed: tuple[tuple[int, float], ...]
@@ -42,6 +43,7 @@ class Cell:
     delta: Delta | None
     ways: tuple[Provenance, ...] = ()
     base_ways: tuple[Provenance, ...] = ()
+    absence: str = ""
 
     @property
     def is_mixed(self) -> bool:
@@ -66,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class BaselineRow:
-    """A setting and its cells, in the order of OUTCOMES. flagged: number of its runs with open flags."""
+    """A setting and its cells, in the order of the outcomes. flagged: number of its runs with open flags."""
 
     setting: Setting
     is_baseline: bool
@@ -119,15 +121,26 @@ def standings(
     numbers: Mapping[int, Final],
     baseline: Setting,
     measured: Provenances = MappingProxyType({}),
+    outcomes: Sequence[Outcome] = OUTCOMES,
 ) -> list[BaselineRow]:
     """Return a row for each setting, in the order given, compared with `baseline`, which is one of the settings."""
-    base = {o.name: _seeds(baseline, o, numbers, measured) for o in OUTCOMES}
+    base = {o.name: _seeds(baseline, o, numbers, measured) for o in outcomes}
     out = []
     for setting in settings:
-        seeds_by_outcome = ((o, _seeds(setting, o, numbers, measured)) for o in OUTCOMES)
+        seeds_by_outcome = ((o, _seeds(setting, o, numbers, measured)) for o in outcomes)
         cells = (_cell(o, seeds, base[o.name], setting is baseline) for o, seeds in seeds_by_outcome)
-        out.append(BaselineRow(setting, setting is baseline, tuple(cells)))
+        explained = (cell if cell.n else replace(cell, absence=_absence(setting, cell.outcome)) for cell in cells)
+        out.append(BaselineRow(setting, setting is baseline, tuple(explained)))
     return out
+
+
+def _absence(setting: Setting, outcome: Outcome) -> str:
+    """Return why no run of the setting can have the outcome: it is no metric of their tasks. Empty if one can."""
+    if outcome.key == SECONDS or any(has_headline_metric(run.config, outcome.key) for run in setting.runs):
+        return ""
+    tasks = sorted({task_of(run.config) for run in setting.runs})
+    message = ngettext("Not a metric of the task %(tasks)s.", "Not a metric of the tasks %(tasks)s.", len(tasks))
+    return message % {"tasks": ", ".join(tasks)} if tasks else ""
 
 
 @dataclass(frozen=True)

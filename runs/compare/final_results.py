@@ -12,6 +12,8 @@ from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.charts import expected_keys
+from runs.metrics import HEADLINE
 from runs.models import Attempt, Run, Series
 
 SECONDS = "seconds"
@@ -38,10 +40,20 @@ class Outcome:
         return gettext(self.more_is) if self.more_is else ""
 
 
+NAMES_AND_MEANINGS = {
+    "reward/mean": ("reward", _("better")),
+    "accuracy/contains": ("accuracy", _("better")),
+    "kl": ("kl", _("farther from the base model")),
+    "safety/safe_ratio": ("safe_ratio", _("better")),
+    "cost/mean": ("cost", _("more harmful")),
+}
+"""Keys of the headline metrics -> their names as outcomes, and the meanings of higher values."""
 OUTCOMES = (
-    Outcome("reward", "reward/mean", _("Held-out reward"), _("better")),
-    Outcome("kl", "kl", _("KL, nats per token"), _("farther from the base model")),
-    Outcome("accuracy", "accuracy/contains", _("Accuracy"), _("better"), is_share=True),
+    *(
+        Outcome(name, metric.key, metric.title, more_is, metric.is_share)
+        for metric in HEADLINE
+        for name, more_is in [NAMES_AND_MEANINGS[metric.key]]
+    ),
     Outcome(SECONDS, SECONDS, _("Seconds"), _("slower")),
 )
 
@@ -73,6 +85,14 @@ def finals(runs: Sequence[Run]) -> dict[int, Final]:
     for run_id, duration in _run_durations(runs).items():
         values[run_id][SECONDS] = duration.total_seconds()
     return {pk: Final(values[pk], steps[pk], tuple(sorted(unusable[pk]))) for pk in values}
+
+
+def compared_outcomes(runs: Sequence[Run], numbers: Mapping[int, Final]) -> tuple[Outcome, ...]:
+    """Return the outcomes of these runs in order: the headline metrics of their tasks, others that they have recorded,
+    and the seconds."""
+    keys = {SECONDS}.union(*map(expected_keys, runs))
+    recorded = {name for final in numbers.values() for name in (*final.values, *final.unusable)}
+    return tuple(outcome for outcome in OUTCOMES if outcome.key in keys or outcome.name in recorded)
 
 
 def _run_durations(runs: Sequence[Run]) -> dict[int, timedelta]:

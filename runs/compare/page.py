@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef
-
-from runs.access import may_make
 from runs.chart_layouts import arrange
 from runs.charts import Chart, Mark, marks
 from runs.compare.baseline_table import Setting
@@ -21,8 +18,9 @@ from runs.compare.options import ComparisonSettings
 from runs.compare.results import load_results
 from runs.compare.selection import MAX_NAMED_RUNS
 from runs.metrics import cursors
-from runs.models import Response, Run
+from runs.models import Run
 from runs.models.experiment import Person
+from runs.responses import judgeable_uids
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,8 @@ def standings_context(
 
 
 def judge_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
-    """Return the uids of the runs that have responses, in their order, if the user may create tournaments."""
-    if not runs or not may_make(person):
-        return {"judge_uids": []}
-    answered = Run.objects.filter(Exists(Response.objects.filter(run=OuterRef("pk"))), pk__in=[run.pk for run in runs])
-    uids = set(answered.values_list("uid", flat=True))
-    return {"judge_uids": [run.uid for run in runs if run.uid in uids]}
+    """Return the uids of the runs whose responses can be judged, in their order, if the user may create tournaments."""
+    return {"judge_uids": judgeable_uids([run.uid for run in runs], person)}
 
 
 def load_config_diff(run_marks: Sequence[Mark], settings: ComparisonSettings, baseline_uid: str) -> ConfigDiff:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from runs import metrics
 from runs.charts import Group, Mark
 from runs.compare.baseline_table import BaselineChoice, BaselineRow, Setting, choose_baseline, standings
-from runs.compare.final_results import OUTCOMES, Final, Outcome, finals
+from runs.compare.final_results import Final, Outcome, compared_outcomes, finals
 from runs.flags import open_flags
 from runs.metrics import Provenance, Provenances
 from runs.models import Flag, Run
@@ -60,14 +60,15 @@ def load_results(runs: Sequence[Run], run_marks: Sequence[Mark], baseline_uid: s
     if not groups:
         return None
     numbers, flags = finals(runs), open_flags(run.pk for run in runs)
-    provenances = metrics.provenances(runs, [outcome.key for outcome in OUTCOMES], metrics.origins_of(runs))
+    outcomes = compared_outcomes(runs, numbers)
+    provenances = metrics.provenances(runs, [outcome.key for outcome in outcomes], metrics.origins_of(runs))
     settings = [Setting(group.name, group.slug, group.whole) for group in groups]
     chosen = next((i for i, group in enumerate(groups) if baseline_uid in {run.uid for run in group.runs}), None)
     choice = choose_baseline(settings, numbers, flags) if chosen is None else BaselineChoice(settings[chosen])
     group = groups[settings.index(choice.setting)]
     rows = tuple(
         replace(row, flagged=sum(run.pk in flags for run in group.runs))
-        for group, row in zip(groups, standings(settings, numbers, choice.setting, provenances), strict=True)
+        for group, row in zip(groups, standings(settings, numbers, choice.setting, provenances, outcomes), strict=True)
     )
     uid = baseline_uid if chosen is not None else (group.whole or group.runs)[0].uid
     return Results(groups, tuple(run_marks), rows, choice, uid, chosen is None, numbers, provenances, flags)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -19,11 +21,32 @@ from django.views.decorators.http import require_http_methods
 
 from runs.access import may_make
 from runs.experiments.edit import UNDO
+from runs.experiments.home.best_runs import BestRun
+from runs.experiments.home.results import best_results
 from runs.http import SignedIn, page_of, require_choice
 from runs.models import Experiment, Run
+from workers.executors.states import OPEN_STATES, State
 
 EXPERIMENTS_A_PAGE = 20
 SHELVES = ("current", "archived")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment of the list: the numbers of its runs by state, and its best runs that ended, as home shows them."""
+
+    experiment: Experiment
+    states: Sequence[tuple[str, int]]
+    best: Sequence[BestRun]
+
+    @property
+    def absence(self) -> str:
+        """Return why it has no best run."""
+        if not self.states:
+            return gettext("There are no runs yet.")
+        if any(State(state) in OPEN_STATES for state, _n in self.states):
+            return gettext("No run has ended with a held-out reward yet.")
+        return gettext("All runs ended without a finite held-out reward.")
 
 
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -54,9 +77,8 @@ def experiments(request: SignedIn) -> HttpResponse:
         return redirect(experiment)
     query, shelf = request.GET.get("q", "").strip(), require_choice(request, "shelf", SHELVES, "current")
     page = page_of(request, _matching_experiments(request, query, shelf), EXPERIMENTS_A_PAGE)
-    states = _states(page)
     context = {
-        "form": form, "q": query, "shelf": shelf, "page": page, "entries": [(e, states[e.pk]) for e in page],
+        "form": form, "q": query, "shelf": shelf, "page": page, "entries": _entries(page),
         "undo": request.session.get(UNDO), "may_make": may_make(request.user),
     }  # fmt: skip
     return TemplateResponse(request, "experiments/experiments.html", context, status=400 if form.errors else 200)
@@ -71,6 +93,13 @@ def _matching_experiments(request: SignedIn, query: str, shelf: str) -> QuerySet
         fields = ("name", "question", "note", "tags")
         rows = rows.filter(reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields)))
     return rows.order_by("-active_at", "-pk")
+
+
+def _entries(page: Page[Experiment]) -> list[Entry]:
+    """Return the entries of a page. The number of queries does not depend on the number of experiments or runs."""
+    states, runs = _states(page), Run.objects.current().filter(experiment__in=[experiment.pk for experiment in page])
+    best: Mapping[int, Sequence[BestRun]] = best_results(runs, EXPERIMENTS_A_PAGE)
+    return [Entry(experiment, states[experiment.pk], best.get(experiment.pk, ())) for experiment in page]
 
 
 def _states(page: Page[Experiment]) -> dict[int, list[tuple[str, int]]]:

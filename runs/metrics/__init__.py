@@ -3,7 +3,15 @@
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.directions import HIGHER, LOWER, good_direction
 from runs.metrics.downsample import Span, m4
-from runs.metrics.headline import HEADLINE_KEYS, HeadlineMetric, has_task_metrics, headline_metrics, task_of
+from runs.metrics.headline import (
+    HEADLINE,
+    HEADLINE_KEYS,
+    HeadlineMetric,
+    has_headline_metric,
+    has_task_metrics,
+    headline_metrics,
+    task_of,
+)
 from runs.metrics.json_numbers import Points, json_floats, wire
 from runs.metrics.packing import AXES, Block, Floats, Ints, block, pack, unpack
 from runs.metrics.provenance import (
@@ -38,6 +46,7 @@ from runs.metrics.reading import (
 
 __all__ = [
     "AXES",
+    "HEADLINE",
     "HEADLINE_KEYS",
     "HIGHER",
     "LOWER",
@@ -61,6 +70,7 @@ __all__ = [
     "cursors",
     "facts_expression",
     "good_direction",
+    "has_headline_metric",
     "has_task_metrics",
     "headline_metrics",
     "is_held_out",

@@ -39,6 +39,12 @@ def headline_metrics(task: str) -> tuple[HeadlineMetric, ...]:
     return BY_TASK.get(task, HEADLINE)
 
 
+def has_headline_metric(config: Mapping[str, Any], key: str) -> bool:
+    """Return whether the headline metric of this key is one of the config's task; True if the task has none of its
+    own."""
+    return any(metric.key == key for metric in headline_metrics(task_of(config)))
+
+
 def has_task_metrics(task: str) -> bool:
     """Return whether the task of this name has headline metrics of its own."""
     return task in BY_TASK

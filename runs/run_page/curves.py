@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs import metrics
-from runs.chart_layouts import PlacedChart, arrange, layout_of
+from runs.chart_layouts import Layout, PlacedChart, arrange, layout_of
 from runs.charts import Chart, Group, Spec, draw_charts, draw_names
 from runs.charts.own import OwnChart, parse_own
 from runs.http import ChartControls, SignedIn, UnknownChoice, chart_controls, chart_response, visible_run
@@ -22,6 +22,8 @@ from runs.run_page.tabs import tab_fragment, tab_page
 CHART_PX = 600
 INITIAL_CHARTS = 16
 FIRST_CHARTS = 4
+ArrangedSection: TypeAlias = tuple[Section, list[PlacedChart], list[PlacedChart]]
+"""A section, its charts that vary, and those of which all values were 0."""
 
 
 def curve_sections(run: Run, keys: list[str], controls: ChartControls) -> list[Section]:
@@ -113,12 +115,18 @@ def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
     chart_layout = layout_of(request, ChartLayout.Page.RUN)
     own = [own_run_chart(run, chart, controls, CHART_PX) for chart in chart_layout.own_charts]
     sections = curve_sections(run, keys, controls)
-    zero_keys = set() if run.is_open else _zero_keys(run)
     return {
-        "sections": [(section, *_split(arrange(section.charts, chart_layout), zero_keys)) for section in sections],
+        "sections": arrange_sections(run, sections, chart_layout),
         "own_charts": arrange(own, chart_layout), "chart_layout": chart_layout, "chart_keys": keys,
         "known_keys": keys, "controls": controls,
     }  # fmt: skip
+
+
+def arrange_sections(run: Run, sections: Iterable[Section], layout: Layout) -> list[ArrangedSection]:
+    """Return each section with its charts in the order of the layout, and apart those of which all values were 0, if
+    the run has ended. One query."""
+    zero_keys = set() if run.is_open else _zero_keys(run)
+    return [(section, *_split(arrange(section.charts, layout), zero_keys)) for section in sections]
 
 
 def _zero_keys(run: Run) -> set[str]:

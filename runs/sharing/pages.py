@@ -26,6 +26,7 @@ from runs.flags import open_flags
 from runs.models import Flag, Run
 from runs.run_page import (
     SYSTEM,
+    arrange_sections,
     config_sections,
     curve_chart,
     curve_names,
@@ -117,7 +118,7 @@ class SharedRun:
         sections = curve_sections(self.run, self._keys, controls)
         return {
             "run": self.run, **status_context(self.run), "own_charts": arrange(own, layout),
-            "sections": [(section, arrange(section.charts, layout)) for section in sections],
+            "sections": arrange_sections(self.run, sections, layout),
             "config": config_sections(self.run.config), "is_open": self.run.is_open, "flags": _public_flags(self.run),
             "controls": controls, "chart_layout": layout,
         }  # fmt: skip

@@ -17,6 +17,7 @@ from runs import metrics
 from runs.charts import MINUS, number, share
 from runs.compare.run_table import MAX_STEP_RUNS, Cell, Column, Heading, Kind, Row, Spread, steps_of
 from runs.compare.run_table.columns import SHARES
+from runs.experiments.home.result_rows import ResultRow
 from runs.http import ago
 from runs.models import Flag
 from runs.templatetags.format import duration, method_badge, state_badge
@@ -51,11 +52,17 @@ def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
 
 
 @register.simple_tag
-def task_cell(row: Row, cells: Sequence[Cell]) -> SafeString:
+def task_cell(row: ResultRow) -> SafeString:
     """Return a cell with the headline metrics that only some tasks have, each with its title; – if there are none."""
-    parts = ((cell.column.title, _content(row, cell, ())) for cell in cells)
-    content = format_html_join(" ", '<span class="task-metric">{} {}</span>', parts) or "–"
+    content = titled_values(row, row.task_cells) or "–"
     return format_html('<td role="cell" data-label="{}">{}</td>', gettext("Task metrics"), content)
+
+
+@register.simple_tag
+def titled_values(row: Row, cells: Sequence[Cell]) -> SafeString:
+    """Return the values of these cells of a row, each with its title."""
+    parts = ((cell.column.title, _content(row, cell, ())) for cell in cells)
+    return format_html_join(" ", '<span class="task-metric">{} {}</span>', parts)
 
 
 @lru_cache(maxsize=1000)

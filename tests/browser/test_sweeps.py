@@ -161,7 +161,7 @@ def test_offered_metric_replaces_a_selected_metric_without_values(
     page.goto(f"{address}{finished_sweep.get_absolute_url()}?metric=kl")
     Series.objects.filter(key="reward/mean").delete()
     page.get_by_role("combobox", name="Metric", exact=True).select_option("reward/mean")
-    expect(page.get_by_text("No run of this sweep has reward/mean yet.")).to_be_visible()
+    expect(page.get_by_text("The runs of this sweep ended without values of reward/mean.")).to_be_visible()
     page.locator("#results").get_by_role("link", name="kl", exact=True).click()
     expect(page.get_by_role("combobox", name="Metric", exact=True)).to_have_value("kl")
 

@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 from django.urls import reverse
 
 from runs import metrics
-from runs.compare.run_table import Cell, Row
+from runs.experiments.home.result_rows import REWARD, ResultRow
 from runs.experiments.home.sections import FINAL
 from runs.metrics import Provenance
 from runs.models import Experiment, Flag, Run, Series
@@ -19,7 +19,6 @@ from runs.models import Experiment, Flag, Run, Series
 MAX_EXPERIMENTS = 8
 MAX_CANDIDATES = 20
 """Most runs of an experiment that are read, to find one without a flag."""
-REWARD = "reward/mean"
 INFINITY = float("inf")
 
 
@@ -39,14 +38,13 @@ class Candidates:
 
 @dataclass(frozen=True)
 class BestRun:
-    """The best of an experiment's `n` runs, or the best one without a flag.
+    """The best of an experiment's `n` runs, or the best one without a flag. Its row has no cell of the state.
 
-    row: its values without the state. task_cells: those of its task's other headline metrics. ways: measurements of the
-    reward among the candidates, if there are several. flagged: number of candidates, if all of them have flags.
+    ways: measurements of the reward among the candidates, if there are several. flagged: number of candidates, if all
+    of them have flags.
     """
 
-    row: Row
-    task_cells: Sequence[Cell]
+    row: ResultRow
     n: int
     flags: Sequence[Flag]
     is_alternative: bool
@@ -63,13 +61,13 @@ class BestRun:
         return f"{reverse('experiment', args=[self.experiment.pk])}?sort=-{REWARD}"
 
 
-def find_candidates(runs: QuerySet[Run]) -> list[Candidates]:
+def find_candidates(runs: QuerySet[Run], max_experiments: int = MAX_EXPERIMENTS) -> list[Candidates]:
     """Return the candidates of the experiments whose runs with a final reward are the newest. Two queries."""
     finals = Series.objects.filter(run__in=runs.filter(state__in=FINAL), key=REWARD)
     # PostgreSQL sorts NaN above infinity.
     finals = finals.filter(last_value__gt=-INFINITY, last_value__lt=INFINITY).order_by()
     counted = finals.values_list("run__experiment_id").annotate(n=Count("pk"), newest=Max("run_id"))
-    counts = {pk: n for pk, n, _ in counted.order_by("-newest")[:MAX_EXPERIMENTS]}
+    counts = {pk: n for pk, n, _ in counted.order_by("-newest")[:max_experiments]}
     rank = Window(
         RowNumber(), partition_by=F("run__experiment_id"), order_by=[F("last_value").desc(), F("run_id").desc()]
     )
@@ -90,17 +88,13 @@ def measurements(candidates: Iterable[Candidates]) -> dict[int, tuple[Provenance
 
 
 def best_runs(
-    candidates: Sequence[Candidates],
-    rows: Mapping[int, Row],
-    task_cells: Mapping[int, Sequence[Cell]],
-    flags: Mapping[int, Sequence[Flag]],
+    candidates: Sequence[Candidates], rows: Mapping[int, ResultRow], flags: Mapping[int, Sequence[Flag]]
 ) -> list[BestRun]:
     """Return one or two entries for each experiment whose rows were read. One query."""
     ways = measurements(candidates)
     return [
         BestRun(
-            row=_without_state(rows[pk]), task_cells=task_cells[pk], n=entry.n, flags=flags.get(pk, ()),
-            is_alternative=pk != entry.runs[0],
+            row=_without_state(rows[pk]), n=entry.n, flags=flags.get(pk, ()), is_alternative=pk != entry.runs[0],
             flagged=len(entry.runs) if all(map(flags.get, entry.runs)) else 0, ways=ways.get(entry.experiment, ()),
         )
         for entry in candidates
@@ -109,6 +103,6 @@ def best_runs(
     ]  # fmt: skip
 
 
-def _without_state(row: Row) -> Row:
+def _without_state(row: ResultRow) -> ResultRow:
     """Return the row without its last cell: all these runs ended, and the page shows only if one did not succeed."""
     return replace(row, cells=row.cells[:-1])

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from runs import metrics
-from runs.compare.run_table import Cell, Column, Heading, Row, Vocabulary, rows_of
-from runs.experiments.home.best_runs import REWARD, BestRun, best_runs, find_candidates
+from runs.compare.run_table import Column, Heading, Vocabulary
+from runs.experiments.home.best_runs import BestRun, best_runs, find_candidates
+from runs.experiments.home.result_rows import KL, REWARD, ResultRow, result_rows
 from runs.experiments.home.sections import FINAL
 from runs.experiments.home.sparkline import Sparkline, sparklines
 from runs.flags import open_flags
-from runs.metrics import HEADLINE_KEYS
 from runs.models import Attempt, Flag, Run, Series
 
 MAX_RESULTS = 8
-KL = "kl"
 COLUMNS = tuple(filter(None, map(Vocabulary(()).column, (REWARD, KL, "method", "state"))))
-TASK_KEYS = tuple(key for key in HEADLINE_KEYS if key not in (REWARD, KL))
-TASK_COLUMNS = tuple(filter(None, map(Vocabulary(()).column, TASK_KEYS)))
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run that ended: its row, the cells of its task's other headline metrics, the time of its end if it is known,
-    its curve and its open flags."""
+    """A run that ended: its row, the time of its end if it is known, its curve and its open flags."""
 
-    row: Row
-    task_cells: Sequence[Cell]
+    row: ResultRow
     ended_at: datetime | None
     curve: Sparkline | None
     flags: Sequence[Flag]
@@ -57,15 +52,19 @@ def results(runs: QuerySet[Run]) -> Results:
     """
     ended, candidates = _last_ended(runs), find_candidates(runs)
     flags = open_flags([*ended, *(pk for entry in candidates for pk in entry.runs)])
-    rows, task_cells = _rows([*ended, *(pk for entry in candidates for pk in entry.select(flags))])
+    rows = _rows([*ended, *(pk for entry in candidates for pk in entry.select(flags))])
     curves = sparklines([rows[pk].run for pk in ended if pk in rows], REWARD)
-    last = [
-        Result(rows[pk], task_cells[pk], at, curves.get(pk), flags.get(pk, ()))
-        for pk, at in ended.items()
-        if pk in rows
-    ]
-    best = best_runs(candidates, rows, task_cells, flags)
-    return Results(last, _headings([result.row for result in last]), best)
+    last = [Result(rows[pk], at, curves.get(pk), flags.get(pk, ())) for pk, at in ended.items() if pk in rows]
+    return Results(last, _headings([result.row for result in last]), best_runs(candidates, rows, flags))
+
+
+def best_results(runs: QuerySet[Run], max_experiments: int) -> dict[int, list[BestRun]]:
+    """Return by experiment the best of these runs, and the best one without a flag if that is another, as home shows
+    them. At most nine queries."""
+    candidates = find_candidates(runs, max_experiments)
+    flags = open_flags([pk for entry in candidates for pk in entry.runs])
+    best = best_runs(candidates, _rows([pk for entry in candidates for pk in entry.select(flags)]), flags)
+    return {entry.experiment: [run for run in best if run.experiment.pk == entry.experiment] for entry in candidates}
 
 
 def _last_ended(runs: QuerySet[Run]) -> dict[int, datetime | None]:
@@ -78,24 +77,14 @@ def _last_ended(runs: QuerySet[Run]) -> dict[int, datetime | None]:
     return dict(newest.values_list("run_id", "ended_at")[:MAX_RESULTS])
 
 
-def _rows(run_ids: Sequence[int]) -> tuple[dict[int, Row], dict[int, list[Cell]]]:
-    """Return, by run id, the rows of these runs, and the measured cells of their tasks' other headline metrics."""
+def _rows(run_ids: Sequence[int]) -> dict[int, ResultRow]:
+    """Return the rows of these runs by run id."""
     runs = metrics.with_origins(Run.objects.select_related("experiment", "created_by")).in_bulk(run_ids)
-    rows = rows_of(list(runs.values()), (*COLUMNS, *TASK_COLUMNS))
-    n = len(COLUMNS)
-    return (
-        {row.run.pk: replace(row, cells=row.cells[:n]) for row in rows},
-        {row.run.pk: [cell for cell in row.cells[n:] if _is_headline(row.run, cell)] for row in rows},
-    )
+    return {row.run.pk: row for row in result_rows(list(runs.values()), COLUMNS)}
 
 
-def _is_headline(run: Run, cell: Cell) -> bool:
-    keys = {metric.key for metric in metrics.headline_metrics(metrics.task_of(run.config))}
-    return cell.value is not None and cell.column.key in keys
-
-
-def _headings(rows: Sequence[Row]) -> list[Heading]:
-    return [_heading(column, [row.cells[place].measured for row in rows]) for place, column in enumerate(COLUMNS)]
+def _headings(rows: Sequence[ResultRow]) -> list[Heading]:
+    return [_heading(column, [row.cells[i].measured for row in rows]) for i, column in enumerate(COLUMNS)]
 
 
 def _heading(column: Column, measured: Sequence[metrics.Provenance | None]) -> Heading:

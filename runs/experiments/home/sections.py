@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from runs.access import may_launch, may_resume
 from runs.compare import run_table
-from runs.compare.run_table import Row, Vocabulary, rows_of
+from runs.compare.run_table import Vocabulary
+from runs.experiments.home.result_rows import ResultRow, result_rows
 from runs.launching import resume_refusal
 from runs.models import Attempt, Run
 from workers.executors.states import State
@@ -62,9 +63,9 @@ class Section:
         return [attempt.run for attempt in self.attempts]
 
     @property
-    def rows(self) -> list[Row]:
-        """Return table rows of the visible runs, with their progress and last measurements. Four queries."""
-        return rows_of(self.runs, COLUMNS)
+    def rows(self) -> list[ResultRow]:
+        """Return table rows of the visible runs, with their progress and last measurements. Five queries."""
+        return result_rows(self.runs, COLUMNS)
 
 
 @dataclass(frozen=True)

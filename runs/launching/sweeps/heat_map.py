@@ -124,7 +124,7 @@ def _result_words(kind: Kind, summary: Summary) -> str:
     if kind == "mixed":
         return gettext("measured differently (%(ways)s), so there is no mean") % {"ways": summary.ways_words}
     if kind == "no-value":
-        return gettext("no value yet")
+        return gettext("no value yet") if summary.is_open else gettext("no value")
     text = gettext("mean %(mean)s") % {"mean": number(summary.mean)}
     if summary.std is not None:
         text = gettext("%(mean)s, standard deviation %(std)s") % {"mean": text, "std": number(summary.std)}

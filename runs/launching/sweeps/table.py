@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from runs import metrics
 from runs.launching.run_names import format_value
@@ -19,7 +20,7 @@ from runs.metrics import LOWER, Provenance
 from runs.models import Series, Sweep
 from workers.analysis.aggregate import SPREADS, around
 from workers.analysis.bands import STD_FROM
-from workers.executors.states import State
+from workers.executors.states import OPEN_STATES, State
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class SeedRun:
     value: float | None
     is_unusable: bool = False
     way: Provenance | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the run may still record values."""
+        return State(self.state) in OPEN_STATES
 
     @property
     def is_partial(self) -> bool:
@@ -66,6 +72,11 @@ class Summary:
     def is_mixed(self) -> bool:
         """Return whether the values were measured differently, so that they have no mean."""
         return bool(self.ways)
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a run may still record values."""
+        return any(State(state) in OPEN_STATES for state, _n in self.states)
 
     @property
     def ways_words(self) -> str:
@@ -143,6 +154,18 @@ def summarise(runs: Iterable[SeedRun]) -> Summary:
         std = float(np.std(values, ddof=1))
         low, high = (float(end[0]) for end in around(np.array(values)[:, None], "mean", spread))
     return Summary(len(values), len(members), mean, std, low, high, spread, (), listed)
+
+
+def explain_absence(rows: Iterable[CellRow], key: str) -> str:
+    """Return why the cells have no mean of the metric of this key, in the words of `runs.charts.explain_absence`."""
+    runs, params = [run for row in rows for run in row.runs], {"key": key}
+    if any(run.value is not None for run in runs):
+        return gettext("Only partial runs have %(key)s, and no mean includes them.") % params
+    if any(run.is_unusable for run in runs):
+        return gettext("None of the values of %(key)s is a finite number.") % params
+    if any(run.is_open for run in runs):
+        return gettext("No run of this sweep has %(key)s yet.") % params
+    return gettext("The runs of this sweep ended without values of %(key)s.") % params
 
 
 def mixed_ways(rows: Iterable[CellRow]) -> tuple[Provenance, ...]:

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from tests.runs.compare.test_pages import address
 from tests.runs.full_runs import evaluation, make_run, record
+from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +47,19 @@ def test_final_results_are_a_row_for_each_metric_and_group(ada_client, runs):
 def test_missing_value_is_no_number(ada_client, runs):
     rows = rows_of(ada_client, runs[-1:], table="results")
     assert {(row["value mean"], row["value n"]) for row in rows if row["metric"] != "seconds"} == {("", "0")}
+
+
+def test_safety_runs_have_rows_of_safe_ratio_and_cost(ada_client, experiment):
+    safe = make_run(experiment, "es-safety-tiny", 0, "succeeded")
+    record(safe, [Metric(5, {"reward/mean": 1.0, "safety/safe_ratio": 0.75, "cost/mean": -1.5})])
+    rows = rows_of(ada_client, [safe], table="results")
+    assert {row["metric"]: row["value mean"] for row in rows} == {
+        "reward/mean": "1.0", "kl": "", "safety/safe_ratio": "0.75", "cost/mean": "-1.5", "seconds": "",
+    }  # fmt: skip
+    latex = ada_client.get(address([safe], "compare-table", table="results", **{"as": "latex"})).content.decode()
+    assert r"safety/safe\_ratio & " in latex and "$-1.50$ ($n = 1$)" in latex
+    mixed = [safe, make_run(experiment)]
+    assert "accuracy/contains" in {row["metric"] for row in rows_of(ada_client, mixed, table="results")}
 
 
 def test_config_has_a_column_for_each_config(ada_client, runs):

@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.compare import finals
+from runs.compare import Setting, finals, standings
+from runs.compare.final_results import compared_outcomes
 from tests.runs.attempt_records import make_attempt
 from tests.runs.full_runs import end, evaluation, make_run, record
 from workers.records import Metric
@@ -47,3 +48,38 @@ def test_the_number_of_queries_does_not_grow(experiment, django_assert_num_queri
     runs = [make_run(experiment, seed=seed) for seed in range(5)]
     with django_assert_num_queries(2):
         finals(runs)
+
+
+def outcome_names(*runs):
+    return [outcome.name for outcome in compared_outcomes(runs, finals(runs))]
+
+
+def test_outcomes_are_the_headline_metrics_of_the_tasks(experiment):
+    concise, safe = make_run(experiment), make_run(experiment, "es-safety-tiny", seed=1)
+    assert outcome_names(concise) == ["reward", "accuracy", "kl", "seconds"]
+    assert outcome_names(safe) == ["reward", "kl", "safe_ratio", "cost", "seconds"]
+    assert outcome_names(safe, concise) == ["reward", "accuracy", "kl", "safe_ratio", "cost", "seconds"]
+
+
+def test_run_without_a_task_is_compared_by_what_it_recorded(experiment):
+    external = make_run(experiment)
+    external.config = {}
+    assert outcome_names(external) == ["reward", "kl", "seconds"]
+    record(external, [Metric(0, {"safety/safe_ratio": float("nan"), "loss": 1.0})])
+    assert outcome_names(external) == ["reward", "kl", "safe_ratio", "seconds"]
+
+
+def test_outcome_of_another_task_has_its_reason(experiment):
+    concise, safe = make_run(experiment), make_run(experiment, "es-safety-tiny", seed=1)
+    record(safe, [Metric(0, {"safety/safe_ratio": 0.75, "cost/mean": -1.5})])
+    settings = [
+        Setting("concise", "a", (concise,)),
+        Setting("safe", "b", (safe,)),
+        Setting("both", "c", (concise, safe)),
+    ]
+    rows = standings(settings, finals([concise, safe]), settings[0])
+    absences = [{cell.outcome.name: cell.absence for cell in row.cells if cell.absence} for row in rows]
+    message = "Not a metric of the task conciseness."
+    assert absences == [
+        {"safe_ratio": message, "cost": message}, {"accuracy": "Not a metric of the task safety."}, {},
+    ]  # fmt: skip

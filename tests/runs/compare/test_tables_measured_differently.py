@@ -197,7 +197,7 @@ def test_compare_page_marks_runs_measured_differently(ada_client: Client, native
     reply = ada_client.get(reverse("compare"), {"run": [run.uid for run in (*native, imported)]})
     page = " ".join(reply.content.decode().split())
     heads = [(outcome.name, len(ways)) for outcome, ways in reply.context["standing_heads"]]
-    assert heads == [("reward", 2), ("kl", 2), ("accuracy", 2), ("seconds", 0)]
+    assert heads == [("reward", 2), ("accuracy", 2), ("kl", 2), ("seconds", 0)]
     assert page.count("≠ measured differently</small> </th>") + page.count("≠ measured differently</small></th>") == 3
     assert "no mean: measured differently" in page and "Measured differently, so they" in page
     page = ada_client.get(reverse("compare"), {"run": [run.uid for run in native]}).content.decode()

@@ -215,7 +215,22 @@ def test_task_metrics_are_those_of_the_task_of_each_run(ada_client, experiment):
         Attempt.objects.filter(run=run).update(state="succeeded", ended_at=timezone.now())
         Run.objects.filter(pk=run.pk).update(state="succeeded")
     results = {result.row.run.seed: result for result in ada_client.get("/").context["results"].last}
-    assert [cell.column.key for cell in results[1].task_cells] == ["accuracy/contains"]
-    assert [cell.column.key for cell in results[2].task_cells] == ["safety/safe_ratio", "cost/mean"]
+    assert [cell.column.key for cell in results[1].row.task_cells] == ["accuracy/contains"]
+    assert [cell.column.key for cell in results[2].row.task_cells] == ["safety/safe_ratio", "cost/mean"]
     page = section_html(ada_client, "results")
     assert "Safe ratio" in page and "75\N{NARROW NO-BREAK SPACE}%" in page and "−1.50" in page
+
+
+def test_running_runs_show_the_metrics_of_their_tasks(ada_client, experiment):
+    for name, seed in (("es-tiny", 1), ("es-safety-tiny", 2), ("es-tiny", 3)):
+        run = make_run(experiment, name, seed)
+        if seed < 3:
+            values = {"safety/safe_ratio": 0.75, "cost/mean": -1.5, "accuracy/contains": 0.5}
+            record(run, [Metric(0, values, {})])
+    rows = {row.run.seed: row for row in ada_client.get("/").context["running"].rows}
+    assert [cell.column.key for cell in rows[1].task_cells] == ["accuracy/contains"]
+    assert [cell.column.key for cell in rows[2].task_cells] == ["safety/safe_ratio", "cost/mean"]
+    assert rows[3].task_cells == []
+    page = " ".join(section_html(ada_client, "going").split())
+    assert "Task metrics</th></tr>" in page and 'data-label="Task metrics">–</td>' in page
+    assert page.count(">75 %<") == page.count(">50 %<") == 1

@@ -23,7 +23,7 @@ def edit(client, experiment, **sent):
 
 
 def listed(client, **query):
-    return [e.name for e, _ in client.get("/experiments/", query).context["entries"]]
+    return [entry.experiment.name for entry in client.get("/experiments/", query).context["entries"]]
 
 
 def test_an_experiment_is_renamed_tagged_and_annotated(ada_client, experiment):

@@ -236,3 +236,36 @@ def test_strangers_see_no_results(cy_client, private_experiment):
     sweep = make_sweep(private_experiment)
     for route in ("sweep-results", "sweep-table"):
         assert cy_client.get(reverse(route, args=[sweep.pk])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("values", "state", "reason"),
+    [
+        ({}, "failed", "The runs of this sweep ended without values of reward/mean."),
+        ({"kl": 1.0}, "cancelled", "The runs of this sweep ended without values of reward/mean."),
+        ({"reward/mean": math.nan}, "succeeded", "None of the values of reward/mean is a finite number."),
+        (
+            {"reward/mean": 1.0},
+            "partial",
+            "Only partial runs have reward/mean, and no mean includes them.",
+        ),
+    ],
+)
+def test_ended_sweep_without_values_expects_none(ada_client, experiment, values, state, reason):
+    sweep = launch(experiment, {"es.sigma": [0.1, 0.2]})
+    if values:
+        record(sweep.runs.first(), [Metric(5, values, {})])
+    sweep.runs.update(state=state)
+    page = page_of(ada_client, sweep)
+    assert f"<strong>{reason}</strong>" in page
+    assert "appears with the first" not in page and " yet" not in page
+    assert ("The runs have these metrics:" in page) == bool(values)
+
+
+def test_heat_map_expects_values_of_open_runs_alone(ada_client, experiment):
+    sweep = launch(experiment, {"es.sigma": [0.1, 0.2, 0.3]})
+    first, second, _third = sweep.runs.order_by("pk")
+    record(first, [Metric(5, {"reward/mean": 1.0}, {})])
+    Run.objects.filter(pk=second.pk).update(state="failed")
+    page = page_of(ada_client, sweep)
+    assert 'title="es.sigma 0.2: no value, seed 0"' in page and 'title="es.sigma 0.3: no value yet, seed 0"' in page

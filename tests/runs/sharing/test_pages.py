@@ -67,6 +67,22 @@ def test_shared_pages_omit_the_sites_machines(client, texts, runs):
     assert client.get(chart, {"name": "system/cpu"}).status_code == 404
 
 
+def test_shared_run_folds_metrics_that_stayed_at_zero_after_its_end(client, texts, runs):
+    record(runs[0], [Metric(step, {"loss/a": float(step), "loss/b": 0.0, "loss/c": 0.0}) for step in (1, 2)])
+    where = reverse("shared", args=[texts["run"]])
+    page = client.get(where).content.decode()
+    assert "stayed at 0" not in page and '<section class="chart" id="chart-loss-b"' in page
+    runs[0].state = "succeeded"
+    runs[0].save(update_fields=["state"])
+    varying, _, folded = " ".join(client.get(where).content.decode().split()).partition('data-slug="of-loss-zeros"')
+    assert "2 metrics stayed at 0: <span>loss/b,</span> <span>loss/c</span>" in folded
+    assert (
+        'id="chart-loss-a"' in varying
+        and 'id="chart-loss-b"' not in varying
+        and '<h3 id="chart-loss-b-title"' in folded
+    )
+
+
 @pytest.mark.parametrize("scope", SCOPES)
 def test_nothing_on_it_changes_anything_or_leads_inside(client, texts, scope):
     page = client.get(reverse("shared", args=[texts[scope]])).content.decode()

@@ -48,7 +48,7 @@ def placed_charts(response):
     context = response.context
     if "own_charts" not in context:
         return context["placed_charts"]
-    return [*context["own_charts"], *(placed for _section, charts in context["sections"] for placed in charts)]
+    return [*context["own_charts"], *(placed for _, *parts in context["sections"] for part in parts for placed in part)]
 
 
 @pytest.mark.parametrize("page", PINNED)
