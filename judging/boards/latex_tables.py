@@ -157,7 +157,7 @@ def _in_whole_points(table: Table) -> Table:
 
 def _win_rate_text(board: BoardData, standing: BoardData) -> str | None:
     won = standing_win_rate(board, standing)
-    return None if won is None else f"{won.text} [{won.interval_text}], n = {won.n_text}"
+    return None if won is None else won.whole_text
 
 
 def _win_text(cell: WinCell | None) -> str | None:

@@ -34,6 +34,11 @@ class WinRate:
         return f"{100 * self.low:.0f}–{format_percent(self.high)}"
 
     @property
+    def whole_text(self) -> str:
+        """Return the share, its interval and the number of votes in one cell."""
+        return f"{self.text} [{self.interval_text}], n = {self.n_text}"
+
+    @property
     def n_text(self) -> str:
         """Return the number of votes."""
         return format_count(self.n)

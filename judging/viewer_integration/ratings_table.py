@@ -32,13 +32,13 @@ def _csv_table(entries: Sequence[LeaderboardEntry]) -> Table:
     """Return a row for each leaderboard with all digits. `number` is the tournament's, whose name may repeat."""
     heads = (
         "tournament", "number", "step", "criterion", *(f"rating {bound}" for bound in BOUNDS),
-        "rank_from", "rank_to", "rank_of", "votes",
+        "rank_from", "rank_to", "rank_of", "votes", *(f"win rate {bound}" for bound in BOUNDS),
     )  # fmt: skip
     rows = [
         (
             entry.contestant.tournament.name, entry.contestant.tournament_id, entry.contestant.step,
             entry.rubric.criterion.slug, *_rating(entry), *(entry.ranks or (None, None)),
-            entry.group_size or None, entry.votes,
+            entry.group_size or None, entry.votes, *_win_rate(entry),
         )
         for entry in entries
     ]  # fmt: skip
@@ -46,20 +46,31 @@ def _csv_table(entries: Sequence[LeaderboardEntry]) -> Table:
 
 
 def _latex_table(entries: Sequence[LeaderboardEntry]) -> Table:
-    """Return a row for each leaderboard, with ratings in whole Elo points."""
+    """Return a row for each leaderboard, with ratings in whole Elo points, and win rates if a rating is missing."""
+    has_unrated = any(entry.rating is None and entry.win_rate for entry in entries)
     heads = (
         gettext("Leaderboard"), gettext("Step"), gettext("Criterion"),
         *(f"{gettext('Rating')} {bound}" for bound in BOUNDS), gettext("Rank"), gettext("Votes"),
+        *([gettext("Win rate")] if has_unrated else []),
     )  # fmt: skip
     rows = [
         (
             entry.contestant.tournament.name, entry.contestant.step, str(entry.rubric),
             *(None if points is None else float(round(points)) for points in _rating(entry)), _rank_text(entry),
-            entry.votes,
+            entry.votes, *([_win_rate_text(entry)] if has_unrated else []),
         )
         for entry in entries
     ]  # fmt: skip
     return Table(heads, tuple(rows))
+
+
+def _win_rate_text(entry: LeaderboardEntry) -> str | None:
+    return None if entry.win_rate is None else entry.win_rate.whole_text
+
+
+def _win_rate(entry: LeaderboardEntry) -> list[float | None]:
+    rate = entry.win_rate
+    return [None, None, None] if rate is None else [rate.value, rate.low, rate.high]
 
 
 def _rating(entry: LeaderboardEntry) -> list[float | None]:

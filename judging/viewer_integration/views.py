@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from judging.access import may_vote
 from judging.boards import DEFAULT_SETTINGS
+from judging.boards.win_rates import WinRate, standing_win_rate
 from judging.models import Contestant, Rubric, Snapshot, Tournament
 from judging.tournaments import tournament_progress
 from runs.http import SignedIn, visible_run
@@ -58,6 +59,13 @@ class LeaderboardEntry:
     def votes(self) -> float:
         """Return the number of verdicts on the contestant; two that count as one are half each, 0 without entry."""
         return self.standing["record"]["votes"] if self.standing else 0
+
+    @property
+    def win_rate(self) -> WinRate | None:
+        """Return the share of the votes that the contestant won; None without votes."""
+        if self.snapshot is None or self.standing is None:
+            return None
+        return standing_win_rate(self.snapshot.board, self.standing)
 
     @property
     def group_size(self) -> int:
@@ -121,4 +129,6 @@ def run_ratings(request: SignedIn, uid: str) -> HttpResponse:
     entries = list_leaderboard_entries(request.user, run)
     if not entries:
         return HttpResponse(status=204)
-    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", {"run": run, "entries": entries})
+    has_unrated = any(entry.rating is None and entry.win_rate for entry in entries)
+    context = {"run": run, "entries": entries, "has_unrated": has_unrated}
+    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", context)

@@ -10,6 +10,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from runs.clusters.commands import add_cluster, change_cluster
+from runs.clusters.settings import EXAMPLES, KEYS
 from runs.models import Cluster
 from workers.config import ConfigError
 from workers.config.shallow_json import loads
@@ -53,11 +54,17 @@ WORDS: dict[str, tuple[str | StrPromise, str | StrPromise]] = {
     ),
 }
 """Keys with one word or path as value -> label and help."""
+FIELD_KEYS = (*WORDS, "time_limit_seconds", "modules", "env")
+"""Keys with a field of their own."""
 LINES = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
 
 
 class ClusterForm(forms.Form):
-    """Form of a cluster. Name and kind of an existing cluster cannot change."""
+    """Form of a cluster. Name and kind of an existing cluster cannot change.
+
+    It has the fields that the cluster's kind uses. The form of a new cluster has all, and the style sheet hides the
+    fields that the selected kind does not use; their values are ignored.
+    """
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -92,16 +99,31 @@ class ClusterForm(forms.Form):
         help_text=gettext_lazy('Other keys, as JSON: limits, partitions, waits, task_paths, data_paths, site_url, and '
                                'what the kind needs, such as {"partitions": ["gpu", "cpu"]}.'),
     )  # fmt: skip
-    order = ("name", "kind", *WORDS, "time_limit_seconds", "modules", "env", "more")
+    order = ("name", "kind", *FIELD_KEYS, "more")
 
     def __init__(self, data: Mapping[str, Any] | None = None, cluster: Cluster | None = None) -> None:
-        super().__init__(data, initial=initial_values(cluster.config) if cluster else None)
+        super().__init__(data, initial=initial_values(cluster.config, cluster.kind) if cluster else None)
         self.cluster = cluster
         for key, (label, hint) in WORDS.items():
             self.fields[key] = forms.CharField(label=label, help_text=hint, required=False, max_length=1000)
         self.order_fields(self.order)
+        for key in FIELD_KEYS:
+            kinds = [kind for kind, keys in KEYS.items() if key in keys]
+            self.fields[key].widget.attrs["data-kinds"] = " ".join(kinds)
+            if cluster is not None and cluster.kind not in kinds:
+                del self.fields[key]
         if cluster is not None:
             del self.fields["name"], self.fields["kind"]
+            self._describe_more(cluster.kind)
+
+    def _describe_more(self, kind: str) -> None:
+        """List the keys of this kind that have no field of their own."""
+        params = {"keys": ", ".join(key for key in KEYS[kind] if key not in self.fields), "example": EXAMPLES[kind]}
+        if self.fields.keys() & {*FIELD_KEYS}:
+            self.fields["more"].help_text = gettext("Other keys, as JSON: %(keys)s.") % params
+        else:
+            self.fields["more"].label = gettext("Settings")
+            self.fields["more"].help_text = gettext("As JSON, such as %(example)s. Keys: %(keys)s.") % params
 
     def save(self) -> Cluster | None:
         """Save and return the cluster. If it is invalid, return None and add the errors to the fields."""
@@ -118,13 +140,12 @@ class ClusterForm(forms.Form):
             return None
 
     def _config(self) -> dict[str, Any] | None:
-        data = self.cleaned_data
-        config: dict[str, Any] = {key: data[key] for key in WORDS if data[key]}
-        if data["time_limit_seconds"]:
-            config["time_limit_seconds"] = data["time_limit_seconds"]
-        if modules := data["modules"].split():
+        used = KEYS[self.cluster.kind if self.cluster else self.cleaned_data["kind"]]
+        data = {key: value for key, value in self.cleaned_data.items() if key in used and value}
+        config: dict[str, Any] = {key: data[key] for key in (*WORDS, "time_limit_seconds") if key in data}
+        if modules := data.get("modules", "").split():
             config["modules"] = modules
-        lines = [line.strip() for line in data["env"].splitlines() if line.strip()]
+        lines = [line.strip() for line in data.get("env", "").splitlines() if line.strip()]
         if wrong := [line for line in lines if "=" not in line]:
             self.add_error("env", gettext("must be NAME=value, not %(line)r") % {"line": wrong[0]})
             return None
@@ -148,9 +169,9 @@ class ClusterForm(forms.Form):
         return config | more
 
 
-def initial_values(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config as initial values of the form."""
-    own = {*WORDS, "time_limit_seconds", "modules", "env"}
+def initial_values(config: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the config of a cluster of this kind as initial values of the form."""
+    own = {key for key in FIELD_KEYS if key in KEYS[kind]}
     more = {key: value for key, value in config.items() if key not in own}
     return {
         **{key: config[key] for key in (*WORDS, "time_limit_seconds") if key in config},

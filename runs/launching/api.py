@@ -10,9 +10,9 @@ from ninja.errors import HttpError
 from runs import access
 from runs.http import ApiRequest, Caller, Uid, check_owner, get_experiment, get_run, idempotent, needs, router
 from runs.launching.commands import cancel_run, launch_run, resume_run
-from runs.launching.config_form import COPY, NAME_LENGTH
 from runs.launching.request import get_own_experiment, merged
 from runs.launching.resume import CannotResume
+from runs.launching.run_names import copy_name
 from runs.launching.schemas import CloneRun, NewRun, RunDetail, RunOut, RunsOut, run_detail, run_out, runs_out
 from runs.models import Experiment, Run
 from workers.config import preset, presets
@@ -88,13 +88,14 @@ def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
 )
 @idempotent
 def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[int, RunOut]:
-    """Launch a new run from a run's config, with another seed, name or settings if given. Needs scope launch, and an
-    experiment of your own. 422 with all problems if the config is no longer valid."""
+    """Launch a new run from a run's config, with another seed, name or settings if given. Without a name, an unchanged
+    clone is named as a copy, and a changed one by its settings. Needs scope launch, and an experiment of your own. 422
+    with all problems if the config is no longer valid."""
     run, new = get_run(request.auth, uid), new or CloneRun()
     experiment = run.experiment if new.experiment is None else get_experiment(request.auth, new.experiment)
     check_owner(request.auth, experiment)
     config = merged(run.config, new.config) | ({} if new.seed is None else {"seed": new.seed})
-    name = new.name or f"{run.name[:NAME_LENGTH]}{COPY}"
+    name = new.name or (copy_name(run.name) if config == run.config else "")
     cloned = launch_run(
         experiment=experiment, person=request.auth.person, config=config, name=name, preset=_known_preset(run.preset)
     )

@@ -51,7 +51,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
     changed: list[Change] = []
     sweep_form = SweepForm()
     if request.method == "POST":
-        form, sweep_form = LaunchForm(request.POST), SweepForm(request.POST)
+        form, sweep_form = _posted_form(request), SweepForm(request.POST)
         if _both_valid(form, sweep_form) and (target := _launch_form(request, experiment, form, sweep_form)):
             return redirect(target)
     elif "clone" in request.GET:
@@ -82,13 +82,20 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
-    form, sweep_form = LaunchForm(request.POST), SweepForm(request.POST)
+    form, sweep_form = _posted_form(request), SweepForm(request.POST)
     is_sweep = _both_valid(form, sweep_form) and sweep_form.is_requested
     checked = (
         _check_sweep(request, experiment, form, sweep_form) if is_sweep else _check_runs(request, experiment, form)
     )
     context = {"form": form, "swept": sweep_form, "problems": [*_problems(form), *_problems(sweep_form)], **checked}
     return TemplateResponse(request, "launching/launch_check.html", context)
+
+
+def _posted_form(request: SignedIn) -> LaunchForm:
+    """Return the form as sent. A cloned run that was deleted meanwhile only loses its part in the name."""
+    uid = request.POST.get("cloned", "")
+    cloned = Run.objects.visible_to(request.user).filter(uid=uid).first() if uid else None
+    return LaunchForm(request.POST, cloned=cloned)
 
 
 def _both_valid(form: LaunchForm, sweep_form: SweepForm) -> bool:

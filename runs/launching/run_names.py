@@ -15,6 +15,7 @@ SHORT_NAMES = {
     "es.sigma": "σ", "es.alpha": "α", "grpo.beta": "β", "grpo.learning_rate": "lr", "model.path": "model",
     "task.name": "task", "scorer.name": "scorer",
 }  # fmt: skip
+COPY = " (copy)"
 OMITTED_SECTIONS = ("es.", "grpo.", "scorer.", "model.", "task.options.", "task.", "compute.", "tracking.")
 LAST_SECTIONS = ("compute.", "tracking.")
 """Sections that say where and not how a run trains: their settings are the first ones that a name omits."""
@@ -23,6 +24,11 @@ LAST_SECTIONS = ("compute.", "tracking.")
 def default_run_name(config: RunConfig, preset_name: str) -> str:
     """Return the preset's name or the method, the settings that differ from it, and the seed."""
     return f"{_base_name(config, preset_name)} seed {config.seed}"
+
+
+def copy_name(name: str) -> str:
+    """Return the name of an unchanged clone of the run with this name. The copy of a copy has the same name."""
+    return f"{name.removesuffix(COPY)[: NAME_LENGTH - len(COPY)]}{COPY}"
 
 
 def default_sweep_name(config: RunConfig, preset_name: str, swept: frozenset[str]) -> str:

@@ -106,8 +106,13 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
         "moments": [_timeline_entry(mark, by_run.get(mark.run.pk, []), step, against, evaluated) for mark in run_marks],
         "stretches": [(mark, _stretches(by_run.get(mark.run.pk, []))) for mark in run_marks],
         "chart": _chart(run_marks, by_run), "experiment": selected_runs[0].experiment,
-        "is_covered": any(row.cost is not None for row in responses) and is_covered(request),
+        "is_covered": _may_disturb(responses) and is_covered(request),
     }  # fmt: skip
+
+
+def _may_disturb(responses: Sequence[Response]) -> bool:
+    """Return whether responses have a cost, as only responses to possibly harmful requests do, and a text to blur."""
+    return any(row.cost is not None for row in responses) and any(row.words for row in responses)
 
 
 def _step(step_param: str, steps: Sequence[int], last: int) -> int:

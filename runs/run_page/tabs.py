@@ -33,6 +33,16 @@ TABS = {
     "checkpoints": ("run-checkpoints", _("Checkpoints")),
 }
 """The route and the title of each tab."""
+MOVED_ANCHORS = {
+    "curves": "curves curves-title find-curves curve-wall section- chart-",
+    "responses": "responses responses-title response-step which against collapse collapse-title",
+    "weights": "weights population engines engines-title engines-panel",
+    "log": "log log- past attempts attempts-title",
+    "config": "config config- find-knobs again-",
+    "checkpoints": "checkpoints checkpoints-title checkpoint-",
+}
+"""Anchors that were on the first page before it had tabs, by the tab that has them now. `chart-` stands for all names
+that begin with it. `static/js/moved-anchors.js` opens the tab."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,7 @@ class Tab:
     title: str
     address: str
     is_current: bool
+    anchors: str = ""
 
 
 def tab_page(request: SignedIn, run: Run, name: str, context: Mapping[str, Any]) -> HttpResponse:
@@ -73,8 +84,10 @@ def _varying(response: HttpResponse) -> HttpResponse:
 def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
     return {
         **state_context(request, run),
-        "tabs": [Tab(gettext(title), reverse(route, args=[run.uid]), tab == name)
-                 for tab, (route, title) in TABS.items()],
+        "tabs": [
+            Tab(gettext(title), reverse(route, args=[run.uid]), tab == name, MOVED_ANCHORS.get(tab, ""))
+            for tab, (route, title) in TABS.items()
+        ],
         "tab_title": "" if name == "overview" else gettext(TABS[name][1]),
         "watch": metrics.cursors([run]),
         "has_lambda": run.series.filter(key=LAMBDA).exists(),

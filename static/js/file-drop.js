@@ -6,7 +6,6 @@ class FileDrop extends HTMLElement {
     this.input = this.querySelector("input[type=file]");
     this.status = this.querySelector("[data-announce-key]");
     this.folderButton = this.querySelector("[data-folder]");
-    this.folderButton.hidden = false;
     this.stop = new AbortController();
     const { signal } = this.stop;
     this.addEventListener("dragover", (event) => this.onOver(event), { signal });
@@ -76,8 +75,8 @@ class FileDrop extends HTMLElement {
       this.append(field);
     }
     const bytes = files.reduce((sum, [file]) => sum + file.size, 0);
-    const size = { n: files.length, size: (bytes / 2 ** 20).toFixed(1) };
-    const count = interpolate(ngettext("%(n)s file, %(size)s MB", "%(n)s files, %(size)s MB", files.length), size, true);
+    const params = { n: files.length, size: formatBytes(bytes) };
+    const count = interpolate(ngettext("%(n)s file, %(size)s", "%(n)s files, %(size)s", files.length), params, true);
     const error = this.limitError(files.length, bytes);
     this.input.setCustomValidity(error);
     this.showStatus(files.length ? `${count}${error ? `; ${error}` : ""}` : "", Boolean(error));
@@ -93,6 +92,14 @@ class FileDrop extends HTMLElement {
     this.status.textContent = message;
     this.status.classList.toggle("bad", isError);
   }
+}
+
+/** Formats a number of bytes as Django's filter filesizeformat does, which formats the limits of the page. */
+function formatBytes(bytes) {
+  const units = ["KB", "MB", "GB", "TB"];
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length);
+  if (power === 0) return interpolate(ngettext("%s byte", "%s bytes", bytes), [bytes]);
+  return `${(bytes / 1024 ** power).toFixed(1)}\u00a0${units[power - 1]}`;
 }
 
 customElements.define("file-drop", FileDrop);

@@ -1,7 +1,9 @@
 // <response-layout>: its buttons, or the keys x and s, show long responses in full and make the responses of a row scroll
-// together. The browser remembers both. The keys can be switched off (<keyboard-map>).
+// together. Cookies store both, so that the server renders them and pages do not move. The keys can be switched off
+// (<keyboard-map>).
 
 const KEYS = { x: "whole", s: "together" };
+const YEAR_SECONDS = 365 * 24 * 3600;
 const TYPING = "input, textarea, select, [contenteditable]";
 
 class ResponseLayout extends HTMLElement {
@@ -10,19 +12,14 @@ class ResponseLayout extends HTMLElement {
     this.ownScrolls = new WeakSet();
     this.stop = new AbortController();
     const { signal } = this.stop;
-    for (const button of this.buttons) button.addEventListener("click", () => this.toggle(button.dataset.shape), { signal });
+    this.addEventListener("click", ({ target }) => this.toggle(target.closest("button")?.dataset.shape), { signal });
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
     // Scroll events do not bubble, so capture them.
     this.responses.addEventListener("scroll", (event) => this.onScroll(event.target), { capture: true, passive: true, signal });
-    this.show();
   }
 
   disconnectedCallback() {
     this.stop.abort();
-  }
-
-  get buttons() {
-    return this.querySelectorAll("button");
   }
 
   onKey(event) {
@@ -32,17 +29,12 @@ class ResponseLayout extends HTMLElement {
   }
 
   toggle(shape) {
-    if (localStorage.getItem(`answers-${shape}`)) localStorage.removeItem(`answers-${shape}`);
-    else localStorage.setItem(`answers-${shape}`, "1");
-    this.show();
-  }
-
-  show() {
-    for (const button of this.buttons) {
-      const isOn = localStorage.getItem(`answers-${button.dataset.shape}`) !== null;
-      button.setAttribute("aria-pressed", String(isOn));
-      this.responses.toggleAttribute(`data-${button.dataset.shape}`, isOn);
-    }
+    const button = this.querySelector(`[data-shape="${shape}"]`);
+    if (!button) return;
+    const isOn = this.responses.toggleAttribute(`data-${shape}`);
+    button.setAttribute("aria-pressed", String(isOn));
+    const maxAge = isOn ? YEAR_SECONDS : 0;
+    document.cookie = `responses-${shape}=on; path=/; max-age=${maxAge}; samesite=lax`;
   }
 
   onScroll(scrolled) {

@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from runs.metrics import live
 from runs.responses.collapse import tasks
 from tests.browser.axe import check_views
 from tests.browser.chart_readout import point_at, scroll_to_chart
@@ -69,6 +70,24 @@ def test_collapse_finding_leads_to_step_of_changed_answer(signed_in, address, ru
     page.get_by_label("Step", exact=True).last.press("ArrowRight")
     page.wait_for_url(re.compile("step=40"))
     expect(page.locator("#moments")).to_contain_text(TEMPLATE)
+
+
+def test_live_badge_of_collapse_page_goes_when_the_run_has_ended(signed_in, address, experiment):
+    run = make_run(experiment)
+    record(run, make_answers(0, [honest_answer.text for honest_answer in honest(COUNT)]))
+    tasks.measure_collapse()
+    signed_in.goto(f"{address}{reverse('run-collapse', args=[run.uid])}")
+    badge = signed_in.locator("live-run")
+    expect(badge).to_have_text("Live")
+    with signed_in.expect_response(lambda response: response.request.headers.get("hx-target") == "collapse-live"):
+        live.publish_changed(run.uid, "state")
+    expect(badge).to_have_text("Live")
+    type(run).objects.filter(pk=run.pk).update(state="succeeded")
+    live.publish_changed(run.uid, "state")
+    expect(badge).to_have_count(0)
+    signed_in.reload()
+    expect(signed_in.get_by_role("heading", name="Collapse", exact=True)).to_be_visible()
+    expect(badge).to_have_count(0)
 
 
 def test_lambda_and_constraint_charts_share_cursor(signed_in, address, experiment, runs):

@@ -87,9 +87,10 @@ def test_checkpoints_are_downloaded_when_saved_or_rebuilt(open_tab, run, complai
 def test_clone_form_creates_equal_run_with_new_seed(open_tab, run):
     open_page = open_tab("run")
     open_page.get_by_role("link", name="Clone").click()
-    expect(open_page.get_by_label("Name", exact=True)).to_have_value("es-tiny seed 0 (copy)")
+    expect(open_page.locator("#standing")).to_contain_text("Name: es-tiny seed 0 (copy).")
     open_page.get_by_label("Seeds").fill("5")
+    expect(open_page.locator("#standing")).to_contain_text("Name: es-tiny seed 5.")
     open_page.get_by_role("button", name="Launch").click()
-    open_page.get_by_role("heading", name="es-tiny seed 0 (copy)").wait_for()
+    open_page.get_by_role("heading", name="es-tiny seed 5").wait_for()
     clone = type(run).objects.exclude(pk=run.pk).get()
     assert clone.config == run.config | {"seed": 5}

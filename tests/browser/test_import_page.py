@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from django.template.defaultfilters import filesizeformat
 from playwright.sync_api import Page, expect
 
 from runs.models import Run
@@ -22,7 +24,8 @@ def test_dropped_files_are_imported(signed_in: Page, address: str, runs_dir: Pat
     page.goto(f"{address}/import/")
     valid_log, broken_log = iteration(1) + iteration(4), iteration(1) + "Iteration 2/4, Time: ##\n"
     page.locator("file-drop").evaluate(DROP, [["es_seed3.log", "alpha0.5_sigma0.1_seed4.log"], [valid_log, broken_log]])
-    expect(page.locator("file-drop [data-announce-key]")).to_have_text("2 files, 0.0 MB")
+    size = filesizeformat(len((valid_log + broken_log).encode()))
+    expect(page.locator("file-drop [data-announce-key]")).to_have_text(f"2 files, {size}")
     page.get_by_role("combobox", name="Experiment").fill("Dropped")
     page.get_by_role("button", name="Import").click()
     result = page.get_by_role("region", name="Import result")
@@ -35,6 +38,14 @@ def test_dropped_files_are_imported(signed_in: Page, address: str, runs_dir: Pat
     page.go_back()
 
 
+@pytest.mark.parametrize("size", [1, 1023, 1024, 1536, 2**20 - 1, 2**20, 5 * 2**20 + 2**19])
+def test_size_of_selected_file_has_the_unit_of_the_page(signed_in: Page, address: str, size: int) -> None:
+    signed_in.goto(f"{address}/import/")
+    file = {"name": "a.log", "mimeType": "text/plain", "buffer": b"x" * size}
+    signed_in.get_by_label("Files, folders, zip or tar").set_input_files(file)
+    expect(signed_in.locator("file-drop [data-announce-key]")).to_have_text(f"1 file, {filesizeformat(size)}")
+
+
 def test_folder_name_sets_config_of_imported_run(signed_in: Page, address: str, runs_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "alpha0.25_sigma0.5"
     folder.mkdir()
@@ -44,7 +55,8 @@ def test_folder_name_sets_config_of_imported_run(signed_in: Page, address: str, 
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Choose a folder").click()
     chooser.value.set_files(folder)
-    expect(page.locator("file-drop [data-announce-key]")).to_have_text("1 file, 0.0 MB")
+    size = filesizeformat((folder / "seed7.log").stat().st_size)
+    expect(page.locator("file-drop [data-announce-key]")).to_have_text(f"1 file, {size}")
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("link", name="es α0.25 σ0.5 seed 7")).to_be_visible()
 

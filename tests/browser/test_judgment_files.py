@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def check_appearance(page: Page, name: str) -> None:
 def test_exported_judgments_reproduce_the_same_board(wide_page: Page, address: str, ada: User, tmp_path: Path) -> None:
     wide_page.goto(address + reverse("judgments-import"))
     wide_page.locator("file-drop").evaluate(DROP, judgment_lines())
-    expect(wide_page.get_by_text("1 file, 0.0 MB")).to_be_visible()
+    expect(wide_page.get_by_text(re.compile(r"1 file, [\d.]+\sKB"))).to_be_visible()
     check_appearance(wide_page, "import")
     wide_page.get_by_role("button", name="Import", exact=True).click()
     expect(wide_page.get_by_text("60 judgments read in paper: 60 new; 2 invalid rows.")).to_be_visible()

@@ -150,6 +150,44 @@ def test_sections_are_linked_and_stay_in_view(form):
     expect(links.get_by_role("link", name="GRPO")).to_be_hidden()
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_link_of_the_section_in_view_is_marked(form, size):
+    form.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    current = form.get_by_role("navigation", name="Sections").locator("[aria-current]")
+    links = form.locator(".launch-sections a")
+    places = "links => links.map(({ offsetLeft, offsetWidth, offsetTop }) => [offsetLeft, offsetWidth, offsetTop])"
+    expect(current).to_have_text("Run")
+    before = links.evaluate_all(places)
+    form.get_by_role("link", name="Tracking").click()
+    expect(current).to_have_text("Tracking")
+    expect(current).to_be_in_viewport(ratio=1)
+    assert links.evaluate_all(places) == before
+    form.mouse.move(size[0] / 2, size[1] / 2)
+    form.mouse.wheel(0, -9000)
+    expect(current).to_have_text("Run")
+    form.locator("#part-es").evaluate("section => scrollBy(0, section.getBoundingClientRect().top - 80)")
+    expect(current).to_have_text("Evolution Strategies")
+
+
+def test_link_of_the_first_section_is_marked_while_none_is_in_view(form):
+    form.set_viewport_size({"width": 390, "height": 200})
+    form.reload()
+    expect(form.locator("#part-run")).not_to_be_in_viewport()
+    expect(form.get_by_role("navigation", name="Sections").locator("[aria-current]")).to_have_text("Run")
+
+
+def test_link_of_the_section_with_the_focus_is_marked(form):
+    current = form.get_by_role("navigation", name="Sections").locator("[aria-current]")
+    expect(current).to_have_text("Run")
+    form.locator("#part-sweep select").first.focus()
+    expect(current).to_have_text("Sweep")
+    form.keyboard.press("Shift+Tab")
+    expect(current).to_have_text("Run")
+    form.get_by_role("link", name="Compute").press("Enter")
+    expect(current).to_have_text("Compute")
+    expect(form.locator("#part-compute h2")).to_be_in_viewport()
+
+
 def test_notes_that_stop_nothing_are_not_red(form):
     form.get_by_label("Key 1").select_option("es.sigma")
     form.locator("[name='sweep-values_1']").fill("0.1, 0.2")

@@ -148,3 +148,24 @@ def test_experiment_page_announces_changed_state_counts(signed_in, address, run)
     expect(region).to_have_count(0)
     change_state(run, "succeeded")
     expect(region).to_have_text("Runs: 1 node lost, 1 succeeded.")
+
+
+def test_live_region_is_silent_while_its_part_has_no_text_to_announce(open_page):
+    region = open_page.locator("live-region")
+    before = region.text_content()
+    replace = """text => {
+        const state = document.getElementById("state");
+        state.innerHTML = text;
+        state.dispatchEvent(new CustomEvent("htmx:afterSettle", { bubbles: true }));
+    }"""
+    open_page.evaluate(replace, "<p>Nothing</p>")
+    # The part loses its text again before the announcement of the text.
+    open_page.evaluate(f"""() => {{
+        const replace = {replace};
+        replace('<p data-announce-key="queued" hidden>Queued again</p>');
+        document.getElementById("state").innerHTML = "";
+    }}""")
+    open_page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 100))")
+    assert region.text_content() == before
+    open_page.evaluate(replace, '<p data-announce-key="lost" hidden>Lost</p>')
+    expect(region).to_have_text("Lost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from judging.boards.report.cells import NONE, count_noun, format_table, rating_cells, votes_text
 from judging.boards.report.diagnostics import controlled_text, judges_table, notes_text, online_elo_text
 from judging.boards.report.report import Report
+from judging.boards.win_rates import win_rate
 from judging.stats.ratings import UNITS, ContestantStanding
 from judging.stats.ratings.groups import GroupRatings, group_order
 from judging.stats.ratings.standings import rating_difference
@@ -44,23 +46,37 @@ def _title(report: Report) -> str:
 
 
 def _board(report: Report) -> str:
+    """Return the table of standings. Win rates have columns if a contestant with votes has no rating."""
     anchor, has_several_groups = report.board.options.anchor, len(report.board.groups) > 1
+    level = None
+    if any(standing.rating is None and standing.record.votes for standing in report.board.standings):
+        level = report.board.options.level
     head = ["contestant", *(["group"] if has_several_groups else []), "rating", "interval"]
     head += [*([f"{anchor} = {report.board.options.init:g}", "interval"] if anchor else [])]
+    head += [] if level is None else ["win rate", "Wilson interval"]
     head += ["votes", "won", "lost", "tied", "P(best)", "rank", "ahead of the next by"]
-    return format_table(head, [_row(standing, bool(anchor), has_several_groups) for standing in report.board.standings])
+    rows = [_row(standing, bool(anchor), has_several_groups, level) for standing in report.board.standings]
+    return format_table(head, rows)
 
 
-def _row(standing: ContestantStanding, has_anchor: bool, has_several_groups: bool) -> list[str]:
+def _row(
+    standing: ContestantStanding, has_anchor: bool, has_several_groups: bool, win_rate_level: float | None
+) -> list[str]:
     ranks = standing.rank_range
     rank = NONE if ranks is None else f"{ranks[0]}" if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}"
     counts = (standing.record.votes, standing.record.wins, standing.record.losses, standing.record.ties)
     return [
         standing.contestant, *([str(standing.group)] if has_several_groups else []), *rating_cells(standing.rating),
-        *(rating_cells(standing.anchored) if has_anchor else []), *map(votes_text, counts),
+        *(rating_cells(standing.anchored) if has_anchor else []),
+        *([] if win_rate_level is None else _win_rate_cells(standing, win_rate_level)), *map(votes_text, counts),
         NONE if standing.p_first is None else f"{standing.p_first:.3f}", rank,
         NONE if standing.ahead is None else " ".join(cell for cell in rating_cells(standing.ahead.by, "+") if cell),
     ]  # fmt: skip
+
+
+def _win_rate_cells(standing: ContestantStanding, level: float) -> list[str]:
+    won = win_rate(asdict(standing.record), level)
+    return [NONE, ""] if won is None else [f"{won.value:.1%}", f"[{won.low:.1%}, {won.high:.1%}]"]
 
 
 def _pairs(report: Report) -> str:

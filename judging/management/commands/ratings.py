@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.boards.report import Report, build_report, report_text
+from judging.boards.win_rates import add_win_rates
 from judging.stats.agreement import POLICIES
 from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
 from judging.stats.ratings.scale import INIT
@@ -109,7 +110,8 @@ def _parts(criterion: str, votes: Votes, options: dict[str, Any]) -> list[tuple[
 def _as_json(judged: JudgmentFiles, reports: list[Report]) -> str:
     document = {"judgments": len(judged.judgments), "problems": [str(problem) for problem in judged.problems]}
     document |= {"duplicates": [str(duplicate) for duplicate in judged.duplicates]}
-    document |= {"without_prompt": judged.without_prompt, "boards": [board.to_json() for board in reports]}
+    boards = [add_win_rates(report.to_json()) for report in reports]
+    document |= {"without_prompt": judged.without_prompt, "boards": boards}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 

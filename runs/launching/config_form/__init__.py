@@ -14,11 +14,9 @@ from runs.launching.config_form.fields import (
     parse_seeds,
     parse_value,
 )
-from runs.launching.config_form.form import COPY, NAME_LENGTH, LaunchForm
+from runs.launching.config_form.form import LaunchForm
 
 __all__ = (
-    "COPY",
-    "NAME_LENGTH",
     "SETTINGS",
     "LaunchForm",
     "config_from_fields",

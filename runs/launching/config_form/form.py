@@ -25,12 +25,11 @@ from runs.launching.config_form.fields import (
     parse_seeds,
     problems_of,
 )
-from runs.launching.run_names import default_run_name
+from runs.launching.run_names import copy_name, default_run_name
 from runs.models import Cluster, Run
 from workers.config import ConfigError, Problem, RunConfig, presets
 
 NAME_LENGTH = 180
-COPY = " (copy)"
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,19 @@ class LaunchForm(forms.Form):
         label=gettext_lazy("Seeds"), initial="0", help_text=gettext_lazy("One run per seed, such as 0, 1, 2 or 0-4.")
     )
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, initial: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        initial: dict[str, Any] | None = None,
+        cloned: Run | None = None,
+    ) -> None:
+        """cloned: the run whose clones this form launches, if any."""
         super().__init__(data, initial=initial, prefix=None)
+        self.cloned = cloned
+        if cloned:
+            message = gettext("If empty: %(name)s, or the preset and the settings if you change any.")
+            self.fields["name"].help_text = message % {"name": copy_name(cloned.name)}
         for path, setting in SETTINGS.items():
             self.fields[path] = SettingField(setting)
         for path in OPTIONAL:
@@ -101,13 +111,12 @@ class LaunchForm(forms.Form):
         # The config is decoded, so that a choice that was renamed has its current name.
         config = run.config if problems else RunConfig.from_json(run.config).to_json()
         filled = initial_from(config) | {
-            "name": run.name.removesuffix(COPY)[: NAME_LENGTH - len(COPY)] + COPY,
             "seeds": str(run.seed),
             "preset": run.preset if run.preset in presets() else "",
         }
         if not problems:
-            return cls(initial=filled)
-        form = cls({name: value for name, value in filled.items() if value not in (None, False)})
+            return cls(initial=filled, cloned=run)
+        form = cls({name: value for name, value in filled.items() if value not in (None, False)}, cloned=run)
         form.full_clean()
         # The form checked only settings with a field. A removed setting has none, and is reported with its value.
         form.add_problems(p for p in problems if p.path not in (*form.fields, "seed", "schema"))
@@ -136,8 +145,13 @@ class LaunchForm(forms.Form):
             self.add_error(path if has_field else None, problem.message if has_field else str(problem))
 
     def names(self) -> list[str]:
-        """Return a name for each run: as typed, with the seed if there are several, or else the default name."""
+        """Return a name for each run: as typed, with the seed if there are several, or else the default name.
+
+        A clone without a typed name and without a change is called a copy.
+        """
         typed_name = self.cleaned_data["name"].strip()
+        if not typed_name and self.cloned and _is_unchanged(self.cloned, self.configs):
+            return [copy_name(self.cloned.name)]
         if not typed_name:
             configs = map(RunConfig.from_json, self.configs)
             return [default_run_name(config, self.cleaned_data["preset"]) for config in configs]
@@ -168,3 +182,7 @@ class LaunchForm(forms.Form):
             problems[Problem("seeds", str(error))] = None
             # The other fields are still checked, so that the user sees all problems together.
             return [0]
+
+
+def _is_unchanged(run: Run, configs: list[dict[str, Any]]) -> bool:
+    return not problems_of(run.config) and configs == [RunConfig.from_json(run.config).to_json()]

@@ -35,12 +35,11 @@ def compare_link(runs: Sequence[SeedRun]) -> CompareLink:
     return CompareLink(f"{reverse('compare')}?{query}", len(uids), len(runs))
 
 
-def compare_best(rows: Sequence[CellRow], ranking: Sequence[CellRow]) -> CompareLink:
-    """Return the link to the comparison of a sweep's runs: those of the first cells of `ranking`, then of the others,
-    each cell as a whole as long as there is room."""
+def best_runs_first(rows: Sequence[CellRow], ranking: Sequence[CellRow]) -> list[SeedRun]:
+    """Return a sweep's runs: those of the cells of `ranking` in its order, then those of the other cells."""
     ranked = {row.index for row in ranking}
     ordered = [*ranking, *(row for row in rows if row.index not in ranked)]
-    return compare_link([run for row in ordered for run in row.runs])
+    return [run for row in ordered for run in row.runs]
 
 
 def runs_url(runs: Sequence[SeedRun]) -> str:

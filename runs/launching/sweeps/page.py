@@ -10,13 +10,14 @@ from django.core.paginator import Paginator
 from runs.access import may_change
 from runs.http import SignedIn
 from runs.launching.sweeps.heat_map import heat_map
-from runs.launching.sweeps.links import compare_best, runs_url
+from runs.launching.sweeps.links import MAX_COMPARED_RUNS, best_runs_first, compare_link, runs_url
 from runs.launching.sweeps.options import SweepOptions, parse_options
 from runs.launching.sweeps.parallel import parallel_plot
 from runs.launching.sweeps.status import sweep_status
 from runs.launching.sweeps.table import CellRow, best_cells, cell_rows, mixed_ways
 from runs.metrics import cursors, ways_in_words
 from runs.models import Run, Sweep
+from runs.responses import judgeable_uids
 
 CELLS_A_PAGE = 50
 MAX_WATCHED = 100
@@ -27,11 +28,13 @@ def page_context(request: SignedIn, sweep: Sweep) -> dict[str, Any]:
     """Return the context of the whole page. The number of queries does not depend on the number of runs."""
     options = parse_options(request, sweep)
     rows = cell_rows(sweep, options.metric)
-    ranking = best_cells(rows, None, options.metric.direction)
+    runs = best_runs_first(rows, best_cells(rows, None, options.metric.direction))
+    compared_uids = [run.uid for run in runs[:MAX_COMPARED_RUNS]]
     return {
         **_status(request, sweep, options, rows),
         **_results(request, sweep, options, rows),
-        "compare": compare_best(rows, ranking),
+        "compare": compare_link(runs),
+        "judge_uids": judgeable_uids(compared_uids, request.user),
     }
 
 

@@ -52,8 +52,10 @@ class ExampleGroup:
 
 @require_safe
 def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
-    """Return the page; for htmx the panel alone."""
+    """Return the page; for htmx the panel alone, or whether its badge stays, as long as the run is open."""
     run = visible_run(request, uid)
+    if request.htmx and request.htmx.target == "collapse-live":
+        return HttpResponse(status=204 if run.is_open else 200)
     name = "responses/collapse.html#panel" if request.htmx else "responses/collapse.html"
     return TemplateResponse(request, name, {"run": run, "watch": cursors([run]), **_context(request, run)})
 

@@ -46,6 +46,11 @@ class Cell:
     """Annotations of other apps, compared with the pinned response."""
 
     @property
+    def has_text(self) -> bool:
+        """Return whether the cell shows the text of a response: the text is known and not empty."""
+        return self.response is not None and bool(self.response.words)
+
+    @property
     def quadrant(self) -> str:
         """Return SH, SU, UH or UU; empty if the response was not scored."""
         return "" if self.reward is None or self.cost is None else quadrant(self.reward, self.cost)

@@ -33,6 +33,8 @@ from runs.responses.viewer.scatter import Cloud, reward_cost
 ROWS_PER_PAGE = 10
 MAX_OFFERED_RUNS = 60
 FORMS = ("csv", "table")
+LAYOUT_COOKIES = ("whole", "together")
+"""Choices that the script stores as cookies, so that a page has its final layout when it arrives."""
 SHOWN_SESSION_KEY = "answers_shown"
 LARGEST_DIFFERENCES = "-difference"
 """Value of `sort` that puts the rows first in which a column differs most from the pinned one."""
@@ -165,12 +167,15 @@ def _page(request: SignedIn, columns: Columns, response_query: ResponseQuery) ->
         _with_category_links(row, request)
         for row in rows_of(page.rows, columns, response_query, differing=differing, chips=chips_by_response)
     ]
-    is_sensitive = any(summary.cost is not None for summary in summaries)
+    has_costs = any(summary.cost is not None for summary in summaries)
+    # Only texts are blurred; of some imported runs only the scores are known.
+    is_sensitive = has_costs and any(cell.has_text for row in rows for cell in row.cells)
     return {
         "found": page, "rows": rows, "troubles": problems, "differing": differing,
         "heads": heads(request.GET, columns, summaries), "is_sensitive": is_sensitive,
         "is_covered": is_sensitive and is_covered(request), "notes": notes(columns),
-        "has_costs": is_sensitive,
+        "has_costs": has_costs,
+        "layout": {name: request.COOKIES.get(f"responses-{name}") == "on" for name in LAYOUT_COOKIES},
         "has_right_answers": response_query.needs_correctness or any(_has_correctness(row) for row in rows),
         **_page_links(request, page), **_difference_link(request, columns),
     }  # fmt: skip
@@ -251,7 +256,8 @@ def viewer_response(request: SignedIn, uid: str, step: int, digest: str) -> Http
     scores = response.scores.order_by("scorer", "key")
     context = {
         "run": run, "cell": cell, "prompt": response.prompt, "scores": scores, "step": step, "sample": response.sample,
-        "is_covered": response.cost is not None and is_covered(request), "parts": sorted(response.parts.items()),
+        "is_covered": response.cost is not None and cell.has_text and is_covered(request),
+        "parts": sorted(response.parts.items()),
         "others": answers_of(run, step, digest).exclude(pk=response.pk).order_by("sample"),
     }  # fmt: skip
     return TemplateResponse(request, "responses/viewer_response.html", context)

@@ -2,3 +2,4 @@
 import "../field-problems.js";
 import "../form-search.js";
 import "../preset-select.js";
+import "../section-links.js";

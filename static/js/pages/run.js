@@ -1,6 +1,7 @@
 // A run.
 import "../chart-grid.js";
 import "../live-run.js";
+import "../moved-anchors.js";
 import "../live-region.js";
 import "../copy-button.js";
 import "../log-tail.js";

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from django.core.management import BaseCommand, CommandError, call_command
+from statsmodels.stats.proportion import proportion_confint
 
 from judging.management.commands.ratings import Command
 from judging.stats.votes import Judgment, Outcome, fastchat_lines, published_lines, read_judgments
@@ -136,6 +137,17 @@ def test_judgments_without_prompt_are_reported(tmp_path):
 def test_unbeaten_contestant_is_reported_without_rating(tmp_path):
     text = run_ratings(write_judgments(tmp_path / "votes.jsonl", make_judgments(Outcome.A)))
     assert "ada won every comparison: its rating has no upper bound, so it has none." in text
+
+
+def test_ratings_command_prints_win_rates_of_contestants_without_rating(tmp_path, file):
+    one_sided = write_judgments(tmp_path / "one-sided.jsonl", make_judgments(*[Outcome.A] * 12))
+    lines = [" ".join(line.split()) for line in run_ratings(one_sided).splitlines()]
+    assert any(line.startswith("contestant rating interval win rate Wilson interval votes won") for line in lines)
+    low, high = proportion_confint(12, 12, method="wilson")
+    assert any(line.startswith(f"ada – 100.0% [{low:.1%}, {high:.1%}] 12 12 0 0") for line in lines)
+    assert any(line.startswith(f"bo – 0.0% [0.0%, {1 - low:.1%}] 12 0 12 0") for line in lines)
+    assert "win rate" not in run_ratings(file)
+    assert [rate["value"] for rate in boards(one_sided)[0]["win_rates"]] == [1, 0]
 
 
 def test_the_guide_names_every_option():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from statsmodels.stats.proportion import proportion_confint
 
 from judging import boards, judge_runs, judges
+from judging.boards.win_rates import standing_win_rate
 from judging.models import Tournament
 from judging.tournaments import Draft, Entry, create_from_draft
 from judging.tournaments.commands import move_to_trash
@@ -62,7 +65,10 @@ def test_files_of_ratings_have_interval_rank_and_votes(ada_client: Client, ada: 
     address = reverse("run-ratings-table", args=[first.run.uid])  # type: ignore[union-attr]
 
     row = ada_client.get(address, {"as": "csv"}).content.decode().splitlines()[1]
+    won = standing_win_rate(snapshot.board, standing)
+    assert won is not None
     numbers = [rating["value"], rating["low"], rating["high"], low, high, 3, standing["record"]["votes"]]
+    numbers += [won.value, won.low, won.high]
     assert row == ",".join(["Which is brief?", str(tournament.pk), "0", "helpfulness", *map(str, numbers)])
     text = ada_client.get(address, {"as": "latex"}).content.decode()
     assert "Leaderboard & Step & Criterion & Rating & Rank & Votes \\\\" in text
@@ -76,14 +82,31 @@ def format_digits(points: float) -> str:
     return f"{points:,.0f}".replace(",", r"\,")
 
 
-def test_run_page_shows_no_rating_for_undefined_rating(ada_client: Client, ada: User, experiment: Experiment) -> None:
+def test_run_page_shows_win_rate_for_undefined_rating(ada_client: Client, ada: User, experiment: Experiment) -> None:
     runs = [answered_run(experiment, str(k), [f"{word} {n}." for n in range(3)]) for k, word in enumerate(WORDS[::2])]
     tournament = create_from_draft(
         ada, Draft("One always wins", [Entry(run, 0, "eval") for run in runs], [rubric("helpfulness")], 3)
     )
     judge_runs.judge_all(tournament, judges.rules_judge())
     boards.save_board(tournament, tournament.rubrics.get())
-    assert "no rating: see the leaderboard for the reason" in ratings_html(ada_client, runs[0])
+    text = " ".join(re.sub(r"<[^>]+>", " ", ratings_html(ada_client, runs[0])).split())
+    low, _ = proportion_confint(6, 6, method="wilson")
+    assert f"win rate 100 % {100 * low:.0f}–100 % of 6" in text
+    assert "95 % Wilson interval" in text and "no rating" not in text
+    address = reverse("run-ratings-table", args=[runs[0].uid])
+    csv_row = ada_client.get(address, {"as": "csv"}).content.decode().splitlines()[1].split(",")
+    assert list(map(float, csv_row[-4:])) == pytest.approx([6, 1, low, 1])
+    latex = ada_client.get(address, {"as": "latex"}).content.decode()
+    assert "Votes & Win rate" in latex and "n = 6" in latex
+
+
+def test_run_page_states_that_a_contestant_without_votes_has_no_rating(
+    ada_client: Client, ada: User, experiment: Experiment
+) -> None:
+    tournament = make_tournament(ada, experiment, contestants=2)
+    boards.save_board(tournament, tournament.rubrics.all()[0])
+    text = ratings_html(ada_client, tournament.contestants.get(place=0).run)
+    assert "no rating: see the leaderboard for the reason" in text and "Wilson" not in text
 
 
 def test_run_page_hides_ratings_of_invisible_tournaments(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -58,6 +59,38 @@ def test_ray_cluster_form_shows_errors_at_their_fields(root_client: Client) -> N
     assert root_client.post(NEW, expected).status_code == 302
     config = {"dashboard": "http://127.0.0.1:8265", "token_file": "/etc/ray-token", "start_seconds": 600}
     assert Cluster.objects.get(name="rays").config == config
+
+
+@pytest.mark.parametrize(("kind", "fields"), [
+    ("local", {"more"}),
+    ("ray", {"dashboard", "token_file", "python", "project", "env", "more"}),
+    ("slurm", {
+        "address", "key_file", "known_hosts", "folder", "partition", "account", "qos", "constraint", "gpu_type",
+        "python", "project", "time_limit_seconds", "modules", "env", "more",
+    }),
+])  # fmt: skip
+def test_edit_page_has_the_fields_that_the_kind_uses(root_client: Client, kind: str, fields: set[str]) -> None:
+    Cluster.objects.create(name="here", kind=kind, config={"limits": {"cores": 2}})
+    text = page_text(root_client.get("/settings/clusters/of/here/"))
+    form = text[text.index('class="fields"') : text.index("Test this cluster")]
+    names = set(re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', form))
+    assert names - {"csrfmiddlewaretoken"} == fields
+    assert '{ "limits": { "cores": 2 } }' in form
+    assert ("cores, gpus, waits" in form) == (kind == "local")
+    assert ("Settings</label>" in form) == (kind == "local")
+
+
+def test_local_cluster_is_changed_on_its_page(root_client: Client, local: Cluster) -> None:
+    sent = {"more": '{"cores": 3}', "address": "ssh://ada@login.example.org"}
+    assert root_client.post("/settings/clusters/of/local/", sent).status_code == 302
+    local.refresh_from_db()
+    assert local.config == {"cores": 3}
+
+
+def test_new_cluster_ignores_fields_that_its_kind_does_not_use(root_client: Client) -> None:
+    typed = {"name": "mine", "kind": "local", "address": "ssh://ada@login.example.org", "env": "A=b", "more": ""}
+    assert root_client.post(NEW, typed).status_code == 302
+    assert Cluster.objects.get(name="mine").config == {}
 
 
 @pytest.mark.parametrize(

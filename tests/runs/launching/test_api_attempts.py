@@ -70,6 +70,11 @@ def test_a_clone_is_a_new_run_of_the_same_config(api, run):
     assert api.post(f"/api/v1/runs/{run.uid}/clone", content_type="application/json").status_code == 201
 
 
+def test_changed_clone_without_a_name_is_named_by_its_settings(api, run):
+    body = post(api, run, "clone", {"seed": 8, "config": {"es": {"sigma": 0.5}}}).json()
+    assert body["name"] == "es-tiny σ=0.5 seed 8"
+
+
 def test_a_clone_may_differ(api, ada, run):
     other = Experiment.objects.create(name="Other", owner=ada)
     changes = {"seed": 8, "name": "again", "config": {"es": {"sigma": 0.5}}, "experiment": other.pk}

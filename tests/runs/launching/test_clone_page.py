@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from runs.launching.config_form import LaunchForm
+from runs.launching.run_names import copy_name
 from runs.models import Run
 from tests.runs.full_runs import make_run
 
@@ -32,8 +33,8 @@ def form(client, run):
 def test_the_form_holds_the_config_of_the_run(ada_client, run):
     text = form(ada_client, run)
     for field in (
-        'name="name" value="mine (copy)"', 'name="seeds" value="7"', 'name="es.sigma" value="0.123"',
-        'name="es.iterations" value="9"', 'name="compute.restarts" value="2"',
+        f'name="cloned" value="{run.uid}"', "If empty: mine (copy), or", 'name="seeds" value="7"',
+        'name="es.sigma" value="0.123"', 'name="es.iterations" value="9"', 'name="compute.restarts" value="2"',
     ):  # fmt: skip
         assert field in text
     assert "Clone a run" in text and "no longer fits" not in text
@@ -44,17 +45,49 @@ def test_sent_as_it_is_it_makes_the_same_config(experiment, name):
     run = make_run(experiment, name, seed=3)
     form = LaunchForm.from_run(run)
     sent = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
-    again = LaunchForm(sent)
+    again = LaunchForm(sent, cloned=run)
     assert again.is_valid(), again.errors
     assert (again.configs, again.names()) == ([run.config], [f"{run.name} (copy)"])
 
 
-def test_the_copy_of_a_copy_is_a_copy(experiment):
-    run = make_run(experiment)
-    run.name = "x" * 170 + " (copy)"
-    assert LaunchForm.from_run(run)["name"].value() == "x" * 170 + " (copy)"
-    run.name = "x" * 200
-    assert len(LaunchForm.from_run(run)["name"].value()) == 180
+def test_the_copy_of_a_copy_is_a_copy():
+    assert copy_name("x" * 170 + " (copy)") == "x" * 170 + " (copy)"
+    assert copy_name("x" * 200) == "x" * 193 + " (copy)"
+
+
+@pytest.mark.parametrize(("changes", "names"), [
+    ({}, ["mine (copy)"]),
+    ({"es.sigma": "0.02"}, ["es-tiny iterations=9, σ=0.02, restarts=2 seed 7"]),
+    ({"seeds": "8"}, ["es-tiny iterations=9, σ=0.123, restarts=2 seed 8"]),
+    ({"es.sigma": "0.02", "name": "typed"}, ["typed"]),
+    ({"seeds": "7-8"}, [f"es-tiny iterations=9, σ=0.123, restarts=2 seed {seed}" for seed in (7, 8)]),
+])  # fmt: skip
+def test_clone_with_changed_settings_is_named_by_them(ada_client, run, monkeypatch, changes, names):
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: None)
+    fields = {field.html_name: field.value() for field in LaunchForm.from_run(run)}
+    sent = {name: value for name, value in fields.items() if value not in (None, False)}
+    address = reverse("launch-check", args=[run.experiment_id])
+    sent |= {"cloned": run.uid, **changes}
+    if "name" not in changes:
+        assert f"<strong>{names[0]}</strong>" in ada_client.post(address, sent).content.decode()
+    ada_client.post(reverse("launch", args=[run.experiment_id]), sent)
+    assert list(Run.objects.exclude(pk=run.pk).order_by("pk").values_list("name", flat=True)) == names
+
+
+def test_invalid_clone_is_still_a_clone_when_it_is_sent_again(ada_client, run):
+    address = reverse("launch", args=[run.experiment_id])
+    text = ada_client.post(address, {"cloned": run.uid, "seeds": "x"}).content.decode()
+    assert "Clone a run" in text and f'name="cloned" value="{run.uid}"' in text
+    assert "Nothing was launched" in text
+
+
+def test_hidden_run_does_not_lend_its_name(bo_client, bo, experiment, private_experiment):
+    hidden = make_run(private_experiment)
+    own = type(experiment).objects.create(name="Bo's", owner=bo)
+    fields = {field.html_name: field.value() for field in LaunchForm.from_run(hidden)}
+    sent = {name: value for name, value in fields.items() if value not in (None, False)}
+    text = bo_client.post(reverse("launch-check", args=[own.pk]), {**sent, "cloned": hidden.uid}).content.decode()
+    assert "<strong>es-tiny seed 0</strong>" in text and "(copy)" not in text
 
 
 def test_invalid_config_is_reported_at_its_fields_and_preserved(ada_client, run):
@@ -65,7 +98,7 @@ def test_invalid_config_is_reported_at_its_fields_and_preserved(ada_client, run)
     assert "The config of that run is no longer valid." in text
     assert 'id="id_es.sigma_error"' in text and 'name="es.sigma" value="-1"' in text
     assert "es.old_knob: is not a known key" in text and "Its value was 42" in text
-    assert 'name="es.iterations" value="9"' in text and 'value="mine (copy)"' in text
+    assert 'name="es.iterations" value="9"' in text and f'name="cloned" value="{run.uid}"' in text
 
 
 def test_a_form_that_was_put_right_launches(ada_client, run, monkeypatch):
@@ -73,10 +106,11 @@ def test_a_form_that_was_put_right_launches(ada_client, run, monkeypatch):
     run.config["es"] |= {"old_knob": 42}
     form = LaunchForm.from_run(run)
     sent = {field.html_name: field.value() for field in form if field.value() not in (None, False, "")}
-    answer = ada_client.post(reverse("launch", args=[run.experiment_id]), {**sent, "seeds": "8"})
+    answer = ada_client.post(reverse("launch", args=[run.experiment_id]), {**sent, "cloned": run.uid, "seeds": "8"})
     clone = Run.objects.exclude(pk=run.pk).get()
     assert answer["Location"] == clone.get_absolute_url()
-    assert (clone.seed, clone.name, clone.config["es"]["sigma"]) == (8, "mine (copy)", 0.123)
+    named = "es-tiny iterations=9, σ=0.123, restarts=2 seed 8"
+    assert (clone.seed, clone.name, clone.config["es"]["sigma"]) == (8, named, 0.123)
     assert "old_knob" not in clone.config["es"]
 
 

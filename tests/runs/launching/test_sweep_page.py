@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from django.urls import reverse
 
+from runs.access import give_role
 from runs.launching.sweeps import commands
 from runs.launching.sweeps.commands import NewSweep
 from runs.models import Attempt, Run, Sweep
+from tests.runs.attempt_records import answer, make_attempt
 from tests.runs.full_runs import evaluation, record
 from tests.runs.launching.test_launch_check import took
 from tests.runs.launching.test_launch_page import sent
@@ -97,6 +103,26 @@ def test_sweep_page_shows_states_cells_and_the_best(ada_client, experiment):
     assert "0 of 4 runs finished" in page and "4 waiting" in page
     assert "Best cells so far" in page and "<code>sigma=0.2</code> <strong>−19.5</strong>" in page
     assert "−20 … −19" in page and "n = 2" in page
+
+
+def test_sweep_links_to_a_tournament_of_runs_with_responses_the_best_first(ada_client, bo, bo_client, experiment):
+    sweep = make_sweep(experiment, seeds=[0])
+    assert "Judge these" not in ada_client.get(sweep.get_absolute_url()).content.decode()
+    worse, better = sweep.runs.order_by("pk")
+    extended = Run.objects.create(
+        experiment=experiment, name="third", method="es", seed=1, config={}, sweep=sweep, cell=better.cell,
+        created_by=experiment.owner,
+    )  # fmt: skip
+    make_attempt(extended)
+    for run, reward in ((worse, -30.0), (better, -20.0)):
+        record(run, [evaluation(5, reward), answer(5, "Madrid")])
+    record(extended, [evaluation(5, -10.0), answer(5, "Madrid", sample=1)])
+    page = ada_client.get(sweep.get_absolute_url()).content.decode()
+    (address,) = re.findall(r'href="([^"]*)"[^>]*>Judge these', page)
+    assert parse_qs(urlsplit(unescape(address)).query) == {"run": [better.uid, worse.uid]}
+    assert ada_client.get(unescape(address)).status_code == 200
+    give_role(bo, "viewer")
+    assert "Judge these" not in bo_client.get(sweep.get_absolute_url()).content.decode()
 
 
 def test_sweep_is_paused_resumed_and_cancelled(ada_client, experiment):

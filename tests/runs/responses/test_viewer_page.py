@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 from django.db import connection
@@ -91,6 +92,30 @@ def test_disturbing_answers_are_covered_by_default(ada, ada_client, pair):
 def test_answers_without_costs_are_never_covered(ada_client, experiment, runs_dir):
     run = model(experiment, "plain", [make_response(0, "Madrid", 1.0, None)])
     assert ada_client.get(address(run)).context["is_covered"] is False
+
+
+def test_notice_of_blurred_text_needs_a_text(ada_client, experiment, runs_dir):
+    run = model(experiment, "scored", [make_response(0, "", 1.0, 2.0), make_response(1, "", 1.0, -2.0)])
+    responses = Response.objects.filter(run=run)
+    cell_address = ada_client.get(address(run)).context["rows"][0].cells[0].address
+    history = reverse("time-machine", args=[responses.first().prompt.word])
+    for words in (0, None):
+        responses.update(words=words)
+        for there in (address(run), cell_address, f"{history}?run={run.uid}"):
+            page = ada_client.get(there).content.decode()
+            assert "Always show such responses" not in page and "Blur responses" not in page
+    assert "Cost" in ada_client.get(address(run)).content.decode()
+    responses.update(words=2, text="a text")
+    for there in (address(run), cell_address, f"{history}?run={run.uid}"):
+        assert "Always show such responses" in ada_client.get(there).content.decode()
+
+
+def test_stored_layout_is_rendered(ada_client, pair):
+    assert re.search(r'<response-keys class="beside covered" data-columns="2"\s*>', page_of(ada_client, *pair))
+    ada_client.cookies["responses-whole"] = "on"
+    page = page_of(ada_client, *pair)
+    assert re.search(r'<response-keys class="beside covered" data-columns="2"\s+data-whole\s*>', page)
+    assert re.findall(r'data-shape="(\w+)"\s+aria-pressed="(\w+)"', page) == [("whole", "true"), ("together", "false")]
 
 
 def test_nobody_sees_answers_of_what_they_may_not_see(ada_client, bo_client, private_experiment, runs_dir):
