@@ -68,7 +68,10 @@ PARTS = (
         ("tests/security/test_random_writes.py", "tests/security/test_random_reads.py"),
         shows_output=False,
     ),
-    Part("pages", "Every page is opened with ten thousand runs.", ("tests/browser/test_every_page.py",), False),
+    Part(
+        "pages", "Every page is opened with ten thousand runs, also on a slow connection.",
+        ("tests/browser/test_every_page.py", "tests/browser/test_layout_shift.py"), shows_output=False,
+    ),
     Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_soak.py",)),
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from judging.voting import create_invitations
 from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
+from tests import soak_plugin
 from tests.conftest import person
 from tests.judging.bulk_verdicts import cast, first_votes
 from tests.judging.synthetic_votes import make_random_votes
@@ -22,6 +23,11 @@ from tests.runs.many_runs import LONG_NAME, crowd
 
 MAX_OTHER_ROWS = 100
 SWEEP_RUNS = 60
+
+
+def crowd_size(usual: int) -> int:
+    """Return ten thousand in `make soak PART=pages`, or `usual` outside a soak."""
+    return 10_000 if soak_plugin.SECONDS else usual
 
 
 def fill(experiment: Experiment, count: int, first: int = 0) -> None:

@@ -76,20 +76,28 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
     first, *others = runs.filter(deleted_at__isnull=True)[:2] or [None]
     if first is None:
         return {}
-    tabs = ("curves", "responses", "weights", "log", "config", "checkpoints")
-    return {
-        "run": first.get_absolute_url(), "run, waiting": others[0].get_absolute_url(),
-        **{f"run, {tab}": reverse(f"run-{tab}", args=[first.uid]) for tab in tabs},
-        **{f"run, waiting, {tab}": reverse(f"run-{tab}", args=[others[0].uid]) for tab in tabs},
-        "run, edited": reverse("run-edit", args=[first.uid]),
+    pages = {
+        **run_pages("run", first), "run, edited": reverse("run-edit", args=[first.uid]),
         "launch, clone": f"{reverse('launch', args=[first.experiment_id])}?clone={first.uid}",
-        "compare, two": f"{reverse('compare')}?run={first.uid}&run={others[0].uid}",
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
         "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),
         "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",
         "tournament of a run, new": f"{reverse('tournament-new')}?run={first.uid}",
     }  # fmt: skip
+    if not others:
+        return pages
+    compare = f"{reverse('compare')}?run={first.uid}&run={others[0].uid}"
+    return {**pages, **run_pages("run, waiting", others[0]), "compare, two": compare}
+
+
+def run_pages(name: str, run: Run) -> dict[str, str]:
+    """Return the address of each tab of a run's page."""
+    tabs = ("curves", "responses", "weights", "log", "config", "checkpoints")
+    return {
+        name: run.get_absolute_url(),
+        **{f"{name}, {tab}": reverse(f"run-{tab}", args=[run.uid]) for tab in tabs},
+    }
 
 
 def pages_of_site() -> dict[str, str]:

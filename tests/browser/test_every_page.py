@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 
 from runs.models import Experiment
 from tests import soak_plugin
-from tests.browser.filled_site import fill
+from tests.browser.filled_site import crowd_size, fill
 from tests.browser.page_idle import find_overflow
 from tests.browser.page_list import FOR_ADMINISTRATORS, NO_PAGES, STATUSES, all_pages
 from tests.conftest import person
@@ -25,8 +25,8 @@ from tests.esweb.test_access_of_routes import routes
 from tests.runs.many_runs import LONG_NAME, TAGS
 
 WIDTHS = (1440, 390)
-FEW, MANY, CROWD = 4, 60, 10_000 if soak_plugin.SECONDS else 1000
-"""Numbers of runs. `CROWD` is more than any page shows. `make soak PART=pages` has ten thousand runs."""
+FEW, MANY, CROWD = 4, 60, crowd_size(1000)
+"""Numbers of runs. `CROWD` is more than any page shows."""
 
 
 @pytest.fixture
@@ -61,8 +61,11 @@ def page_paths(ada: User, bo: User, crowded_experiment: Experiment) -> list[str]
     return [path for name, path in paths.items() if name != "the address of nothing"] + ["/login/"]
 
 
-def test_pages_without_runs_fit_without_console_messages(signed_in, address, complaints, ada, bo, crowded_experiment):
-    fill(crowded_experiment, 0)
+@pytest.mark.parametrize("count", [0, 1])
+def test_pages_with_at_most_one_run_fit_without_console_messages(
+    signed_in, address, complaints, ada, bo, crowded_experiment, count
+):
+    fill(crowded_experiment, count)
     check_every_page(signed_in, address, all_pages(ada, bo, crowded_experiment), complaints, ada)
 
 

@@ -12,7 +12,8 @@ from playwright.sync_api import BrowserContext, Page
 
 from runs.access import Scope, link_text
 from runs.models import Experiment
-from tests.browser.filled_site import fill
+from tests import soak_plugin
+from tests.browser.filled_site import crowd_size, fill
 from tests.browser.page_idle import NO_REQUEST_PENDING
 from tests.browser.page_list import STATUSES, all_pages
 from tests.conftest import person
@@ -50,7 +51,7 @@ READ = """async () => {
 @pytest.fixture
 def paths(ada: User, experiment: Experiment) -> dict[str, str]:
     """Return page name -> path of every page that Ada may open, filled with a few rows of each kind."""
-    fill(experiment, 4)
+    fill(experiment, crowd_size(4))
     pair = [make_run(experiment, name, 0, "succeeded") for name in ("es-tiny", "grpo-tiny")]
     for run in pair:
         record(run, a_bit_of_everything())
@@ -98,3 +99,4 @@ def test_pages_do_not_move_while_they_load(tabs: list[Page], address: str, paths
         if sum(shift["value"] for shift in shifts) > MAX_SHIFT
     }
     assert moved == {}
+    soak_plugin.count(len(paths), "pages")
