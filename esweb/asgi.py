@@ -21,9 +21,15 @@ from esweb.middleware.socket_origins import SameOrigin  # noqa: E402
 from esweb.middleware.sync_handler import SyncHandler  # noqa: E402
 from runs.routing import websocket_urlpatterns  # noqa: E402
 
-application = ProtocolTypeRouter(
-    {
-        "http": OutageGuard(FastIngest(BodyLimits(SyncHandler()))),
-        "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
-    }
-)
+
+def make_application() -> ProtocolTypeRouter:
+    """Return the application with the middleware of the present settings."""
+    return ProtocolTypeRouter(
+        {
+            "http": OutageGuard(FastIngest(BodyLimits(SyncHandler()))),
+            "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        }
+    )
+
+
+application = make_application()

@@ -22,6 +22,7 @@ from django.db import connection
 from django.test import Client, override_settings
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 
+from esweb.asgi import make_application
 from runs.models import Experiment
 from tests.conftest import person
 from tests.runs.conftest import patient_searches
@@ -100,7 +101,8 @@ def address(collected_static: None, django_db_setup: None, django_db_blocker: An
     A request may outlast the page that made it. Were the database blocked as it ends, its connection could not be given
     back to the pool, and would be lost to it.
     """
-    config = uvicorn.Config("esweb.asgi:application", host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+    # Another test may have imported the application before the static files were collected.
+    config = uvicorn.Config(make_application(), host="127.0.0.1", port=0, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
