@@ -41,7 +41,9 @@ class LiveChart extends HTMLElement {
     this.stop = new AbortController();
     this.readout = new ChartReadout(this, this.stop.signal);
     this.listen(this.stop.signal);
-    this.observer = new IntersectionObserver(([entry]) => this.onVisibility(entry.isIntersecting), { rootMargin: "200px" });
+    // A busy page gets several entries at once, the newest last.
+    const observe = (entries) => this.onVisibility(entries.at(-1).isIntersecting);
+    this.observer = new IntersectionObserver(observe, { rootMargin: "200px" });
     this.observer.observe(this);
     this.resizer = new ResizeObserver(() => this.onResize());
     this.resizer.observe(this.plot);

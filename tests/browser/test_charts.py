@@ -71,6 +71,15 @@ RECORD_DRAWN = """
 window.drawn = [];
 document.addEventListener("chart-drawn", ({ target }) => drawn.push(target.closest(".chart").id));
 """
+LATE_VISIBILITY = """
+const Observer = IntersectionObserver;
+window.IntersectionObserver = class extends Observer {
+    constructor(callback, options) {
+        super((entries, observer) => callback([{ isIntersecting: false }, ...entries], observer), options);
+    }
+};
+"""
+"""Calls back as on a busy page: with an entry of a time before the chart came into view, and the newest one."""
 IDS_IN_READING_ORDER = """() => [...document.querySelectorAll("#main .chart")]
     .map((chart) => ({ id: chart.id, ...chart.getBoundingClientRect().toJSON() }))
     .sort((a, b) => a.top - b.top || a.left - b.left).map((chart) => chart.id)"""
@@ -109,6 +118,12 @@ def test_charts_are_drawn_in_reading_order(signed_in, address, experiment, runs)
     in_reading_order = page.evaluate(IDS_IN_READING_ORDER)
     assert len(in_reading_order) >= 3
     assert page.evaluate("drawn")[: len(in_reading_order)] == in_reading_order
+
+
+def test_chart_that_came_into_view_of_a_busy_page_is_drawn(signed_in, address, experiment, runs):
+    signed_in.add_init_script(LATE_VISIBILITY)
+    signed_in.goto(f"{address}/experiments/{experiment.pk}/#chart-reward")
+    signed_in.wait_for_selector("#chart-reward .main-svg .trace")
 
 
 def test_readout_lists_values_without_covering_plot(open_page):
