@@ -20,6 +20,7 @@ from judging.tournaments.commands import Draft, Entry, TournamentRefused, create
 from judging.tournaments.forms import TournamentForm
 from runs.http import SignedIn, UnknownChoice, named_experiment
 from runs.models import EVALUATION, Response, Run, list_evaluated_steps
+from runs.responses import judgeable_runs
 
 MAX_RUNS = 20
 MAX_NAME_LENGTH = 200
@@ -114,8 +115,7 @@ def _offered_runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:
 
     The other runs of a requested run's experiment are offered too.
     """
-    greedy = Response.objects.filter(sample=0, is_superseded=False)
-    answered = Run.objects.visible_to(request.user).filter(pk__in=greedy.values("run"))
+    answered = judgeable_runs(Run.objects.visible_to(request.user))
     sent = request.POST if request.method == "POST" else request.GET
     requested_uids = {*sent.getlist("run"), *(value.split(":")[0] for value in sent.getlist("contestant"))}
     experiment = sent.get("experiment", "")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import expected_keys
-from runs.metrics import HEADLINE
+from runs.metrics import HEADLINE, HeadlineMetric
 from runs.models import Attempt, Run, Series
 
 SECONDS = "seconds"
@@ -48,12 +48,15 @@ NAMES_AND_MEANINGS = {
     "cost/mean": ("cost", _("more harmful")),
 }
 """Keys of the headline metrics -> their names as outcomes, and the meanings of higher values."""
+
+
+def _outcome(metric: HeadlineMetric) -> Outcome:
+    name, more_is = NAMES_AND_MEANINGS[metric.key]
+    return Outcome(name, metric.key, metric.title, more_is, metric.is_share)
+
+
 OUTCOMES = (
-    *(
-        Outcome(name, metric.key, metric.title, more_is, metric.is_share)
-        for metric in HEADLINE
-        for name, more_is in [NAMES_AND_MEANINGS[metric.key]]
-    ),
+    *map(_outcome, HEADLINE),
     Outcome(SECONDS, SECONDS, _("Seconds"), _("slower")),
 )
 

@@ -1,7 +1,7 @@
 """Responses of a run: by step, over time, side by side, scored afterwards."""
 
 from runs.responses.by_step import RESPONSE_PARAMETERS, responses_context
-from runs.responses.judgeable import judgeable_uids
+from runs.responses.judgeable import judgeable_runs, judgeable_uids
 from runs.responses.schemas import CheckpointOut, CheckpointsOut, SeriesOut
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "CheckpointOut",
     "CheckpointsOut",
     "SeriesOut",
+    "judgeable_runs",
     "judgeable_uids",
     "responses_context",
 ]

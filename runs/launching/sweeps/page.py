@@ -14,7 +14,7 @@ from runs.launching.sweeps.links import MAX_COMPARED_RUNS, best_runs_first, comp
 from runs.launching.sweeps.options import SweepOptions, parse_options
 from runs.launching.sweeps.parallel import parallel_plot
 from runs.launching.sweeps.status import sweep_status
-from runs.launching.sweeps.table import CellRow, best_cells, cell_rows, mixed_ways
+from runs.launching.sweeps.table import CellRow, best_cells, cell_rows, explain_absence, mixed_ways
 from runs.metrics import cursors, ways_in_words
 from runs.models import Run, Sweep
 from runs.responses import judgeable_uids
@@ -72,6 +72,8 @@ def _results(request: SignedIn, sweep: Sweep, options: SweepOptions, rows: Seque
         "heat": heat_map(rows, options),
         "plot": parallel_plot(rows, options),
         "has_values": any(row.summary.n for row in rows),
+        "absence": explain_absence(rows, options.metric.key),
+        "is_open": any(row.summary.is_open for row in rows),
         "ways": ways_in_words(mixed_ways(rows)),
     }  # fmt: skip
 

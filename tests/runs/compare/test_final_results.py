@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -6,6 +7,7 @@ from django.utils import timezone
 from runs.compare import Setting, finals, standings
 from runs.compare.final_results import compared_outcomes
 from tests.runs.attempt_records import make_attempt
+from tests.runs.compare.test_pages import page_of, section_of, text_of
 from tests.runs.full_runs import end, evaluation, make_run, record
 from workers.records import Metric
 
@@ -83,3 +85,16 @@ def test_outcome_of_another_task_has_its_reason(experiment):
     assert absences == [
         {"safe_ratio": message, "cost": message}, {"accuracy": "Not a metric of the task safety."}, {},
     ]  # fmt: skip
+
+
+def test_final_results_of_several_tasks_show_the_metrics_of_each(ada_client, experiment):
+    concise, safe = make_run(experiment), make_run(experiment, "es-safety-tiny", seed=1)
+    record(concise, [evaluation(5, -2.5)])
+    record(safe, [Metric(5, {"reward/mean": 1.0, "safety/safe_ratio": 0.75, "cost/mean": -1.5})])
+    section = section_of(page_of(ada_client, [concise, safe]), "standings")
+    heads = re.findall(r'<th scope="col">([^<]*)', section)
+    assert heads == ["Group", "Held-out reward", "Accuracy", "KL, nats per token", "Safe ratio", "Cost", "Seconds"]
+    text = text_of(section)
+    assert "Cost higher: more harmful" in text and " 75 % " in text and " −1.50 " in text
+    dash = '<span class="quiet" title="Not a metric of the task {0}.">–<span class="only-read-aloud">'
+    assert (section.count(dash.format("conciseness")), section.count(dash.format("safety"))) == (2, 1)

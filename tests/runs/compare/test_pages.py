@@ -386,16 +386,3 @@ def test_flagged_runs_have_badges_in_the_list_of_runs(ada_client, experiment):
     page = ada_client.get(f"/compare/?run={flagged.uid}&run={other.uid}").content.decode()
     table = page[page.index('class="compared-runs"') : page.index("</table>")]
     assert table.count("flag-badge") == 2 and "Reward up, accuracy down" in table
-
-
-def test_final_results_of_several_tasks_show_the_metrics_of_each(ada_client, experiment):
-    concise, safe = make_run(experiment), make_run(experiment, "es-safety-tiny", seed=1)
-    record(concise, [evaluation(5, -2.5)])
-    record(safe, [Metric(5, {"reward/mean": 1.0, "safety/safe_ratio": 0.75, "cost/mean": -1.5})])
-    section = section_of(page_of(ada_client, [concise, safe]), "standings")
-    heads = re.findall(r'<th scope="col">([^<]*)', section)
-    assert heads == ["Group", "Held-out reward", "Accuracy", "KL, nats per token", "Safe ratio", "Cost", "Seconds"]
-    text = text_of(section)
-    assert "Cost higher: more harmful" in text and " 75 % " in text and " −1.50 " in text
-    dash = '<span class="quiet" title="Not a metric of the task {0}.">–<span class="only-read-aloud">'
-    assert (section.count(dash.format("conciseness")), section.count(dash.format("safety"))) == (2, 1)
