@@ -101,13 +101,16 @@ def test_valkey_with_unreadable_files_starts_empty_and_retains_them(
 
 def test_valkey_resumes_when_its_disk_has_room_again(tmp_path: Path) -> None:
     (tmp_path / "valkey").mkdir()
-    with small_disk(tmp_path / "valkey", 1) as disk, RunningTree(Valkey(tmp_path)):
-        fill_queue(tmp_path)
-        disk.fill()
-        with redis.from_url(redis_url(tmp_path)) as client:
+    with small_disk(tmp_path / "valkey", 1) as disk:
+        with running(Valkey(tmp_path)), redis.from_url(redis_url(tmp_path)) as client:
+            fill_queue(tmp_path)
+            # Valkey answers before it writes, up to 2 s before while an fsync is under way.
+            wait_until(lambda: b"key-9" in aof_of(tmp_path).read_bytes(), "Valkey to write its files")
+            disk.fill()
             wait_until(lambda: not takes_writes(client), "Valkey to refuse writes")
         with running(Valkey(tmp_path)), redis.from_url(redis_url(tmp_path)) as client:
             assert client.get("key-9"), "one that starts on the full disk answers"
+            disk.fill()
             wait_until(lambda: not takes_writes(client), "Valkey to refuse writes after its start")
             disk.make_room()
             wait_until(lambda: takes_writes(client), "Valkey to take writes again")
