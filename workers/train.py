@@ -1,4 +1,4 @@
-"""Runs one training: reads run.json, loads the model, calls the engine, writes records into a directory.
+"""Runs one training or evaluation: reads run.json, loads the model, calls the engine, writes records into a directory.
 
     python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT] [--code FINGERPRINT]
 
@@ -93,7 +93,7 @@ def _stop_on_signals() -> Stop:
 
 
 def _run_and_report(config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace) -> int:
-    """Train, and turn each way to end into a record and an exit code."""
+    """Train or evaluate, and turn each way to end into a record and an exit code."""
     try:
         _record_environment(records, arguments.code, arguments.other_code)
         records.write(Status("loading", "importing the libraries"))
@@ -146,6 +146,8 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     config = locate(config)
     if config.scorer is not None:
         return _serve(config, records, stop)
+    if config.evaluate is not None:
+        return _evaluate(config, records, stop)
     with stop.interruptible():
         context = _load_context(config, records, stop, resume)
         if context is None:
@@ -159,6 +161,34 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     except Stopped as stopped:
         return f"{stopped}; the checkpoint is saved and the run can resume from it"
     return ""
+
+
+def _evaluate(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
+    """Evaluate without training. Return "" at the end, or the point of a requested stop."""
+    with stop.interruptible():
+        from workers.probes.evaluate import evaluate
+
+        _set_up_torch(config)
+    try:
+        evaluate(config, records, stop, _progress(records, stop))
+    except Interrupted:
+        return "stopped on request; a restart continues after the last complete step"
+    return ""
+
+
+def _set_up_torch(config: RunConfig) -> None:
+    """Set threads and seeds. Imported here, because torch takes seconds, which a mistake in the config should not wait
+    for."""
+    import torch
+    from transformers.utils import logging
+
+    from workers import models
+
+    logging.disable_progress_bar()
+    models.keep_freed_memory()
+    torch.set_num_threads(config.compute.cores)
+    torch.manual_seed(config.seed)
+    random.seed(config.seed)
 
 
 def _serve(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
@@ -177,19 +207,11 @@ def _serve(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
 def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> Context | None:
     """Return all that the engine needs; None if the run is complete. It changes nothing and can be cut short
     anywhere."""
-    # Imported here, because they take seconds, which a mistake in the config should not wait for.
-    import torch
-    from transformers.utils import logging
-
     from workers import models
     from workers.engines.context import Context, is_complete, latest_checkpoint
     from workers.evaluation import Evaluator
 
-    logging.disable_progress_bar()
-    models.keep_freed_memory()
-    torch.set_num_threads(config.compute.cores)
-    torch.manual_seed(config.seed)
-    random.seed(config.seed)
+    _set_up_torch(config)
     if resume is not None and not resume.is_dir():
         raise NotResumable(
             f"--resume {resume}: the folder does not exist; leave it out to resume from the latest in --out"

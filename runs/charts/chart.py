@@ -30,6 +30,8 @@ HEADS = (
     _("smoothed"), _("spread"), _("step"), _("tokens"), _("value"),
 )  # fmt: skip
 """Names of columns that are words to translate, not keys."""
+SEPARATED = frozenset(":@^")
+"""Characters that distinguish names of charts, such as pass@4 and pass^4, but that ids omit."""
 SIGNIFICANT = 7
 POWERS = np.array([float(f"1e{power}") for power in range(23)])
 """Powers of ten, 1e0 to 1e22: all that a float64 holds exactly."""
@@ -81,9 +83,9 @@ class Chart:
 
     @property
     def slug(self) -> str:
-        """Return the name as an HTML id. Names of users' own charts may differ only in signs, so a digest is added."""
+        """Return the name as an HTML id. A digest is added to names that may differ only in signs."""
         slug = slugify(self.name.replace("/", "-"))
-        return f"{slug}-{sha256(self.name.encode()).hexdigest()[:6]}" if ":" in self.name else slug
+        return f"{slug}-{sha256(self.name.encode()).hexdigest()[:6]}" if SEPARATED & set(self.name) else slug
 
     @property
     def keys_json(self) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 
 from runs.compare import run_table
 from runs.http import UnknownChoice, named_experiment, require_choice
 from runs.models import Experiment, Run
-from runs.models.experiment import Person
+from runs.models.experiment import Person, RunQuerySet
 
 DEFAULT_RUNS = 10
 MAX_RUNS = 50
@@ -102,14 +101,18 @@ def _with_baseline(runs: list[Run], baseline: Run | None) -> list[Run]:
 
 
 def offered_runs(request: HttpRequest, selected_runs: Sequence[Run]) -> list[Run]:
-    """Return runs to select from, the newest first: of the current experiments, or of all if there is none yet."""
+    """Return runs to select from, the newest first: of the current experiments, or of all if there is none yet.
+
+    Evaluations without training are offered to readers who have selected one.
+    """
     runs = _runs(request.user).filter(archived_at__isnull=True)
+    runs = runs if any(run.is_evaluation for run in selected_runs) else runs.trainings()
     at_hand = {run.experiment_id for run in selected_runs} or {e.pk for e in [_experiment(request)] if e}
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
     return list(runs.order_by("-pk")[:MAX_OFFERED_RUNS])
 
 
-def _runs(person: Person) -> QuerySet[Run]:
+def _runs(person: Person) -> RunQuerySet:
     return Run.objects.visible_to(person).select_related("experiment")
 
 

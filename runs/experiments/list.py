@@ -97,7 +97,8 @@ def _matching_experiments(request: SignedIn, query: str, shelf: str) -> QuerySet
 
 def _entries(page: Page[Experiment]) -> list[Entry]:
     """Return the entries of a page. The number of queries does not depend on the number of experiments or runs."""
-    states, runs = _states(page), Run.objects.current().filter(experiment__in=[experiment.pk for experiment in page])
+    states = _states(page)
+    runs = Run.objects.current().trainings().filter(experiment__in=[experiment.pk for experiment in page])
     best: Mapping[int, Sequence[BestRun]] = best_results(runs, EXPERIMENTS_A_PAGE)
     return [Entry(experiment, states[experiment.pk], best.get(experiment.pk, ())) for experiment in page]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import QuerySet
 from ninja.errors import HttpError
 
 from runs import access
@@ -12,6 +11,7 @@ from runs.experiments.audit_log import change
 from runs.http import CHANGES, ApiRequest, Uid, check_version, get_run, needs, router
 from runs.launching import ChangedRun, RunDetail, run_detail
 from runs.models import Run
+from runs.models.experiment import RunQuerySet
 
 CHANGE = {"tags": ["baseline"], "note": "The **reference** for all that follow."}
 
@@ -63,7 +63,7 @@ def restore_run(request: ApiRequest, uid: Uid) -> RunDetail:
     return run_detail(run)
 
 
-def _lock_run(request: ApiRequest, queryset: QuerySet[Run], uid: str) -> Run:
+def _lock_run(request: ApiRequest, queryset: RunQuerySet, uid: str) -> Run:
     """Lock and return the run. Raise Http404 if it is not visible, HttpError if the caller may not change it or the
     request names another version.
     """

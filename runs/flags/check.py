@@ -94,7 +94,10 @@ def mark_ended(run: Run) -> None:
     nothing if it was never evaluated. Call it in a short transaction, since the runs' records wait for it."""
     if not FlagCheck.objects.filter(pk=run.pk).exists():
         return
-    newest = Run.objects.filter(experiment=run.experiment_id, deleted_at__isnull=True).order_by("-pk")
+    if run.is_evaluation:
+        mark_flag_checks_due([run.pk])
+        return
+    newest = Run.objects.trainings().filter(experiment=run.experiment_id, deleted_at__isnull=True).order_by("-pk")
     evaluated = newest.filter(series__key="reward/mean").exclude(pk=run.pk)
     mark_flag_checks_due([run.pk, *evaluated.values_list("pk", flat=True)[:MAX_PEERS_DUE]])
 

@@ -158,7 +158,8 @@ def _other_base_run(run: Run) -> Run | None:
 
 def _peers(run: Run) -> list[Peer]:
     """Return the newest numbers of the experiment's other runs with the same model and task, the newest 200."""
-    others = Run.objects.filter(experiment=run.experiment_id, deleted_at__isnull=True, **run.same_question())
+    trainings = Run.objects.trainings().filter(experiment=run.experiment_id, deleted_at__isnull=True)
+    others = trainings.filter(**run.same_question())
     names = dict(others.exclude(pk=run.pk).order_by("-pk").values_list("pk", "name")[:MAX_PEERS])
     values: dict[int, dict[str, float]] = defaultdict(dict)
     rows = Series.objects.filter(run__in=list(names), key__in=NUMBERS).values_list("run_id", "key", "last_value")

@@ -21,6 +21,7 @@ from runs.http.auth import Caller
 from runs.http.fields import NO_NUL
 from runs.http.parameters import SignedIn, UnknownChoice
 from runs.models import Attempt, Experiment, Run, Sweep
+from runs.models.experiment import RunQuerySet
 
 RowT = TypeVar("RowT", bound=Experiment | Run)
 EXAMPLE_UID = "k3m9x2p7qa"
@@ -49,10 +50,11 @@ def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
     return rows.filter(deleted_at__isnull=True, archived_at__isnull=shelf == "current")
 
 
-def get_run(caller: Caller, uid: str, queryset: QuerySet[Run] | None = None) -> Run:
-    """Return the run, its experiment and creator loaded. Raise Http404."""
+def get_run(caller: Caller, uid: str, queryset: RunQuerySet | None = None) -> Run:
+    """Return the run, its experiment and creator loaded, and its parent if the caller may see it. Raise Http404."""
     runs = Run.objects.visible_to(caller.person) if queryset is None else queryset
-    run = runs.select_related("experiment__owner", "created_by", "parent").filter(uid=uid).first()
+    runs = runs.select_related("experiment__owner", "created_by").with_visible_parent(caller.person)
+    run = runs.filter(uid=uid).first()
     if run is None:
         raise Http404(f"There is no run {uid} that you may see")
     return run
@@ -136,9 +138,11 @@ def named_experiment(request: HttpRequest, number: str) -> Experiment | None:
 
 
 def visible_run(request: SignedIn, uid: str) -> Run:
-    """Return the run with its experiment, creator, source, sweep and parent loaded. Raise Http404."""
-    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep", "parent")
-    return get_object_or_404(runs, uid=uid)
+    """Return the run with its experiment, creator, source and sweep loaded, and its parent if the user may see it.
+
+    Raise Http404."""
+    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep")
+    return get_object_or_404(runs.with_visible_parent(request.user), uid=uid)
 
 
 Row = TypeVar("Row", bound=Model)

@@ -55,8 +55,7 @@ def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     if not run.is_open and not run.waits_to_restart:
         raise HttpError(409, f"Run {uid} has already ended ({run.state})")
     cancel_run(run, request.auth.person)
-    run.refresh_from_db()
-    return 202, run_out(run)
+    return 202, run_out(get_run(request.auth, uid))
 
 
 @router.post(
@@ -74,8 +73,7 @@ def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
         resume_run(run, request.auth.person)
     except CannotResume as error:
         raise HttpError(409, str(error)) from error
-    run.refresh_from_db()
-    return 202, run_detail(run)
+    return 202, run_detail(get_run(request.auth, uid))
 
 
 @router.post(

@@ -13,8 +13,8 @@ from runs.checkpoints import SavedCheckpoint
 from runs.clusters import check_fits, check_partition
 from runs.launching.budgets import Demand, Estimator, check_limits
 from runs.launching.code import check_own_task
-from runs.launching.resources import check_resources
-from runs.launching.run_names import NAME_LENGTH, default_run_name
+from runs.launching.resources import check_resources, find_evaluated
+from runs.launching.run_names import NAME_LENGTH, default_run_name, evaluated_name
 from runs.launching.transitions import publish
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
@@ -45,13 +45,16 @@ def create_run(
 def new_run(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
     """Return the row of a run, not yet saved."""
     config = demand.config
+    parent, parent_step = find_evaluated(config, person)
     return Run(
         experiment=experiment,
-        name=name or default_run_name(config, preset),
+        name=name or default_run_name(config, preset, evaluated_name(parent, experiment)),
         preset=preset,
         method=config.method,
         seed=config.seed,
         config=config.to_json(),
+        parent=parent,
+        parent_step=parent_step,
         created_by=person,
         estimated_seconds=demand.seconds,
     )
@@ -100,7 +103,7 @@ def new_attempt(run: Run, reason: str = "created", origin: Origin = Origin.RESUM
         clear_moves(run)
         start = checkpoints.newest(run)
         attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
-        attempt.note(f"{reason}, to run on {cluster.name}; {_describe_start(start)}", after=State.CREATED)
+        attempt.note(f"{reason}, to run on {cluster.name}; {_describe_start(run, start)}", after=State.CREATED)
         publish(attempt)
     return attempt
 
@@ -139,7 +142,9 @@ def held_by_sweep(run: Run) -> dict[str, str]:
     return {"hold": Hold.SWEEP.value, "reason": SWEEP_HOLD_REASON} if run.sweep_id else {}
 
 
-def _describe_start(start: SavedCheckpoint | None) -> str:
+def _describe_start(run: Run, start: SavedCheckpoint | None) -> str:
+    if run.is_evaluation:
+        return "continues with the steps that are not evaluated yet"
     if start is None:
         return "starts from the beginning, because there is no checkpoint"
     return f"resumes from step {start.step}, saved by attempt {start.attempt}"

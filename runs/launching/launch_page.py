@@ -20,13 +20,14 @@ from runs.http import SignedIn, require_choice, visible_experiment, visible_run
 from runs.launching import gpu_memory
 from runs.launching.budgets import Estimator, hours_of, total
 from runs.launching.commands import launch_run
-from runs.launching.config_form import LaunchForm, initial_from
+from runs.launching.config_form import LaunchForm, initial_from, problems_of
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
-from runs.launching.resources import by_hand_problems
+from runs.launching.resources import by_hand_problems, find_evaluated
+from runs.launching.run_names import evaluated_name
 from runs.launching.sweeps.forms import SweepForm
 from runs.launching.sweeps.views import launch_from_form, plan
-from runs.models import Experiment, Run, Sweep
+from runs.models import EVALUATE, Experiment, Run, Sweep
 from workers.config import ConfigError, RunConfig, preset, presets
 
 FIRST_PRESET = "es-tiny"
@@ -44,7 +45,8 @@ class Change:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: SignedIn, pk: int) -> HttpResponse:
-    """Render the form, filled from `preset` and other query fields, or from a run to `clone`. A POST launches it."""
+    """Render the form, filled from `preset` and other query fields, or from a run to `clone` or to `evaluate`. A POST
+    launches it."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
@@ -60,6 +62,8 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         for problem in by_hand_problems(cloned.config):
             messages.warning(request, gettext("Omitted: %(problem)s.") % {"problem": problem})
         changed = _apply_changes(request, form)
+    elif "evaluate" in request.GET:
+        form = LaunchForm(initial=_evaluation_initial(visible_run(request, request.GET["evaluate"])))
     else:
         form = LaunchForm(initial=_initial(request))
     named = form["preset"].value() or ""
@@ -134,7 +138,7 @@ def _check_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) -> 
     [memory] = gpu_memory.plan_gpu_memory(configs[:1], request.user)
     estimate = Estimator(request.user).estimate(configs[0], preset_name)
     cost = total(hours_of(config, estimate.median) for config in configs) if estimate else None
-    names = [] if form.cleaned_data["name"].strip() else form.names()
+    names = [] if form.cleaned_data["name"].strip() else _names(request, experiment, form)
     missing = missing_model_notes(configs[:1])
     return {"estimate": estimate, "cost": cost, "memory": memory, "missing_models": missing, "names": names}
 
@@ -161,11 +165,17 @@ def _launch_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) ->
         with transaction.atomic():
             return [
                 launch_run(experiment=experiment, person=request.user, config=config, name=name, preset=preset_name)
-                for config, name in zip(form.configs, form.names(), strict=True)
+                for config, name in zip(form.configs, _names(request, experiment, form), strict=True)
             ]
     except ConfigError as error:
         form.add_problems(error.problems)
         return []
+
+
+def _names(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[str]:
+    """Return a name for each run of a valid form."""
+    parent, _step = find_evaluated(RunConfig.from_json(form.configs[0]), request.user)
+    return form.names(evaluated_name(parent, experiment))
 
 
 def _apply_changes(request: SignedIn, form: LaunchForm) -> list[Change]:
@@ -191,6 +201,16 @@ def _missing_models(preset_name: str) -> list[str]:
     """Return what the launch of this preset makes first; an empty list without a preset."""
     known = presets().get(preset_name)
     return missing_model_notes([RunConfig.from_json(known.config)]) if known else []
+
+
+def _evaluation_initial(parent: Run) -> dict[str, Any]:
+    """Return the initial values of an evaluation of a run, with its task, its model and its compute."""
+    config: dict[str, Any] = {"method": EVALUATE, "evaluate": {"run": f"run:{parent.uid}"}}
+    # The sections of a config that another version made may no longer be valid.
+    if not problems_of(parent.config):
+        decoded = RunConfig.from_json(parent.config).to_json()
+        config |= {section: decoded[section] for section in ("task", "model", "compute")}
+    return {"seeds": "0", **initial_from(config), "preset": ""}
 
 
 def _initial(request: SignedIn) -> dict[str, Any]:

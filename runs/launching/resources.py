@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from runs import access, checkpoints
 from runs.checkpoints import SavedCheckpoint
 from runs.launching.credentials import site_url_of
-from runs.models import Cluster, Run, ScorerSecret
+from runs.models import TRAINING_METHODS, Attempt, Cluster, Run, ScorerSecret
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.fields import ResourceKind
 from workers.config.grpo import LAUNCHABLE_EXTRA
@@ -25,6 +25,7 @@ from workers.config.resources import (
     BUILT_IN_MODELS,
     HUB_NAME,
     NAME,
+    RUN_NAME,
     RUN_REFERENCE,
     NamedResource,
     OutsideFolders,
@@ -34,6 +35,7 @@ from workers.config.resources import (
 from workers.config.tasks import EMBEDDED
 
 CHECKPOINT_PATH = re.compile(r".*/esweb-([0-9a-z]{10})-a\d+/checkpoints/step-0*(\d+)/?")
+RUN_FOLDER_PATH = re.compile(r".*/([0-9a-z]{10})/?")
 WORD = re.compile(r"[A-Za-z0-9_]{1,60}", re.ASCII)
 MAX_NAMED_STEPS = 20
 SCORER_SECRET = "runs that this site starts use the token of a scorer's secret (Settings, Secrets)"  # noqa: S105
@@ -49,6 +51,8 @@ REPLACEMENTS = {
     "scorer.site_token_file": "scorers that this site starts register here, if the cluster's config sets site_url",
 }
 """Field that only a manually started run may set -> the site's replacement for it."""
+PRIOR_TASK = re.compile(r"evaluate\.prior_tasks\.\d+\.")
+PRIOR_TASK_REPLACEMENT = "a prior task of a run that this site starts calls no scorer; use the embedded one"
 
 
 class _Launch:
@@ -61,7 +65,7 @@ class _Launch:
     def model(self, resource: NamedResource) -> str:
         """Return why the model may not be named so, or an empty text."""
         name: str = resource.value
-        if name in BUILT_IN_MODELS:
+        if name in BUILT_IN_MODELS or (not name and resource.path == "evaluate.base"):
             return ""
         if RUN_REFERENCE.fullmatch(name) and resource.kind == "model":
             return self._checkpoint(name)
@@ -72,6 +76,23 @@ class _Launch:
         except (OutsideFolders, OSError) as error:
             return f"names {name!r}, and {error}"
         return "" if is_usable else f"{self._model_choices(resource)}, not {name!r}"
+
+    def evaluated_run(self, resource: NamedResource) -> str:
+        """Return why this run may not be evaluated, or an empty text."""
+        name: str = resource.value
+        if not name:
+            return ""
+        if not RUN_NAME.fullmatch(name):
+            folder = RUN_FOLDER_PATH.fullmatch(name)
+            hint = f"; this one may be run:{folder[1]}" if folder else ""
+            return f"must be run:<uid>, the uid of a run of method {' or '.join(TRAINING_METHODS)}, not {name!r}{hint}"
+        run = find_run(name, self.person)
+        if run is None:
+            return f"names {name}, but you see no such run"
+        if run.method not in TRAINING_METHODS:
+            methods = " or ".join(TRAINING_METHODS)
+            return f"names {name}, which has method {run.method}; it must be a run of method {methods}"
+        return self._attempts_refusal(run, name)
 
     def data(self, resource: NamedResource) -> str:
         """Return why the file may not be named so, or an empty text."""
@@ -127,7 +148,7 @@ class _Launch:
 
     def by_hand(self, resource: NamedResource) -> str:
         """Return why the field may not be set, or an empty text."""
-        return f"must be empty: {REPLACEMENTS[resource.path]}" if resource.value else ""
+        return f"must be empty: {_replacement(resource.path)}" if resource.value else ""
 
     def code(self, resource: NamedResource) -> str:
         """Return an empty text: `runs.launching.code` checks the file of a user's own task."""
@@ -141,10 +162,26 @@ class _Launch:
         if saved is None:
             steps = [str(step) for step in list(checkpoints.by_step(run))[:MAX_NAMED_STEPS]]
             return f"names {reference}, but that run did not save this step; it saved {', '.join(steps) or 'none'}"
-        saved_on = run.attempts.select_related("cluster").get(n=saved.attempt).cluster
-        if (saved.is_remote or self.cluster.is_remote) and saved_on != self.cluster:
-            return f"names {reference}, which is on the disk of {saved_on}; {self.cluster} cannot read it"
+        attempt = run.attempts.select_related("cluster").get(n=saved.attempt)
+        if not self._can_read(attempt):
+            return f"names {reference}, which is on the disk of {attempt.cluster}; {self.cluster} cannot read it"
         return ""
+
+    def _attempts_refusal(self, run: Run, name: str) -> str:
+        """Return why no attempt of the run can be read on this cluster, or an empty text."""
+        started = run.attempts.filter(started_at__isnull=False, cluster__isnull=False).select_related("cluster")
+        attempts = list(started.order_by("n"))
+        if not attempts:
+            return f"names {name}, but no attempt of that run has started on a cluster of this site"
+        if not any(map(self._can_read, attempts)):
+            disks = ", ".join(dict.fromkeys(str(attempt.cluster) for attempt in attempts))
+            return f"names {name}, which is on the disk of {disks}; {self.cluster} cannot read it"
+        return ""
+
+    def _can_read(self, attempt: Attempt) -> bool:
+        """Return whether this launch's cluster has the disk with the attempt's files."""
+        is_local = attempt.cluster is None or not attempt.cluster.is_remote
+        return attempt.cluster == self.cluster or (is_local and not self.cluster.is_remote)
 
     def _is_in_folders(self, name: str) -> bool:
         """Return whether an allowed folder has the name. On a remote disk, the trainer looks. Raise OutsideFolders."""
@@ -177,6 +214,7 @@ class _Launch:
 RULES: Mapping[ResourceKind, Callable[[_Launch, NamedResource], str]] = {
     "model": _Launch.model,
     "score_model": _Launch.model,
+    "run": _Launch.evaluated_run,
     "data": _Launch.data,
     "scorer": _Launch.scorer,
     "scorer_secret": _Launch.scorer_secret,
@@ -201,14 +239,30 @@ def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:
 
 def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
     """Return a problem for each field of a stored config that only a manually started run may set."""
-    problems = []
-    for path, instead in REPLACEMENTS.items():
-        value: Any = config
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value:
-            problems.append(Problem(path, f"{value!r}: {instead}"))
-    return problems
+    prior_paths = [
+        f"evaluate.prior_tasks.{number}.{path}"
+        for number in range(len(_value_at(config, "evaluate.prior_tasks") or ()))
+        for path in REPLACEMENTS
+        if path.startswith("task.options.")
+    ]
+    prior_paths = [path.replace(".task.options.", ".options.") for path in prior_paths]
+    values = ((path, _value_at(config, path)) for path in (*REPLACEMENTS, *prior_paths))
+    return [Problem(path, f"{value!r}: {_replacement(path)}") for path, value in values if value]
+
+
+def _value_at(config: Any, path: str) -> Any:
+    """Return the value at a dotted path, of which a number is the place in a list; None if there is none."""
+    for part in path.split("."):
+        if isinstance(config, list | tuple) and part.isdigit():
+            config = config[int(part)] if int(part) < len(config) else None
+        else:
+            config = config.get(part) if isinstance(config, Mapping) else None
+    return config
+
+
+def _replacement(path: str) -> str:
+    """Return the site's replacement for a field that only a manually started run may set."""
+    return PRIOR_TASK_REPLACEMENT if PRIOR_TASK.match(path) else REPLACEMENTS[path]
 
 
 def checkpoint_of(config: RunConfig, person: User) -> SavedCheckpoint | None:
@@ -219,9 +273,28 @@ def checkpoint_of(config: RunConfig, person: User) -> SavedCheckpoint | None:
     return checkpoints.at_step(run, step) if run else None
 
 
+def find_evaluated(config: RunConfig, person: User) -> tuple[Run | None, int | None]:
+    """Return the run that an evaluation evaluates, and its step if the config names one; None if the config names no
+    run that the user may see. For a config of another method, both are None."""
+    if config.evaluate is None:
+        return None, None
+    if RUN_NAME.fullmatch(config.evaluate.run):
+        return find_run(config.evaluate.run, person), None
+    if not config.evaluate.run and RUN_REFERENCE.fullmatch(config.model.path):
+        run, step = _parse(config.model.path, person)
+        return run, step if run else None
+    return None, None
+
+
+def find_run(name: str, person: User) -> Run | None:
+    """Return the run with the name run:<uid>; None for another name, and if the user sees no such run."""
+    named = RUN_NAME.fullmatch(name)
+    return Run.objects.visible_to(person).filter(uid=named[1]).first() if named else None
+
+
 def _parse(reference: str, person: User) -> tuple[Run | None, int]:
-    uid, step = reference.removeprefix("run:").split("@")
-    return Run.objects.visible_to(person).filter(uid=uid).first(), int(step)
+    name, step = reference.split("@")
+    return find_run(name, person), int(step)
 
 
 def _is_plain(value: Any) -> bool:

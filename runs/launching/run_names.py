@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from runs.models import Experiment, Run
 from workers.config import RunConfig, config_fields, preset
 
 NAME_LENGTH = 200
@@ -16,14 +17,29 @@ SHORT_NAMES = {
     "task.name": "task", "scorer.name": "scorer",
 }  # fmt: skip
 COPY = " (copy)"
-OMITTED_SECTIONS = ("es.", "grpo.", "scorer.", "model.", "task.options.", "task.", "compute.", "tracking.")
+OMITTED_SECTIONS = ("es.", "grpo.", "evaluate.", "scorer.", "model.", "task.options.", "task.", "compute.", "tracking.")
 LAST_SECTIONS = ("compute.", "tracking.")
 """Sections that say where and not how a run trains: their settings are the first ones that a name omits."""
 
 
-def default_run_name(config: RunConfig, preset_name: str) -> str:
-    """Return the preset's name or the method, the settings that differ from it, and the seed."""
+def default_run_name(config: RunConfig, preset_name: str, evaluated: str = "") -> str:
+    """Return the preset's name or the method, the settings that differ from it, and the seed.
+
+    evaluated: the name of the run that an evaluation evaluates; empty if it has none, or none that may be named.
+    """
+    if config.evaluate is not None and not preset_name:
+        seed_text = f", seed {config.seed}" if config.seed else ""
+        return f"evaluate {evaluated or _model_name(config)}"[: NAME_LENGTH - len(seed_text)] + seed_text
     return f"{_base_name(config, preset_name)} seed {config.seed}"
+
+
+def evaluated_name(parent: Run | None, experiment: Experiment) -> str:
+    """Return the name of the run that a run of this experiment evaluates; empty without one, and if a reader of this
+    experiment may not see that run."""
+    if parent is None or not parent.experiment.is_private:
+        return parent.name if parent else ""
+    is_seen_alike = experiment.is_private and experiment.owner_id == parent.experiment.owner_id
+    return parent.name if is_seen_alike else ""
 
 
 def copy_name(name: str) -> str:
@@ -77,7 +93,16 @@ def format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def _model_name(config: RunConfig) -> str:
+    """Return the model that an evaluation evaluates, without its folder; "a run" for a run that may not be named."""
+    if (config.evaluate is not None and config.evaluate.run) or config.model.path.startswith("run:"):
+        return "a run"
+    return config.model.path.rpartition("/")[2]
+
+
 def _base_name(config: RunConfig, preset_name: str, omitted: frozenset[str] = frozenset()) -> str:
+    # Not every reader of a name may know the run that it evaluates.
+    omitted |= {"evaluate.run"}
     changed = {k: v for k, v in changed_settings(config, preset_name).items() if k not in omitted}
     described = describe_settings(changed)
     shown = described[:MAX_CHANGES]

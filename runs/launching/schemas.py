@@ -66,7 +66,8 @@ class ChangedRun(Input):
 
 
 class RunOut(Schema):
-    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates, if known.
+    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates, if it is
+    known and you may see it; `parent_step`: its step, if the config names one checkpoint.
 
     `flags`: the open flags, signs that its training cheats.
     """
@@ -76,6 +77,7 @@ class RunOut(Schema):
     experiment: int
     sweep: int | None
     parent: str | None
+    parent_step: int | None
     method: str
     preset: str
     seed: int
@@ -99,6 +101,7 @@ class RunOut(Schema):
             experiment=run.experiment_id,
             sweep=run.sweep_id,
             parent=None if run.parent is None else run.parent.uid,
+            parent_step=None if run.parent is None else run.parent_step,
             method=run.method,
             preset=run.preset,
             seed=run.seed,

@@ -10,6 +10,7 @@ from runs.metrics.headline import (
     has_headline_metric,
     has_task_metrics,
     headline_metrics,
+    headline_of_run,
     task_of,
 )
 from runs.metrics.json_numbers import Points, json_floats, wire
@@ -73,6 +74,7 @@ __all__ = [
     "has_headline_metric",
     "has_task_metrics",
     "headline_metrics",
+    "headline_of_run",
     "is_held_out",
     "join",
     "json_floats",

@@ -25,10 +25,13 @@ ACCURACY = HeadlineMetric("accuracy", "accuracy/contains", _("Accuracy"), is_sha
 KL = HeadlineMetric("kl", "kl", _("KL, nats per token"))
 SAFE = HeadlineMetric("safety-safe_ratio", "safety/safe_ratio", _("Safe ratio"), is_share=True)
 COST = HeadlineMetric("cost-mean", "cost/mean", _("Cost"))
+PASS = HeadlineMetric("pass-1", "pass@1", _("pass@1"), is_share=True)
 BY_TASK = {
     "safety": (REWARD, SAFE, COST, KL),
     "conciseness": (REWARD, ACCURACY, KL),
     "countdown": (REWARD, ACCURACY, KL),
+    "math": (REWARD, ACCURACY, KL),
+    "choice": (REWARD, ACCURACY, KL),
 }
 HEADLINE = (REWARD, ACCURACY, KL, SAFE, COST)
 HEADLINE_KEYS = tuple(metric.key for metric in HEADLINE)
@@ -37,6 +40,11 @@ HEADLINE_KEYS = tuple(metric.key for metric in HEADLINE)
 def headline_metrics(task: str) -> tuple[HeadlineMetric, ...]:
     """Return the headline metrics of a task, by its name in configs; those of all tasks for any other name."""
     return BY_TASK.get(task, HEADLINE)
+
+
+def headline_of_run(method: str, task: str) -> tuple[HeadlineMetric, ...]:
+    """Return the headline metrics of a run: those of its task, and pass@1, which method evaluate measures."""
+    return (*headline_metrics(task), *((PASS,) if method == "evaluate" else ()))
 
 
 def has_headline_metric(config: Mapping[str, Any], key: str) -> bool:

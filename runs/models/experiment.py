@@ -28,6 +28,10 @@ NARROW = (
     "time_taken", "created_at",
 )  # fmt: skip
 """Columns that tables read of all runs of an experiment, from the index alone: rows are wide with their configs."""
+EVALUATE = "evaluate"
+"""The method of runs that evaluate a model, or steps of another run, without training."""
+TRAINING_METHODS = ("es", "grpo")
+"""Methods of runs that change weights, which evaluations may evaluate."""
 UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -88,6 +92,17 @@ class RunQuerySet(ShelvedQuerySet["Run"]):
         writing its last records."""
         return self.filter(experiment__in=Experiment.objects.permitted_to(person))
 
+    def trainings(self) -> Self:
+        """Return the runs without those of method evaluate, which measure models that other runs have trained.
+
+        Lists, statistics and comparisons that a reader has not narrowed read these.
+        """
+        return self.exclude(method=EVALUATE)
+
+    def with_visible_parent(self, person: Person) -> Self:
+        """Return the runs with `parent` loaded, which is None if this user may not see it."""
+        return self.prefetch_related(models.Prefetch("parent", queryset=Run.objects.visible_to(person)))
+
     def open(self) -> Self:
         """Return the runs that have not finished."""
         return self.filter(state__in=OPEN_STATES)
@@ -112,7 +127,9 @@ class Run(Shelved):
     """Equal for runs that differ only in their seed and in where they run."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
     parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations")
-    """Training whose model this run evaluates; None for trainings, and if unknown."""
+    """Training with the model that this run evaluates; None for trainings, and if unknown."""
+    parent_step = models.BigIntegerField(null=True, blank=True)
+    """Step of the parent, if the run evaluates a single checkpoint that its config names; else None."""
     sweep = models.ForeignKey("runs.Sweep", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
     cell = models.JSONField(null=True, blank=True)
     """Cell of its sweep: key -> value, as in its config."""
@@ -170,6 +187,11 @@ class Run(Shelved):
     def is_imported(self) -> bool:
         """Return whether the run was read from files: it ran elsewhere, and no cluster of this site holds any of it."""
         return hasattr(self, "source")
+
+    @property
+    def is_evaluation(self) -> bool:
+        """Return whether the run evaluates without training."""
+        return self.method == EVALUATE
 
     @property
     def waits_to_restart(self) -> bool:

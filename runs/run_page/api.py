@@ -6,7 +6,7 @@ from typing import Literal
 
 import orjson
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import Http404, HttpResponse
 from ninja import P, QueryEx
 
@@ -36,6 +36,7 @@ from runs.http import (
 )
 from runs.launching import AttemptDetail, AttemptOut, AttemptsOut, EventOut, RunDetail, RunsOut, run_detail, runs_out
 from runs.models import Attempt, Run, Series
+from runs.models.experiment import RunQuerySet
 from runs.responses import SeriesOut
 from workers.config import Problem, presets
 from workers.executors.states import State
@@ -77,7 +78,7 @@ def list_runs(
     experiment: Id = None,
     sweep: Id = None,
     state: State | None = None,
-    method: Literal["es", "grpo", "scorer", "unknown"] | None = None,
+    method: Literal["es", "grpo", "evaluate", "scorer", "unknown"] | None = None,
     preset: Word | None = None,
     seed: Int | None = None,
     tag: Tag | None = None,
@@ -99,7 +100,8 @@ def list_runs(
         "preset": preset,
         "seed": seed,
     }
-    runs = on_shelf(_permitted_runs(request.auth.person, shelf), shelf).select_related("created_by", "parent")
+    permitted = _permitted_runs(request.auth.person, shelf).with_visible_parent(request.auth.person)
+    runs = on_shelf(permitted, shelf).select_related("created_by")
     runs = runs.filter(**{name: value for name, value in filters.items() if value is not None})
     if preset is not None and not runs.exists():
         _check_preset(request.auth.person, preset)
@@ -115,7 +117,7 @@ def _check_preset(person: User, preset: str) -> None:
         raise unknown_choice("preset", valid, preset)
 
 
-def _permitted_runs(person: User, shelf: str) -> QuerySet[Run]:
+def _permitted_runs(person: User, shelf: str) -> RunQuerySet:
     return Run.objects.permitted_to(person) if shelf == "bin" else Run.objects.visible_to(person)
 
 

@@ -1,4 +1,4 @@
-"""Evaluations of a training, imported as separate runs: the rows of its page, and the table as CSV and LaTeX."""
+"""Evaluations of a training, which are separate runs: the rows of its page, and the table as CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -15,12 +16,15 @@ from runs import metrics
 from runs.charts import MEASURED, Table
 from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
 from runs.metrics import Provenance
-from runs.models import Run
+from runs.models import EVALUATE, Run
 
-SHARES = ("accuracy/contains", "safety/safe_ratio")
+STEP_KEY = "evaluate/prompts"
+"""Key that runs of method evaluate record once for each step."""
+SHARES = ("accuracy/contains", "pass@1", "safety/safe_ratio")
 COLUMNS = {
     "reward/mean": _("Reward"),
     "accuracy/contains": _("Accuracy"),
+    "pass@1": _("pass@1"),
     "kl": _("KL, nats per token"),
     "cost/mean": _("Cost"),
     "safety/safe_ratio": _("Safe"),
@@ -45,11 +49,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class EvaluationRow:
-    """An evaluation. `provenance` states how its reward was measured."""
+    """An evaluation. `provenance` states how its reward was measured. steps: the number of evaluated steps, and the
+    last of them; None for an imported evaluation, and before the first."""
 
     run: Run
     cells: list[Cell]
     provenance: Provenance | None
+    steps: tuple[int, int] | None = None
+
+    @property
+    def tasks(self) -> str:
+        """Return the names of its tasks, its own first; an empty text if the config names none."""
+        tasks = [self.run.config.get("task"), *((self.run.config.get(EVALUATE) or {}).get("prior_tasks") or ())]
+        return ", ".join(str(task["name"]) for task in tasks if isinstance(task, dict) and "name" in task)
 
     @property
     def measured(self) -> str:
@@ -57,26 +69,35 @@ class EvaluationRow:
         return self.provenance.words if self.provenance else ""
 
 
-def evaluations_context(training: Run) -> dict[str, Any]:
-    """Return the rows of a training's evaluations, and the titles of the columns that any of them fills."""
-    rows = list_evaluations(training)
+def evaluations_context(training: Run, person: User) -> dict[str, Any]:
+    """Return the rows of a training's evaluations that this user may see, and the titles of the columns that any of
+    them fills."""
+    rows = list_evaluations(training, person)
     titles = [gettext(COLUMNS[cell.key]) for cell in rows[0].cells] if rows else []
     return {"evaluation_rows": rows, "evaluation_titles": titles}
 
 
-def list_evaluations(training: Run) -> list[EvaluationRow]:
-    """Return the training's evaluations, the oldest first, with a cell for each key that any of them has."""
-    runs = list(training.evaluations.filter(deleted_at=None).order_by("created_at", "pk"))
+def list_evaluations(training: Run, person: User) -> list[EvaluationRow]:
+    """Return the training's evaluations that this user may see, the oldest first, with a cell for each key that any of
+    them has."""
+    runs = list(Run.objects.visible_to(person).filter(parent=training).order_by("created_at", "pk"))
     if not runs:
         return []
-    numbers, origins = metrics.latest(runs), metrics.origins_of(runs)
+    numbers, origins, steps = metrics.latest(runs), metrics.origins_of(runs), _evaluated_steps(runs)
     keys = [key for key in COLUMNS if any(key in numbers[run.pk] for run in runs)]
     rows = []
     for run in runs:
         provenances = {key: metrics.provenance(run.config, key, origins[run.pk]) for key in COLUMNS}
         cells = [Cell(key, numbers[run.pk].get(key), provenances[key]) for key in keys]
-        rows.append(EvaluationRow(run, cells, provenances["reward/mean"]))
+        rows.append(EvaluationRow(run, cells, provenances["reward/mean"], steps.get(run.pk)))
     return rows
+
+
+def _evaluated_steps(runs: Sequence[Run]) -> dict[int, tuple[int, int]]:
+    """Return run id -> (number of evaluated steps, last one) of the runs of method evaluate. One query."""
+    launched = [run for run in runs if run.is_evaluation]
+    curves = metrics.read(launched, [STEP_KEY]) if launched else []
+    return {curve.run_id: (int((~curve.overwritten).sum()), int(curve.x[-1])) for curve in curves if len(curve.x)}
 
 
 @require_safe
@@ -84,7 +105,7 @@ def run_evaluations_table(request: SignedIn, uid: str) -> HttpResponse:
     """Return the evaluations of a run as a file. Raise UnknownChoice if `as` is not a kind of file."""
     run = visible_run(request, uid)
     form = require_choice(request, "as", FILES, FILES[0])
-    rows = list_evaluations(run)
+    rows = list_evaluations(run, request.user)
     table = evaluations_table(rows) if form == "csv" else _paper_table(rows)
     return table_response(request, table, f"{run.name} evaluations", _notes(run, rows))
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from runs import metrics
 from runs.flags.views import flags_context
 from runs.http import SignedIn, chart_controls, visible_run
-from runs.metrics import headline_metrics, task_of
+from runs.metrics import headline_of_run, task_of
 from runs.models import Run
 from runs.responses.viewer.views import is_covered
 from runs.run_page.config import changed_settings
@@ -43,7 +43,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
         return tab_fragment(request, run, "run_page/summary.html", {**flags, "tiles": read_tiles(run)})
     # The tiles come with the state, which every tab shows.
     context = {
-        **flags, **_charts_context(request, run), **evaluations_context(run),
+        **flags, **_charts_context(request, run), **evaluations_context(run, request.user),
         "changed_settings": changed_settings(run),
     }  # fmt: skip
     return tab_page(request, run, "overview", context)
@@ -56,6 +56,6 @@ def _flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 def _charts_context(request: SignedIn, run: Run) -> dict[str, Any]:
     keys = metrics.keys(run)
-    headline = [metric.key for metric in headline_metrics(task_of(run.config)) if metric.key in keys]
+    headline = [metric.key for metric in headline_of_run(run.method, task_of(run.config)) if metric.key in keys]
     charts = named_charts(run, keys, headline, chart_controls(request))[:MAX_CHARTS]
     return {"charts": charts, "known_keys": keys, "key_count": len(keys)}

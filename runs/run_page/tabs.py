@@ -20,7 +20,7 @@ from runs.compare.run_table import quote
 from runs.experiments import LAMBDA, RunEditForm
 from runs.flags import open_flags
 from runs.http import SignedIn
-from runs.models import Run
+from runs.models import TRAINING_METHODS, Run
 from runs.run_page.status import status_context
 
 TABS = {
@@ -33,6 +33,8 @@ TABS = {
     "checkpoints": ("run-checkpoints", _("Checkpoints")),
 }
 """The route and the title of each tab."""
+TABS_OF_TRAININGS = ("weights", "checkpoints")
+"""Tabs that runs without training do not have."""
 MOVED_ANCHORS = {
     "curves": "curves curves-title find-curves curve-wall section- chart-",
     "responses": "responses responses-title response-step which against collapse collapse-title",
@@ -73,6 +75,7 @@ def state_context(request: SignedIn, run: Run) -> dict[str, Any]:
         "may_cancel": may_cancel(request.user, run),
         "may_resume": may_resume(request.user, run),
         "may_launch": may_launch(request.user, run.experiment),
+        "can_be_evaluated": run.method in TRAINING_METHODS and not run.is_imported,
     }
 
 
@@ -87,6 +90,7 @@ def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
         "tabs": [
             Tab(gettext(title), reverse(route, args=[run.uid]), tab == name, MOVED_ANCHORS.get(tab, ""))
             for tab, (route, title) in TABS.items()
+            if not (run.is_evaluation and tab in TABS_OF_TRAININGS)
         ],
         "tab_title": "" if name == "overview" else gettext(TABS[name][1]),
         "watch": metrics.cursors([run]),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from runs import metrics
 from runs.charts import number, share
-from runs.metrics import Curve, HeadlineMetric, headline_metrics, task_of
+from runs.metrics import Curve, HeadlineMetric, headline_of_run, task_of
 from runs.models import Run
 
 
@@ -41,7 +41,7 @@ class Tile:
 
 def read_tiles(run: Run) -> list[Tile]:
     """Return a tile for each headline metric of the run's task that the run has recorded."""
-    headline = headline_metrics(task_of(run.config))
+    headline = headline_of_run(run.method, task_of(run.config))
     curves = {curve.key: curve for curve in metrics.read([run], [metric.key for metric in headline])}
     return [_tile(curves[metric.key], metric) for metric in headline if metric.key in curves]
 

@@ -34,6 +34,7 @@ from runs.run_page import (
     own_run_chart,
     status_context,
 )
+from workers.config.resources import RUN_NAME
 
 MAX_EXPERIMENT_RUNS = 100
 MAX_LINES = 10
@@ -155,8 +156,10 @@ class SharedExperiment:
 
     @cached_property
     def runs(self) -> list[Run]:
-        visible_runs = Run.objects.visible_to(self.share.person).filter(
-            experiment=self.experiment, archived_at__isnull=True
+        visible_runs = (
+            Run.objects.visible_to(self.share.person)
+            .trainings()
+            .filter(experiment=self.experiment, archived_at__isnull=True)
         )
         return _public(visible_runs.order_by("-pk")[:MAX_EXPERIMENT_RUNS])
 
@@ -194,7 +197,7 @@ def _is_public(own: OwnChart) -> bool:
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs with configs that omit site details: clusters, tokens' files, folders of files.
+    """Return the runs with configs that omit site details: clusters, tokens' files, folders of files, evaluated runs.
 
     Settings are named after the configs, so the configs are changed before anything is computed from them. Never save
     these runs.
@@ -218,6 +221,8 @@ def _public_flags(run: Run) -> list[Flag]:
 def _without_folders(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_folders(inner) for name, inner in value.items()}
+    if isinstance(value, str) and RUN_NAME.fullmatch(value):
+        return "run:…"
     is_path = isinstance(value, str) and value.startswith(("/", "~"))
     return f"…/{PurePosixPath(value).name}" if is_path else value
 

@@ -79,6 +79,7 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
     pages = {
         **run_pages("run", first), "run, edited": reverse("run-edit", args=[first.uid]),
         "launch, clone": f"{reverse('launch', args=[first.experiment_id])}?clone={first.uid}",
+        "launch, evaluate": f"{reverse('launch', args=[first.experiment_id])}?evaluate={first.uid}",
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
         "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),

@@ -135,6 +135,7 @@ PAGES = (
     "/", "/experiments/", "/experiments/{e}/", "/experiments/{e}/?group=recipe&q=step>1", "/experiments/{e}/?q=x:1 kl<",
     "/experiments/{e}/?q=seed:9", "/experiments/{e}/?x=no&y=log&sort=no&col=nothing&after=1",
     "/experiments/{e}/launch/", "/experiments/{e}/launch/?clone={r}&with=es.sigma&value=0.1", "/experiments/{e}/edit/",
+    "/experiments/{e}/launch/?evaluate={r}", "/experiments/{e}/?q=method:evaluate",
     "/runs/{r}/", "/runs/{i}/",
     "/runs/{r}/?x=wall&which=greedy&against=base&step=5", "/runs/{r}/log/", "/compare/",
     "/compare/?experiment={e}&smooth=0.6",

@@ -108,7 +108,7 @@ QUERIES = {
     "experiment-chart": ["name=reward", "name=reward&as=csv"],
     "experiment-lambda-chart": ["name=lambda", "name=lambda&as=csv"],
     "experiment-table": ["as=csv", "as=latex&group=preset"],
-    "launch": ["", "clone={uid}&with=es.sigma&value=1"],
+    "launch": ["", "clone={uid}&with=es.sigma&value=1", "evaluate={uid}"],
     "run-chart": ["name=reward", "name=population&as=csv"],
     "run-evaluations-table": ["as=csv", "as=latex"],
     "run-ratings-table": ["as=csv", "as=latex"],

@@ -101,7 +101,7 @@ CONFIGS = [
     BadConfig("sections of both methods", {"grpo": {}}, "grpo", ("cannot be set in a run with method es",)),
     BadConfig("unknown precision", {"model": {"dtype": "int4"}}, "model.dtype", ("auto, float32", "'int4'")),
     BadConfig("seed −1", {"seed": -1}, "seed", ("at least 0",)),
-    BadConfig("unknown task", {"task": {"name": "chess"}}, "task.name", ("countdown, safety, own", "'chess'")),
+    BadConfig("unknown task", {"task": {"name": "chess"}}, "task.name", ("choice, safety, own", "'chess'")),
     BadConfig(
         "an option of another task",
         {"task": {"name": "countdown", "options": {"system_prompt": "x"}}},

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from esweb.cli.__main__ import main
 from runs import access
@@ -72,13 +73,17 @@ SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret")
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
     "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition", "task.prefill",
+    "task.options.instruction", "evaluate.steps", "evaluate.prior_tasks",
 )  # fmt: skip
-"""Fields of free text that name no file, no service and no code."""
+"""Fields of free text that name no file, no service and no code. Those of prior tasks are marked in each of them."""
 CONFIGS: dict[str, dict[str, Any]] = {
     "conciseness": {"method": "es", "es": {}, "task": {"name": "conciseness"}},
     "countdown": {"method": "grpo", "grpo": {}, "task": {"name": "countdown"}},
     "safety": {"method": "es", "es": {}, "task": {"name": "safety"}},
+    "math": {"method": "es", "es": {}, "task": {"name": "math"}},
+    "choice": {"method": "es", "es": {}, "task": {"name": "choice"}},
     "scorer": {"method": "scorer", "scorer": {}},
+    "evaluate": {"method": "evaluate", "evaluate": {}},
 }
 
 
@@ -107,7 +112,7 @@ def with_attack(config: dict[str, Any], value: str) -> dict[str, Any]:
         *sections, name = path.split(".")
         section = out
         for part in sections:
-            section = section.setdefault(part, {})
+            section = section[int(part)] if isinstance(section, list) else section.setdefault(part, {})
         section[name] = value
     return out
 
@@ -227,6 +232,24 @@ def test_hostile_trainer_arguments_are_refused(extra: dict[str, Any], ada: User,
     response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
     assert list(paths(response)) == ["grpo.extra"]
     check_nothing_created()
+
+
+def test_prior_tasks_of_evaluations_refuse_every_attack(ada: User, experiment: Experiment, folder: Path) -> None:
+    script, parent = calls(ada), make_run(experiment, "es-micro")
+    parent.attempts.update(started_at=timezone.now())
+    for value in ATTACKS:
+        files = {"name": "countdown", "options": {"train_file": value, "eval_file": value}}
+        token = {"name": "safety", "options": {"scorer": "embedded", "scorer_token_file": value, "scorer_site": value}}
+        evaluate = {"run": f"run:{parent.uid}", "prior_tasks": [files, token]}
+        config = {"method": "evaluate", "evaluate": evaluate}
+        response = post(script, "runs", {"experiment": experiment.pk, "config": config})
+        problems = paths(response)
+        assert response.status_code == 422 and set(problems) == {
+            "evaluate.prior_tasks.0.options.train_file", "evaluate.prior_tasks.0.options.eval_file",
+            "evaluate.prior_tasks.1.options.scorer_token_file", "evaluate.prior_tasks.1.options.scorer_site",
+        }  # fmt: skip
+        assert "prior task" in problems["evaluate.prior_tasks.1.options.scorer_token_file"]
+    assert Run.objects.count() == 1
 
 
 @pytest.mark.parametrize("scorer", SCORERS)

@@ -18,7 +18,7 @@ EXAMPLES = sorted(FOLDER.glob("*.json"))
 def test_an_example_can_be_run(path: Path) -> None:
     config = RunConfig.read(path)
 
-    assert config.steps > 0
+    assert (config.steps > 0) == config.is_training
 
 
 def test_example_of_own_task_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,4 +35,4 @@ def test_example_of_own_task_can_be_used(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_examples_cover_each_method() -> None:
-    assert {RunConfig.read(path).method for path in EXAMPLES} == {"es", "grpo"}
+    assert {RunConfig.read(path).method for path in EXAMPLES} == {"es", "grpo", "evaluate"}

@@ -13,10 +13,19 @@ from workers.config.run import (
     TrackingConfig,
 )
 from workers.config.scorer import ScorerConfig
-from workers.config.tasks import ConcisenessOptions, CountdownOptions, OwnOptions, SafetyOptions, TaskConfig
+from workers.config.tasks import (
+    ChoiceOptions,
+    ConcisenessOptions,
+    CountdownOptions,
+    MathOptions,
+    OwnOptions,
+    SafetyOptions,
+    TaskConfig,
+)
 
 __all__ = [
     "Bounds",
+    "ChoiceOptions",
     "ComputeConfig",
     "ConcisenessOptions",
     "ConfigError",
@@ -26,6 +35,7 @@ __all__ = [
     "EvaluationConfig",
     "GrpoConfig",
     "LoraConfig",
+    "MathOptions",
     "ModelConfig",
     "OwnOptions",
     "Preset",

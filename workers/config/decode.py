@@ -10,7 +10,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from workers.config.fields import Bounds, Shape, Tagged, default_of, hints, renamed, unwrap, without_none
+from workers.config.fields import (
+    Bounds,
+    Shape,
+    Tagged,
+    default_of,
+    hints,
+    item_section,
+    renamed,
+    unwrap,
+    without_none,
+)
 from workers.config.shallow_json import TooDeep, check_depth
 
 T = TypeVar("T")
@@ -106,12 +116,21 @@ def _value(hint: Any, bounds: Bounds | Shape | None, value: Any, path: str, prob
         return None
     if dataclasses.is_dataclass(bare):
         return _section(bare, value, path, problems)  # type: ignore[arg-type]
+    if (section := item_section(bare)) is not None:
+        return _sections(section, value, path, problems)
     complaint, value = _leaf(bare, value)
     if complaint is None and bounds is not None:
         complaint = bounds.complaint(value)
     if complaint is not None:
         problems.append(Problem(path, f"{complaint}, not {_quote(value)}"))
     return value
+
+
+def _sections(section: type, value: Any, path: str, problems: list[Problem]) -> Any:
+    if not isinstance(value, list | tuple):
+        problems.append(Problem(path, f"must be a list of objects, not {_quote(value)}"))
+        return ()
+    return tuple(_section(section, item, f"{path}.{number}", problems) for number, item in enumerate(value))
 
 
 def _leaf(hint: Any, value: Any) -> tuple[str | None, Any]:

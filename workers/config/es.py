@@ -1,4 +1,7 @@
-"""Settings of Evolution Strategies: θ ← θ + (α/N) Σ zᵢ εᵢ. Defaults are the paper's (arXiv 2509.24372, §4)."""
+"""Settings of Evolution Strategies: θ ← θ + (α/N) Σ zᵢ εᵢ. Defaults are the paper's (arXiv 2509.24372, §4).
+
+anchor_decay and kl_beta, both off by default, hold θ near the base model.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,15 @@ class EsConfig:
     """Scale of the noise, σ: a member is the model plus σ·ε."""
     alpha: Annotated[float, Bounds(above=0, at_most=1000)] = 5e-4
     """Learning rate, α. The paper's choice is σ/2."""
+    anchor_decay: Annotated[float, Bounds(at_least=0, at_most=1000)] = 0.0
+    """Anchored weight decay, λ (arXiv 2605.30148): after each update θ ← θ − α·λ·(θ − θ₀), with θ₀ the base model, or
+    the LoRA's start. α·λ must be below 1. Dead iterations decay too. 0 means none; that paper recommends 10 for
+    α = 5e-4. Each engine holds θ₀ in memory, in the precision of the model."""
+    kl_beta: Annotated[float, Bounds(at_least=0, at_most=1_000_000)] = 0.0
+    """β: the fitness of a member is its mean reward (less λ times its cost, if the task has one) minus
+    β · KL(member ‖ base model), the exact KL summed over the tokens of each greedy response, in nats, and averaged over
+    the prompts. Above 0, engine 0 holds a second copy of the base model, and reads all responses of every member with
+    that member and with the copy: two forward passes, while other engines wait."""
     noise: Literal["full", "low_rank", "correlated"] = "full"
     """full: independent for every weight. low_rank: A·Bᵀ for each matrix, far cheaper in a batch.
     correlated: equal across tensors, only to reproduce the paper's first code."""
@@ -45,7 +57,7 @@ class EsConfig:
     """Scale the noise of each tensor by its root mean square, so that σ is relative."""
     shaping: Literal["z_score", "centred_ranks"] = "z_score"
     """Conversion of fitness to weights: z-scores (population std), or ranks spread over [−½, ½]. Differences up to 1e-8
-    of the largest fitness, or of 1, count as none; without a larger one, the iteration is dead and changes nothing."""
+    of the largest fitness, or of 1, count as none; without a larger one, the iteration is dead and makes no step."""
     prompts: Annotated[int, Bounds(at_least=0, at_most=1_000_000)] = 0
     """Prompts sampled in each iteration, the same for all members; 0 means all prompts."""
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
@@ -69,11 +81,14 @@ class EsConfig:
     checkpoint_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a checkpoint in Hugging Face format every this many iterations; 0 means only at the end."""
     on_failure: Literal["fail", "drop_member"] = "fail"
-    """If a reward fails twice. fail: the run fails and names the prompt. drop_member: the member is left out of the
-    update, which is recorded."""
+    """If a reward fails twice, or the KL of kl_beta is no finite number. fail: the run fails and names the prompt.
+    drop_member: the member is left out of the update, which is recorded."""
     lora: LoraConfig | None = None
     """Perturb and train a LoRA adapter instead of the weights; null for the weights."""
 
     def problems(self) -> Iterator[Problem]:
         if self.antithetic and self.population % 2:
             yield Problem("population", f"must be even if antithetic is true, not {self.population}")
+        if self.alpha * self.anchor_decay >= 1:
+            limit = f"{1 / self.alpha:.10g}, which is 1 / es.alpha"
+            yield Problem("anchor_decay", f"must be at least 0 and below {limit}, not {self.anchor_decay:.10g}")

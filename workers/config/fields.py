@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 ResourceKind = Literal[
-    "model", "score_model", "data", "code", "scorer", "scorer_secret", "trainer_arguments", "by_hand"
+    "model", "score_model", "run", "data", "code", "scorer", "scorer_secret", "trainer_arguments", "by_hand"
 ]
 
 
@@ -104,6 +104,12 @@ def unwrap(hint: Any) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
     bounds = next((m for m in marks if isinstance(m, Bounds | Shape)), None)
     tagged = next((m for m in marks if isinstance(m, Tagged)), None)
     return bare, bounds, tagged
+
+
+def item_section(hint: Any) -> type | None:
+    """Return the dataclass of a list of sections, such as tuple[TaskConfig, ...]; None for any other type."""
+    items = get_args(hint) if get_origin(hint) is tuple else ()
+    return items[0] if items and dataclasses.is_dataclass(items[0]) else None  # type: ignore[return-value]
 
 
 def resource_of(hint: Any) -> ResourceKind | None:

@@ -17,8 +17,9 @@ SECTIONS = {
     "task": "The task",
     "es": "Evolution Strategies (method es)",
     "grpo": "GRPO (method grpo), in TRL's own names",
+    "evaluate": "An evaluation without training (method evaluate)",
     "scorer": "A scorer (method scorer)",
-    "evaluation": "Evaluation, the same for both methods",
+    "evaluation": "Evaluation, the same for all methods",
     "compute": "Compute",
     "tracking": "Tracking",
 }

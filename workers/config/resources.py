@@ -23,6 +23,8 @@ DATA_PATHS = "ESWEB_DATA_PATHS"
 """The allowed folders. If the variable is set, even to nothing, a site has started the run."""
 RUN_CHECKPOINT = "ESWEB_RUN_CHECKPOINT"
 """The folder of the checkpoint that model.path names as run:<uid>@<step>."""
+RUN_FOLDER = "ESWEB_RUN_FOLDER"
+"""The folder of the attempts of the run that evaluate.run names as run:<uid>."""
 RUN_SITE, RUN_SITE_TOKEN = "ESWEB_RUN_SITE", "ESWEB_RUN_SITE_TOKEN"
 """The address of the site as this machine calls it, and the file in the attempt's directory that holds its token."""
 RUN_PUSHES = "ESWEB_RUN_PUSHES"
@@ -33,6 +35,7 @@ BUILT_IN_MODELS = ("tiny", "micro")
 NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,95}(/[A-Za-z0-9_][\w.+-]{0,95}){0,9}", re.ASCII)
 """A file or folder under an allowed folder: no part begins with a dot, so that none leads upwards."""
 HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
+RUN_NAME = re.compile(r"run:([0-9a-z]{10})", re.ASCII)
 RUN_REFERENCE = re.compile(r"run:([0-9a-z]{10})@(0|[1-9][0-9]{0,8})", re.ASCII)
 
 
@@ -57,6 +60,10 @@ def resources(config: Any, prefix: str = "") -> Iterator[NamedResource]:
             yield NamedResource(path, kind, value)
         elif dataclasses.is_dataclass(value):
             yield from resources(value, f"{path}.")
+        elif isinstance(value, tuple):
+            sections = ((number, item) for number, item in enumerate(value) if dataclasses.is_dataclass(item))
+            for number, item in sections:
+                yield from resources(item, f"{path}.{number}.")
 
 
 def is_started_by_site(environment: Mapping[str, str] = os.environ) -> bool:
@@ -110,9 +117,13 @@ def locate(config: RunConfig, environment: Mapping[str, str] = os.environ) -> Ru
     problems: list[Problem] = []
     paths: dict[str, str] = {}
     for resource in resources(config):
-        if resource.kind in ("model", "score_model", "data") and resource.value:
+        if resource.kind in ("model", "score_model", "data", "run") and resource.value:
             try:
-                paths[resource.path] = _locate(resource, allowed, environment.get(RUN_CHECKPOINT, ""))
+                paths[resource.path] = (
+                    _locate_run(resource.value, allowed, environment.get(RUN_FOLDER, ""))
+                    if resource.kind == "run"
+                    else _locate(resource, allowed, environment.get(RUN_CHECKPOINT, ""))
+                )
             except ValueError as error:
                 problems.append(Problem(resource.path, str(error)))
     if problems:
@@ -140,13 +151,26 @@ def _locate(resource: NamedResource, folders: Sequence[Path] | None, checkpoint:
     raise ValueError(f"{name!r} is not in an allowed folder. Allowed folders: {listing}")
 
 
+def _locate_run(name: str, folders: Sequence[Path] | None, run_folder: str) -> str:
+    """Return the folder of a run's attempts. Raise ValueError with what is wrong."""
+    if RUN_NAME.fullmatch(name):
+        if not run_folder:
+            raise ValueError(f"names {name}, which only its site can find; give the folder of its attempts instead")
+        name = run_folder
+    elif folders is not None:
+        raise ValueError(f"must be run:<uid>, not {name!r}")
+    if not Path(name).is_dir():
+        raise ValueError(f"names a run with attempts in {name}, which is not a folder on this machine")
+    return str(Path(name).resolve())
+
+
 def _replace(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
     """Return the config with these values at these dotted paths."""
     data = config.to_json()
     for path, value in values.items():
         *sections, name = path.split(".")
-        section = data
+        section: Any = data
         for part in sections:
-            section = section[part]
+            section = section[int(part) if part.isdigit() else part]
         section[name] = value
     return RunConfig.from_json(data)

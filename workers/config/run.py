@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
+from workers.config.evaluate import EvaluateConfig
 from workers.config.fields import Bounds, Resource
 from workers.config.grpo import GrpoConfig
 from workers.config.scorer import ScorerConfig
@@ -85,10 +86,11 @@ class TrackingConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One training, from base model to last checkpoint; or one scorer, for as long as it serves."""
+    """One training, from base model to last checkpoint; one evaluation; or one scorer, for as long as it serves."""
 
-    method: Literal["es", "grpo", "scorer"]
-    """es: Evolution Strategies. grpo: Group Relative Policy Optimization. scorer: a service instead of training."""
+    method: Literal["es", "grpo", "evaluate", "scorer"]
+    """es: Evolution Strategies. grpo: Group Relative Policy Optimization. evaluate: an evaluation of a model, or of
+    steps of a run, without training. scorer: a service instead of training."""
     schema: Annotated[int, Bounds(at_least=SCHEMA, at_most=SCHEMA)] = SCHEMA
     """Version of this format."""
     seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 0
@@ -97,13 +99,14 @@ class RunConfig:
     task: TaskConfig = field(default_factory=TaskConfig)
     es: EsConfig | None = None
     grpo: GrpoConfig | None = None
+    evaluate: EvaluateConfig | None = None
     scorer: ScorerConfig | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     compute: ComputeConfig = field(default_factory=ComputeConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
 
     def problems(self) -> Iterator[Problem]:
-        sections = {"es": self.es, "grpo": self.grpo, "scorer": self.scorer}
+        sections = {"es": self.es, "grpo": self.grpo, "evaluate": self.evaluate, "scorer": self.scorer}
         if sections.pop(self.method) is None:
             yield Problem(self.method, f"is missing: method {self.method} needs this section; {{}} means all defaults")
         for name, section in sections.items():
@@ -112,13 +115,18 @@ class RunConfig:
 
     @property
     def steps(self) -> int:
-        """Updates of the weights that the run will make: ES iterations or GRPO optimiser steps."""
+        """Updates of the weights that the run will make: ES iterations or GRPO optimiser steps; 0 without training."""
         return self.es.iterations if self.es else self.grpo.max_steps if self.grpo else 0
 
     @property
     def max_new_tokens(self) -> int:
         """Maximum response length in training, in tokens."""
         return self.es.max_new_tokens if self.es else self.grpo.max_completion_length if self.grpo else 0
+
+    @property
+    def is_training(self) -> bool:
+        """Return whether the run changes weights."""
+        return self.es is not None or self.grpo is not None
 
     @property
     def needs_transformers(self) -> bool:
@@ -133,7 +141,12 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, data: Any) -> RunConfig:
-        """Convert parsed JSON to a RunConfig. Raise ConfigError naming every problem."""
+        """Convert parsed JSON to a RunConfig. Raise ConfigError naming every problem.
+
+        The section evaluate may be omitted, because all of its settings have defaults that make sense together.
+        """
+        if isinstance(data, Mapping) and data.get("method") == "evaluate" and data.get("evaluate") is None:
+            data = {**data, "evaluate": {}}
         return decode(cls, data)
 
     @classmethod

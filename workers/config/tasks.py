@@ -45,6 +45,30 @@ class CountdownOptions:
 
 
 @dataclass(frozen=True)
+class MathOptions:
+    """Solve a problem of mathematics: R = 1 if the final answer has the reference's value, else 0."""
+
+    train_file: Annotated[str, Resource("data")] = ""
+    """JSONL of problems as GSM8K, MATH or MATH-500 are published. Without any file: generated sums."""
+    eval_file: Annotated[str, Resource("data")] = ""
+    """Held-out JSONL of the same kind. If only one of the two files is set, the other split is empty."""
+    instruction: str = r"Please reason step by step, and put your final answer within \boxed{}."
+    """Text on a line after each problem of a file; empty means none. Generated sums have none."""
+
+
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """Choose the right option of several: R = 1 if the response names its letter, else 0."""
+
+    train_file: Annotated[str, Resource("data")] = ""
+    """JSONL of questions as MMLU, ARC or HellaSwag are published. Without any file: generated facts."""
+    eval_file: Annotated[str, Resource("data")] = ""
+    """Held-out JSONL of the same kind. If only one of the two files is set, the other split is empty."""
+    instruction: str = "Answer with the letter of the correct option."
+    """Text on a line after the options of each question; empty means none."""
+
+
+@dataclass(frozen=True)
 class SafetyOptions:
     """Answer helpfully without harm: R − λ·C, reward and cost from a scorer, λ moved by the cost."""
 
@@ -123,6 +147,8 @@ class OwnOptions:
 TASKS: Mapping[str, type] = {
     "conciseness": ConcisenessOptions,
     "countdown": CountdownOptions,
+    "math": MathOptions,
+    "choice": ChoiceOptions,
     "safety": SafetyOptions,
     "own": OwnOptions,
 }
@@ -132,7 +158,7 @@ TASKS: Mapping[str, type] = {
 class TaskConfig:
     """The task that the model learns."""
 
-    name: Literal["conciseness", "countdown", "safety", "own"] = "conciseness"
+    name: Literal["conciseness", "countdown", "math", "choice", "safety", "own"] = "conciseness"
     """The task. own: a task that you wrote."""
     options: Annotated[Any, Tagged("name", TASKS)] = field(default_factory=ConcisenessOptions)
     """The task's own options."""

@@ -21,17 +21,22 @@ from workers.tasks import Task, score_safely
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The results of one step's weights. Keys of `values`: reward/…, accuracy/…, response/…, sample/…, kl…"""
+    """The results of one step's weights. Keys of `values`: reward/…, accuracy/…, response/…, sample/…, kl…
+
+    `answers` are in the order of `responses`: the greedy ones first, then each round of samples over all prompts.
+    """
 
     values: dict[str, float]
     responses: list[Response]
+    answers: list[Answer]
 
 
 class Evaluator:
     """An evaluator that puts the same questions with the same sampling seed each time, to any training's model.
 
-    `base` is copied, so that training `base.model` afterwards leaves the reference of the KL where it was. `prompts`
-    is the training's format; without one, auto.
+    `base` is copied, so that training `base.model` afterwards leaves the reference of the KL where it was; with
+    `base_is_frozen`, it is used itself, and several evaluators can share it. `prompts` is the training's format;
+    without one, auto.
     """
 
     def __init__(
@@ -41,8 +46,10 @@ class Evaluator:
         plan: EvaluationConfig,
         max_new_tokens: int,
         prompts: PromptFormat | None = None,
+        *,
+        base_is_frozen: bool = False,
     ) -> None:
-        self._base = copy.deepcopy(base.model).requires_grad_(False).eval()
+        self._base = base.model if base_is_frozen else frozen_copy(base.model)
         self._tokenizer = base.tokenizer
         self._task = task
         self._plan = plan
@@ -55,7 +62,7 @@ class Evaluator:
         """Evaluate `model`, on the base's device and in its dtype. Raise RewardFailed."""
         with _undisturbed(model):
             answers = self._judge(model, self._completions(model))
-        return Evaluation(summarise(answers), [self._response(answer, step) for answer in answers])
+        return Evaluation(summarise(answers), [self._response(answer, step) for answer in answers], answers)
 
     def _completions(self, model: nn.Module) -> list[tuple[int, int, Completion]]:
         """(example, sample, completion): the greedy ones first, then each round of samples over all prompts."""
@@ -89,6 +96,11 @@ class Evaluator:
             target=answer.example.target,
             categories=answer.example.categories,
         )
+
+
+def frozen_copy(model: nn.Module) -> nn.Module:
+    """Return a copy of a model in evaluation mode and without gradients."""
+    return copy.deepcopy(model).requires_grad_(False).eval()
 
 
 @contextmanager

@@ -1,13 +1,16 @@
-"""Compute KL(π ‖ π₀) at each token of a completion, in nats: exactly over the vocabulary, and by Schulman's k3
-estimate.
+"""Compute KL(π ‖ π₀) at each token of a completion, in nats: exactly over the vocabulary, and by Schulman's estimates.
 
-Both are teacher-forced on a completion that π itself wrote, up to and including its end, at temperature 1:
+All are teacher-forced on a completion that π itself wrote, up to and including its end, at temperature 1:
 
-    exact_t = Σ_v π(v | y_<t) (log π(v | y_<t) − log π₀(v | y_<t))
-    k3_t    = exp(r) − r − 1,  r = log π₀(y_t | y_<t) − log π(y_t | y_<t)      (joschu.net/blog/kl-approx.html)
+    exact_t   = Σ_v π(v | y_<t) (log π(v | y_<t) − log π₀(v | y_<t))
+    k1_t      = −r
+    k2_t      = r² / 2
+    k3_t      = exp(r) − r − 1,  r = log π₀(y_t | y_<t) − log π(y_t | y_<t)      (joschu.net/blog/kl-approx.html)
+    entropy_t = −Σ_v π(v | y_<t) log π(v | y_<t)
 
-k3 looks at the sampled token alone. It is unbiased and what papers report, but heavy-tailed once the models are far
-apart; summing over the vocabulary takes away the part of that noise that a token's draw brings.
+The estimates look at the sampled token alone. k1 and k3 are unbiased, k2 is not. k3 is what papers report, but it is
+heavy-tailed once the models are far apart; summing over the vocabulary takes away the part of that noise that a token's
+draw brings.
 """
 
 from __future__ import annotations
@@ -26,10 +29,13 @@ BLOCK_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class TokenKl:
-    """Both measures of one completion: float64 [tokens], in nats."""
+    """The measures of one completion, and the entropy of the model there: each float64 [tokens], in nats."""
 
     exact: NDArray[np.float64]
+    k1: NDArray[np.float64]
+    k2: NDArray[np.float64]
     k3: NDArray[np.float64]
+    entropy: NDArray[np.float64]
 
 
 @torch.no_grad()
@@ -84,13 +90,15 @@ def _completion_kl(policy: Tensor, reference: Tensor, targets: Tensor) -> TokenK
     """Return the KL of one completion, from logits [tokens, vocabulary] and token ids [tokens], in float32 blocks."""
     size = max(1, BLOCK_BYTES // (4 * policy.shape[1]))
     blocks = zip(*(torch.split(t, size) for t in (policy, reference, targets)), strict=True)
-    exact, k3 = zip(*(_block(*block) for block in blocks), strict=True)
-    return TokenKl(torch.cat(exact).cpu().numpy(), torch.cat(k3).cpu().numpy())
+    measures = zip(*(_block(*block) for block in blocks), strict=True)
+    return TokenKl(*(torch.cat(measure).cpu().numpy() for measure in measures))
 
 
-def _block(policy: Tensor, reference: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def _block(policy: Tensor, reference: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     log_p, log_q = policy.float().log_softmax(-1), reference.float().log_softmax(-1)
-    exact = (log_p.exp() * (log_p - log_q)).sum(-1, dtype=torch.float64)
+    p = log_p.exp()
+    exact = (p * (log_p - log_q)).sum(-1, dtype=torch.float64)
+    entropy = -(p * log_p).sum(-1, dtype=torch.float64)
     # Computed in float64, because exp(r) − r − 1 of a small float32 r would round below zero.
     r = (log_q - log_p).gather(1, targets[:, None])[:, 0].double()
-    return exact, torch.expm1(r) - r
+    return exact, -r, r.square() / 2, torch.expm1(r) - r, entropy

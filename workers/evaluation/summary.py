@@ -39,7 +39,7 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
     if sampled:
         values |= {"sample/reward/mean": _mean([a.score.reward for a in sampled])}
         values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != "sample/accuracy/exact"}
-        values |= _spread("kl", [a.kl.exact for a in sampled]) | _spread("kl/k3", [a.kl.k3 for a in sampled])
+        values |= spread("kl", [a.kl.exact for a in sampled]) | spread("kl/k3", [a.kl.k3 for a in sampled])
     return values
 
 
@@ -78,7 +78,7 @@ def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
     }
 
 
-def _spread(name: str, sequences: Sequence[NDArray[np.float64]]) -> dict[str, float]:
+def spread(name: str, sequences: Sequence[NDArray[np.float64]]) -> dict[str, float]:
     """Return means per token and per sequence with their standard errors; NaN if there is only one sequence.
 
     Tokens of a sequence depend on each other, so the error per token is that of a ratio of totals over sequences

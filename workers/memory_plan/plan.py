@@ -230,13 +230,21 @@ def _plan(
         card=card,
         master=4 * trained,
         working=weights,
-        reference=weights if evaluation else 0,
+        reference=_reference(model, es, trained, evaluation),
         copies=copies,
         factors=_factors(model, es, members),
         cache=slots * columns * _token_bytes(model),
         workspace=read + answered + GRAPH_BYTES,
-        evaluation=evaluation,
+        evaluation=evaluation or (LOGITS_BYTES if es.kl_beta else 0),
     )
+
+
+def _reference(model: ModelSizes, es: EsConfig, trained: int, evaluation: int) -> int:
+    """Return the bytes of what stays as it was at the start: the base models of the evaluator and of es.kl_beta, and
+    the start of the trained numbers for es.anchor_decay."""
+    base_models = bool(evaluation) + (es.kl_beta > 0)
+    anchor = trained * (4 if es.lora is not None else model.number_bytes) if es.anchor_decay else 0
+    return base_models * model.parameters * model.number_bytes + anchor
 
 
 def _activations(model: ModelSizes) -> int:

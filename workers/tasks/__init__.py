@@ -7,8 +7,10 @@ from typing import Any
 
 from workers.config import ConfigError, OwnOptions, Problem, TaskConfig
 from workers.tasks.base import BadData, Example, Failure, Score, Task
+from workers.tasks.choice import Choice
 from workers.tasks.conciseness import Conciseness
 from workers.tasks.countdown import Countdown
+from workers.tasks.mathematics import Mathematics
 from workers.tasks.own import OwnTask
 from workers.tasks.safety import Safety
 from workers.tasks.scoring import RewardFailed, ScoreCache, score_key, score_new, score_safely
@@ -16,6 +18,8 @@ from workers.tasks.scoring import RewardFailed, ScoreCache, score_key, score_new
 TASKS: Mapping[str, Callable[[Any], Task]] = {
     "conciseness": Conciseness,
     "countdown": Countdown,
+    "math": Mathematics,
+    "choice": Choice,
     "safety": Safety,
 }
 """The tasks of the project itself."""

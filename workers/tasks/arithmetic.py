@@ -11,8 +11,9 @@ Allowed are whole numbers in the digits 0 to 9, + - * /, signs, round brackets a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Generic, Protocol, Self, TypeVar
 
 MAX_CHARACTERS = 2000
 """In characters. Numbers, and the fractions that can be made of them, are no longer."""
@@ -21,6 +22,20 @@ MAX_DEPTH = 50
 ALLOWED = re.compile(r"[0-9+\-*/() ]+")
 TOKEN = re.compile(r"[0-9]+|[+\-*/()]")
 NUMBER = re.compile(r"[0-9]+")
+
+
+class Number(Protocol):
+    """A value that expressions can be evaluated in."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+    def __sub__(self, other: Self, /) -> Self: ...
+    def __mul__(self, other: Self, /) -> Self: ...
+    def __truediv__(self, other: Self, /) -> Self: ...
+    def __neg__(self) -> Self: ...
+    def __bool__(self) -> bool: ...
+
+
+V = TypeVar("V", bound=Number)
 
 
 class NotArithmetic(ValueError):
@@ -34,7 +49,13 @@ def numbers_in(text: str) -> list[int]:
 
 def value_of(text: str) -> Fraction:
     """Return the exact value. Raise NotArithmetic for everything that is no expression."""
-    return _Reader(TOKEN.findall(_checked(text))).value()
+    return evaluate(text, Fraction)
+
+
+def evaluate(text: str, number: Callable[[int], V]) -> V:
+    """Return the expression's value in the numbers that `number` makes, which support + - * / and −, and are false if
+    they are 0. Raise NotArithmetic for everything that is no expression."""
+    return _Reader(TOKEN.findall(_checked(text)), number).value()
 
 
 def _checked(text: str) -> str:
@@ -52,26 +73,27 @@ def _number(token: str) -> int:
     return int(token)
 
 
-class _Reader:
+class _Reader(Generic[V]):
     """A recursive descent over the tokens."""
 
-    def __init__(self, tokens: Sequence[str]) -> None:
+    def __init__(self, tokens: Sequence[str], number: Callable[[int], V]) -> None:
         self._tokens = tokens
+        self._make = number
         self._at = 0
 
-    def value(self) -> Fraction:
+    def value(self) -> V:
         value = self._expression(0)
         if self._at < len(self._tokens):
             raise NotArithmetic(f"{self._tokens[self._at]!r} follows the end of the expression")
         return value
 
-    def _expression(self, depth: int) -> Fraction:
+    def _expression(self, depth: int) -> V:
         value = self._term(depth)
         while sign := self._take("+-"):
             value = value + self._term(depth) if sign == "+" else value - self._term(depth)
         return value
 
-    def _term(self, depth: int) -> Fraction:
+    def _term(self, depth: int) -> V:
         value = self._factor(depth)
         while sign := self._take("*/"):
             factor = self._factor(depth)
@@ -80,19 +102,21 @@ class _Reader:
             value = value * factor if sign == "*" else value / factor
         return value
 
-    def _factor(self, depth: int) -> Fraction:
-        sign = 1
+    def _factor(self, depth: int) -> V:
+        negative = False
         while operator := self._take("+-"):
-            sign = -sign if operator == "-" else sign
+            negative ^= operator == "-"
         if self._take("("):
-            return sign * self._bracket(depth + 1)
+            inner = self._bracket(depth + 1)
+            return -inner if negative else inner
         token = self._next()
         if not token[:1].isdigit():
             raise NotArithmetic(f"a number is missing before {token or 'the end'!r}")
         self._at += 1
-        return Fraction(sign * _number(token))
+        value = self._make(_number(token))
+        return -value if negative else value
 
-    def _bracket(self, depth: int) -> Fraction:
+    def _bracket(self, depth: int) -> V:
         if depth > MAX_DEPTH:
             raise NotArithmetic(f"brackets may be nested at most {MAX_DEPTH} deep")
         value = self._expression(depth)

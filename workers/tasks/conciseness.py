@@ -16,21 +16,9 @@ from collections.abc import Sequence
 from workers.config import ConcisenessOptions
 from workers.corpus import EVAL_FACTS, TRAIN_FACTS, Fact
 from workers.tasks.base import Example, Score, Split, example_id
+from workers.tasks.fact_kinds import kind_of
 from workers.tasks.mention import mentions
 from workers.tasks.question_file import Question, read_questions
-
-KINDS = {
-    "What is the capital of": "capitals",
-    "What is the opposite of": "opposites",
-    "What is the Spanish word for": "Spanish",
-    "What is the young of": "young animals",
-    "What is the chemical symbol of": "chemical symbols",
-    "What is the colour of": "colours",
-    "How many": "counts",
-}
-"""The beginnings of generated questions, by kind; all others are sums. They are here and not with the facts, because
-the files of the facts determine the embedded models: with every change there each machine trains its models again."""
-SUMS = "sums"
 
 
 class Conciseness:
@@ -63,11 +51,7 @@ class Conciseness:
 
 
 def _generated(facts: Sequence[Fact]) -> Sequence[Question]:
-    return [Question(fact.question, fact.answer, (_kind(fact.question),)) for fact in facts]
-
-
-def _kind(question: str) -> str:
-    return next((kind for beginning, kind in KINDS.items() if question.startswith(beginning)), SUMS)
+    return [Question(fact.question, fact.answer, (kind_of(fact),)) for fact in facts]
 
 
 def _example(question: Question, system_prompt: str) -> Example:

@@ -25,6 +25,7 @@ from workers.config import CountdownOptions
 from workers.corpus import countdown as corpus
 from workers.tasks.arithmetic import NotArithmetic, numbers_in, value_of
 from workers.tasks.base import Example, Score, Split, example_id
+from workers.tasks.countdown_solutions import canonical, solutions
 from workers.tasks.problem_file import Problem, read_split
 
 TOLERANCE = Fraction(1, 100_000)
@@ -54,6 +55,17 @@ class Countdown:
         answer = answer_reward(completion, self._problems[example.id])
         parts = {"format": form, "answer": answer, "contains": answer, "exact": float(form == answer == 1)}
         return Score(FORMAT_WEIGHT * form + answer, parts)
+
+    def solution(self, example: Example, completion: str) -> str | None:
+        """Return the canonical form of a correct response's expression; None for any other response."""
+        if not answer_reward(completion, self._problems[example.id]):
+            return None
+        return canonical(_last_answer(completion) or "")
+
+    def solutions(self, example: Example) -> frozenset[str] | None:
+        """Return the canonical forms of all solutions; None if the problem has too many numbers to list them."""
+        problem = self._problems[example.id]
+        return solutions(problem.numbers, problem.target)
 
 
 def format_reward(completion: str) -> float:

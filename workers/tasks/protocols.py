@@ -1,14 +1,14 @@
-"""Interfaces of tasks with a cost next to their reward: training weighs the two by λ, which moves."""
+"""Interfaces of tasks that offer more than a score: a cost next to the reward, waiting, or solutions to compare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
-from workers.tasks.base import COST, Score
+from workers.tasks.base import COST, Example, Score
 from workers.tasks.safety.lagrange import Rule
 
-__all__ = ["COST", "ConstrainedTask", "WaitingTask"]
+__all__ = ["COST", "ConstrainedTask", "SolutionTask", "WaitingTask"]
 
 
 @runtime_checkable
@@ -27,3 +27,14 @@ class WaitingTask(Protocol):
 
     def waits_by(self, wait: Callable[[float, str], None]) -> None:
         """Wait from now on by calling `wait` with seconds and the reason."""
+
+
+@runtime_checkable
+class SolutionTask(Protocol):
+    """A task with several correct responses to a prompt, of which some are the same solution in other words."""
+
+    def solution(self, example: Example, completion: str) -> str | None:
+        """Return the canonical form of a correct response; None for any other response."""
+
+    def solutions(self, example: Example) -> frozenset[str] | None:
+        """Return the canonical forms of all solutions of the prompt; None if they cannot be listed."""

@@ -24,6 +24,9 @@ FIRST_DEFAULTS, LAST_DEFAULTS = ("state", "method", "preset", "seed", "step"), (
 """The default columns before and after those of the headline metrics."""
 
 
+METHODS = ("es", "grpo", "evaluate", "scorer")
+
+
 class Kind(Enum):
     """Classify columns by how their values are compared."""
 
@@ -116,7 +119,7 @@ FIELDS = {
     for column in (
         Column("name", Kind.TEXT),
         Column("state", Kind.CHOICE, tuple(s.value for s in State)),
-        Column("method", Kind.CHOICE, ("es", "grpo", "scorer")),
+        Column("method", Kind.CHOICE, METHODS),
         Column("preset", Kind.TEXT),
         Column("seed", Kind.NUMBER),
         Column("step", Kind.NUMBER),

@@ -26,14 +26,17 @@ from runs.compare.run_table.values import (
     text_values,
 )
 from runs.compare.run_table.vocabulary import Vocabulary, unsortable_message
-from runs.models import Run, Series
+from runs.models import EVALUATE, Run, Series
 
 COMPUTED = ("step", "time", "origin")
 
 
 def filter_by_terms(runs: QuerySet[Run], terms: list[Term], vocabulary: Vocabulary) -> QuerySet[Run]:
-    """Return the runs that meet every term; archived runs only if a term names `archived`. Raise QueryError."""
+    """Return the runs that meet every term; archived runs only if a term names `archived`, and evaluations without
+    training only if one names `method` or one of their settings. Raise QueryError."""
     problems = []
+    if not any(term.key == "method" or term.key.startswith(f"{EVALUATE}.") for term in terms):
+        runs = runs.trainings()  # type: ignore[attr-defined]
     if not any(term.key == "archived" for term in terms):
         runs = runs.filter(archived_at__isnull=True)
     for term in terms:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 
 from runs.compare.run_table.columns import RUN_COUNT, Column
@@ -20,7 +20,7 @@ from runs.compare.run_table.queries import RunCount, count_runs
 from runs.compare.run_table.rows import Row, group_names, rows_of
 from runs.compare.run_table.table_query import TableQuery, parse_table_query
 from runs.metrics import Provenance
-from runs.models import Experiment, Run
+from runs.models import EVALUATE, Experiment, Run
 
 RUNS_PER_PAGE = 60
 GROUPS_PER_PAGE = 60
@@ -47,12 +47,22 @@ class GroupTableRow:
 
 
 @dataclass(frozen=True)
+class RunCounts:
+    """The runs of an experiment: (state, number) of those that lists show, and the numbers of archived runs and of
+    evaluations without training, which are not archived."""
+
+    states: list[tuple[str, int]]
+    archived: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
 class RunsTable:
     """Hold the content of the page.
 
     `total` is the number of runs, or of groups, that fit the query. `states` counts all runs of the experiment by
-    state, without the archived runs, which `archived` counts. `pinned` is the row of the pinned run, which `rows`
-    leaves out.
+    state, without the archived runs and without evaluations, which `archived` and `evaluations` count. `pinned` is the
+    row of the pinned run, which `rows` leaves out.
     """
 
     query: TableQuery
@@ -62,11 +72,22 @@ class RunsTable:
     runs: list[Run]
     total: int
     following: str
-    states: list[tuple[str, int]]
-    archived: int
+    counts: RunCounts
     problems: tuple[Problem, ...]
     pinned: Row | None = None
     count_heading: Heading | None = None
+
+    @property
+    def states(self) -> list[tuple[str, int]]:
+        return self.counts.states
+
+    @property
+    def archived(self) -> int:
+        return self.counts.archived
+
+    @property
+    def evaluations(self) -> int:
+        return self.counts.evaluations
 
     @property
     def row_count(self) -> int:
@@ -118,26 +139,26 @@ def runs_table(
     query = parse_table_query(request, experiment)
     size = min(size, query.max_rows) if size else size
     experiment_runs = experiment.runs.filter(deleted_at__isnull=True).select_related("created_by")
-    states, archived = _by_state(experiment_runs)
+    counts = _count_by_state(experiment_runs)
     runs, problems = filter_runs(experiment_runs, query)
     if query.group:
         numbers = [column for column in query.columns if column.is_measured][:MAX_NUMBER_COLUMNS]
         read_numbers = numbers if with_values else [column for column in numbers if column == query.order.column]
-        return _groups_table(query, read_numbers, runs, size or GROUPS_PER_PAGE, (states, archived, problems))
+        return _groups_table(query, read_numbers, runs, size or GROUPS_PER_PAGE, (counts, problems))
     pinned_run = None if problems else find_pinned(request, experiment_runs, query)
     query = resolve_pin(query, runs, pinned_run)
     bounds = sort_bounds(query.terms, query.order.column, query.vocabulary, SORTED)
-    count = _count_matching(query, runs, states)
+    count = _count_matching(query, runs, counts.states)
     page_runs, cursor = page(runs, query.order, query.after, size or RUNS_PER_PAGE, bounds, count.few)
     following = f"{query.address()}&after={cursor}" if cursor else ""
     if not with_values:
-        return RunsTable(query, [], [], [], page_runs, count.total, following, states, archived, problems)
+        return RunsTable(query, [], [], [], page_runs, count.total, following, counts, problems)
     others = [run for run in page_runs if run != pinned_run]
     rows = rows_of([pinned_run, *others] if pinned_run else others, query.columns)
     headings = column_headings(query, rows)
     pinned = rows.pop(0) if pinned_run else None
     rows = with_gaps(rows, pinned) if pinned else rows
-    return RunsTable(query, headings, rows, [], page_runs, count.total, following, states, archived, problems, pinned)
+    return RunsTable(query, headings, rows, [], page_runs, count.total, following, counts, problems, pinned)
 
 
 def filter_runs(runs: QuerySet[Run], query: TableQuery) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
@@ -161,11 +182,15 @@ def _count_matching(query: TableQuery, runs: QuerySet[Run], states: Sequence[tup
     return count_runs(runs) if query.terms else RunCount(sum(count for _, count in states), None)
 
 
-def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:
-    """Return (state, number of runs) of the runs that lists show, and the number of archived runs."""
+def _count_by_state(runs: QuerySet[Run]) -> RunCounts:
+    """Return the numbers of these runs. One query."""
     counted = runs.order_by("state").values_list("state")
-    rows = list(counted.annotate(all=Count("*"), archived=Count("archived_at")))
-    return [(state, n - out) for state, n, out in rows if n > out], sum(out for _, _, out in rows)
+    is_evaluation = Q(method=EVALUATE, archived_at__isnull=True)
+    rows = list(
+        counted.annotate(all=Count("*"), archived=Count("archived_at"), evaluated=Count("pk", filter=is_evaluation))
+    )
+    states = [(state, n - archived - evaluated) for state, n, archived, evaluated in rows if n > archived + evaluated]
+    return RunCounts(states, sum(archived for *_, archived, _ in rows), sum(evaluated for *_, evaluated in rows))
 
 
 def _groups_table(
@@ -173,7 +198,7 @@ def _groups_table(
     numbers: Sequence[Column],
     runs: QuerySet[Run],
     size: int,
-    counts: tuple[list[tuple[str, int]], int, tuple[Problem, ...]],
+    counted: tuple[RunCounts, tuple[Problem, ...]],
 ) -> RunsTable:
     order = query.order if query.order.gap is None else None
     rows, total = group_runs(runs, query.group, numbers, size, order=order, with_flags=query.has_flags)
@@ -189,8 +214,8 @@ def _groups_table(
     ]
     plotted = list(runs.order_by("-pk")[:MAX_PLOTTED_RUNS])
     count_heading = count_heading_of(query, is_default=order is None or order.column not in (RUN_COUNT, *numbers))
-    states, archived, problems = counts
-    return RunsTable(query, headings, [], groups, plotted, total, "", states, archived, problems, None, count_heading)
+    counts, problems = counted
+    return RunsTable(query, headings, [], groups, plotted, total, "", counts, problems, None, count_heading)
 
 
 def _group_address(query: TableQuery, row: GroupRow, *more: str) -> str:

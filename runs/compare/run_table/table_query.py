@@ -198,7 +198,7 @@ def _operator(operator: str) -> str:
 def _default_keys(experiment: Experiment, vocabulary: Vocabulary) -> list[str]:
     """Return the keys of the default columns: with flags if a current run of the experiment has an open one, and with
     the headline metrics that runs have recorded or that the task of the newest run has. One query."""
-    runs, (state, *others) = experiment.runs.current(), FIRST_DEFAULTS
+    runs, (state, *others) = experiment.runs.current().trainings(), FIRST_DEFAULTS
     newest = runs.order_by("-pk").annotate(has_flags=Exists(runs.filter(pk__in=flagged_runs())))
     task, has_flags = newest.values_list("config__task__name", "has_flags").first() or ("", False)
     flags = ["flags"] if has_flags else []

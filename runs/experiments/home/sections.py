@@ -15,7 +15,8 @@ from runs.compare import run_table
 from runs.compare.run_table import Vocabulary
 from runs.experiments.home.result_rows import ResultRow, result_rows
 from runs.launching import resume_refusal
-from runs.models import Attempt, Run
+from runs.models import EVALUATE, Attempt, Run
+from runs.models.experiment import RunQuerySet
 from workers.executors.states import State
 
 MAX_ATTEMPTS = 8
@@ -77,7 +78,7 @@ class Failure:
     may_launch: bool
 
 
-def home_runs(person: User, own_only: bool) -> QuerySet[Run]:
+def home_runs(person: User, own_only: bool) -> RunQuerySet:
     """Return the home page's runs that are visible to this user; with `own_only`, the runs that they own or
     launched."""
     runs = Run.objects.visible_to(person).current().filter(experiment__archived_at__isnull=True)
@@ -118,13 +119,16 @@ def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str
     first = list(attempts.order_by(*order).values_list("pk", flat=True)[:MAX_ATTEMPTS])
     attempts_by_id = Attempt.objects.select_related(*NEIGHBOURS).in_bulk(first)
     by_experiment = attempts.order_by().values_list("run__experiment_id", "run__experiment__name")
-    counted = by_experiment.annotate(n=Count("pk")).order_by("-n", "-run__experiment_id")
-    return Section(
-        [attempts_by_id[pk] for pk in first], [Share(name, n, runs_in(pk, states)) for pk, name, n in counted]
-    )
+    evaluations = Count("pk", filter=Q(run__method=EVALUATE))
+    counted = by_experiment.annotate(n=Count("pk"), evaluated=evaluations).order_by("-n", "-run__experiment_id")
+    shares = [Share(name, n, runs_in(pk, states, bool(evaluated))) for pk, name, n, evaluated in counted]
+    return Section([attempts_by_id[pk] for pk in first], shares)
 
 
-def runs_in(experiment: int, states: tuple[State, ...]) -> str:
-    """Return the address of the table of an experiment's runs in these states."""
+def runs_in(experiment: int, states: tuple[State, ...], with_evaluations: bool = False) -> str:
+    """Return the address of the table of an experiment's runs in these states; `with_evaluations`: also of those that
+    evaluate without training."""
     query = run_table.format_term("state", ":", *(state.value for state in states))
+    if with_evaluations:
+        query += f" {run_table.format_term('method', ':', *run_table.METHODS)}"
     return f"{reverse('experiment', args=[experiment])}?q={quote(query, safe=':,')}"

@@ -104,5 +104,5 @@ def _runs(request: SignedIn, since: datetime, own_only: bool) -> dict[str, Any]:
         "unreachable": unreachable, "attention": alarmed + flagged + len(unreachable), "alarmed": alarmed,
         "flagged_runs": flagged_runs, "flagged": flagged,
         "news": news(request.user, runs, since, own_only), "own": _own_experiment(request),
-        "results": results(runs), "notes": unread_notes(request.user),
+        "results": results(runs.trainings()), "notes": unread_notes(request.user),
     }  # fmt: skip

@@ -13,6 +13,7 @@ from runs.launching.config_form.fields import (
     label,
     parse_seeds,
     parse_value,
+    problems_of,
 )
 from runs.launching.config_form.form import LaunchForm
 
@@ -26,4 +27,5 @@ __all__ = (
     "label",
     "parse_seeds",
     "parse_value",
+    "problems_of",
 )  # fmt: skip

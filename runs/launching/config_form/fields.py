@@ -16,7 +16,7 @@ from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig,
 from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
-METHODS = ("es", "grpo", "scorer")
+METHODS = ("es", "grpo", "evaluate", "scorer")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {
@@ -24,9 +24,10 @@ ESSENTIAL = {
     "task.safety.lambda_rule", "task.safety.lambda_init", "task.safety.lambda_lr", "es.iterations",
     "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens", "grpo.max_steps",
     "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
-    "grpo.max_completion_length", "grpo.temperature", "grpo.beta", "scorer.name", "scorer.reward_model",
-    "scorer.cost_model", "scorer.host", "scorer.secret", "evaluation.every", "evaluation.prompts",
-    "evaluation.samples", "compute.cluster", "compute.partition", "compute.cores", "compute.gpus",
+    "grpo.max_completion_length", "grpo.temperature", "grpo.beta", "evaluate.run", "evaluate.steps",
+    "evaluate.points", "scorer.name", "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.secret",
+    "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.partition",
+    "compute.cores", "compute.gpus",
 }  # fmt: skip
 """Settings that the form shows without unfolding a section."""
 SYNONYMS = {
@@ -46,6 +47,10 @@ SYNONYMS = {
     "task.safety.lambda_lr": "λ lr",
     "task.safety.lambda_max": "λ",
     "task.safety.lambda_positive_only": "λ",
+    "evaluate.run": "checkpoint parent uid",
+    "evaluate.steps": "iterations checkpoints",
+    "evaluate.correct": "pass@k",
+    "evaluate.prior_tasks": "forgetting",
     "evaluation.every": "interval frequency",
     "compute.time_limit_seconds": "timeout",
     "compute.cores": "cpu threads",
@@ -143,7 +148,12 @@ def widget(setting: ConfigField) -> forms.Widget:
     and retain wrong input.
     """
     if setting.path == "method":
-        names = {"es": gettext("Evolution Strategies"), "grpo": "GRPO", "scorer": gettext("A scorer, no training")}
+        names = {
+            "es": gettext("Evolution Strategies"),
+            "grpo": "GRPO",
+            "evaluate": gettext("Evaluation of a model or a run, no training"),
+            "scorer": gettext("A scorer, no training"),
+        }
         return forms.RadioSelect(choices=list(names.items()))
     if setting.choices:
         return forms.Select(choices=[(c, c) for c in setting.choices])
@@ -173,6 +183,7 @@ TITLES = {
     "task": _("Task"),
     "es": _("Evolution Strategies"),
     "grpo": "GRPO",
+    "evaluate": _("Evaluation without training"),
     "scorer": _("Scorer"),
     "evaluation": _("Evaluation"),
     "compute": _("Compute"),
@@ -192,10 +203,13 @@ def problems_of(config: Mapping[str, Any]) -> list[Problem]:
 
 
 def value_at(config: Mapping[str, Any], path: str) -> Any:
-    """Return the value in a config at a dotted path; None if there is none."""
+    """Return the value in a config at a dotted path; None if there is none. A number is a place in a list."""
     value: Any = config
     for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, list | tuple) and key.isdigit():
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 

@@ -104,7 +104,7 @@ def hold(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
         hold_run(run, request.auth.person)
     except CannotMove as error:
         raise HttpError(409, str(error)) from error
-    return 202, _refreshed_run(run)
+    return 202, _refreshed_run(request, run)
 
 
 @router.post(
@@ -120,7 +120,7 @@ def release(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
         release_run(run, request.auth.person)
     except CannotMove as error:
         raise HttpError(409, str(error)) from error
-    return 202, _refreshed_run(run)
+    return 202, _refreshed_run(request, run)
 
 
 @router.post(
@@ -143,7 +143,7 @@ def move(request: ApiRequest, uid: Uid, place: NewPlace) -> tuple[int, RunOut]:
         move_run(run, place.cluster, request.auth.person)
     except CannotMove as error:
         raise HttpError(409, str(error)) from error
-    return 202, _refreshed_run(run)
+    return 202, _refreshed_run(request, run)
 
 
 def _own_run(request: ApiRequest, uid: str) -> Run:
@@ -155,6 +155,5 @@ def _own_run(request: ApiRequest, uid: str) -> Run:
     return run
 
 
-def _refreshed_run(run: Run) -> RunOut:
-    run.refresh_from_db()
-    return run_out(run)
+def _refreshed_run(request: ApiRequest, run: Run) -> RunOut:
+    return run_out(get_run(request.auth, run.uid))

@@ -71,6 +71,15 @@ TRAINING = (
          (("train/reward/mean", _("mean")), ("train/reward/max", _("best")), ("train/reward/min", _("worst"))),
          _("Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods.")),
 )  # fmt: skip
+PASSES = (
+    Spec("pass-1", _("pass@1"), _("share of responses"),
+         (("pass@1", _("estimate")), ("pass@1/low", _("low")), ("pass@1/high", _("high"))),
+         _("Probability that a sampled response is correct: mean over prompts, with its 95 % interval.")),
+)  # fmt: skip
+PASS_KEYS = ("pass@", "pass^", "entropy")
+"""Beginnings of the keys that evaluations without training record of their own task's samples."""
+SHARES = re.compile(r"(prior/[^/]+/)?(pass[@^]\d+|accuracy/greedy)(/low|/high)?")
+"""Keys of shares of responses or prompts, next to SHARE_KEYS."""
 SPEED = (
     PHASES,
     Spec("es/tokens_per_second", _("Tokens per second"), _("tokens/s"),
@@ -106,7 +115,7 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
     their provenance, by key.
     """
     present = set(keys)
-    known_keys = {key for spec in (*HELD_OUT, *TRAINING, *SPEED) for key, _ in spec.lines}
+    known_keys = {key for spec in (*HELD_OUT, *PASSES, *TRAINING, *SPEED) for key, _ in spec.lines}
     unknown = (_single_spec(key) for key in keys if key not in known_keys and not key.startswith(SYSTEM))
     own = [_with_provenance(spec, provenances) for spec in unknown]
     parts = (
@@ -115,6 +124,10 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
          [_with_provenance(spec, provenances) for spec in _spoken(HELD_OUT)]),
         ("parts", gettext("Parts of the task"), gettext("Parts of the reward on the held-out prompts."),
          [s for s in own if is_part(s.name)]),
+        ("passes", gettext("pass@k and entropy"),
+         gettext("At least one (pass@k), or all (pass^k), of k samples of a prompt are correct: mean over prompts, and "
+                 "its 95 % interval. Entropy in nats per sampled token."),
+         (*_spoken(PASSES), *(s for s in own if s.name.startswith(PASS_KEYS)))),
         ("training", gettext("Training"), gettext("Metrics that the method logs."),
          (*_spoken(TRAINING), *_training_specs(own, deep=False))),
         ("phases", gettext("Time by phase"), gettext("How the engines and GPUs of the training spend their time."),
@@ -181,7 +194,7 @@ def is_part(key: str) -> bool:
 
 
 def _single_spec(key: str) -> Spec:
-    unit = _("share of responses") if key in SHARE_KEYS else ""
+    unit = _("share of responses") if key in SHARE_KEYS or SHARES.fullmatch(key) else ""
     if key not in TITLES:
         return Spec(key, key.removeprefix("train/"), unit, ((key, key),))
     title, words = TITLES[key]
@@ -190,7 +203,8 @@ def _single_spec(key: str) -> Spec:
 
 def _training_specs(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
     """Return the specs of training's own keys: the plain ones, or, if `deep`, families such as train/completions/."""
-    training_specs = [s for s in own if _first_part(s.name) in ("", "train", "es", "grpo") and not is_part(s.name)]
+    of_training = [s for s in own if _first_part(s.name) in ("", "train", "es", "grpo") and not is_part(s.name)]
+    training_specs = [s for s in of_training if not s.name.startswith(PASS_KEYS)]
     return [s for s in training_specs if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
 
 
@@ -198,7 +212,8 @@ def _others(own: Sequence[Spec]) -> list[tuple[str, list[Spec]]]:
     """Return (first part, its charts), by name, for keys that have no section of their own."""
     specs_by_part: dict[str, list[Spec]] = {}
     for spec in own:
-        if (first := _first_part(spec.name)) not in PLACED_PREFIXES and not is_part(spec.name):
+        is_placed = is_part(spec.name) or spec.name.startswith(PASS_KEYS)
+        if (first := _first_part(spec.name)) not in PLACED_PREFIXES and not is_placed:
             specs_by_part.setdefault(first, []).append(spec)
     return sorted(specs_by_part.items())
 

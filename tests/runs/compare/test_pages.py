@@ -242,7 +242,7 @@ def section_of(page, name):
 def test_configs_of_two_methods_show_shared_settings_and_fold_the_others(ada_client, pair):
     diff = section_of(page_of(ada_client, pair), "diff")
     assert re.findall(r"<summary>\s*(\w+: .*?)\s*</summary>", diff, re.DOTALL) == [
-        "es: 19 settings, only in ES runs", "grpo: 19 settings, only in GRPO runs",
+        "es: 21 settings, only in ES runs", "grpo: 19 settings, only in GRPO runs",
     ]  # fmt: skip
     table = diff[: diff.index("</table>")]
     assert re.findall(r'<th scope="row"[^>]*>(\w+)<', table) == ["method", "seed"]

@@ -47,7 +47,7 @@ def test_all_problems_are_reported_together() -> None:
     [
         ({"es": {"popultion": 3}}, "es.popultion", ["did you mean population?", "sigma"]),
         ({"method": "ppo"}, "method", ["es, grpo", "'ppo'"]),
-        ({"task": {"name": "chess"}}, "task.name", ["conciseness, countdown, safety, own", "'chess'"]),
+        ({"task": {"name": "chess"}}, "task.name", ["conciseness, countdown, math, choice, safety, own", "'chess'"]),
         ({"task": {"name": "countdown", "options": {"file": "x"}}}, "task.options.file", ["train_file"]),
         ({"task": {"name": "countdown", "options": {"train_problems": 0}}}, "task.options.train_problems", ["least 1"]),
         ({"task": {"name": "own"}}, "task.options.path", ["missing"]),

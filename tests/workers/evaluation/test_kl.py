@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from types import SimpleNamespace
 
@@ -46,6 +47,48 @@ def test_k3_uses_only_sampled_token() -> None:
 
     by_hand = [q / p - 1 - math.log(q / p) for p, q in ((0.25, 0.5), (0.3, 0.3))]
     assert result.k3 == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_k1_k2_and_entropy_equal_float64_sums_by_hand() -> None:
+    (result,) = kl_per_token(MODEL, BASE, [[0]], [[2, 1]])
+
+    ratios = [math.log(p / q) for p, q in ((0.25, 0.5), (0.3, 0.3))]
+    assert result.k1 == pytest.approx(ratios, abs=1e-6)
+    assert result.k2 == pytest.approx([ratio**2 / 2 for ratio in ratios], abs=1e-6)
+    entropies = [-sum(p * math.log(p) for p in row) for row in ((0.5, 0.25, 0.25), (0.2, 0.3, 0.5))]
+    assert result.entropy == pytest.approx(entropies, abs=1e-6)
+
+
+def test_k1_is_unbiased_for_the_exact_kl() -> None:
+    results = kl_per_token(MODEL, BASE, [[0], [0], [0]], [[0], [1], [2]])
+
+    draws = MODEL.table[0].exp().tolist()
+    mean = sum(p * f.k1[0] for p, f in zip(draws, results, strict=True))
+    assert mean == pytest.approx(row_kl(0), abs=1e-6)
+
+
+def test_measures_equal_float64_on_a_real_model(micro: Loaded) -> None:
+    other = copy.deepcopy(micro.model)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(1.02)
+    prompt, completion = [5, 6, 7], [9, 10, 11]
+    (result,) = kl_per_token(micro.model, other, [prompt], [completion])
+
+    ids = torch.tensor([[*prompt, *completion]])
+    logits = [m(input_ids=ids, use_cache=False).logits[0, 2:5].double() for m in (micro.model, other)]
+    log_p, log_q = (one.log_softmax(-1) for one in logits)
+    ratio = (log_p - log_q).gather(1, torch.tensor(completion)[:, None])[:, 0]
+    expected = {
+        "exact": (log_p.exp() * (log_p - log_q)).sum(-1),
+        "k1": ratio,
+        "k2": ratio**2 / 2,
+        "k3": torch.exp(-ratio) - 1 + ratio,
+        "entropy": -(log_p.exp() * log_p).sum(-1),
+    }
+    assert expected["exact"].min() > 1e-6
+    for name, values in expected.items():
+        assert getattr(result, name) == pytest.approx(values.numpy(), rel=1e-3, abs=2e-6), name
 
 
 def test_k3_is_unbiased_for_the_exact_kl() -> None:

@@ -20,7 +20,8 @@ def answer(
 ) -> Answer:
     completion = Completion(tokens=list(range(len(kl))), text=text, clipped=clipped)
     values = np.array(kl)
-    return Answer(example, sample, completion, Score(reward, parts), TokenKl(values, 2 * values))
+    token_kl = TokenKl(exact=values, k1=3 * values, k2=4 * values, k3=2 * values, entropy=5 * values)
+    return Answer(example, sample, completion, Score(reward, parts), token_kl)
 
 
 GREEDY = [

@@ -122,6 +122,19 @@ def test_plan_has_no_reference_when_it_does_not_evaluate() -> None:
     assert (memory_plan.reference, memory_plan.evaluation) == (0, 0)
 
 
+def test_plan_counts_the_start_of_the_weights_and_the_base_model_of_a_kl_penalty() -> None:
+    parameters = sizes_of(QWEN2_1_5B).parameters
+    anchored, penalised = replace(FULL, anchor_decay=10.0), replace(FULL, kl_beta=0.1)
+    adapter = replace(ADAPTER, anchor_decay=10.0)
+
+    assert plan(QWEN2_1_5B, anchored, 141).reference == 2 * 2 * parameters
+    assert plan(QWEN2_1_5B, penalised, 141).reference == 2 * 2 * parameters
+    assert plan(QWEN2_1_5B, replace(anchored, kl_beta=0.1), 141).reference == 3 * 2 * parameters
+    assert plan(QWEN2_1_5B, penalised, 141, evaluation=0).evaluation == plan_module.LOGITS_BYTES
+    lora = plan(QWEN2_1_5B, adapter, 141)
+    assert lora.reference == 2 * parameters + lora.master
+
+
 def test_plan_counts_the_cache_of_every_slot() -> None:
     memory_plan, sizes = plan(QWEN2_1_5B, LOW_RANK, 141), sizes_of(QWEN2_1_5B)
     a_token = 2 * sizes.layers * sizes.kv_heads * sizes.head_dim * 2

@@ -7,10 +7,12 @@ as the others. `native` and `transformers` are `DecoderBackEnd`s: they differ in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from workers.config import ConfigError, EsConfig, Problem
+from workers.engines.es.anchor import anchor_distance, pull_to_anchor
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.member_memory import MemberMemory
@@ -38,8 +40,11 @@ class PopulationBackEnd(Protocol):
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return the greedy answers of the weights that no noise perturbs."""
 
-    def update(self, directions: Mapping[int, float]) -> float:
-        """Add Σ coefficient · noise over seed -> coefficient, in their order. Return the norm of the step."""
+    def update(self, directions: Mapping[int, float], decay: float = 0.0) -> float:
+        """Add Σ coefficient · noise over seed -> coefficient, in their order. Return the norm of this step.
+
+        Then subtract decay · (θ − θ₀), which needs weights that hold θ₀.
+        """
 
     def weights_hash(self) -> str:
         """Return a hash of all weights: equal on engines that hold equal bits."""
@@ -88,11 +93,17 @@ class DecoderBackEnd:
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         return self._decoder.greedy(prompts, self._max_new_tokens)
 
-    def update(self, directions: Mapping[int, float]) -> float:
+    def update(self, directions: Mapping[int, float], decay: float = 0.0) -> float:
         with self._measure("update"):
             norm = self.perturbation.step(directions, self.trained.master)
+            if decay:
+                pull_to_anchor(self.trained.master, self.trained.anchor, decay)
             self.restore_centre()
         return norm
+
+    def anchor_distance(self) -> float | None:
+        """Return ‖θ − θ₀‖, or None if θ₀ is not held."""
+        return anchor_distance(self.trained.master, self.trained.anchor) if self.trained.anchor else None
 
     def weights_hash(self) -> str:
         return hash_tensors({**self.trained.master, **dict(self.model.named_parameters(prefix="model"))})
@@ -107,15 +118,23 @@ class DecoderBackEnd:
         """Write cast(master) into the model."""
         self.trained.write(self.trained.master.__getitem__)
 
-    def _answer_alone(self, seed: int, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Write cast(master + σ ε) into the model itself, and the centre back afterwards."""
+    @contextmanager
+    def writing_member(self, seed: int) -> Iterator[None]:
+        """Write cast(master + σ ε) into the model itself, and the centre back at the end of the block."""
         try:
             with self._measure("noise"):
-                self.trained.write_member(seed, self.perturbation)
-            return self._decoder.greedy(prompts, self._max_new_tokens)
+                self._write_into_model(seed)
+            yield
         finally:
             with self._measure("noise"):
                 self.restore_centre()
+
+    def _write_into_model(self, seed: int) -> None:
+        self.trained.write_member(seed, self.perturbation)
+
+    def _answer_alone(self, seed: int, prompts: Sequence[Prompt]) -> list[Completion]:
+        with self.writing_member(seed):
+            return self._decoder.greedy(prompts, self._max_new_tokens)
 
 
 def make_backend(

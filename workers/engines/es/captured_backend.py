@@ -79,6 +79,11 @@ class CapturedBackEnd(DecoderBackEnd):
         self._batch.let_caller_wait()
         super().restore_centre()
 
+    def _write_into_model(self, seed: int) -> None:
+        """Write the member into the model, behind what steps may still read there."""
+        self._batch.let_caller_wait()
+        super()._write_into_model(seed)
+
     def _make_batch(self, shape: Shape) -> ContinuousBatch:
         plan, members = self.plan, self._terms.members if self._terms else self.plan.weight_sets
         tables = rotary_tables(shape, self.model.model.rotary_emb, plan.columns, self._weights.tensors[shape.embed])

@@ -1,5 +1,5 @@
 """A member's fitness: the mean reward of its responses, less λ times their cost if the task has one. A reward that
-fails is never a number."""
+fails is never a number. `member_kl.py` subtracts β times the KL from the base model."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Fitness:
 
     reward: float
     parts: dict[str, float]
+    kl: float | None = None
+    """Mean KL of its responses from the base model, in nats, if es.kl_beta subtracts it."""
 
     @property
     def dropped(self) -> bool:

@@ -48,9 +48,11 @@ class NoiseKind:
         return Noise(self.kind, self.rank)
 
 
-def next_lineage(lineage: str, step: int, noise: NoiseKind, directions: Mapping[int, float]) -> str:
-    """Return the lineage after an update θ ← θ + Σ w s ε, over directions seed -> w in their order."""
-    return _digest([lineage, step, asdict(noise), list(directions), list(directions.values())])
+def next_lineage(lineage: str, step: int, noise: NoiseKind, directions: Mapping[int, float], decay: float = 0.0) -> str:
+    """Return the lineage after an update θ ← θ + Σ w s ε, over directions seed -> w in their order, and then
+    θ ← θ − decay · (θ − θ₀), which is hashed only if there is a decay."""
+    content = [lineage, step, asdict(noise), list(directions), list(directions.values())]
+    return _digest([*content, decay] if decay else content)
 
 
 def _digest(data: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from workers.engines.es.anchor import round_to_float32
 from workers.engines.es.noise import Noise
 from workers.engines.es.philox import runs_triton
 
@@ -106,9 +106,5 @@ def directions(seeds: Sequence[int], z: Sequence[float | None], alpha: float) ->
     for seed, weight in zip(seeds, z, strict=True):
         if weight is not None:
             summed[abs(seed)] = summed.get(abs(seed), 0.0) + (weight if seed > 0 else -weight)
-    weights = {seed: _float32(alpha / alive * total) for seed, total in summed.items()}
+    weights = {seed: round_to_float32(alpha / alive * total) for seed, total in summed.items()}
     return weights if any(weights.values()) else {}
-
-
-def _float32(x: float) -> float:
-    return float(struct.unpack("<f", struct.pack("<f", x))[0])

@@ -16,6 +16,7 @@ import torch
 from workers import models
 from workers.config import LoraConfig, ModelConfig
 from workers.engines.context import step_of, write_checkpoint
+from workers.engines.es.anchor import pull_to_anchor
 from workers.engines.es.noise import VERSION as NOISE_VERSION
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.replay_checkpoints import nearest, recorded_weights
@@ -49,18 +50,19 @@ def rebuild(
     trail = history.trail(step)
     saved = None if from_base else nearest(attempts, trail)
     folder, applied = saved or (None, 0)
-    _refuse_gap(trail, has_checkpoint=folder is not None)
-    loaded = _base(trail, base, device)
-    weights = _load_trainable(loaded, trail)
+    refuse_gap(trail, has_checkpoint=folder is not None)
+    loaded = load_base(trail, base, device)
+    weights = load_trainable(loaded, trail)
     if folder is not None:
         weights.load(folder)
-    _replay(trail.written[applied:], weights, trail.origin.scales, progress)
+    apply_updates(trail.written[applied:], weights, trail.origin.scales, progress)
     # Only if nothing else was ever made with that number is it certain which weights the record refers to.
     recorded = _recorded(attempts, step) if len(history.steps.get(step, [0])) == 1 else set()
     return _save(out, loaded, weights, _state(trail), recorded)
 
 
-def _refuse_gap(trail: Trail, *, has_checkpoint: bool) -> None:
+def refuse_gap(trail: Trail, *, has_checkpoint: bool) -> None:
+    """Raise CannotReplay if the trail does not begin with the base model and no checkpoint replaces its beginning."""
     if not trail.is_whole and not has_checkpoint:
         first = trail.written[0].update.step if trail.written else 0
         raise CannotReplay(
@@ -69,7 +71,7 @@ def _refuse_gap(trail: Trail, *, has_checkpoint: bool) -> None:
         )
 
 
-def _base(trail: Trail, moved_to: Path | None, device: Device) -> Loaded:
+def load_base(trail: Trail, moved_to: Path | None, device: Device) -> Loaded:
     """Load the base model, in the precision in which the run read it."""
     path = moved_to or trail.base_path
     if not path.is_dir():
@@ -83,16 +85,22 @@ def _base(trail: Trail, moved_to: Path | None, device: Device) -> Loaded:
     return models.load(ModelConfig(path=str(path), dtype=dtype, device=device))
 
 
-def _load_trainable(loaded: Loaded, trail: Trail) -> TrainableWeights:
+def load_trainable(loaded: Loaded, trail: Trail) -> TrainableWeights:
+    """Return the trained parameters of the run before its first update."""
     lora = trail.origin.lora
     lora_config = None if lora is None else LoraConfig(**lora | {"targets": tuple(lora["targets"])})
-    return make_trainable(loaded, lora_config, trail.origin.seed)
+    anchored = any(line.update.decay for line in trail.written)
+    return make_trainable(loaded, lora_config, trail.origin.seed, anchored=anchored)
 
 
-def _replay(
-    written: Sequence[LoggedUpdate], weights: TrainableWeights, scales: dict[str, float], progress: Progress
+def apply_updates(
+    written: Sequence[LoggedUpdate],
+    weights: TrainableWeights,
+    scales: dict[str, float],
+    progress: Progress = lambda done, total: None,
 ) -> None:
-    """Apply the updates in order. Raise CannotReplay if this code makes other noise than the code that wrote them."""
+    """Apply the updates in order, and write the result into the model. Raise CannotReplay if this code makes other
+    noise than the code that wrote them."""
     for line in written:
         if (noise_version := line.start.noise.version) != NOISE_VERSION:
             raise CannotReplay(
@@ -103,6 +111,8 @@ def _replay(
         progress(done, len(written) + 1)
         # σ scales the members, not the update, so its value is not needed.
         Perturbation(line.start.noise.noise(), 1.0, scales).step(line.update.directions, weights.master)
+        if line.update.decay:
+            pull_to_anchor(weights.master, weights.anchor, line.update.decay)
     progress(len(written), len(written) + 1)
     weights.write(weights.master.__getitem__)
 

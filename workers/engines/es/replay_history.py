@@ -185,7 +185,7 @@ def _update(line: dict[str, Any], noise: NoiseKind) -> Update | None:
     try:
         read = {"seeds": tuple(line["seeds"]), "weights": tuple(line["weights"])}
         update = Update(**line | read | {"multiplier": parse_multiplier(line.get("multiplier"))})
-        is_intact = update.lineage == next_lineage(update.parent, update.step, noise, update.directions)
+        is_intact = update.lineage == next_lineage(update.parent, update.step, noise, update.directions, update.decay)
     except (KeyError, TypeError, ValueError):
         return None
     return update if is_intact else None

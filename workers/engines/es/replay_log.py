@@ -1,9 +1,10 @@
 """`replay.jsonl`: what each iteration added to the weights, as seeds and float32 coefficients, some 1 kB per line.
 
 Together with the base model it rebuilds the weights after any step, bit for bit: the noise is a pure function of the
-seeds, and θ ← θ + Σ w s ε is summed in a fixed order (see `noise.py`, `perturbation.py`). A `Start` is written at each
-start of the training and defines the meaning of the lines below it; an `Update` at each iteration. Both name lineages
-(`lineage.py`), so that lines of several starts and attempts fit together in one way only.
+seeds, and θ ← θ + Σ w s ε is summed in a fixed order (see `noise.py`, `perturbation.py`); so is the decay towards θ₀
+that may follow (`anchor.py`), of which a line holds the coefficient. A `Start` is written at each start of the training
+and defines the meaning of the lines below it; an `Update` at each iteration. Both name lineages (`lineage.py`), so that
+lines of several starts and attempts fit together in one way only.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Update:
     """The iteration that made step `step` out of `parent`: Σ over seeds and weights; a dead one may have no seeds.
 
     tokens, samples and gpu_seconds are those of training so far; multiplier is the λ that the next iteration uses, if
-    the task has a cost: a run that resumes from rebuilt weights needs it.
+    the task has a cost: a run that resumes from rebuilt weights needs it. decay is the float32 number α λ of anchored
+    weight decay; lines without one have no such key.
     """
 
     step: int
@@ -59,6 +61,7 @@ class Update:
     gpu_seconds: float
     dead: bool
     multiplier: Multiplier | None = None
+    decay: float = 0.0
 
     @property
     def directions(self) -> dict[int, float]:
@@ -80,12 +83,12 @@ class ReplayLog:
             Start(state.step, state.lineage, str(base_path), state.origin, self._noise, written_with, state.rows)
         )
 
-    def update(self, state: State, directions: Mapping[int, float]) -> str:
+    def update(self, state: State, directions: Mapping[int, float], decay: float = 0.0) -> str:
         """Write the update that led to the state, whose lineage is still the old one. Return the new lineage."""
-        lineage = next_lineage(state.lineage, state.step, self._noise, directions)
+        lineage = next_lineage(state.lineage, state.step, self._noise, directions, decay)
         seeds, weights = tuple(directions), tuple(directions.values())
         counts = state.tokens, state.samples, state.gpu_seconds, state.dead, state.multiplier
-        self._append(Update(state.step, state.lineage, lineage, seeds, weights, *counts))
+        self._append(Update(state.step, state.lineage, lineage, seeds, weights, *counts, decay))
         return lineage
 
     def flush(self) -> None:
@@ -98,8 +101,11 @@ class ReplayLog:
         os.close(self._fd)
 
     def _append(self, line: Start | Update) -> None:
+        data = asdict(line)
+        if not data.get("decay"):
+            data.pop("decay", None)
         # A process killed in the middle of a line leaves a torn one; the newline first keeps the new line whole.
-        rest = b"\n" + json.dumps(asdict(line), allow_nan=False, separators=(",", ":")).encode()
+        rest = b"\n" + json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
         while rest:
             rest = rest[os.write(self._fd, rest) :]
 

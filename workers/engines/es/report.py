@@ -72,6 +72,10 @@ class Iteration:
     """Seconds spent in the task's rewards, in a thread while members answer."""
     constraint_update: ConstraintUpdate
     """J_C from the centre's responses, and λ for the next iteration."""
+    anchor_distance: float | None = None
+    """‖θ − θ₀‖ after the update, with anchored weight decay."""
+    kl_seconds: float | None = None
+    """Seconds of engine 0 for the KL of the members, if their fitness has it."""
 
     @property
     def dead(self) -> bool:
@@ -94,7 +98,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
 
 def report(context: Context, state: State, done: Iteration, engines: EngineGroup) -> None:
     """Write the iteration's metrics, its population and, if there are several, its engines."""
-    values = _values(done) | _times(done) | dict(done.constraint_update.values)
+    values = _values(done) | _optional_values(done) | _times(done) | dict(done.constraint_update.values)
     reports = engines.report()
     if reports:
         values["es/update_bytes_per_member"] = engines.update_bytes / len(done.seeds)
@@ -123,6 +127,17 @@ def _values(done: Iteration) -> dict[str, float]:
     }
 
 
+def _optional_values(done: Iteration) -> dict[str, float]:
+    """Return the values of settings that are off by default: es.anchor_decay and es.kl_beta."""
+    values: dict[str, float] = {}
+    if done.anchor_distance is not None:
+        values["es/anchor_distance"] = done.anchor_distance
+    if done.kl_seconds is not None:
+        values["train/kl/mean"] = average(f.kl for f in done.fitness if f.kl is not None)
+        values["time/kl_seconds"] = done.kl_seconds
+    return values
+
+
 def _times(done: Iteration) -> dict[str, float]:
     """Return the tokens generated per second of answering, and the seconds of the iteration and of its phases."""
     tokens = sum(len(completion.tokens) for completion in done.answers.completions())
@@ -144,8 +159,9 @@ def _members(done: Iteration, *, has_engines: bool) -> tuple[Member, ...]:
 
 def _dead(done: Iteration) -> str:
     reward = next(f.reward for f in done.fitness if not f.dropped)
+    result = "stay unchanged" if done.anchor_distance is None else "only decay towards the base model"
     return (
         f"dead iteration: every member has the fitness {reward:.4g}, or differs by at most {TOLERANCE:g} of it, so "
-        "the weights stay unchanged. A larger sigma or more prompts distinguish members. Further dead iterations are "
+        f"the weights {result}. A larger sigma or more prompts distinguish members. Further dead iterations are "
         "counted in es/dead."
     )

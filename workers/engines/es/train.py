@@ -6,11 +6,14 @@
         zᵢ   (rᵢ − mean r) / std r, or centred ranks; all 0 where the rewards are all equal
         θ  ← θ + (α / N) Σ zᵢ εᵢ
 
-As in the paper there is no optimiser, no weight decay and no 1/σ, which α has swallowed. Unlike its code, θ is a
-float32 master from which members are always written anew, the noise of different tensors is independent, and the
-answer alone is scored. Nothing random is carried from one iteration to the next: a resumed run goes on bit for bit.
+As in the paper there is no optimiser and no 1/σ, which α has swallowed. Unlike its code, θ is a float32 master from
+which members are always written anew, the noise of different tensors is independent, and the answer alone is scored.
+Nothing random is carried from one iteration to the next: a resumed run goes on bit for bit.
 
 Several engines may share the members (`engine_group`). Each holds θ and applies every update itself, to the same bits.
+
+es.anchor_decay = λ pulls θ towards θ₀ after every update, also an empty one: θ ← θ − α λ (θ − θ₀) (`anchor.py`).
+es.kl_beta = β subtracts β · KL(member ‖ base model) from each fitness (`member_kl.py`).
 
 A task with a cost C has the fitness mean R − λ · mean C. After its members the unperturbed θ answers the same prompts,
 and their cost moves the λ of the next iteration; both are in every checkpoint and line of the replay log.
@@ -32,11 +35,13 @@ import torch
 from workers.config import EsConfig
 from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
+from workers.engines.es.anchor import decay_coefficient
 from workers.engines.es.backend import DecoderBackEnd, make_backend
 from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup
 from workers.engines.es.fitness import Fitness, drops_members, judge
 from workers.engines.es.lineage import NoiseKind
+from workers.engines.es.member_kl import KlPenalty
 from workers.engines.es.perturbation import directions
 from workers.engines.es.replay_log import ReplayLog
 from workers.engines.es.report import Answers, Iteration, advance, report
@@ -47,6 +52,7 @@ from workers.engines.es.startup import begin_state, check_decoder, plan_batches,
 from workers.engines.es.state import State
 from workers.engines.es.trainable import make_trainable
 from workers.engines.stop import Interrupted
+from workers.evaluation import frozen_copy
 from workers.models.decoder import unknown_reason
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
@@ -72,17 +78,20 @@ RESUMED = (
 
 @torch.no_grad()
 def train(context: Context) -> None:
-    """Train to the last iteration. Raise Stopped and ScorerFailed after a checkpoint, and RewardFailed."""
+    """Train to the last iteration. Raise Stopped and ScorerFailed after a checkpoint; RewardFailed; KlNotFinite."""
     es = context.config.es_section()
     check_decoder(context, es)
-    weights = make_trainable(context.loaded, es.lora, context.config.seed)
+    # Before the weights of a checkpoint are loaded into the model.
+    base = frozen_copy(context.loaded.model) if es.kl_beta else None
+    weights = make_trainable(context.loaded, es.lora, context.config.seed, anchored=es.anchor_decay > 0)
     state = begin_state(context, weights, es)
     noise = NoiseKind(es.noise, es.rank)
     plan = plan_batches(context, state)
     backend = make_backend(context.loaded, weights, es, state.origin.scales, plan)
+    penalty = None if base is None else KlPenalty(context, backend, base, es.kl_beta)
     group = start_group(context, backend, state, plan)
     with ReplayLog(context.directory, noise) as replay_log, closing(group) as engines:
-        training = _Training(context, es, backend, state, replay_log, engines)
+        training = _Training(context, es, backend, state, replay_log, engines, penalty)
         try:
             training.begin()
             training.run()
@@ -107,6 +116,7 @@ class _Training:
     state: State
     replay_log: ReplayLog
     engines: EngineGroup
+    penalty: KlPenalty | None
 
     def begin(self) -> None:
         """Record the start of the training, and do the evaluation that is due there."""
@@ -178,21 +188,22 @@ class _Training:
         with Scoring(context.task, examples_used, keeps_going=drops_members(context)) as scoring:
             answers = self._answers(seeds, examples_used, scoring, with_centre=constraint.multiplier is not None)
             idle = self.engines.idle_seconds()
-        fitness = [
-            judge(context, constraint, step, seed, partial(scoring.scores, of_member))
-            for seed, of_member in zip(seeds, answers.members, strict=True)
-        ]
+        fitness = self._judge(step, seeds, examples_used, answers, scoring, constraint)
         constraint_update = constraint.update(scoring.scores(answers.centre) if answers.centre else [])
         z = _weights(fitness, es)
-        update = directions(seeds, z, es.alpha)
+        update, decay = directions(seeds, z, es.alpha), decay_coefficient(es)
         context.stop.check()
-        norm = self.engines.update(step, update)
+        norm = self.engines.update(step, update, decay)
+        distance = self.backend.anchor_distance()
         answers.count_phases(self.engines.take_own_phases())
 
         seconds = time.perf_counter() - began
-        done = Iteration(step, seeds, answers, fitness, z, norm, seconds, idle, scoring.seconds, constraint_update)
+        done = Iteration(
+            step, seeds, answers, fitness, z, norm, seconds, idle, scoring.seconds, constraint_update, distance,
+            self.penalty.seconds if self.penalty is not None else None,
+        )  # fmt: skip
         advance(context, state, done)
-        state.lineage = self.replay_log.update(state, update)
+        state.lineage = self.replay_log.update(state, update, decay)
         self.engines.log(step, state.lineage)
         try:
             if self._saves_after(step) or step % es.hash_every == 0:
@@ -216,6 +227,19 @@ class _Training:
             answers.seconds = time.perf_counter() - began
             scoring.finish()
         return answers
+
+    def _judge(
+        self, step: int, seeds: Sequence[int], examples: Sequence[Example], answers: Answers, scoring: Scoring,
+        constraint: Constraint,
+    ) -> list[Fitness]:  # fmt: skip
+        """Return the fitness of all members. Raise RewardFailed, KlNotFinite and Interrupted."""
+        fitness = [
+            judge(self.context, constraint, step, seed, partial(scoring.scores, of_member))
+            for seed, of_member in zip(seeds, answers.members, strict=True)
+        ]
+        if self.penalty is None:
+            return fitness
+        return self.penalty.subtract(step, seeds, examples, answers.members, fitness)
 
 
 def _weights(fitness: Sequence[Fitness], es: EsConfig) -> list[float | None]:

@@ -43,12 +43,14 @@ class Differences:
 class TrainableWeights(Protocol):
     """The parameters that are trained. `master`: canonical name -> float32; only an update changes it.
 
-    `base`: the parameters that members with low-rank differences add them to.
+    `base`: the parameters that members with low-rank differences add them to. `anchor`: copies of the master's values
+    before any update, in a precision that holds them exactly; empty in runs without anchored weight decay.
     """
 
     model: Any
     master: dict[str, Tensor]
     base: dict[str, Tensor]
+    anchor: dict[str, Tensor]
 
     def write(self, value: Values) -> None:
         """Write the value of each name (the master's, or a member's) into the model, cast to its precision."""
@@ -75,9 +77,19 @@ class TrainableWeights(Protocol):
         """Read the master from a checkpoint and write it into the model. Raise NotResumable."""
 
 
-def make_trainable(loaded: Loaded, lora: LoraConfig | None, run_seed: int) -> TrainableWeights:
-    """Return the trainable parameters of a run with this config."""
-    return WholeModel(loaded) if lora is None else Adapter(loaded, lora, run_seed)
+def make_trainable(
+    loaded: Loaded, lora: LoraConfig | None, run_seed: int, *, anchored: bool = False
+) -> TrainableWeights:
+    """Return the trainable parameters of a run with this config, as they are before any update.
+
+    `anchored` copies them to `anchor`, for a run with anchored weight decay.
+    """
+    trained: TrainableWeights = WholeModel(loaded) if lora is None else Adapter(loaded, lora, run_seed)
+    if anchored:
+        # The model's own 16 bits hold the start of its master exactly, in half the memory.
+        start = trained.base if lora is None else trained.master
+        trained.anchor = {name: tensor.detach().clone() for name, tensor in start.items()}
+    return trained
 
 
 class WholeModel:
@@ -91,6 +103,7 @@ class WholeModel:
         self._parameters = self.base = dict(loaded.model.named_parameters())
         self._exact = all(p.dtype == torch.float32 for p in self._parameters.values())
         self.master = {name: p.detach().to(torch.float32, copy=True) for name, p in self._parameters.items()}
+        self.anchor: dict[str, Tensor] = {}
 
     def write(self, value: Values) -> None:
         for name, parameter in self._parameters.items():
@@ -154,6 +167,7 @@ class Adapter:
             a, b = _names(target)
             self.master[a] = _first_a(run_seed, a, lora.rank, weight)
             self.master[b] = torch.zeros(len(weight), lora.rank, device=weight.device)
+        self.anchor: dict[str, Tensor] = {}
 
     def write(self, value: Values) -> None:
         for target, weight in self._base.items():

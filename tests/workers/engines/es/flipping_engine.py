@@ -14,10 +14,10 @@ from workers.engines.es.engine_group import program
 _update, _numbers = DecoderBackEnd.update, itertools.count(1)
 
 
-def update(self: DecoderBackEnd, directions: Mapping[int, float]) -> float:
+def update(self: DecoderBackEnd, directions: Mapping[int, float], decay: float = 0.0) -> float:
     if next(_numbers) == 3:
         self.trained.master["model.norm.weight"].view(torch.int32)[0] ^= 1
-    return _update(self, directions)
+    return _update(self, directions, decay)
 
 
 if __name__ == "__main__":

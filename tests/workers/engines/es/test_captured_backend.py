@@ -94,6 +94,26 @@ def test_updates_give_the_weights_of_a_cpu_and_answers_follow_them(micro: Loaded
         assert captured.answer_centre(prompts) == after != before
 
 
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
+def test_member_in_the_model_and_decay_equal_those_of_a_cpu(
+    micro: Loaded, kernel_device: torch.device, options: dict[str, Any]
+) -> None:
+    with torch.no_grad():
+        cpu, captured = pair_of(micro, kernel_device, options)
+        before = captured.weights_hash()
+        for backend in (cpu, captured):
+            start = backend.trained.master if options.get("lora") else backend.trained.base
+            backend.trained.anchor = {name: tensor.detach().clone() for name, tensor in start.items()}
+        with cpu.writing_member(11), captured.writing_member(11):
+            assert captured.weights_hash() == cpu.weights_hash() != before
+        assert captured.weights_hash() == cpu.weights_hash() == before
+        for backend in (cpu, captured):
+            backend.update({21: 0.5, 22: -0.25}, decay=0.30000001192092896)
+            backend.update({}, decay=0.30000001192092896)
+        assert captured.weights_hash() == cpu.weights_hash() != before
+        assert captured.anchor_distance() == pytest.approx(cpu.anchor_distance(), rel=1e-12)
+
+
 def test_phases_of_captured_steps_are_measured(micro: Loaded, kernel_device: torch.device) -> None:
     prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 2)]
     with torch.no_grad():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,16 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from tests.workers.engines.es.runs import Conciseness, StopsAfter, run
+from tests.workers.engines.es.checkpoints import checkpoint, files, log_lines, stopped_and_resumed
+from tests.workers.engines.es.runs import Conciseness, run
 from workers.config import ModelConfig
-from workers.engines.context import Stopped, latest_checkpoint, step_of
+from workers.engines.context import step_of
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.state import State
 from workers.models import Loaded, load
 from workers.models.save import weights_sha256
 from workers.tasks import Example, Score
 
-ANSWERS_AN_ITERATION = 6 * 4
 LAST = 4
 KINDS: dict[str, dict[str, Any]] = {
     "full": {"noise": "full"},
@@ -38,30 +37,6 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """Return every file of a checkpoint by its relative path."""
-    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
-
-
-def log_lines(directory: Path) -> list[Any]:
-    """Return the parsed lines of the replay log."""
-    return [json.loads(line) for line in (directory / "replay.jsonl").read_text().splitlines() if line]
-
-
-def checkpoint(directory: Path, step: int) -> Path:
-    return directory / "checkpoints" / f"step-{step:06d}"
-
-
-def stopped_and_resumed(micro: Loaded, root: Path, at: int, **options: Any) -> Path:
-    """Train in two attempts, of which the first is stopped after `at` iterations. Return the run's root."""
-    # The evaluations at steps 0, 2, 4 … score two prompts, greedily and once sampled.
-    task = StopsAfter(ANSWERS_AN_ITERATION * at + 4 * (1 + at // 2) + 1)
-    with pytest.raises(Stopped, match=f"after iteration {at} of"):
-        run(micro, root / "esweb-x-a1", task, task.stop, **options)
-    run(micro, root / "esweb-x-a2", resume=latest_checkpoint(root / "esweb-x-a1"), **options)
-    return root
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())

@@ -23,7 +23,7 @@ from workers.engines.es.engine_group.remote import (
     RemoteEngine,
     Update,
 )
-from workers.engines.es.engine_group.wire import HEADER_BYTES, Ids, pack_directions
+from workers.engines.es.engine_group.wire import HEADER_BYTES, Ids, pack_update
 from workers.records import Engine
 
 START_WAIT_SECONDS, LOOK_SECONDS = 120.0, 0.2
@@ -116,13 +116,13 @@ class EngineGroup:
             self._check()
             own = iteration.take()
 
-    def update(self, step: int, directions: Mapping[int, float]) -> float:
-        """Apply the update that makes `step` on all engines. Return its norm."""
-        body = pack_directions(directions)
+    def update(self, step: int, directions: Mapping[int, float], decay: float = 0.0) -> float:
+        """Apply the update that makes `step` on all engines. Return the norm of its step, without the decay."""
+        body = pack_update(directions, decay)
         self.update_bytes = HEADER_BYTES + KIND_BYTES + len(body)
         self._post(Update(step, body))
         began = time.perf_counter()
-        norm = self._backend.update(directions)
+        norm = self._backend.update(directions, decay)
         self.pace.add(time.perf_counter() - began)
         return norm
 

@@ -35,9 +35,9 @@ from workers.engines.es.engine_group.wire import (
     pack_seconds,
     receive,
     send,
-    unpack_directions,
     unpack_ids,
     unpack_seeds,
+    unpack_update,
 )
 from workers.engines.es.lineage import NoiseKind
 from workers.engines.es.replay_history import updates_between
@@ -98,7 +98,7 @@ def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
         elif kind is Kind.ANSWER:
             _answer(connection, backend, unpack_seeds(body), prompts)
         elif kind is Kind.UPDATE:
-            backend.update(unpack_directions(body))
+            backend.update(*unpack_update(body))
         elif kind is Kind.HASH:
             send(connection, Kind.HASH, backend.weights_hash().encode())
 
@@ -108,7 +108,7 @@ def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, 
     models.keep_freed_memory()
     torch.set_num_threads(start["threads"])
     loaded, es = models.load(config.model, needs_transformers=config.needs_transformers), config.es_section()
-    weights = make_trainable(loaded, es.lora, config.seed)
+    weights = make_trainable(loaded, es.lora, config.seed, anchored=es.anchor_decay > 0)
     backend = make_backend(loaded, weights, es, start["scales"], BatchPlan(**start["plan"]))
     if start["checkpoint"] is None:
         return backend, start["origin"]
@@ -120,7 +120,7 @@ def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, 
 def _catch_up(backend: DecoderBackEnd, es: EsConfig, log: Path, begin: str, end: str) -> None:
     """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
     for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
-        backend.update(update.directions)
+        backend.update(update.directions, update.decay)
     # Drops the updates of earlier iterations, which engines that applied them in time have counted.
     backend.phases.take()
 

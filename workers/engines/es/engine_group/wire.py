@@ -1,7 +1,8 @@
 """Messages between the training process and an engine: a kind, a byte, and a body.
 
 They travel over a pair of sockets that only these two processes hold. Seeds and coefficients are all that one engine
-learns about another's weights: 8 bytes a seed and 4 a coefficient. Prompts and answers are token ids and text.
+learns about another's weights: 8 bytes a seed and 4 a coefficient, and 4 for that of anchored weight decay. Prompts and
+answers are token ids and text.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ Ids = Sequence[Sequence[int]]
 """Token ids of each prompt."""
 HEADER_BYTES = 4
 """The length that a `Connection` sends before a message."""
+DIRECTION_BYTES = 12
+"""A seed and its coefficient."""
 MEMBERS_HEAD = struct.Struct("<III")
 """Members, prompts, and the bytes of the token ids that follow."""
 BATCH_SECONDS = struct.Struct(f"<{1 + len(PHASES)}d")
@@ -82,9 +85,21 @@ def pack_directions(directions: Mapping[int, float]) -> bytes:
 
 def unpack_directions(body: bytes) -> dict[int, float]:
     """Decode what `pack_directions` made, to the same bits."""
-    count = len(body) // 12
+    count = len(body) // DIRECTION_BYTES
     coefficients = np.frombuffer(body[8 * count :], dtype="<f4").tolist()
     return dict(zip(unpack_seeds(body[: 8 * count]), coefficients, strict=True))
+
+
+def pack_update(directions: Mapping[int, float], decay: float) -> bytes:
+    """Encode an update, and the float32 coefficient of its decay towards θ₀ in 4 more bytes, unless it is 0."""
+    return pack_directions(directions) + (np.array(decay, dtype="<f4").tobytes() if decay else b"")
+
+
+def unpack_update(body: bytes) -> tuple[dict[int, float], float]:
+    """Decode what `pack_update` made, to the same bits."""
+    end = len(body) // DIRECTION_BYTES * DIRECTION_BYTES
+    decay = float(np.frombuffer(body[end:], dtype="<f4")[0]) if len(body) > end else 0.0
+    return unpack_directions(body[:end]), decay
 
 
 def pack_ids(ids: Ids) -> bytes:

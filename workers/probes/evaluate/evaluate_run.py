@@ -1,0 +1,166 @@
+"""The run of method evaluate: each step on each task, one metric record a step, responses before it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workers import tasks
+from workers.attempt import write_json
+from workers.config import ConfigError, Problem, RunConfig
+from workers.config.evaluate import EvaluateConfig
+from workers.engines.es.replay_history import ATTEMPT, CannotReplay
+from workers.engines.stop import Stop
+from workers.evaluation import Evaluation, Evaluator, frozen_copy
+from workers.models import PromptFormat
+from workers.probes.evaluate.measures import measure
+from workers.probes.evaluate.subjects import Report, Subject, open_subject
+from workers.records import BadLine, Metric, RecordWriter, Response, Status, unpack
+from workers.tasks import Task
+from workers.tasks.protocols import WaitingTask
+
+IDENTITY_FILE = "evaluate.json"
+"""The settings that decide the numbers of an evaluation, in the directory of each attempt."""
+IS_COMPLETE = "evaluate/prompts"
+"""A value of every step's metric record, which is written once the step is complete."""
+LOOK_SECONDS = 0.2
+
+
+def evaluate(config: RunConfig, records: RecordWriter, stop: Stop, report: Report) -> None:
+    """Evaluate every step that has not been recorded yet. Raise ConfigError, RewardFailed and Interrupted.
+
+    A run that is started again, in the same directory or as its next attempt, continues after its last complete step.
+    """
+    settings = config.evaluate or EvaluateConfig()
+    done = _completed_steps(config, records.directory)
+    with stop.interruptible():
+        try:
+            subject = open_subject(config, settings, report)
+        except CannotReplay as error:
+            raise ConfigError([Problem("evaluate.run", str(error))]) from error
+        evaluations = _TaskEvaluations(config, settings, subject, _waiting(records, stop))
+    left = [step for step in subject.steps if step not in done]
+    for step, model in _interruptible(subject.weights(), stop):
+        if step not in left:
+            continue
+        share = (len(subject.steps) - len(left)) / len(subject.steps)
+        records.write(Status("evaluating", f"step {step}", share))
+        with stop.interruptible():
+            values, responses = evaluations.run(model, step)
+        for response in responses if config.evaluation.responses else ():
+            records.write(response)
+        records.write(Metric(step, values))
+        left.remove(step)
+        print(f"step {step}  greedy accuracy {values['accuracy/greedy']:.4g}", flush=True)
+
+
+class _TaskEvaluations:
+    """The evaluators of all tasks, which share the reference's weights of the moment of creation."""
+
+    def __init__(
+        self, config: RunConfig, settings: EvaluateConfig, subject: Subject, wait: Callable[[float, str], None]
+    ) -> None:
+        self._settings, self._has_reference = settings, subject.has_reference
+        self._parts: dict[str, tuple[Task, Evaluator]] = {}
+        reference = replace(subject.reference, model=frozen_copy(subject.reference.model))
+        prefixes = {"": config.task} | {f"prior/{task.name}/": task for task in settings.prior_tasks}
+        for prefix, task_config in prefixes.items():
+            task = tasks.make(task_config)
+            if isinstance(task, WaitingTask):
+                task.waits_by(wait)
+            prompts = PromptFormat(reference.tokenizer, task_config.prompt_style, task_config.prefill)
+            plan, tokens = config.evaluation, subject.max_new_tokens
+            self._parts[prefix] = task, Evaluator(reference, task, plan, tokens, prompts, base_is_frozen=True)
+
+    def run(self, model: Any, step: int) -> tuple[dict[str, float], list[Response]]:
+        """Return the values and responses of all tasks. Values of prior tasks have a prefix, their responses the task's
+        name among their categories."""
+        values: dict[str, float] = {}
+        responses: list[Response] = []
+        began = time.perf_counter()
+        for prefix, (task, evaluator) in self._parts.items():
+            evaluation = self._run(task, evaluator, model, step)
+            values |= {f"{prefix}{name}": value for name, value in evaluation.values.items()}
+            names = (task.name,) if prefix else ()
+            responses += [replace(r, categories=(*r.categories, *names)) for r in evaluation.responses]
+        return values | {"time/evaluation_seconds": time.perf_counter() - began}, responses
+
+    def _run(self, task: Task, evaluator: Evaluator, model: Any, step: int) -> Evaluation:
+        evaluation = evaluator.run(model, step)
+        try:
+            measured = measure(evaluation.answers, task, self._settings)
+        except ValueError as error:
+            raise ConfigError([Problem("evaluate.correct", str(error))]) from error
+        values, responses = evaluation.values | measured, evaluation.responses
+        if not self._has_reference:
+            values = {name: value for name, value in values.items() if name.partition("/")[0] != "kl"}
+            responses = [replace(response, kl=None) for response in responses]
+        return replace(evaluation, values=values, responses=responses)
+
+
+def _completed_steps(config: RunConfig, directory: Path) -> set[int]:
+    """Return the steps that this attempt and earlier ones of the run have recorded, and write this attempt's identity.
+
+    Raise ConfigError if the directory holds an evaluation with other settings.
+    """
+    # As JSON gives it back.
+    identity = json.loads(json.dumps({k: config.to_json()[k] for k in ("model", "task", "evaluate", "evaluation")}))
+    file = directory / IDENTITY_FILE
+    if file.exists() and json.loads(file.read_bytes()) != identity:
+        reason = f"{directory} holds an evaluation with other settings; choose another folder with --out"
+        raise ConfigError([Problem("evaluate", reason)])
+    write_json(file, identity)
+    return {step for attempt in _attempts_with(identity, directory) for step in _recorded_steps(attempt)}
+
+
+def _attempts_with(identity: dict[str, Any], directory: Path) -> Iterator[Path]:
+    directory = directory.resolve()
+    name = ATTEMPT.fullmatch(directory.name)
+    siblings = (folder for folder in directory.parent.iterdir() if name and folder.is_dir())
+    same_run = (f for f in siblings if name and (match := ATTEMPT.fullmatch(f.name)) and match[1] == name[1])
+    for folder in [*same_run] or [directory]:
+        file = folder / IDENTITY_FILE
+        if file.exists() and json.loads(file.read_bytes()) == identity:
+            yield folder
+
+
+def _recorded_steps(attempt: Path) -> Iterator[int]:
+    for file in attempt.glob("records.*.jsonl"):
+        for line in file.read_bytes().splitlines():
+            # Most lines are long responses: only what may be a complete step is parsed.
+            if IS_COMPLETE.encode() not in line:
+                continue
+            try:
+                record = unpack(line).record
+            except BadLine:
+                continue
+            if isinstance(record, Metric) and IS_COMPLETE in record.values:
+                yield record.step
+
+
+def _interruptible(weights: Iterator[tuple[int, Any]], stop: Stop) -> Iterator[tuple[int, Any]]:
+    """Yield what `weights` yields, and cut the making of weights short if a stop is requested."""
+    while True:
+        with stop.interruptible():
+            pair = next(weights, None)
+        if pair is None:
+            return
+        yield pair
+
+
+def _waiting(records: RecordWriter, stop: Stop) -> Callable[[float, str], None]:
+    """Return a function with which a task waits for another program."""
+
+    def wait(seconds: float, reason: str) -> None:
+        with stop.uninterruptible():
+            records.write(Status("waiting", reason))
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            stop.check()
+            time.sleep(min(left, LOOK_SECONDS))
+
+    return wait
