@@ -80,6 +80,8 @@ PASS_KEYS = ("pass@", "pass^", "entropy")
 """Beginnings of the keys that evaluations without training record of their own task's samples."""
 SHARES = re.compile(r"(prior/[^/]+/)?(pass[@^]\d+|accuracy/greedy)(/low|/high)?")
 """Keys of shares of responses or prompts, next to SHARE_KEYS."""
+INTERVAL_ENDS = ("/low", "/high")
+"""Ends of the keys of an interval, next to the key of its estimate."""
 SPEED = (
     PHASES,
     Spec("es/tokens_per_second", _("Tokens per second"), _("tokens/s"),
@@ -111,12 +113,15 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
     """Return the sections: held-out, the task's parts, training, time by phase, time, all others by their key's first
     part, the machine.
 
-    An unknown key gets a chart of its own, so that nothing a run logs stays hidden. Lines of held-out series carry
+    An unknown key gets a chart of its own, so that nothing a run logs stays hidden; an estimate and the ends of its
+    interval share one. Lines of held-out series carry
     their provenance, by key.
     """
     present = set(keys)
     known_keys = {key for spec in (*HELD_OUT, *PASSES, *TRAINING, *SPEED) for key, _ in spec.lines}
-    unknown = (_single_spec(key) for key in keys if key not in known_keys and not key.startswith(SYSTEM))
+    ends = {f"{key}{end}" for key in keys for end in INTERVAL_ENDS if _has_interval(key, present)}
+    own_keys = (key for key in keys if key not in known_keys | ends and not key.startswith(SYSTEM))
+    unknown = (_interval_spec(key) if _has_interval(key, present) else _single_spec(key) for key in own_keys)
     own = [_with_provenance(spec, provenances) for spec in unknown]
     parts = (
         ("held-out", gettext("Held-out"),
@@ -199,6 +204,17 @@ def _single_spec(key: str) -> Spec:
         return Spec(key, key.removeprefix("train/"), unit, ((key, key),))
     title, words = TITLES[key]
     return Spec(key, gettext(title), unit, ((key, key),), spoken(words))
+
+
+def _has_interval(key: str, present: Container[str]) -> bool:
+    return all(f"{key}{end}" in present for end in INTERVAL_ENDS)
+
+
+def _interval_spec(key: str) -> Spec:
+    """Return one chart for an estimate and the two ends of its interval."""
+    low, high = (f"{key}{end}" for end in INTERVAL_ENDS)
+    lines = ((key, gettext("estimate")), (low, gettext("low")), (high, gettext("high")))
+    return replace(_single_spec(key), lines=lines)
 
 
 def _training_specs(own: Sequence[Spec], *, deep: bool) -> list[Spec]:

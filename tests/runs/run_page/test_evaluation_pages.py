@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.models import Experiment, Run
+from runs.run_page import plans
 from tests.runs.attempt_records import make_attempt
 from tests.runs.full_runs import make_run, record
 from workers.config import RunConfig
@@ -124,3 +125,15 @@ def test_number_of_queries_is_limited(ada_client: Client, training: Run, evaluat
         with CaptureQueriesContext(connection) as queries:
             page(ada_client, run)
         assert len(queries) <= MAX_QUERIES, [query["sql"][:150] for query in queries]
+
+
+def test_an_estimate_and_the_ends_of_its_interval_share_a_chart() -> None:
+    keys = ["pass@4", "pass@4/low", "pass@4/high", "prior/countdown/pass^2", "prior/countdown/pass^2/low",
+            "prior/countdown/pass^2/high", "queue/low"]  # fmt: skip
+    charts = {spec.name: [key for key, _ in spec.lines] for plan in plans(keys) for spec in plan.specs}
+
+    assert charts == {
+        "pass@4": ["pass@4", "pass@4/low", "pass@4/high"],
+        "prior/countdown/pass^2": [key for key in keys if key.startswith("prior/")],
+        "queue/low": ["queue/low"],
+    }
