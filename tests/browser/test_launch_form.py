@@ -102,13 +102,13 @@ def test_search_shows_only_matching_settings(form, typed, names):
 
 
 def test_search_counts_matches_of_other_methods(form):
-    form.get_by_label("Search settings").fill("beta")
+    form.get_by_label("Search settings").fill("learning_rate")
     expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
     form.get_by_label("Search settings").press("Escape")
     form.get_by_label("GRPO").check()
-    form.get_by_label("Search settings").fill("beta")
+    form.get_by_label("Search settings").fill("learning_rate")
     expect(form.locator("form-search [role=status]")).to_have_text("1 match")
-    assert shown_settings(form) == ["grpo.beta"]
+    assert shown_settings(form) == ["grpo.learning_rate"]
 
 
 def test_search_opens_folded_settings_and_escape_folds_them_again(form):
