@@ -16,6 +16,13 @@ from tests.runs.full_runs import make_run
 
 LATENCY_MS, BYTES_PER_SECOND = 400, 125_000
 LINES = 2000
+RUNS, GROWN = re.compile(r"/experiments/[^/]+/runs/"), re.compile("grown=1")
+
+SCROLL_UP = """box => new Promise((resolve) => {
+    box.addEventListener("scroll", () => resolve(), { once: true });
+    box.scrollTop = 300;
+})"""
+"""Scroll a box and wait for its event, by which the page notices it."""
 
 
 @pytest.fixture
@@ -67,19 +74,26 @@ def publish(page: Page, what: str) -> None:
     page.evaluate("what => document.body.dispatchEvent(new CustomEvent(`run-changed:${what}`))", what)
 
 
-def refresh(page: Page, during: Callable[[], None] = lambda: None) -> None:
-    """Refresh the runs table, and call `during` after the request and before its response."""
-    with page.expect_response("**/experiments/*/runs/**"):
-        with page.expect_request("**/experiments/*/runs/**"):
-            publish(page, "state")
-        during()
-    page.wait_for_function(NO_REQUEST_PENDING)
+def hold_request(page: Page, url: re.Pattern[str], send: Callable[[], None]) -> Route:
+    """Call `send` and return the route of the first request of this URL: it is held until the route is handled.
 
-
-def wait_for_route(page: Page, held: list[Route]) -> None:
-    """Wait until a request is held: its route is handled while the page is used."""
+    Later requests are answered as usual.
+    """
+    held = list[Route]()
+    page.route(url, lambda route: held.append(route), times=1)
+    send()
     while not held:
         page.wait_for_function("true")
+    return held[0]
+
+
+def refresh(page: Page, during: Callable[[], None] = lambda: None) -> None:
+    """Refresh the runs table, and call `during` after the request; its response comes once `during` has returned."""
+    route = hold_request(page, RUNS, lambda: publish(page, "state"))
+    during()
+    with page.expect_response(RUNS):
+        route.fallback()
+    page.wait_for_function(NO_REQUEST_PENDING)
 
 
 def wait_for_log(page: Page) -> None:
@@ -99,30 +113,26 @@ def selected_runs(page: Page) -> set[str]:
 
 
 def test_growth_that_arrives_after_a_search_does_not_replace_its_result(log_page: Page, log: Path) -> None:
-    page, held = log_page, list[Route]()
-    page.route(re.compile("grown=1"), lambda route: held.append(route))
-    publish(page, "log")
-    wait_for_route(page, held)
+    page = log_page
+    route = hold_request(page, GROWN, lambda: publish(page, "log"))
     page.get_by_label("Find", exact=True).fill("LINE 7")
     page.keyboard.press("Enter")
     expect(page.locator("#log-text .hit").first).to_have_text("line 7\n")
-    held[0].continue_()
+    route.continue_()
     wait_for_log(page)
     expect(page.locator("#log-text .hit").first).to_have_text("line 7\n")
     assert "log_find=LINE" in page.url
 
 
 def test_newest_of_two_searches_wins(log_page: Page) -> None:
-    page, held = log_page, list[Route]()
+    page = log_page
     find = page.get_by_label("Find", exact=True)
-    page.route(re.compile("log_find=line"), lambda route: route.continue_() if held else held.append(route))
     find.fill("line 9")
-    find.press("Enter")
-    wait_for_route(page, held)
+    route = hold_request(page, re.compile("log_find=line"), lambda: find.press("Enter"))
     find.fill("line 1234")
     find.press("Enter")
     expect(page.locator("#log-text .hit").first).to_have_text("line 1234\n")
-    held[0].continue_()
+    route.continue_()
     wait_for_log(page)
     expect(page.locator("#log-text .hit").first).to_have_text("line 1234\n")
     assert "1234" in page.url
@@ -136,9 +146,9 @@ def test_text_and_caret_stay_while_the_log_grows(log_page: Page, log: Path) -> N
     for number in (1, 2):
         with log.open("a") as file:
             file.write(f"grown {number}\n")
-        with page.expect_request(re.compile("grown=1")):
-            publish(page, "log")
+        route = hold_request(page, GROWN, lambda: publish(page, "log"))
         page.keyboard.type("x")
+        route.continue_()
         expect(page.get_by_text(f"grown {number}\n", exact=False).first).to_be_attached()
     expect(find).to_be_focused()
     expect(find).to_have_value("xxline 12")
@@ -146,15 +156,13 @@ def test_text_and_caret_stay_while_the_log_grows(log_page: Page, log: Path) -> N
 
 
 def test_growth_during_a_refresh_is_shown_too(log_page: Page, log: Path) -> None:
-    page, held = log_page, list[Route]()
-    page.route(re.compile("grown=1"), lambda route: route.continue_() if held else held.append(route))
-    publish(page, "log")
-    wait_for_route(page, held)
-    response = held[0].fetch()
+    page = log_page
+    route = hold_request(page, GROWN, lambda: publish(page, "log"))
+    response = route.fetch()
     with log.open("a") as file:
         file.write("grown\n")
     publish(page, "log")
-    held[0].fulfill(response=response)
+    route.fulfill(response=response)
     expect(page.locator("#log-text .line").last).to_have_text("grown\n")
 
 
@@ -162,12 +170,12 @@ def test_reader_of_the_log_is_not_disturbed(log_page: Page, log: Path) -> None:
     page, text = log_page, log_page.locator("#log-text")
     new_lines = page.get_by_role("button", name="Show new lines")
     expect(new_lines).to_be_hidden()
-    with page.expect_request(re.compile("grown=1")):
-        publish(page, "log")
+    route = hold_request(page, GROWN, lambda: publish(page, "log"))
     # The reader scrolls up before the response arrives.
-    text.evaluate("box => box.scrollTop = 300")
+    text.evaluate(SCROLL_UP)
     with log.open("a") as file:
         file.write("grown\n")
+    route.continue_()
     expect(new_lines).to_be_visible()
     wait_for_log(page)
     assert text.evaluate("box => box.scrollTop") == 300
@@ -180,7 +188,7 @@ def test_reader_of_the_log_is_not_disturbed(log_page: Page, log: Path) -> None:
     publish(page, "log")
     expect(new_lines).to_be_visible()
     assert page.evaluate("String(getSelection()).trim()") == "grown"
-    with page.expect_response(re.compile("grown=1")):
+    with page.expect_response(GROWN):
         page.evaluate("getSelection().removeAllRanges()")
 
 
@@ -250,7 +258,7 @@ def test_any_refreshed_part_keeps_text_choices_details_scroll_and_selection(tabl
     """The part stands for those that have fields: the swap of the runs table gets a page of its own."""
     page = table_page
     page.add_style_tag(content="#runs-now .wide { width: 400rem; }")
-    page.route("**/experiments/*/runs/**", lambda route: route.fulfill(body=PART, content_type="text/html"))
+    page.route(RUNS, lambda route: route.fulfill(body=PART, content_type="text/html"))
     refresh(page)
     part = page.locator("#runs-now")
 
