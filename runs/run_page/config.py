@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs.http import SignedIn, visible_run
-from runs.launching.config_form import SETTINGS, field_name, help_of
+from runs.launching.config_form import SETTINGS, field_name, help_of, short_text
 from runs.models import Run
 from runs.run_page.tabs import tab_page
 from workers.config import ConfigField, RunConfig, config_fields
@@ -23,13 +23,22 @@ END = "END_OF_CONFIG"
 
 @dataclass(frozen=True)
 class Entry:
-    """A setting's value in one config; `field` is its field in the launch form, empty if it has none."""
+    """A setting's value in one config; `field` is its field in the launch form, empty if it has none.
+
+    full_value: the value as JSON if `value` shortens it, else an empty text.
+    """
 
     name: str
     value: str
     help: str
     is_default: bool
     field: str
+    full_value: str = ""
+
+    @property
+    def search_words(self) -> str:
+        """Return the text that the page's search looks through: the name, the value and all that the value shortens."""
+        return " ".join(filter(None, (self.name, self.value, self.full_value)))
 
 
 def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
@@ -46,10 +55,10 @@ def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
     return list(sections.items())
 
 
-def changed_settings(run: Run) -> list[tuple[str, str]]:
-    """Return (path, value) of the settings of a run that differ from their defaults."""
+def changed_settings(run: Run) -> list[tuple[str, Entry]]:
+    """Return (path, setting) of the settings of a run that differ from their defaults."""
     return [
-        (f"{section}.{entry.name}" if section else entry.name, entry.value)
+        (f"{section}.{entry.name}" if section else entry.name, entry)
         for section, entries in config_sections(run.config)
         for entry in entries
         if not entry.is_default
@@ -76,10 +85,14 @@ def _settings_by_path(task: str) -> dict[str, ConfigField]:
 
 
 def _entry(setting: ConfigField | None, name: str, value: Any) -> Entry:
-    default = json.loads(json.dumps(setting.default)) if setting and not setting.required else ...
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-    field = field_name(setting.path, setting.tag) if setting else ""
-    return Entry(name, text, help_of(setting) if setting else "", value == default, field if field in SETTINGS else "")
+    if setting is None:
+        return Entry(name, text, "", is_default=False, field="")
+    is_default = not setting.required and value == json.loads(json.dumps(setting.default))
+    field = field_name(setting.path, setting.tag)
+    entry = Entry(name, text, help_of(setting), is_default, field if field in SETTINGS else "")
+    short = short_text(setting, value)
+    return entry if short is None else replace(entry, value=short, full_value=text)
 
 
 def _leaves(config: Mapping[str, Any], known_paths: Container[str], prefix: str = "") -> list[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -15,6 +16,7 @@ from django.utils.translation import gettext
 from runs import metrics
 from runs.charts import METHODS, MINUS, THIN, Group, Mark, number, share
 from runs.compare import Cell, distinct_names
+from runs.launching.config_form import SETTINGS, short_text
 from runs.metrics import Provenance
 from runs.models import Run
 
@@ -45,6 +47,16 @@ def short_name(name: str, label: str) -> SafeString:
     if name == label:
         return format_html("{}", name)
     return format_html('<span aria-hidden="true">{}</span><span class="only-read-aloud">{}</span>', label, name)
+
+
+@register.simple_tag
+def setting_value(path: str, value: str) -> SafeString:
+    """Return a setting's JSON value as HTML; a list of sections in words, and its JSON as the title."""
+    setting = SETTINGS.get(path)
+    short = None if setting is None or setting.section is None else short_text(setting, json.loads(value))
+    if short is None:
+        return format_html("<code>{}</code>", value)
+    return format_html('<code title="{}">{}</code>', value, short)
 
 
 @register.filter

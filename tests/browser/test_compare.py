@@ -1,3 +1,5 @@
+from dataclasses import fields
+
 import pytest
 from playwright.sync_api import expect
 
@@ -6,7 +8,10 @@ from tests.browser.chart_readout import point_at, scroll_to_chart, values_at_poi
 from tests.browser.page_idle import wait_for_page
 from tests.runs.environments import report_environment
 from tests.runs.full_runs import evaluation, make_run, record
+from workers.config import EsConfig, GrpoConfig
 from workers.records import Metric
+
+ES_SETTINGS, GRPO_SETTINGS = len(fields(EsConfig)), len(fields(GrpoConfig))
 
 RANGES = """() => [...document.querySelectorAll(".chart .plot")]
     .filter((plot) => plot._fullLayout).map((plot) => plot._fullLayout.xaxis.range.map(Math.round))"""
@@ -45,10 +50,11 @@ def test_comparison_is_opened_and_read_by_keyboard(signed_in, address, runs):
     page.get_by_role("link", name="set as baseline").press("Enter")
     page.wait_for_url("**baseline=**")
     page.get_by_role("button", name="Next difference").press("Enter")
-    expect(page.locator("[data-at]")).to_have_text("1 of 41: method")
+    differences = 1 + ES_SETTINGS + GRPO_SETTINGS
+    expect(page.locator("[data-at]")).to_have_text(f"1 of {differences}: method")
     page.keyboard.press("Enter")
     expect(page.locator(".is-here")).to_have_count(1)
-    expect(page.locator("[data-at]")).to_have_text("2 of 41: es.iterations")
+    expect(page.locator("[data-at]")).to_have_text(f"2 of {differences}: es.iterations")
     expect(page.locator(".is-here")).to_be_visible()
     folds = page.locator(".method-settings")
     assert folds.evaluate_all("folds => folds.map(fold => fold.open)") == [True, False]
@@ -63,7 +69,7 @@ def test_config_is_reached_from_the_experiment_page(signed_in, address, experime
     wait_for_page(page, "**/compare/?**run=**")
     page.get_by_role("navigation", name="Sections of this page").get_by_role("link", name="Config").click()
     expect(page.get_by_role("heading", name="Config")).to_be_in_viewport()
-    expect(page.get_by_text("es: 21 settings, only in ES runs")).to_be_visible()
+    expect(page.get_by_text(f"es: {ES_SETTINGS} settings, only in ES runs")).to_be_visible()
 
 
 def test_baseline_is_chosen_and_other_settings_of_the_page_stay(signed_in, comparison_url, runs):

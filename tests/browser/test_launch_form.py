@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -28,6 +30,17 @@ def shown_settings(page):
     return page.locator(".launch [data-find]:visible").evaluate_all(
         "fields => fields.map((field) => field.querySelector('[name]').name)"
     )
+
+
+def matching_settings(page, words):
+    """Return the names of the settings of the chosen method and task with a text in which all these words occur."""
+    page.locator(".launch details").evaluate_all("folds => folds.forEach((fold) => (fold.open = true))")
+    texts = page.locator(".launch [data-find]:visible").evaluate_all(
+        "fields => fields.map((field) => [field.querySelector('[name]').name, field.dataset.find])"
+    )
+    page.locator(".launch details").evaluate_all("folds => folds.forEach((fold) => (fold.open = false))")
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words.split()]
+    return {name for name, text in texts if all(pattern.search(text) for pattern in patterns)}
 
 
 def test_mistake_is_reported_at_its_field_while_typing(form):
@@ -81,32 +94,45 @@ def test_scorer_form_shows_only_scorer_fields(form):
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
 
 
+def test_evaluation_has_no_interval_of_evaluations(form):
+    every = form.locator("[name='evaluation.every']")
+    for method, is_shown in (("GRPO", True), ("Evaluation of a model or a run, no training", False)):
+        form.get_by_label(method).check()
+        expect(form.locator("[name='evaluation.prompts']")).to_be_visible()
+        expect(every).to_be_visible(visible=is_shown)
+    form.get_by_label("Search settings").fill("evaluation.every")
+    expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
+
+
 @pytest.mark.parametrize(
     ("typed", "names"),
     [
-        ("sigma", ["es.sigma"]),
-        ("σ", ["es.sigma", "es.alpha", "es.layer_scale"]),
-        ("lr", ["es.alpha"]),
-        ("perturbed copies", ["es.population"]),
-        ("no such word", []),
+        ("sigma", {"es.sigma"}),
+        ("σ", {"es.sigma", "es.alpha", "es.layer_scale"}),
+        ("lr", {"es.alpha"}),
+        ("perturbed copies", {"es.population"}),
+        ("no such word", set()),
     ],
 )
 def test_search_shows_only_matching_settings(form, typed, names):
+    """Further settings may match too, each by all typed words."""
+    matching = matching_settings(form, typed)
+    assert names <= matching and bool(names) == bool(matching)
     form.keyboard.press("/")
     expect(form.get_by_role("searchbox", name="Search settings")).to_be_focused()
     form.keyboard.type(typed)
-    expect(form.locator("form-search [role=status]")).to_contain_text(f"{len(names)} match")
-    assert shown_settings(form) == names
+    expect(form.locator("form-search [role=status]")).to_contain_text(f"{len(matching)} match")
+    assert set(shown_settings(form)) == matching
     expect(form.locator("#part-run")).to_be_hidden()
     expect(form.get_by_role("button", name="Launch")).to_be_visible()
 
 
 def test_search_counts_matches_of_other_methods(form):
-    form.get_by_label("Search settings").fill("learning_rate")
+    form.get_by_label("Search settings").fill("grpo.learning_rate")
     expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
     form.get_by_label("Search settings").press("Escape")
     form.get_by_label("GRPO").check()
-    form.get_by_label("Search settings").fill("learning_rate")
+    form.get_by_label("Search settings").fill("grpo.learning_rate")
     expect(form.locator("form-search [role=status]")).to_have_text("1 match")
     assert shown_settings(form) == ["grpo.learning_rate"]
 
@@ -129,7 +155,8 @@ def test_search_hides_neither_values_nor_errors(form):
     expect(form.locator("#standing")).to_contain_text("1 problem to fix")
     form.get_by_label("Search settings").fill("sigma")
     form.locator("[name='es.sigma']").fill("0.02")
-    assert shown_settings(form) == ["es.population", "es.sigma"]
+    shown = shown_settings(form)
+    assert {"es.population", "es.sigma"} <= set(shown) and "es.iterations" not in shown
     form.locator("[name='es.population']").fill("4")
     expect(form.locator("#standing")).to_contain_text("Name: es-micro population=4, σ=0.02 seed 0")
     form.get_by_role("button", name="Launch").click()

@@ -94,6 +94,8 @@ class ConfigField:
     tag: str = ""
     """The value of the sibling for which this field exists: the task's name for a task's option. Empty: always."""
     resource: ResourceKind | None = None
+    section: type | None = None
+    """The dataclass of a list of sections, as `item_section` returns it."""
 
 
 def unwrap(hint: Any) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
@@ -183,4 +185,6 @@ def _make_field(
     help_text = help_lines(cls).get(field.name, "")
     resource = resource_of(hints(cls)[field.name])
     value = None if missing else default
-    return ConfigField(path, kind, value, missing, help_text, choices, bounds, resource=resource)
+    return ConfigField(
+        path, kind, value, missing, help_text, choices, bounds, resource=resource, section=item_section(bare)
+    )  # fmt: skip

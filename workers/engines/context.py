@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,6 @@ from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
 from workers.tasks import Task
 from workers.tasks.protocols import WaitingTask
 
-LOOK_SECONDS = 0.2
 EVALUATION_DUE = "evaluation-due"
 """An empty file in a checkpoint whose evaluation was cut short: a run that resumes from it does that evaluation
 first."""
@@ -74,11 +72,7 @@ class Context:
             with self.stop.uninterruptible():
                 self.alert("warning", f"waiting: {reason}")
         self.status("waiting", reason)
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self.stop.check()
-            time.sleep(min(left, LOOK_SECONDS))
-        self.stop.check()
+        self.stop.sleep(seconds)
 
     def alert(self, level: str, message: str, step: int | None = None) -> None:
         """Record something that a user should know. `level` is info, warning or error."""

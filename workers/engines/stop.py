@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+CHECK_SECONDS = 0.2
+"""Seconds between two checks of a sleep."""
 
 
 class Interrupted(BaseException):
@@ -31,6 +35,14 @@ class Stop:
         """Raise Interrupted if a stop was requested: for work that can be given up between its parts only."""
         if self._is_set:
             raise Interrupted
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep for `seconds`. Raise Interrupted within CHECK_SECONDS of a request."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(left, CHECK_SECONDS))
+        self.check()
 
     def set(self, *_: object) -> None:
         """Request a stop. A signal handler. Raise Interrupted inside an `interruptible` block."""

@@ -16,6 +16,7 @@ from runs.launching.config_form.fields import (
     problems_of,
 )
 from runs.launching.config_form.form import LaunchForm
+from runs.launching.config_form.section_lists import short_text
 
 __all__ = (
     "SETTINGS",
@@ -28,4 +29,5 @@ __all__ = (
     "parse_seeds",
     "parse_value",
     "problems_of",
+    "short_text",
 )  # fmt: skip

@@ -12,11 +12,13 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.launching.config_form.section_lists import without_defaults
 from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
 from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
 METHODS = ("es", "grpo", "evaluate", "scorer")
+TRAINING_METHODS = ("es", "grpo")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {
@@ -58,6 +60,8 @@ SYNONYMS = {
     "compute.memory_mb": "ram",
 }
 """Field -> other words by which the form's search finds it."""
+TRAINING_ONLY = ("evaluation.every",)
+"""Settings of shared sections that only methods with a training read."""
 SUGGESTED = ("compute.cluster", "compute.partition")
 """Settings with values that the clusters' configs suggest."""
 MAX_SEEDS = 20
@@ -75,6 +79,11 @@ class SettingField(forms.Field):
         """Return the text that the form's search looks through: path, label, help and other words for the setting."""
         name = field_name(self.setting.path, self.setting.tag)
         return " ".join([name, str(self.label), str(self.help_text), SYNONYMS.get(name, "")]).strip()
+
+    @property
+    def is_training_only(self) -> bool:
+        """Return whether the form hides the field for methods without a training."""
+        return self.setting.path in TRAINING_ONLY
 
     def clean(self, value: Any) -> Any:
         """Return the setting's JSON value; None if nothing was typed and the default applies."""
@@ -97,7 +106,7 @@ def parse_value(setting: ConfigField, value: Any) -> Any:
 def format_value(setting: ConfigField, value: Any) -> Any:
     """Convert a JSON value to the value that the form field shows."""
     if setting.kind in (tuple, dict):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(without_defaults(setting, value), ensure_ascii=False)
     return f"{value:g}" if setting.kind is float and isinstance(value, float | int) else value
 
 
@@ -214,14 +223,14 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
 
 
 def config_from_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert form fields to a config's JSON: nest sections, omit other methods' sections and empty settings."""
+    """Convert form fields to a config's JSON: nest sections, omit settings of other methods and empty ones."""
     method = data.get("method") or ""
     config: dict[str, Any] = {method: {}} if method in METHODS else {}
     task = data.get("task.name") or SETTINGS["task.name"].default
     for field, setting in SETTINGS.items():
-        section, value = field.partition(".")[0], data.get(field)
+        value = data.get(field)
         off = any(field.startswith(f"{o}.") and not data.get(o) for o in OPTIONAL)
-        if value is None or off or (section in METHODS and section != method) or setting.tag not in ("", task):
+        if value is None or off or not _has_setting(method, field) or setting.tag not in ("", task):
             continue
         *outer, name = setting.path.split(".")
         target = config
@@ -229,6 +238,12 @@ def config_from_fields(data: Mapping[str, Any]) -> dict[str, Any]:
             target = target.setdefault(key, {})
         target[name] = value
     return config
+
+
+def _has_setting(method: str, field: str) -> bool:
+    """Return whether runs of this method have this setting."""
+    section = field.partition(".")[0]
+    return section == method if section in METHODS else field not in TRAINING_ONLY or method in TRAINING_METHODS
 
 
 def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:

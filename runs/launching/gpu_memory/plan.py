@@ -29,7 +29,7 @@ MAX_SIZE = 10**7
 PARTS = {
     "master": _("Master weights, float32"),
     "working": _("Weights for generation"),
-    "reference": _("Base model, for the KL"),
+    "reference": _("Copies of the base model"),
     "copies": _("Further copies of the weights"),
     "factors": _("Noise of the members"),
     "cache": _("Keys and values"),

@@ -65,6 +65,14 @@ def test_the_other_methods_fields_are_not_read():
     assert "grpo" not in form.configs[0]
 
 
+@pytest.mark.parametrize(("preset", "every"), [("es-tiny", 7), ("grpo-tiny", 7), ("evaluate", 10)])
+def test_interval_of_evaluations_is_read_for_trainings_only(preset, every):
+    typed = {"evaluation.every": "7", "evaluation.prompts": "5"}
+    form = LaunchForm({"method": preset, "seeds": "0", **typed} if preset == "evaluate" else sent(preset, **typed))
+    assert form.is_valid(), form.errors
+    assert (form.configs[0]["evaluation"]["every"], form.configs[0]["evaluation"]["prompts"]) == (every, 5)
+
+
 def test_empty_field_has_its_default():
     form = LaunchForm(sent(**{"es.sigma": ""}))
     assert form.is_valid()

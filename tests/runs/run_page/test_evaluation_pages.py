@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
@@ -85,6 +87,13 @@ def test_evaluation_links_to_its_parent_and_has_no_tabs_of_trainings(
         assert f'href="{reverse(route, args=[training.uid])}"' in page(ada_client, training)
     assert re.search(r"pass@1 60.{0,2}%, from 50", text) and "nothing to resume" not in text
     assert "?evaluate=" not in text, "an evaluation cannot be evaluated"
+
+
+@pytest.mark.parametrize("route", ["run", "run-config"])
+def test_prior_tasks_are_shown_by_name_and_whole_on_hover(ada_client: Client, evaluation: Run, route: str) -> None:
+    evaluation.refresh_from_db()
+    ((title, text),) = re.findall(r'<(?:td|dd) title="([^"]*)">([^<]*)<', page(ada_client, evaluation, route))
+    assert (json.loads(unescape(title)), text) == (evaluation.config["evaluate"]["prior_tasks"], "countdown")
 
 
 def test_step_of_the_parent_is_named(ada_client: Client, training: Run, evaluation: Run) -> None:

@@ -91,3 +91,15 @@ def test_stop_in_another_thread_only_raises_on_check() -> None:
     thread.start()
     thread.join()
     assert done == ["written"]
+
+
+def test_sleep_ends_with_a_request() -> None:
+    stop = Stop()
+    stop.sleep(0)
+    request = threading.Timer(0, stop.set)
+    request.start()
+    with pytest.raises(Interrupted):
+        stop.sleep(3600)
+    request.join()
+    with pytest.raises(Interrupted):
+        stop.sleep(0)
