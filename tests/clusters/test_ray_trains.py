@@ -1,4 +1,4 @@
-"""A whole training on a real Ray, with the real trainer: launched by a sweep, followed, and equal bit by bit."""
+"""A whole training on a real Ray, with the real trainer: launched by a sweep, followed, equal bit by bit, evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from runs import launching
 from runs.models import Cluster, Experiment
 from tests.clusters.ray import RayHead
 from tests.clusters.scripted_ray import make_ray_cluster
-from tests.clusters.training import launch_by_api, launch_by_form, launch_by_sweep, read_result, train
+from tests.clusters.training import (
+    check_evaluation,
+    launch_by_api,
+    launch_by_form,
+    launch_by_sweep,
+    launch_evaluation,
+    read_result,
+    train,
+)
 from tests.runs.local_cluster import attempt_of
 
 
@@ -34,3 +42,11 @@ def test_es_on_ray_equals_local_es(ada: User, ada_client: Client, experiment: Ex
     train([local_run, in_sweep])
     assert attempt_of(in_sweep).native_id == attempt_of(in_sweep).key and attempt_of(in_sweep).cluster == clusters
     assert read_result(in_sweep) == read_result(local_run)
+
+
+def test_evaluation_on_ray_equals_what_the_training_recorded(ada: User, clusters: Cluster) -> None:
+    training = launch_by_api(ada, "far")
+    train([training])
+    evaluation = launch_evaluation(ada, training)
+    train([evaluation])
+    check_evaluation(evaluation, training)

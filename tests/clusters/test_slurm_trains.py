@@ -1,4 +1,5 @@
-"""A whole training on a real Slurm, with the real trainer: by form and by sweep, followed, and equal bit by bit."""
+"""A whole training on a real Slurm, with the real trainer: by form and by sweep, followed, equal bit by bit, and
+evaluated."""
 
 from __future__ import annotations
 
@@ -15,7 +16,16 @@ from runs.models import Cluster, Experiment, Run
 from tests.clusters.scripted_slurm import cluster_directory, make_slurm_cluster
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.sshd import Sshd
-from tests.clusters.training import launch_by_api, launch_by_form, launch_by_sweep, read_curve, read_result, train
+from tests.clusters.training import (
+    check_evaluation,
+    launch_by_api,
+    launch_by_form,
+    launch_by_sweep,
+    launch_evaluation,
+    read_curve,
+    read_result,
+    train,
+)
 from tests.runs.checkpoint_files import unpack_reply
 from tests.runs.local_cluster import attempt_of
 
@@ -28,6 +38,7 @@ def clusters(local: Cluster, slurm: SlurmCluster, sshd: Sshd, site_disk: Path, c
     make_slurm_cluster("farther", **config, **sshd.config(cluster_disk))
 
 
+LOG = "replay.jsonl"
 TASK = """
 class Task:
     def examples(self, split):
@@ -85,3 +96,14 @@ def test_es_on_slurm_equals_local_es_with_own_task(
         and download_checkpoint_hash(ada_client, over_ssh) == read_result(local_run)["checkpoints"][2]
     )
     assert {reward for _, reward in read_curve(sevens, "reward/mean")} == {7.0}
+
+
+def test_evaluation_on_slurm_equals_what_the_training_recorded(ada: User, clusters: None) -> None:
+    """The cluster is behind SSH, so that the evaluation reads the replay log on the cluster's own disk."""
+    training = launch_by_api(ada, "farther")
+    train([training])
+    evaluation = launch_evaluation(ada, training)
+    train([evaluation])
+    check_evaluation(evaluation, training)
+    attempt = attempt_of(training)
+    assert (cluster_directory(attempt) / LOG).exists() and not (attempt.directory / LOG).exists()

@@ -14,7 +14,7 @@ from runs.ingest import Follower
 from runs.launching import reconcile
 from runs.launching.config_form import initial_from
 from runs.metrics import read
-from runs.models import Attempt, Checkpoint, Cluster, Experiment, Run
+from runs.models import Attempt, Checkpoint, Cluster, Experiment, Response, Run
 from tests.clusters.scripted_slurm import cluster_directory
 from tests.runs.api_client import calls
 from tests.runs.local_cluster import attempt_of
@@ -52,6 +52,37 @@ def launch_by_sweep(ada: User, *cells: dict[str, Any]) -> list[Run]:
     response = calls(ada, "launch").post("/api/v1/sweeps", body, content_type="application/json")
     assert response.status_code == 201, response.content
     return list(Run.objects.filter(sweep=response.json()["id"]).order_by("pk"))
+
+
+def launch_evaluation(ada: User, training: Run) -> Run:
+    """Launch an evaluation of the first and last step of a training, with its prompts, on its own cluster."""
+    config = {
+        "method": "evaluate",
+        "task": training.config["task"],
+        "evaluate": {"run": f"run:{training.uid}", "points": 2, "prior_tasks": [{"name": "countdown"}]},
+        "evaluation": {key: training.config["evaluation"][key] for key in ("prompts", "samples")},
+        "compute": {"cluster": training.config["compute"]["cluster"]},
+    }
+    body = {"experiment_name": "Concise", "config": config}
+    response = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
+    assert response.status_code == 201, response.content
+    return Run.objects.get(uid=response.json()["uid"])
+
+
+def check_evaluation(evaluation: Run, training: Run) -> None:
+    """Check what an evaluation of steps 0 and 2 recorded: of the trained task the same as the training itself."""
+    assert (evaluation.parent, attempt_of(evaluation).cluster) == (training, attempt_of(training).cluster)
+    prompts, samples = (training.config["evaluation"][key] for key in ("prompts", "samples"))
+    for prefix in ("", "prior/countdown/"):
+        assert read_curve(evaluation, f"{prefix}evaluate/prompts") == [(0, prompts), (2, prompts)]
+        (_, base_kl), (_, last_kl) = read_curve(evaluation, f"{prefix}kl")
+        assert base_kl == 0 < last_kl
+        assert all(0 <= share <= 1 for _, share in read_curve(evaluation, f"{prefix}accuracy/greedy"))
+    for key in ("reward/mean", "kl", "accuracy/contains"):
+        ends = [point for point in read_curve(training, key) if point[0] in (0, 2)]
+        assert read_curve(evaluation, key) == ends, key
+    marked = Response.objects.filter(run=evaluation, parts__correct__in=[0, 1])
+    assert marked.count() == Response.objects.filter(run=evaluation).count() == 2 * 2 * prompts * (1 + samples)
 
 
 def train(runs: list[Run]) -> None:

@@ -87,6 +87,32 @@ def test_a_correct_response_may_be_defined_by_its_reward(tmp_path: Path) -> None
     assert values["pass^4"] == values["accuracy/greedy"] == 1.0
 
 
+def test_every_response_records_whether_it_is_correct(tmp_path: Path) -> None:
+    """Correct responses, of the task and of a prior one, are those that pass@k and the greedy accuracy count."""
+    settings = {"correct": "reward", "correct_reward": -30, "prior_tasks": [{"name": "countdown"}]}
+    evaluate_in(tmp_path, config_of(plan={"prompts": 8, "samples": 4, "max_new_tokens": 16}, **settings))
+
+    responses, values = responses_of(tmp_path), values_of(tmp_path)[0]
+    assert {r.parts["correct"] for r in responses} == {0.0, 1.0}
+    for prefix in ("", "prior/countdown/"):
+        of_task = [r for r in responses if ("countdown" in r.categories) == bool(prefix)]
+        assert len(of_task) == 8 * 5
+        assert all(r.parts["correct"] == (r.reward >= -30) for r in of_task)
+        greedy, sampled = (
+            [r.parts["correct"] for r in of_task if bool(r.sample) == is_sampled] for is_sampled in (0, 1)
+        )
+        assert values[f"{prefix}accuracy/greedy"] == fmean(greedy)
+        assert values[f"{prefix}pass@1"] == pytest.approx(fmean(sampled))
+
+
+def test_correct_follows_the_tasks_part_and_is_no_part_of_the_reward(tmp_path: Path) -> None:
+    evaluate_in(tmp_path, config_of())
+
+    responses = responses_of(tmp_path)
+    assert [r.parts["correct"] for r in responses] == [float(r.parts["contains"] > 0) for r in responses]
+    assert "reward/correct/mean" not in values_of(tmp_path)[0]
+
+
 def test_a_part_that_the_task_does_not_measure_is_refused_with_the_choices(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"evaluate\.correct: is safe, .* choose contains, exact, reward"):
         evaluate_in(tmp_path, config_of(correct="safe"))

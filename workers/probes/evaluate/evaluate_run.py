@@ -17,7 +17,7 @@ from workers.engines.es.replay_history import ATTEMPT, CannotReplay
 from workers.engines.stop import Stop
 from workers.evaluation import Evaluation, Evaluator, frozen_copy
 from workers.models import PromptFormat
-from workers.probes.evaluate.measures import measure
+from workers.probes.evaluate.measures import correctness, measure
 from workers.probes.evaluate.subjects import Report, Subject, open_subject
 from workers.records import BadLine, Metric, RecordWriter, Response, Status, unpack
 from workers.tasks import Task
@@ -27,7 +27,8 @@ IDENTITY_FILE = "evaluate.json"
 """The settings that decide the numbers of an evaluation, in the directory of each attempt."""
 IS_COMPLETE = "evaluate/prompts"
 """A value of every step's metric record, which is written once the step is complete."""
-LOOK_SECONDS = 0.2
+CORRECT_PART = "correct"
+"""Part of every recorded response: 1 if it is correct by the rule of `evaluate.correct`, else 0."""
 
 
 def evaluate(config: RunConfig, records: RecordWriter, stop: Stop, report: Report) -> None:
@@ -92,10 +93,14 @@ class _TaskEvaluations:
     def _run(self, task: Task, evaluator: Evaluator, model: Any, step: int) -> Evaluation:
         evaluation = evaluator.run(model, step)
         try:
-            measured = measure(evaluation.answers, task, self._settings)
+            is_correct = correctness(evaluation.answers, self._settings)
         except ValueError as error:
             raise ConfigError([Problem("evaluate.correct", str(error))]) from error
-        values, responses = evaluation.values | measured, evaluation.responses
+        values = evaluation.values | measure(evaluation.answers, task, is_correct)
+        responses = [
+            replace(response, parts=response.parts | {CORRECT_PART: float(is_correct(answer.score))})
+            for response, answer in zip(evaluation.responses, evaluation.answers, strict=True)
+        ]
         if not self._has_reference:
             values = {name: value for name, value in values.items() if name.partition("/")[0] != "kl"}
             responses = [replace(response, kl=None) for response in responses]
@@ -158,9 +163,6 @@ def _waiting(records: RecordWriter, stop: Stop) -> Callable[[float, str], None]:
     def wait(seconds: float, reason: str) -> None:
         with stop.uninterruptible():
             records.write(Status("waiting", reason))
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            stop.check()
-            time.sleep(min(left, LOOK_SECONDS))
+        stop.sleep(seconds)
 
     return wait

@@ -24,15 +24,12 @@ from workers.tasks.protocols import COST, SolutionTask
 Rule = Callable[[Score], bool]
 
 
-def measure(answers: Sequence[Answer], task: Task, settings: EvaluateConfig) -> dict[str, float]:
-    """Return the measures of all responses of one step: the greedy ones first, then rounds of samples over all prompts.
-
-    Raise ValueError if the settings define a correct response by a part that the task does not give.
-    """
+def measure(answers: Sequence[Answer], task: Task, is_correct: Rule) -> dict[str, float]:
+    """Return the measures of all responses of one step: the greedy ones first, then rounds of samples over all
+    prompts."""
     prompts = sum(answer.sample == 0 for answer in answers)
     by_prompt = [answers[i::prompts] for i in range(prompts)]
     samples = len(by_prompt[0]) - 1
-    is_correct = correctness(answers, settings)
     values = {"evaluate/prompts": float(prompts), "evaluate/samples": float(samples)}
     values |= _named("accuracy/greedy", estimate([float(is_correct(of[0].score)) for of in by_prompt]))
     if samples:
