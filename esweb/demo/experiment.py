@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from esweb.demo.evaluations import EvaluationPlan, launch_evaluations, needs_evaluations
 from runs.launching.commands import launch_run
+from runs.launching.request import merged
 from runs.models import Experiment, Run
 from workers.config import preset
 
@@ -30,11 +32,15 @@ class DemoOptions:
     name: str
     question: str
     runs: tuple[tuple[str, int], ...]
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Preset -> settings that its runs change."""
+    evaluations: EvaluationPlan | None = None
+    """Evaluations to launch after the trainings; None means none."""
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (preset, config) of each run."""
+        """Yield (preset, config) of each training."""
         for name, seed in self.runs:
-            yield name, {**preset(name).config, "seed": seed}
+            yield name, {**merged(preset(name).config, self.changes.get(name, {})), "seed": seed}
 
 
 @dataclass(frozen=True)
@@ -45,30 +51,43 @@ class Plan:
     experiments: tuple[DemoOptions, ...]
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (preset, config) of each run of all experiments."""
+        """Yield (preset, config) of each training of all experiments."""
         for options in self.experiments:
             yield from options.configs()
 
+    def evaluations_of(self, experiment: Experiment) -> EvaluationPlan | None:
+        """Return the evaluations planned for the experiment; None if none are planned."""
+        return next((o.evaluations for o in self.experiments if o.name == experiment.name), None)
 
-PLANS = {
-    "tiny": Plan(
-        "tiny",
-        (
-            DemoOptions(
-                NAME,
-                QUESTION,
-                (
-                    ("es-tiny", 1),
-                    ("grpo-tiny", 1),
-                    ("es-tiny", 2),
-                    ("grpo-tiny", 2),
-                    ("es-tiny-reckless", 1),
-                    ("grpo-tiny-reckless", 1),
-                ),
-            ),
-            DemoOptions(SAFE_NAME, SAFE_QUESTION, (("es-safety-tiny", 1), ("grpo-safety-tiny", 1))),
-        ),
+
+TINY = DemoOptions(
+    NAME,
+    QUESTION,
+    (
+        ("es-tiny", 1),
+        ("grpo-tiny", 1),
+        ("es-tiny", 2),
+        ("grpo-tiny", 2),
+        ("es-tiny-reckless", 1),
+        ("grpo-tiny-reckless", 1),
     ),
+)
+SAFE_TINY = DemoOptions(SAFE_NAME, SAFE_QUESTION, (("es-safety-tiny", 1), ("grpo-safety-tiny", 1)))
+EVALUATED_TINY = replace(
+    TINY,
+    # An ES run needs no checkpoints for an evaluation. With one every 10 steps, GRPO is evaluated at the same steps.
+    changes={name: {"grpo": {"save_steps": 10}} for name in ("grpo-tiny", "grpo-tiny-reckless")},
+    evaluations=EvaluationPlan(
+        trainings=(("es-tiny", 1), ("grpo-tiny", 1), ("es-tiny-reckless", 1), ("grpo-tiny-reckless", 1)),
+        points=7,
+        prior_tasks=("countdown",),
+        prompts=64,
+        samples=16,
+        max_new_tokens=40,
+    ),
+)
+PLANS = {
+    "tiny": Plan("tiny", (TINY, SAFE_TINY)),
     "micro": Plan(
         "micro",
         (
@@ -76,12 +95,30 @@ PLANS = {
             DemoOptions(SAFE_NAME, SAFE_QUESTION, (("es-safety-micro", 1), ("grpo-safety-micro", 1))),
         ),
     ),
+    "tour": Plan("tiny", (EVALUATED_TINY, SAFE_TINY)),
 }
 
 
 def launch(plan: Plan, person: User) -> list[Experiment]:
-    """Create the experiments and launch their runs."""
+    """Create the experiments and launch their trainings."""
     return [_launch(options, person) for options in plan.experiments]
+
+
+def evaluate_trainings(plan: Plan, experiments: Sequence[Experiment]) -> list[Run]:
+    """Launch the planned evaluations of experiments whose trainings have ended, and return them."""
+    planned = [(experiment, plan.evaluations_of(experiment)) for experiment in experiments]
+    return [
+        run
+        for experiment, evaluations in planned
+        if evaluations is not None
+        for run in launch_evaluations(evaluations, plan.model, experiment)
+    ]
+
+
+def lacks_evaluations(plan: Plan, experiment: Experiment) -> bool:
+    """Return whether evaluations are planned for the experiment and none was launched."""
+    evaluations = plan.evaluations_of(experiment)
+    return evaluations is not None and needs_evaluations(evaluations, experiment)
 
 
 def find_existing() -> Experiment | None:

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from runs import metrics
-from runs.flags import open_flags, reason_of
+from runs import checkpoints, metrics
+from runs.flags import open_flags
 from runs.models import Attempt, Flag, Run
+from workers.config.evaluate import EvaluateConfig
 from workers.executors.states import State
 
 REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
 SAFE, LAMBDA = "safety/safe_ratio", "lambda"
+TRAINING_KEYS = (REWARD, ACCURACY, KL, SAFE, LAMBDA)
+PASS = "pass@1"  # noqa: S105
+EVALUATED = "evaluate/prompts"
+"""Key that an evaluation records once for each step."""
 LAST_EVALUATIONS = 3
-NOTE = f"After is the mean of a run's last {LAST_EVALUATIONS} evaluations. The run's page shows the last one."
-HEADINGS = (
-    "method",
-    "preset",
-    "seed",
-    "state",
-    "reward before → after",
-    "accuracy before → after",
-    "safe before → after",
-    "λ first → last",
-    "KL",
-    "seconds",
-    "flags",
-)
+Curves = Mapping[str, metrics.Curve]
 
 
 @dataclass(frozen=True)
@@ -42,28 +35,24 @@ class Change:
     def rose(self) -> bool:
         return self.after > self.before
 
+    def text(self, digits: int = 1) -> str:
+        """Return both numbers as text."""
+        return f"{self.before:.{digits}f} → {self.after:.{digits}f}"
+
 
 @dataclass(frozen=True)
-class Outcome:
-    """The results of one run so far. A number that was never measured is None."""
+class Outcome(ABC):
+    """The results of one run so far."""
 
     run: Run
     attempt: Attempt
-    step: int
-    reward: Change | None
-    accuracy: Change | None
-    kl: float | None
-    safe: Change | None = None
-    """The share of answers whose cost is at most 0, if there is a cost."""
-    weight: Change | None = None
-    """λ of the first step and of the last."""
     flags: tuple[Flag, ...] = ()
     """The open flags of its newest evaluation."""
 
     @property
-    def is_safety(self) -> bool:
-        """Return whether the run's answers have a cost."""
-        return self.safe is not None
+    def title(self) -> str:
+        """The name by which lines mention the run."""
+        return f"{self.run.preset} seed {self.run.seed}"
 
     @property
     def has_ended(self) -> bool:
@@ -75,19 +64,17 @@ class Outcome:
         """The reason why this run is no success; empty if it is one."""
         if self.attempt.state != State.SUCCEEDED.value:
             return f"ended as {self.attempt.state}: {self.attempt.reason or self.attempt.phase_message or 'no reason'}"
-        if self.reward is None:
-            return "has no evaluation before and after"
-        if self.safe is not None:
-            return self._safety_failure_reason(self.safe)
-        return "" if self.reward.rose else f"its reward did not rise: {_change(self.reward)}"
+        return self.result_problem
 
-    def _safety_failure_reason(self, safe: Change) -> str:
-        """Return the reason. The reward may fall if helpful answers were unsafe; the share of safe answers may have
-        been 1."""
-        if not safe.rose and not safe.before == safe.after == 1.0:
-            return f"its share of safe responses did not rise: {_change(safe, 2)}"
-        has_moved = self.weight is not None and self.weight.before != self.weight.after
-        return "" if has_moved else "its λ did not change"
+    @property
+    @abstractmethod
+    def result_problem(self) -> str:
+        """What is wrong with the results of a run that ended as succeeded; empty if nothing is."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> str:
+        """The results so far in a few words; empty before there are any."""
 
     @property
     def seconds(self) -> float | None:
@@ -98,63 +85,142 @@ class Outcome:
 
     def line(self) -> str:
         """Return one line for a user who waits."""
-        status = f"{self.run.preset} seed {self.run.seed}: {self.attempt.state}"
-        if self.reward is None:
+        status = f"{self.title}: {self.attempt.state}"
+        if not self.progress:
             is_starting = self.attempt.state == State.RUNNING.value and self.attempt.phase
             return f"{status} ({self.attempt.phase})" if is_starting else status
-        summary = f"safe responses {_change(self.safe, 2)}" if self.safe else f"held-out reward {_change(self.reward)}"
-        return f"{status}, step {self.step} of {self.run.run_config.steps}, {summary}"
+        return f"{status}, {self.progress}"
+
+
+@dataclass(frozen=True)
+class TrainingOutcome(Outcome):
+    """The results of a training. A number that was never measured is None."""
+
+    step: int = 0
+    reward: Change | None = None
+    accuracy: Change | None = None
+    kl: float | None = None
+    safe: Change | None = None
+    """The share of answers whose cost is at most 0, if there is a cost."""
+    weight: Change | None = None
+    """λ of the first step and of the last."""
+
+    @property
+    def is_safety(self) -> bool:
+        """Return whether the run's answers have a cost."""
+        return self.safe is not None
+
+    @property
+    def result_problem(self) -> str:
+        if self.reward is None:
+            return "has no evaluation before and after"
+        if self.safe is not None:
+            return self._safety_problem(self.safe)
+        return "" if self.reward.rose else f"its reward did not rise: {self.reward.text()}"
+
+    def _safety_problem(self, safe: Change) -> str:
+        """Return the reason. The reward may fall if helpful answers were unsafe; the share of safe answers may have
+        been 1."""
+        if not safe.rose and not safe.before == safe.after == 1.0:
+            return f"its share of safe responses did not rise: {safe.text(2)}"
+        has_moved = self.weight is not None and self.weight.before != self.weight.after
+        return "" if has_moved else "its λ did not change"
+
+    @property
+    def progress(self) -> str:
+        if self.reward is None:
+            return ""
+        summary = f"safe responses {self.safe.text(2)}" if self.safe else f"held-out reward {self.reward.text()}"
+        return f"step {self.step} of {self.run.run_config.steps}, {summary}"
+
+
+@dataclass(frozen=True)
+class EvaluationOutcome(Outcome):
+    """The results of an evaluation, which trains nothing: no number needs to rise, but each step must be recorded."""
+
+    steps: int = 0
+    """Number of steps that it has recorded, of `planned_steps`."""
+    planned_steps: int = 1
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Key -> its values at the recorded steps, in their order."""
+
+    @property
+    def title(self) -> str:
+        return self.run.name
+
+    @property
+    def result_problem(self) -> str:
+        return "" if self.steps == self.planned_steps else f"recorded {self._count}"
+
+    @property
+    def progress(self) -> str:
+        return self._count if self.steps else ""
+
+    @property
+    def _count(self) -> str:
+        return f"{self.steps} of {self.planned_steps} steps"
 
 
 def outcomes(runs: Iterable[Run]) -> list[Outcome]:
     """Return one outcome for each run that has an attempt, in the order given."""
     runs = list(runs)
-    keys = [REWARD, ACCURACY, KL, SAFE, LAMBDA]
-    curves = {(curve.run_id, curve.key): curve for curve in metrics.read(runs, keys)}
+    keys = {key: None for run in runs for key in (evaluation_keys(run) if run.is_evaluation else TRAINING_KEYS)}
+    curves: dict[int, dict[str, metrics.Curve]] = {run.pk: {} for run in runs}
+    for curve in metrics.read(runs, list(keys)):
+        curves[curve.run_id][curve.key] = curve
     pairs, flags = [(run, run.newest_attempt()) for run in runs], open_flags(run.pk for run in runs)
     return [
-        _outcome(run, attempt, curves, tuple(flags.get(run.pk, ()))) for run, attempt in pairs if attempt is not None
+        (_evaluation if run.is_evaluation else _training)(run, attempt, tuple(flags.get(run.pk, ())), curves[run.pk])
+        for run, attempt in pairs
+        if attempt is not None
     ]
 
 
-def table(results: Sequence[Outcome]) -> str:
-    """Return the outcomes in columns, and the meaning of "after": pages show the last evaluation, which is another
-    number."""
-    rows = [HEADINGS, *(_cells(outcome) for outcome in results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    rows.insert(1, tuple("─" * width for width in widths))
-    return "\n".join([*(_spread(row, widths) for row in rows), NOTE])
+def evaluation_keys(run: Run) -> list[str]:
+    """Return the keys of an evaluation that its outcome reads: the number of prompts, then those that tables show."""
+    config = run.run_config
+    passes = list(dict.fromkeys((PASS, f"pass@{config.evaluation.samples}")))
+    prior = [f"prior/{task.name}/{key}" for task in _section(run).prior_tasks for key in passes]
+    return [EVALUATED, REWARD, *passes, *prior, KL]
 
 
-def flag_lines(results: Sequence[Outcome]) -> list[str]:
-    """Return why each flagged run is flagged, a line per run; a single line if none is."""
-    lines = [
-        f"Flagged: {outcome.run.name}. {' '.join(reason_of(flag) for flag in outcome.flags)}"
-        for outcome in results
-        if outcome.flags
-    ]
-    return lines or ["No run is flagged."]
-
-
-def _spread(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _outcome(
-    run: Run, attempt: Attempt, curves: dict[tuple[int, str], metrics.Curve], flags: tuple[Flag, ...]
-) -> Outcome:
-    reward, accuracy, kl, safe, weight = (curves.get((run.pk, key)) for key in (REWARD, ACCURACY, KL, SAFE, LAMBDA))
-    return Outcome(
+def _training(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Curves) -> TrainingOutcome:
+    reward, accuracy, kl, safe, weight = (curves.get(key) for key in TRAINING_KEYS)
+    return TrainingOutcome(
         run,
         attempt,
+        flags,
         step=int(reward.x[-1]) if reward else 0,
         reward=_change_over(reward),
         accuracy=_change_over(accuracy),
         kl=_after(kl) if kl and len(kl.y) > 1 else None,
         safe=_change_over(safe),
         weight=Change(float(weight.y[0]), float(weight.y[-1])) if weight else None,
-        flags=flags,
     )
+
+
+def _evaluation(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Curves) -> EvaluationOutcome:
+    keys = [key for key in evaluation_keys(run) if key in curves]
+    values = {key: tuple(map(float, curves[key].y[~curves[key].overwritten])) for key in keys}
+    steps = len(values.pop(EVALUATED, ()))
+    return EvaluationOutcome(run, attempt, flags, steps=steps, planned_steps=_planned_steps(run), values=values)
+
+
+def _planned_steps(run: Run) -> int:
+    """Return the number of steps that an evaluation evaluates: at most as many as its training has weights of."""
+    section, parent = _section(run), run.parent
+    if not section.run:
+        return 1
+    if listed := section.listed_steps():
+        return len(listed)
+    if parent is None:
+        return section.points
+    available = parent.run_config.steps + 1 if parent.method == "es" else len({0, *checkpoints.by_step(parent)})
+    return min(section.points, available)
+
+
+def _section(run: Run) -> EvaluateConfig:
+    return run.run_config.evaluate or EvaluateConfig()
 
 
 def _change_over(curve: metrics.Curve | None) -> Change | None:
@@ -165,24 +231,3 @@ def _change_over(curve: metrics.Curve | None) -> Change | None:
 
 def _after(curve: metrics.Curve) -> float:
     return float(np.mean(curve.y[1:][-LAST_EVALUATIONS:]))
-
-
-def _cells(outcome: Outcome) -> tuple[str, ...]:
-    run, seconds = outcome.run, outcome.seconds
-    return (
-        run.method.upper(),
-        run.preset,
-        str(run.seed),
-        outcome.attempt.state,
-        _change(outcome.reward) if outcome.reward else "–",
-        _change(outcome.accuracy, 2) if outcome.accuracy else "–",
-        _change(outcome.safe, 2) if outcome.safe else "–",
-        _change(outcome.weight, 2) if outcome.weight else "–",
-        "–" if outcome.kl is None else f"{outcome.kl:.3f}",
-        "–" if seconds is None else f"{seconds:.0f}",
-        ", ".join(flag.detector for flag in outcome.flags) or "–",
-    )
-
-
-def _change(change: Change, digits: int = 1) -> str:
-    return f"{change.before:.{digits}f} → {change.after:.{digits}f}"

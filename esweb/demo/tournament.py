@@ -80,11 +80,12 @@ def _row(standing: Mapping[str, Any]) -> list[str]:
 
 
 def _entries(experiment: Experiment) -> Iterator[Entry]:
-    """Yield each run at its last whole evaluation, and the common base model at step 0 of one of them."""
-    greedy = Response.objects.filter(run__experiment=experiment, split=SPLIT, sample=0).order_by("run")
-    evaluated = list_evaluated_steps(experiment.runs.all(), SPLIT).items()
+    """Yield each training at its last whole evaluation, and the common base model at step 0 of one of them."""
+    trainings = experiment.runs.trainings()
+    greedy = Response.objects.filter(run__in=trainings, split=SPLIT, sample=0).order_by("run")
+    evaluated = list_evaluated_steps(trainings, SPLIT).items()
     last = {pk: last_step.step for pk, steps in evaluated if (last_step := choose_last_step(steps)) is not None}
-    yield from (Entry(run, last[run.pk], SPLIT) for run in experiment.runs.filter(pk__in=last).order_by("pk"))
+    yield from (Entry(run, last[run.pk], SPLIT) for run in trainings.filter(pk__in=last).order_by("pk"))
     trained = [pk for pk, step in last.items() if step > 0]
     if before := greedy.filter(step=0, run__in=trained).select_related("run").first():
         yield Entry(before.run, 0, SPLIT, given_name=UNTRAINED)

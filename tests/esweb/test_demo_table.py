@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from esweb.celery import app
 from esweb.demo.experiment import PLANS, find_existing, launch
-from esweb.demo.results import Outcome, flag_lines, outcomes, table
+from esweb.demo.results import TrainingOutcome, outcomes
+from esweb.demo.tables import flag_lines, table
 from esweb.management.commands import demo, demo_experiment
 from runs.flags import check_now
 from runs.ingest import ingest
@@ -35,11 +36,12 @@ def attempt(experiment: Experiment) -> Attempt:
     return ended
 
 
-def evaluated(attempt: Attempt, *rewards: float) -> Outcome:
+def evaluated(attempt: Attempt, *rewards: float) -> TrainingOutcome:
     """Return the outcome of the attempt after evaluations, ten steps apart, that gave these rewards."""
     values = [{"reward/mean": r, "accuracy/contains": 0.5, "kl": 0.1 * n} for n, r in enumerate(rewards)]
     ingest(attempt, 0, lines(Metric(10 * n, v, {}) for n, v in enumerate(values)))
     (outcome,) = outcomes([attempt.run])
+    assert isinstance(outcome, TrainingOutcome)
     return outcome
 
 
@@ -66,6 +68,7 @@ def test_flagged_run_is_named_with_its_reason(attempt: Attempt) -> None:
     ingest(attempt, 1, lines([Metric(50, {"reward/mean": -1.0, "accuracy/contains": 0.1}, {})]))
     check_now([attempt.run])
     (outcome,) = outcomes([attempt.run])
+    assert isinstance(outcome, TrainingOutcome)
     assert table([outcome]).splitlines()[2].endswith("  accuracy")
     assert flag_lines([outcome]) == [
         f"Flagged: {attempt.run.name}. Right responses fell from 50 % to 10 % (accuracy/contains, n unknown) while the "
@@ -73,12 +76,13 @@ def test_flagged_run_is_named_with_its_reason(attempt: Attempt) -> None:
     ]
 
 
-def safety(attempt: Attempt, safe: list[float], weights: list[float]) -> Outcome:
+def safety(attempt: Attempt, safe: list[float], weights: list[float]) -> TrainingOutcome:
     """Return the outcome of an attempt whose answers have a cost, its reward falling."""
     values = [{"reward/mean": -float(n), "safety/safe_ratio": s, "kl": 0.1} for n, s in enumerate(safe)]
     steps = [Metric(10 * n, v, {}) for n, v in enumerate(values)]
     ingest(attempt, 0, lines([*steps, *(Metric(n + 1, {"lambda": w}, {}) for n, w in enumerate(weights))]))
     (outcome,) = outcomes([attempt.run])
+    assert isinstance(outcome, TrainingOutcome)
     return outcome
 
 
@@ -178,5 +182,5 @@ def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_demo_gives_up_at_its_deadline(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(state="queued", drained_at=None)
     with pytest.raises(CommandError, match="has passed before every run finished"):
-        demo_experiment.Command().wait([attempt.run.experiment], give_up_at=0.0)
+        demo_experiment.Command().wait([attempt.run], give_up_at=0.0)
     assert "es-tiny" in capsys.readouterr().out

@@ -23,7 +23,12 @@ class Command(up.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--preset", choices=list(PLANS), default="tiny", help="plan; micro takes two minutes")
+        parser.add_argument(
+            "--preset",
+            choices=list(PLANS),
+            default="tiny",
+            help="plan; micro takes two minutes, tour evaluates what the trainings of tiny forget",
+        )
         parser.add_argument(
             "--exit-when-done", action="store_true", help="stop when the experiment finishes; exit code 0 if it passed"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +16,8 @@ from redis.exceptions import RedisError
 from esweb.bootstrap.prepare import first_user
 from esweb.celery import app
 from esweb.demo import experiment, tournament
-from esweb.demo.results import Outcome, flag_lines, outcomes, table
+from esweb.demo.results import EvaluationOutcome, Outcome, TrainingOutcome, outcomes
+from esweb.demo.tables import flag_lines, tables
 from runs.flags import check_now
 from runs.models import Experiment, Run
 
@@ -26,6 +27,7 @@ VERDICT = "Every run succeeded and every reward rose."
 SAFE_VERDICT = (
     "Every run succeeded. Rewards of conciseness rose; for safety λ moved, and safe answers rose or were all."
 )
+EVALUATED_VERDICT = "Every evaluation succeeded and recorded each of its steps."
 
 
 class Command(BaseCommand):
@@ -43,20 +45,34 @@ class Command(BaseCommand):
 
     def handle(self, *, preset: str, once: bool, deadline: float, site: str, **options: Any) -> None:
         self.site = site
+        plan, give_up_at = experiment.PLANS[preset], time.monotonic() + 60 * deadline
         if once and (existing := experiment.find_existing()):
             self.print_lines(f"The experiment {existing.name!r} already exists: open it on the home page.")
-            if all(outcome.has_ended for outcome in outcomes(existing.runs.all())):
-                self.judge(existing)
+            self.complete(plan, existing, give_up_at)
             return
-        give_up_at = time.monotonic() + 60 * deadline
-        launched = self.launch(experiment.PLANS[preset], first_user())
-        ended = self.wait(launched, give_up_at)
-        self.print_lines("", table(ended), *flag_lines(ended), "")
+        launched = self.launch(plan, first_user())
+        ended = self.wait(Run.objects.filter(experiment__in=launched).order_by("pk"), give_up_at)
+        ended += self.evaluate_trainings(plan, launched, give_up_at)
+        self.print_lines("", *tables(ended), *flag_lines(ended), "")
         self.judge(launched[0])
-        if failing := [f"{o.run.preset} seed {o.run.seed} {o.failure_reason}" for o in ended if o.failure_reason]:
+        if failing := [f"{outcome.title} {outcome.failure_reason}" for outcome in ended if outcome.failure_reason]:
             self.print_lines("Failed checks:", *failing)
             sys.exit(1)
-        self.print_lines(SAFE_VERDICT if any(outcome.is_safety for outcome in ended) else VERDICT)
+        is_safety = any(isinstance(outcome, TrainingOutcome) and outcome.is_safety for outcome in ended)
+        self.print_lines(SAFE_VERDICT if is_safety else VERDICT)
+        if any(isinstance(outcome, EvaluationOutcome) for outcome in ended):
+            self.print_lines(EVALUATED_VERDICT)
+
+    def complete(self, plan: experiment.Plan, existing: Experiment, give_up_at: float) -> None:
+        """Launch the evaluations that an existing experiment lacks, once its trainings have ended, and judge it."""
+        trainings = existing.runs.trainings().order_by("pk")
+        if experiment.lacks_evaluations(plan, existing):
+            self.await_worker()
+            self.wait(trainings, give_up_at)
+            evaluated = self.evaluate_trainings(plan, [existing], give_up_at)
+            self.print_lines("", *tables(evaluated), *flag_lines(evaluated), "")
+        if all(outcome.has_ended for outcome in outcomes(trainings)):
+            self.judge(existing)
 
     def launch(self, plan: experiment.Plan, person: User) -> list[Experiment]:
         """Create the model and launch the runs. Raise CommandError if that cannot work."""
@@ -88,11 +104,21 @@ class Command(BaseCommand):
         except (RedisError, OSError) as error:
             raise CommandError(f"The queue does not answer: {error}. Is `./manage.py up` running?") from error
 
-    def wait(self, launched: Sequence[Experiment], give_up_at: float) -> list[Outcome]:
+    def evaluate_trainings(
+        self, plan: experiment.Plan, launched: Sequence[Experiment], give_up_at: float
+    ) -> list[Outcome]:
+        """Launch the planned evaluations of trainings that have ended, and wait for them."""
+        if not (evaluations := experiment.evaluate_trainings(plan, launched)):
+            return []
+        self.print_lines(f"Launched {len(evaluations)} evaluations: pass@k, KL and what the trainings forget.")
+        return self.wait(evaluations, give_up_at)
+
+    def wait(self, runs: Iterable[Run], give_up_at: float) -> list[Outcome]:
         """Print changes until all runs have ended. Raise CommandError when the time is up."""
+        keys = [run.pk for run in runs]
         printed: dict[int, str] = {}
         while True:
-            results = outcomes(Run.objects.filter(experiment__in=launched).order_by("pk"))
+            results = outcomes(Run.objects.filter(pk__in=keys).order_by("pk"))
             for outcome in results:
                 if printed.get(outcome.run.pk) != (line := outcome.line()):
                     printed[outcome.run.pk] = line
@@ -101,7 +127,7 @@ class Command(BaseCommand):
                 check_now(outcome.run for outcome in results)
                 return outcomes(outcome.run for outcome in results)
             if time.monotonic() > give_up_at:
-                self.print_lines(table(results))
+                self.print_lines(*tables(results))
                 raise CommandError("The deadline (--deadline) has passed before every run finished.")
             time.sleep(LOOK_SECONDS)
 

@@ -1,0 +1,150 @@
+"""The demonstration's evaluations: planned for its trainings, launched once, and reported by the steps they record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from esweb.demo import tournament
+from esweb.demo.experiment import PLANS, evaluate_trainings, lacks_evaluations, launch
+from esweb.demo.results import EvaluationOutcome, outcomes
+from esweb.demo.tables import evaluation_table, tables
+from runs.ingest import ingest
+from runs.models import EVALUATE, Attempt, Experiment, Run
+from tests.judging.tournament_factory import answered_run
+from tests.runs.attempt_records import lines, make_attempt
+from workers.config import RunConfig
+from workers.records import Metric
+
+TOUR = PLANS["tour"]
+EVALUATED = ("es-tiny", "grpo-tiny", "es-tiny-reckless", "grpo-tiny-reckless")
+
+
+@pytest.fixture
+def demonstration(ada: User) -> Experiment:
+    """Return the first experiment of a tour whose trainings have all succeeded."""
+    first, _safe = launch(TOUR, ada)
+    end_all(first)
+    return first
+
+
+def end_all(experiment: Experiment, state: str = "succeeded") -> None:
+    now = timezone.now()
+    runs = experiment.runs.all()
+    Attempt.objects.filter(run__in=runs).update(state=state, started_at=now, ended_at=now, drained_at=now)
+    runs.update(state=state)
+
+
+def without_save_steps(config: dict[str, Any]) -> dict[str, Any]:
+    grpo = {key: value for key, value in config.get("grpo", {}).items() if key != "save_steps"}
+    return {**config, "grpo": grpo}
+
+
+def recorded(run: Run, steps: list[int]) -> EvaluationOutcome:
+    """Return the outcome of an evaluation that has recorded these steps."""
+    values = [{"evaluate/prompts": 64.0, "pass@1": 0.9 - 0.1 * n, "kl": 0.2 * n} for n in range(len(steps))]
+    attempt = run.newest_attempt() or make_attempt(run)
+    ingest(attempt, 0, lines(Metric(step, v, {}) for step, v in zip(steps, values, strict=True)))
+    (outcome,) = outcomes([run])
+    assert isinstance(outcome, EvaluationOutcome)
+    return outcome
+
+
+def test_only_the_tour_has_evaluations_and_its_trainings_differ_in_checkpoints_alone() -> None:
+    assert [n for n, plan in PLANS.items() for o in plan.experiments if o.evaluations is not None] == ["tour"]
+    assert [(preset, without_save_steps(config)) for preset, config in PLANS["tiny"].configs()] == [
+        (preset, without_save_steps(config)) for preset, config in TOUR.configs()
+    ]
+
+
+def test_evaluations_are_of_the_model_and_of_both_methods_trainings(demonstration: Experiment) -> None:
+    alone, *of_trainings = evaluate_trainings(TOUR, [demonstration])
+    assert (alone.parent, alone.name) == (None, "evaluate tiny")
+    assert [run.parent.preset for run in of_trainings if run.parent] == list(EVALUATED)
+    for run in (alone, *of_trainings):
+        config = RunConfig.from_json(run.config)
+        assert run.experiment == demonstration and config.evaluate is not None
+        assert [task.name for task in config.evaluate.prior_tasks] == ["countdown"]
+
+
+def test_evaluations_are_launched_once_even_if_they_are_deleted(demonstration: Experiment) -> None:
+    assert lacks_evaluations(TOUR, demonstration)
+    launched = evaluate_trainings(TOUR, [demonstration])
+    Run.objects.filter(pk__in=[run.pk for run in launched]).update(deleted_at=timezone.now())
+    assert not lacks_evaluations(TOUR, demonstration)
+    assert evaluate_trainings(TOUR, [demonstration]) == []
+    assert not lacks_evaluations(PLANS["tiny"], demonstration)
+
+
+def test_failed_and_deleted_trainings_are_not_evaluated(demonstration: Experiment) -> None:
+    demonstration.runs.filter(preset="es-tiny").update(state="failed")
+    demonstration.runs.filter(preset="grpo-tiny").update(deleted_at=timezone.now())
+    parents = [run.parent.preset for run in evaluate_trainings(TOUR, [demonstration]) if run.parent]
+    assert parents == ["es-tiny-reckless", "grpo-tiny-reckless"]
+
+
+def test_evaluation_succeeds_if_it_records_each_step(demonstration: Experiment) -> None:
+    alone, of_es, *_ = evaluate_trainings(TOUR, [demonstration])
+    end_all(demonstration)
+    steps = [0, 10, 20, 30, 40, 50, 60]
+    partial, whole, single = recorded(of_es, steps[:6]), recorded(of_es, steps), recorded(alone, [0])
+    assert (partial.failure_reason, partial.line()) == (
+        "recorded 6 of 7 steps",
+        "evaluate es-tiny seed 1: succeeded, 6 of 7 steps",
+    )
+    assert (whole.failure_reason, single.failure_reason) == ("", "")
+    end_all(demonstration, "failed")
+    assert recorded(of_es, steps).failure_reason == "ended as failed: no reason"
+
+
+def test_evaluation_of_grpo_has_as_many_steps_as_checkpoints(
+    demonstration: Experiment, settings: Settings, tmp_path: Path
+) -> None:
+    settings.RUNS_DIR = tmp_path
+    run = next(r for r in evaluate_trainings(TOUR, [demonstration]) if r.parent and r.parent.preset == "grpo-tiny")
+    assert run.parent is not None
+    attempt = run.parent.attempts.get()
+    for step in (20, 40, 60):
+        (run.parent.root / attempt.key / "checkpoints" / f"step-{step:06d}").mkdir(parents=True)
+    assert recorded(run, [0, 20, 40]).planned_steps == 4
+
+
+def test_table_shows_the_first_and_the_last_value_of_each_evaluation(demonstration: Experiment) -> None:
+    alone, of_es, *_ = evaluate_trainings(TOUR, [demonstration])
+    heading, _, first, second, note = evaluation_table([recorded(alone, [0]), recorded(of_es, [0, 10, 20])]).split("\n")
+    assert heading.split() == ["evaluation", "state", "steps", "pass@1", "kl", "seconds", "flags"]
+    assert first.split() == ["evaluate", "tiny", "created", "1/1", "0.90", "0.000", "–", "–"]
+    assert "evaluate es-tiny seed 1  created  3/7    0.90 → 0.70  0.000 → 0.400" in second
+    assert "first → last" in note
+
+
+def test_trainings_and_evaluations_have_tables_of_their_own(demonstration: Experiment) -> None:
+    assert len(tables(outcomes(demonstration.runs.all()))) == 1
+    evaluate_trainings(TOUR, [demonstration])
+    trained, evaluated = tables(outcomes(demonstration.runs.all()))
+    assert "EVALUATE" not in trained and len(evaluated.splitlines()) == 2 + 5 + 1
+
+
+def test_evaluations_are_no_contestants(experiment: Experiment) -> None:
+    trained = [answered_run(experiment, name, ["yes", "no"]) for name in ("es", "grpo")]
+    evaluation = answered_run(experiment, "evaluate es", ["yes", "no"])
+    Run.objects.filter(pk=evaluation.pk).update(method=EVALUATE, parent=trained[0])
+    demo_tournament = tournament.get_or_create_tournament(experiment)
+    assert demo_tournament is not None
+    assert list(demo_tournament.contestants.order_by("pk").values_list("run", flat=True)) == [r.pk for r in trained]
+
+
+def test_restart_after_the_evaluations_launches_nothing(
+    demonstration: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate_trainings(TOUR, [demonstration])
+    count = Run.objects.count()
+    call_command("demo_experiment", "--once", "--preset", "tour")
+    assert "already exists" in capsys.readouterr().out
+    assert Run.objects.count() == count
