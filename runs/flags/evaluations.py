@@ -78,11 +78,11 @@ def _numbers_by_step(run: Run) -> dict[int, dict[str, float]]:
 
 
 def _read_evaluation(run: Run, step: int, values: Mapping[str, float]) -> tuple[Evaluation, str]:
-    """Return the evaluation and the hash of its responses and numbers."""
+    """Return the evaluation and the hash of its responses and numbers, without those to prior tasks: the numbers are
+    of the run's own task."""
+    own = Response.objects.exclude(prompt__categories__overlap=run.prior_tasks) if run.prior_tasks else Response.objects
     rows: Any = (
-        Response.objects.filter(
-            run=run, split=EVALUATION, step=step, is_superseded=False, words__isnull=False
-        )
+        own.filter(run=run, split=EVALUATION, step=step, is_superseded=False, words__isnull=False)
         .order_by("sample", "prompt__digest")
         .values_list(
             "pk", "prompt__text", Left("text", MAX_CHARACTERS), "reward", "prompt__target", "sample", "tokens", "parts",

@@ -194,6 +194,14 @@ class Run(Shelved):
         return self.method == EVALUATE
 
     @property
+    def prior_tasks(self) -> list[str]:
+        """Return the names of the further tasks of an evaluation. The prompts of their responses have the task's name
+        among their categories."""
+        settings = self.config.get(EVALUATE) if isinstance(self.config, dict) else None
+        tasks = settings.get("prior_tasks") if isinstance(settings, dict) else None
+        return [task["name"] for task in tasks or () if isinstance(task, dict) and isinstance(task.get("name"), str)]
+
+    @property
     def waits_to_restart(self) -> bool:
         """Return whether the run has finished and its next attempt will be created automatically."""
         return self.attempts.filter(restart_at__isnull=False).exists()

@@ -13,7 +13,7 @@ from runs.flags import tasks
 from runs.ingest import delete_records, save_scores
 from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, Response, Run
 from tests.runs.attempt_records import answer, make_attempt
-from tests.runs.evaluations import resume
+from tests.runs.evaluation_records import resume
 from tests.runs.flags.flag_cases import EMPTY, HONEST, detectors, evaluation, make_flagged_run
 from tests.runs.full_runs import end, make_run, record
 from workers.records import Metric
@@ -48,6 +48,15 @@ def test_honest_run_and_step_0_are_not_flagged(run: Run) -> None:
     record(run, [*evaluation(0, EMPTY, reward=-40.0), *evaluation(10, HONEST, reward=-5.0)])
     flags.check_all_due(60)
     assert not Flag.objects.exists()
+
+
+def test_responses_to_prior_tasks_of_an_evaluation_are_not_judged(run: Run) -> None:
+    run.config = {"method": "evaluate", "evaluate": {"prior_tasks": [{"name": "countdown"}]}}
+    run.save()
+    prior = [answer(10, "", prompt_id=f"prior {n}", prompt=f"Make {n}.", categories=("countdown",)) for n in range(90)]
+    record(run, [*evaluation(0, reward=-40.0), *prior, *evaluation(10, HONEST, reward=-5.0)])
+    flags.check_all_due(60)
+    assert detectors(run) == [] and FlagCheck.objects.get(run=run).step == 10
 
 
 def test_amid_an_evaluation_nothing_is_judged(run: Run) -> None:
