@@ -13,6 +13,7 @@ FEATURES = (
     "run_page",
     "responses",
     "compare",
+    "evaluations",
     "chart_layouts",
     "sharing",
     "importing",

@@ -18,6 +18,7 @@ from runs.http import FILES, FORMS
 PAGES = {
     "compare-chart": ("compare", ""),
     "compare-section": ("compare", ""),
+    "evaluations-chart": ("evaluations", ""),
     "experiment-chart": ("experiment", "compared-title"),
     "experiment-lambda-chart": ("experiment-lambda", ""),
     "experiment-runs": ("experiment", "runs-now"),

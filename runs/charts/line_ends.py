@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
+from runs.charts.chart import numbers, places
 from runs.charts.marks import Mark
 from workers.analysis.aggregate import Floats
 
@@ -50,6 +53,21 @@ def ends(lines: Sequence[LineData], log_y: bool = False) -> list[End]:
                      and abs(_at(c[0][2], log_y) - _at(y, log_y)) < NEAR * high), None)  # fmt: skip
         clusters.append([(mark, x, y)]) if near is None else near.append((mark, x, y))
     return [_end(cluster) for cluster in clusters]
+
+
+def end_letters(labels: Sequence[End], axis: str) -> list[dict[str, Any]]:
+    """Return the trace of the letters at the ends of lines along an x axis, which identify a line without
+    its colour."""
+    if not labels:
+        return []
+    # With (letter, uid) of each run, the page can drop the letters of hidden lines.
+    return [{
+        "type": "scatter", "mode": "text", "hoverinfo": "skip", "cliponaxis": False,
+        "name": gettext("letters of the runs"), "meta": {"letters": True},
+        "customdata": [[[mark.letter, mark.run.uid] for mark in end.marks] for end in labels],
+        "x": places(np.array([end.x for end in labels]), axis), "y": numbers(end.y for end in labels),
+        "text": [f" {end.text}" for end in labels], "textposition": "middle right",
+    }]  # fmt: skip
 
 
 def _end(cluster: Sequence[tuple[Mark, float, float]]) -> End:

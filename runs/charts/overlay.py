@@ -26,7 +26,7 @@ from runs.charts.chart import (
 from runs.charts.descriptions import course, describe_groups, far_extreme, value_format
 from runs.charts.group_charts import measure_of
 from runs.charts.groups import line, look
-from runs.charts.line_ends import End, LineData, ends
+from runs.charts.line_ends import LineData, end_letters, ends
 from runs.charts.marks import Mark
 from runs.charts.run_lines import MAX_MARKERS
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
@@ -54,7 +54,7 @@ def overlay(
     thinned_lines = _thinned(lines, options)
     labels = ends(thinned_lines, log_y)
     data = [trace for line_data in thinned_lines for trace in _traces(line_data, key, options)]
-    data = on_scales([*data, *_letters(labels, options)], log_x=options.has_log_x, log_y=log_y)
+    data = on_scales([*data, *end_letters(labels, options.x)], log_x=options.has_log_x, log_y=log_y)
     format_value = value_format(key, measure.is_share)
     words = _words(key, lines, format_value, options.x)
     if not words:
@@ -118,20 +118,6 @@ def _line(
         "line": {"color": stroke, "width": 2, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
-
-
-def _letters(labels: Sequence[End], options: ChartOptions) -> list[dict[str, Any]]:
-    """Return the runs' letters at the ends of their lines, so that a line can be identified without its colour."""
-    if not labels:
-        return []
-    # With (letter, uid) of each run, the page can drop the letters of hidden lines.
-    return [{
-        "type": "scatter", "mode": "text", "hoverinfo": "skip", "cliponaxis": False,
-        "name": gettext("letters of the runs"), "meta": {"letters": True},
-        "customdata": [[[mark.letter, mark.run.uid] for mark in end.marks] for end in labels],
-        "x": places(np.array([end.x for end in labels]), options.x), "y": numbers(end.y for end in labels),
-        "text": [f" {end.text}" for end in labels], "textposition": "middle right",
-    }]  # fmt: skip
 
 
 def _words(key: str, lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:

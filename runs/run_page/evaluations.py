@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
@@ -16,10 +17,12 @@ from runs import metrics
 from runs.charts import MEASURED, Table
 from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
 from runs.metrics import Provenance
-from runs.models import EVALUATE, Run
+from runs.models import Run
 
 STEP_KEY = "evaluate/prompts"
 """Key that runs of method evaluate record once for each step."""
+MAX_COMPARED = 10
+"""Number of evaluations that a link compares, the newest ones."""
 SHARES = ("accuracy/contains", "pass@1", "safety/safe_ratio")
 COLUMNS = {
     "reward/mean": _("Reward"),
@@ -60,8 +63,9 @@ class EvaluationRow:
     @property
     def tasks(self) -> str:
         """Return the names of its tasks, its own first; an empty text if the config names none."""
-        tasks = [self.run.config.get("task"), *((self.run.config.get(EVALUATE) or {}).get("prior_tasks") or ())]
-        return ", ".join(str(task["name"]) for task in tasks if isinstance(task, dict) and "name" in task)
+        task = self.run.config.get("task")
+        own = [str(task["name"])] if isinstance(task, dict) and "name" in task else []
+        return ", ".join([*own, *self.run.prior_tasks])
 
     @property
     def measured(self) -> str:
@@ -74,7 +78,9 @@ def evaluations_context(training: Run, person: User) -> dict[str, Any]:
     them fills."""
     rows = list_evaluations(training, person)
     titles = [gettext(COLUMNS[cell.key]) for cell in rows[0].cells] if rows else []
-    return {"evaluation_rows": rows, "evaluation_titles": titles}
+    launched = [row.run.uid for row in rows if row.run.is_evaluation]
+    compared = urlencode([("run", uid) for uid in launched[-MAX_COMPARED:]])
+    return {"evaluation_rows": rows, "evaluation_titles": titles, "compared_evaluations": compared}
 
 
 def list_evaluations(training: Run, person: User) -> list[EvaluationRow]:

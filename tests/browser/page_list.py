@@ -29,7 +29,7 @@ STATUSES = {
 """Pages that are errors on purpose, with their status."""
 FOR_ADMINISTRATORS = {"people", "thresholds of the site", "clusters", "cluster", "cluster, new", "secrets"}
 FILES = {
-    "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "experiment-table",
+    "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "evaluations-table", "experiment-table",
     "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table", "tournament-board-file",
     "tournament-file", "viewer-export",
 }  # fmt: skip
@@ -66,6 +66,7 @@ def pages_of_experiments(experiment: Experiment, ada: User, bo: User) -> dict[st
         "share": f"{reverse('share')}?page=experiment&experiment={experiment.pk}",
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")]),
         "λ, none": reverse("experiment-lambda", args=[experiment.pk]),
+        "evaluations": reverse("evaluations", args=[experiment.pk]),
         "sweep": experiment.sweeps.get().get_absolute_url(),
         "somebody's private experiment": hidden.get_absolute_url(),
         "editing what is another's": reverse("experiment-edit", args=[foreign.pk]),

@@ -21,6 +21,7 @@ from tests.judging.sample_tournament import Meeting, meeting
 from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
 from tests.runs import checkpoint_files, full_runs
+from tests.runs.evaluation_runs import make_evaluation, record_steps
 from workers.records import Metric
 
 STEP = 5
@@ -65,6 +66,7 @@ def make_one_of_each() -> OneOfEach:
         experiment=experiment, name="sigmas", base={}, grid={"es.sigma": [0.1]}, seeds=[0], at_once=1, created_by=person
     )
     Run.objects.filter(pk=run.pk).update(sweep=sweep, cell={"es.sigma": 0.1})
+    record_steps(make_evaluation(experiment, run), {0: [0, 1], STEP: [1, 2]}, {0: [1], STEP: [0]})
     tournament = _tournament_with_board(person, experiment)
     return OneOfEach(
         person, experiment, run, sweep,

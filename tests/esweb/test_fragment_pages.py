@@ -18,6 +18,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 HTMX = {"Accept": "*/*", "HX-Request": "true"}
 QUERIES = {
     "compare-section": "section=train",
+    "evaluations-chart": "name=pass@k",
     "experiment-lambda-chart": "name=lambda",
     "tournament-board-chart": "name=forest",
     "tournament-board-history-chart": "name=time",

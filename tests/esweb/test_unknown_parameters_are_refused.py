@@ -104,6 +104,8 @@ QUERIES = {
     "compare-section": ["run={uid}&section=train"],
     "compare-table": ["run={uid}&table=config&as=csv", "run={uid}&table=results&as=latex"],
     "costs-table": ["", "as=latex&by=experiment&since=all"],
+    "evaluations-chart": ["name=pass@k", "name=pass^k&as=csv"],
+    "evaluations-table": ["as=csv", "as=latex&table=protocols"],
     "experiment": ["", "key=kl&op=:&value=1", "keep=1&add=kl"],
     "experiment-chart": ["name=reward", "name=reward&as=csv"],
     "experiment-lambda-chart": ["name=lambda", "name=lambda&as=csv"],

@@ -33,6 +33,7 @@ from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.attempt_records import answer
+from tests.runs.evaluation_runs import make_evaluation, record_steps
 from tests.security.test_random_reads import read_all
 from workers.csv_cells import inert
 from workers.records import Metric
@@ -47,7 +48,8 @@ ROUTES = {
     "run-chart", "run-collapse-chart", "experiment-chart", "experiment-lambda-chart", "compare-chart", "shared-chart",
     "experiment-table", "viewer-export", "viewer-scatter", "time-machine-chart", "tournament-board-chart",
     "tournament-board-file", "tournament-board-history-chart", "compare-table", "tournament-file",
-    "api:export_judgments", "costs-table", "run-evaluations-table", "run-ratings-table",
+    "api:export_judgments", "costs-table", "evaluations-chart", "evaluations-table", "run-evaluations-table",
+    "run-ratings-table",
 }  # fmt: skip
 ROUTES_WITH_TEXT = ROUTES - {"run-collapse-chart", "time-machine-chart", "experiment-chart", "compare-table"}
 """Routes whose files hold texts of users or models; the others hold numbers by keys of the site."""
@@ -85,11 +87,24 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
         full_runs.record(run, [*full_runs.a_bit_of_everything(), *metrics, *responses])
         runs.append(run)
     Run.objects.filter(pk=runs[1].pk).update(parent=runs[0])
+    hostile_evaluation(runs[0])
     Attempt.objects.update(started_at=timezone.now())
     Experiment.objects.update(name=FORMULAS[0])
     Prompt.objects.update(categories=FORMULAS)
     tasks.measure_collapse()
     return runs
+
+
+def hostile_evaluation(training: Run) -> None:
+    """Create an evaluation of two steps with a formula in every text; only the second solves its prompt."""
+    run = make_evaluation(training.experiment, training, FORMULAS[0])
+    record_steps(run, {0: [0], 5: [4]})
+    task = {"name": FORMULAS[1], "prefill": FORMULAS[2], "options": {FORMULAS[3]: FORMULAS[4]}}
+    run.config = {**run.config, "task": task, "evaluate": {"prior_tasks": [], "base": FORMULAS[0]}}
+    run.save()
+    texts = dict.fromkeys(("prompt", "prompt_id", "target"), FORMULAS[0])
+    responses = [answer(step, sample=1, parts={"correct": float(step == 5)}, **texts) for step in (0, 5)]
+    full_runs.record(run, list(responses))
 
 
 def hostile_tournament(owner: User, experiment: Experiment) -> Tournament:
@@ -123,6 +138,8 @@ def test_csv_routes_contain_no_formulas(ada: User, ada_client: Client, experimen
     chart_queries = [
         {"as": "csv"},
         {"as": "csv", "by": "experiment", "since": "all"},
+        {"as": "csv", "name": "pass@k"},
+        {"as": "csv", "table": "solved"},
         {"as": "csv", "run": uids[:6]},
         *({"as": "csv", "run": uids[:6], "name": name} for name in CHART_NAMES),
     ]

@@ -14,7 +14,7 @@ from judging import models, tournaments
 from judging.tournaments import Draft, Entry
 from runs.models import Experiment, Response, Run
 from tests.judging.tournament_factory import rubric
-from tests.runs.evaluations import answers, make_planned_run, resume, write
+from tests.runs.evaluation_records import answers, make_planned_run, resume, write
 
 pytestmark = pytest.mark.django_db
 PART = "3 of 8 responses"

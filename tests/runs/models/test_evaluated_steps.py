@@ -10,7 +10,7 @@ from django.test import TestCase
 from runs.ingest import ingest
 from runs.models import Experiment, Response, Run, choose_last_step, list_evaluated_steps
 from tests.runs.attempt_records import lines
-from tests.runs.evaluations import WHOLE, answers, make_planned_run, resume, write
+from tests.runs.evaluation_records import WHOLE, answers, make_planned_run, resume, write
 from tests.runs.importing.test_documents import whole_evaluation
 from tests.runs.responses.test_partial_runs import bring
 

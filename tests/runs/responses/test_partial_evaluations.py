@@ -16,7 +16,7 @@ from runs.ingest import save_scores
 from runs.models import Experiment, Prompt, Response, Run
 from runs.responses.collapse import tasks
 from tests.runs.api_client import calls
-from tests.runs.evaluations import answers, make_planned_run, resume, write
+from tests.runs.evaluation_records import answers, make_planned_run, resume, write
 from tests.runs.viewer_responses import address
 
 pytestmark = pytest.mark.django_db

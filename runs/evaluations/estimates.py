@@ -1,0 +1,155 @@
+"""Estimates of evaluations with their intervals, read from the recorded series."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from runs import metrics
+from runs.charts import line
+from runs.evaluations.selection import Evaluation
+from runs.metrics import Curve
+from workers.analysis.aggregate import Floats
+
+PROMPTS, SAMPLES = "evaluate/prompts", "evaluate/samples"
+"""Keys that every complete step of a task has."""
+Z = 1.959963984540054
+"""Quantile of the normal distribution for an interval of 95 %."""
+PASS = re.compile(r"pass([@^])(\d+)")
+
+
+@dataclass(frozen=True)
+class EvaluationMeasure:
+    """A value that evaluations record of every step and task."""
+
+    key: str
+    title: str
+    unit: str
+    help: str
+    is_share: bool = True
+
+
+MEASURES = (
+    EvaluationMeasure("accuracy/greedy", _("Greedy accuracy"), _("share of prompts"),
+                      _("Share of prompts with a correct greedy response.")),
+    EvaluationMeasure("solutions/coverage", _("Solution coverage"), _("share of solutions"),
+                      _("Share of all solutions of a prompt that some response gives: mean over the prompts whose "
+                        "solutions can be listed.")),
+    EvaluationMeasure("reward/mean", _("Reward"), _("reward"), _("Mean over the greedy responses."), is_share=False),
+    EvaluationMeasure("kl", _("KL from the base model"), _("nats per token"),
+                      _("Exact KL(model ‖ base), mean over sampled tokens."), is_share=False),
+    EvaluationMeasure("entropy", _("Entropy"), _("nats per token"),
+                      _("Exact entropy of the model, mean over sampled tokens."), is_share=False),
+    EvaluationMeasure("text/self_bleu", _("Self-BLEU"), _("self-BLEU"),
+                      _("Similarity of the samples of a prompt, mean over prompts. 1: all are alike."), is_share=False),
+    EvaluationMeasure("text/distinct_ratio", _("Distinct texts"), _("share of samples"),
+                      _("Share of the samples of a prompt that are distinct texts, mean over prompts.")),
+    EvaluationMeasure("solutions/distinct", _("Distinct solutions"), _("solutions per prompt"),
+                      _("Distinct correct solutions per prompt, in all of its responses."), is_share=False),
+)  # fmt: skip
+"""Measures other than pass@k and pass^k."""
+
+Curves: TypeAlias = Mapping[tuple[int, str], Curve]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates along an axis with 95 % intervals. x, value, low, high: float64[n]; low and high are NaN where no
+    interval was recorded. prompts, samples: float64[n], the numbers that each estimate is made from."""
+
+    x: Floats
+    value: Floats
+    low: Floats
+    high: Floats
+    prompts: Floats
+    samples: Floats
+
+
+def measure_of(key: str) -> EvaluationMeasure:
+    """Return the measure with this key, in the reader's language. Raise KeyError for another key."""
+    if match := PASS.fullmatch(key):
+        words = {
+            "@": _("Probability that at least one of %(k)s samples is correct, mean over prompts."),
+            "^": _("Probability that all of %(k)s samples are correct, mean over prompts."),
+        }[match[1]]
+        return EvaluationMeasure(key, key, gettext("share of prompts"), gettext(words) % {"k": match[2]})
+    known = next((measure for measure in MEASURES if measure.key == key), None)
+    if known is None:
+        raise KeyError(key)
+    return EvaluationMeasure(key, gettext(known.title), gettext(known.unit), gettext(known.help), known.is_share)
+
+
+def recorded_measures(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return the keys of the measures that any of the evaluations has recorded: pass@k by k, pass^k, then MEASURES."""
+    keys = {re.sub(r"^prior/[^/]+/", "", key) for key in metrics.recorded_keys([e.run for e in evaluations])}
+    passes = sorted(filter(None, map(PASS.fullmatch, keys)), key=lambda match: (match[1] == "^", int(match[2])))
+    return [match[0] for match in passes] + [measure.key for measure in MEASURES if measure.key in keys]
+
+
+def read_curves(evaluations: Sequence[Evaluation], measures: Sequence[str], tasks: Sequence[str]) -> Curves:
+    """Return the curves of these measures and their intervals, of these tasks, by (run id, key). One query."""
+    names = [f"{key}{end}" for key in measures for end in ("", "/low", "/high", "/se")]
+    prefixes = {evaluation.prefix(task) for evaluation in evaluations for task in tasks}
+    keys = [f"{prefix}{name}" for prefix in sorted(prefixes) for name in (*names, PROMPTS, SAMPLES)]
+    runs = [evaluation.run for evaluation in evaluations]
+    return {(curve.run_id, curve.key): curve for curve in metrics.read(runs, keys)} if runs else {}
+
+
+def along_steps(evaluation: Evaluation, task: str, key: str, curves: Curves) -> Estimates | None:
+    """Return the estimates of a measure at every evaluated step; None if the evaluation has none of this task."""
+    prefix = evaluation.prefix(task)
+
+    def read(name: str, steps: Floats) -> Floats:
+        return _at(curves.get((evaluation.run.pk, prefix + name)), steps)
+
+    if task not in evaluation.tasks or (curve := curves.get((evaluation.run.pk, prefix + key))) is None:
+        return None
+    steps, value = _ascending(curve)
+    low, high = read(f"{key}/low", steps), read(f"{key}/high", steps)
+    if np.isnan(low).all():
+        half = Z * read(f"{key}/se", steps)
+        low, high = value - half, value + half
+    return Estimates(steps, value, low, high, read(PROMPTS, steps), read(SAMPLES, steps))
+
+
+def along_k(
+    evaluation: Evaluation, task: str, rule: str, measures: Sequence[str], curves: Curves
+) -> dict[int, Estimates]:
+    """Return step -> the estimates of pass@k (rule "@") or pass^k ("^") for every recorded k."""
+    by_k = {}
+    for key in measures:
+        match = PASS.fullmatch(key)
+        if match and match[1] == rule and (estimates := along_steps(evaluation, task, key, curves)) is not None:
+            by_k[int(match[2])] = estimates
+    steps = sorted({int(step) for estimates in by_k.values() for step in estimates.x})
+    return {step: _at_step(by_k, step) for step in steps}
+
+
+def _at_step(by_k: Mapping[int, Estimates], step: int) -> Estimates:
+    present = [(k, estimates, int(estimates.x.searchsorted(step))) for k, estimates in sorted(by_k.items())]
+    present = [(k, estimates, i) for k, estimates, i in present if i < len(estimates.x) and estimates.x[i] == step]
+    columns = [(k, e.value[i], e.low[i], e.high[i], e.prompts[i], e.samples[i]) for k, e, i in present]
+    return Estimates(*np.array(columns, np.float64).T)
+
+
+def _ascending(curve: Curve) -> tuple[Floats, Floats]:
+    x, y = line(curve)
+    order = np.argsort(x, kind="stable")
+    return x[order], y[order]
+
+
+def _at(curve: Curve | None, steps: Floats) -> Floats:
+    """Return the curve's values at these steps, NaN where it has none."""
+    out = np.full(len(steps), np.nan)
+    if curve is None:
+        return out
+    x, y = _ascending(curve)
+    _, i, j = np.intersect1d(steps, x, return_indices=True)
+    out[i] = y[j]
+    return out
