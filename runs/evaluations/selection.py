@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
@@ -180,7 +180,7 @@ def section(run: Run, name: str) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def chart_query(request: HttpRequest, choice: EvaluationChoice) -> Any:
+def chart_query(request: HttpRequest, choice: EvaluationChoice) -> QueryDict:
     """Return the parameters for charts of this choice, without the evaluations that do not exist."""
     query = request.GET.copy()
     if choice.problems:

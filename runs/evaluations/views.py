@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from runs.charts import Chart, Table
+from runs.charts import Chart
 from runs.evaluations.charts import PASS_CHARTS, STEPS_PREFIX, pass_chart, step_charts
 from runs.evaluations.estimates import PROMPTS, Curves, measure_of, read_curves, recorded_measures
 from runs.evaluations.protocols import SETTINGS, list_protocols, merge_protocols, protocol_differences, protocols_table
@@ -30,7 +30,6 @@ from runs.evaluations.solve_overlap import (
     overlap_table,
 )
 from runs.http import (
-    FILES,
     SignedIn,
     UnknownChoice,
     chart_response,
@@ -88,18 +87,18 @@ def evaluations_page(request: SignedIn, pk: int) -> HttpResponse:
     watch = cursors(choice.runs)
     protocols = list_protocols(choice.evaluations, choice.tasks, comparison.curves)
     overlap, absence = _overlap(comparison)
-    table_url = reverse("evaluations-table", args=[experiment.pk])
+    table_url, query = reverse("evaluations-table", args=[experiment.pk]), chart_query(request, choice)
     context = {
         "experiment": experiment, "choice": choice, "marks": marks, "watch": watch, "comparison": comparison,
         "is_open": any(run.is_open for run in choice.runs), "problems": choice.problems,
-        "chart_query": chart_query(request, choice), "step_choices": STEP_CHOICES, "line_choices": LINE_CHOICES,
+        "chart_query": query, "step_choices": STEP_CHOICES, "line_choices": LINE_CHOICES,
         "pass_charts": _pass_charts(comparison) if any(map(_is_pass, comparison.measures)) else [],
         "step_charts": _step_charts(comparison), "measure_titles": _measure_titles(comparison),
         "protocols": merge_protocols(protocols), "protocol_heads": SETTINGS,
         "differences": protocol_differences(protocols),
         "overlap": overlap, "overlap_absence": absence,
-        "protocols_url": _file_url(request, table_url, "protocols"),
-        "overlap_table_url": _file_url(request, table_url, "solved"),
+        "protocols_url": _file_url(query, table_url, "protocols"),
+        "overlap_table_url": _file_url(query, table_url, "solved"),
         "chosen_uids": {run.uid for run in choice.runs},
     }  # fmt: skip
     return TemplateResponse(request, "evaluations/page.html", context)
@@ -125,17 +124,16 @@ def evaluations_table(request: SignedIn, pk: int) -> HttpResponse:
     """Return the protocols, or the prompts that only one of two evaluations solves, as a file."""
     experiment = visible_experiment(request, pk)
     comparison = _comparison(request, experiment)
-    require_choice(request, "as", FILES, FILES[0])
-    table, notes = Table((), ()), list[str]()
+    if comparison.choice.problems:
+        raise UnknownChoice(" ".join(comparison.choice.problems))
     if require_choice(request, "table", TABLES, TABLES[0]) == "protocols":
         protocols = list_protocols(comparison.choice.evaluations, comparison.choice.tasks, comparison.curves)
-        table, notes, name = protocols_table(protocols), protocol_differences(protocols), "protocols"
-    else:
-        overlap, absence = _overlap(comparison)
-        if overlap is None:
-            raise UnknownChoice(absence)
-        table, notes, name = overlap_table(overlap), overlap_notes(overlap), "solved prompts"
-    return table_response(request, table, f"{experiment.name} {name}", notes)
+        name, notes = f"{experiment.name} protocols", protocol_differences(protocols)
+        return table_response(request, protocols_table(protocols), name, notes)
+    overlap, absence = _overlap(comparison)
+    if overlap is None:
+        raise UnknownChoice(absence or gettext("There are no two steps to compare."))
+    return table_response(request, overlap_table(overlap), f"{experiment.name} solved prompts", overlap_notes(overlap))
 
 
 def _comparison(request: SignedIn, experiment: Experiment) -> EvaluationComparison:
@@ -185,10 +183,11 @@ def _sides(choice: EvaluationChoice, curves: Curves) -> list[EvaluatedSide]:
 
 
 def _chosen_sides(request: SignedIn, sides: list[EvaluatedSide]) -> tuple[EvaluatedSide | None, EvaluatedSide | None]:
-    """Return the two steps to compare: by default the last steps of the first two evaluations, or the first and the
-    last step of the only one."""
-    last = {side.evaluation.run.pk: side for side in sides}
-    defaults = list(last.values())[:2] if len(last) > 1 else [sides[0], sides[-1]] if len(sides) > 1 else []
+    """Return the two steps to compare: by default the last ones of the first evaluation and of the first by another
+    method, or else of the second; of a single evaluation its first and its last step."""
+    last = list({side.evaluation.run.pk: side for side in sides}.values())
+    others = sorted(last[1:], key=lambda side: side.evaluation.method == last[0].evaluation.method)
+    defaults = [last[0], others[0]] if others else [sides[0], sides[-1]] if len(sides) > 1 else []
     values = [side.value for side in sides]
     by_value = dict(zip(values, sides, strict=True))
     chosen = [
@@ -214,8 +213,9 @@ def _overlap(comparison: EvaluationComparison) -> tuple[SolveOverlap | None, str
         return None, str(reason)
 
 
-def _file_url(request: SignedIn, address: str, table: str) -> str:
-    query = request.GET.copy()
+def _file_url(query: QueryDict, address: str, table: str) -> str:
+    """Return the address of a table's file, up to the kind of file."""
+    query = query.copy()
     query["table"] = table
     query.pop("as", None)
     return f"{address}?{query.urlencode()}&"

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop as _
 from runs.charts import PHASES, TITLES, Chart, Spec, spoken
 from runs.charts.axes import SHARE_KEYS
 from runs.metrics import Provenance
+from runs.run_page.charts.evaluation_specs import COUNTS, PASS_KEYS, PASSES, PRIOR, pass_order, prior_parts
 
 SYSTEM = "system/"
 BY_TIME = "relative"
@@ -71,13 +72,6 @@ TRAINING = (
          (("train/reward/mean", _("mean")), ("train/reward/max", _("best")), ("train/reward/min", _("worst"))),
          _("Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods.")),
 )  # fmt: skip
-PASSES = (
-    Spec("pass-1", _("pass@1"), _("share of responses"),
-         (("pass@1", _("estimate")), ("pass@1/low", _("low")), ("pass@1/high", _("high"))),
-         _("Probability that a sampled response is correct: mean over prompts, with its 95 % interval.")),
-)  # fmt: skip
-PASS_KEYS = ("pass@", "pass^", "entropy")
-"""Beginnings of the keys that evaluations without training record of their own task's samples."""
 SHARES = re.compile(r"(prior/[^/]+/)?(pass[@^]\d+|accuracy/greedy)(/low|/high)?")
 """Keys of shares of responses or prompts, next to SHARE_KEYS."""
 INTERVAL_ENDS = ("/low", "/high")
@@ -105,13 +99,13 @@ GPUS = (
     ("memory_gb", _("GPU memory"), _("GB"), _("Used memory of the whole GPU, including other programs.")),
     ("watts", _("GPU power"), _("W"), _("Power drawn by the whole GPU.")),
 )
-PLACED_PREFIXES = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix in DETAILS))
+PLACED_PREFIXES = ("", "train", "es", "grpo", "time", *(p.removesuffix("/") for p in (*DETAILS, COUNTS)))
 """First parts of keys that have a section above; a user's own script, or another tool, has others."""
 
 
 def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = MappingProxyType({})) -> list[Plan]:
     """Return the sections: held-out, the task's parts, training, time by phase, time, all others by their key's first
-    part, the machine.
+    part, prior tasks, the machine.
 
     An unknown key gets a chart of its own, so that nothing a run logs stays hidden; an estimate and the ends of its
     interval share one. Lines of held-out series carry
@@ -132,16 +126,17 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
         ("passes", gettext("pass@k and entropy"),
          gettext("At least one (pass@k), or all (pass^k), of k samples of a prompt are correct: mean over prompts, and "
                  "its 95 % interval. Entropy in nats per sampled token."),
-         (*_spoken(PASSES), *(s for s in own if s.name.startswith(PASS_KEYS)))),
+         (*_spoken(PASSES), *sorted((s for s in own if s.name.startswith(PASS_KEYS)), key=pass_order))),
         ("training", gettext("Training"), gettext("Metrics that the method logs."),
          (*_spoken(TRAINING), *_training_specs(own, deep=False))),
         ("phases", gettext("Time by phase"), gettext("How the engines and GPUs of the training spend their time."),
          (*_spoken(SPEED), *(_gpu_specs(keys) if _has_phases(keys) else ()))),
         ("time", gettext("Time"), "", [s for s in own if s.name.startswith("time/")]),
         *((f"of-{slugify(first)}", first, "", specs) for first, specs in _others(own)),
+        *prior_parts(own),
         ("training-details", gettext("Training, in detail"), "", _training_specs(own, deep=True)),
         ("details", gettext("Held-out, in detail"), "",
-         [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
+         [s for s in own if s.name.startswith((*DETAILS, COUNTS)) and not is_part(s.name)]),
     )  # fmt: skip
     all_plans = [_plan(slug, title, words, specs, present) for slug, title, words, specs in parts]
     return [plan for plan in (*all_plans, _machine_plan(keys)) if plan.specs]
@@ -228,7 +223,7 @@ def _others(own: Sequence[Spec]) -> list[tuple[str, list[Spec]]]:
     """Return (first part, its charts), by name, for keys that have no section of their own."""
     specs_by_part: dict[str, list[Spec]] = {}
     for spec in own:
-        is_placed = is_part(spec.name) or spec.name.startswith(PASS_KEYS)
+        is_placed = is_part(spec.name) or spec.name.startswith(PASS_KEYS) or PRIOR.match(spec.name)
         if (first := _first_part(spec.name)) not in PLACED_PREFIXES and not is_placed:
             specs_by_part.setdefault(first, []).append(spec)
     return sorted(specs_by_part.items())

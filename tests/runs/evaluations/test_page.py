@@ -112,6 +112,19 @@ def test_means_are_over_the_trainings_of_a_setting(
     assert single["trainings"] == "1" and float(single["low"]) > 0.3
 
 
+def test_last_steps_of_two_methods_are_compared_by_default(
+    ada_client: Client, experiment: Experiment, runs_dir: object
+) -> None:
+    for method, seed in (("es", 0), ("es", 1), ("grpo", 0)):
+        run = make_evaluation(experiment, make_training(experiment, method, seed), f"{method} {seed}")
+        record_steps(run, {0: [0, 1], 10: [1, 3]}, {0: [2, 2], 10: [1, 0]})
+    response = ada_client.get(reverse("evaluations", args=[experiment.pk]))
+    comparison = response.context["comparison"]
+    assert [comparison.first.text, comparison.second.text] == ["A, step 10", "C, step 10"]
+    single = ada_client.get(reverse("evaluations", args=[experiment.pk]), {"run": run.uid}).context["comparison"]
+    assert [single.first.text, single.second.text] == ["A, step 0", "A, step 10"]
+
+
 def test_protocols_are_listed_and_differences_are_reported(
     ada_client: Client, experiment: Experiment, pair: tuple[Run, Run]
 ) -> None:
@@ -131,6 +144,7 @@ def test_named_evaluations_are_shown_and_missing_ones_are_reported(
     address = reverse("evaluations", args=[experiment.pk])
     text = get(ada_client, experiment, run=[pair[1].uid, "nosuchrun2"])
     assert "1 of 2 evaluations shown" in text and "nosuchrun2" in text
+    assert "nosuchrun2" not in text[text.index("protocols-title") :]
     for query in ({"run": "nosuchrun2"}, {"task": "math"}, {"steps": "some"}, {"measure": "pass@3"}, {"lines": "x"}):
         reply = ada_client.get(address, query)
         assert reply.status_code == 404 and "must be one of" in reply.content.decode(), query

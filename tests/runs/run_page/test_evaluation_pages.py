@@ -146,3 +146,13 @@ def test_an_estimate_and_the_ends_of_its_interval_share_a_chart() -> None:
         "prior/countdown/pass^2": [key for key in keys if key.startswith("prior/")],
         "queue/low": ["queue/low"],
     }
+
+
+def test_prior_tasks_are_folded_sections_with_pass_at_k_in_the_order_of_k() -> None:
+    keys = ["prior/math/pass@16", "prior/math/pass@2", "prior/math/kl", "prior/alone", "pass@16", "pass@2", "pass^2"]
+    sections = {plan.slug: plan.section(()) for plan in plans([*keys, "pass@1", "evaluate/prompts"])}
+    names = {plan.slug: [spec.name for spec in plan.specs] for plan in plans([*keys, "pass@1", "evaluate/prompts"])}
+    assert names["passes"] == ["pass-1", "pass@2", "pass@16", "pass^2"]
+    assert names["prior-math-details"] == ["prior/math/pass@2", "prior/math/pass@16", "prior/math/kl"]
+    assert names["of-prior"] == ["prior/alone"] and names["details"] == ["evaluate/prompts"]
+    assert sections["prior-math-details"].is_folded and not sections["passes"].is_folded
