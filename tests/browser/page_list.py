@@ -29,9 +29,9 @@ STATUSES = {
 """Pages that are errors on purpose, with their status."""
 FOR_ADMINISTRATORS = {"people", "thresholds of the site", "clusters", "cluster", "cluster, new", "secrets"}
 FILES = {
-    "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "evaluations-table", "experiment-table",
-    "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table", "tournament-board-file",
-    "tournament-file", "viewer-export",
+    "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "evaluations-table",
+    "experiment-table", "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table",
+    "tournament-board-file", "tournament-file", "viewer-export",
 }  # fmt: skip
 PARTS_WITHOUT_PAGE = {"run-checkpoint", "run-past", "run-state", "tournament-panels", "viewer-response", "script-words"}
 """What scripts and htmx fetch, besides fragments that lead to their page."""
