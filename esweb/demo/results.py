@@ -69,7 +69,7 @@ class Outcome(ABC):
     @property
     @abstractmethod
     def result_problem(self) -> str:
-        """What is wrong with the results of a run that ended as succeeded; empty if nothing is."""
+        """Return what is wrong with the results of a run that ended as succeeded; empty if nothing is."""
 
     @property
     @abstractmethod

@@ -41,7 +41,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How one evaluation measured one task. steps: the number of its evaluated steps."""
+    """Settings by which one evaluation measured one task. steps: the number of its evaluated steps."""
 
     evaluation: Evaluation
     task: str
@@ -77,17 +77,20 @@ def merge_protocols(protocols: Sequence[Protocol]) -> list[tuple[str, Protocol]]
 
 
 def protocol_differences(protocols: Iterable[Protocol]) -> list[str]:
-    """Return a sentence for each task that was not measured alike."""
+    """Return the sentences about tasks that were not measured alike. The model of the KL concerns the KL alone."""
     names: dict[str, list[str]] = {}
     for protocol in protocols:
         own = names.setdefault(protocol.task, [])
         own += [name for name, setting in protocol.settings.items() if setting.differs and name not in own]
     message = gettext("%(task)s was not measured alike (%(settings)s): do not compare its numbers directly.")
-    return [
-        message % {"task": task, "settings": ", ".join(gettext(SETTINGS[name]) for name in differing)}
-        for task, differing in names.items()
-        if differing
-    ]
+    kl_message = gettext("%(task)s: the KL is not measured against the same model everywhere: do not compare it.")
+    sentences = []
+    for task, differing in names.items():
+        if settings := [gettext(SETTINGS[name]) for name in differing if name != "base"]:
+            sentences.append(message % {"task": task, "settings": ", ".join(settings)})
+        if "base" in differing:
+            sentences.append(kl_message % {"task": task})
+    return sentences
 
 
 def protocols_table(protocols: Sequence[Protocol]) -> Table:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from django.db.models import Count, Min, Q
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from runs.charts import Table
+from runs.evaluations.selection import section
 from runs.models import EVALUATE, EVALUATION, Prompt, Response, Run
 from workers.analysis.mcnemar import mcnemar_p_value
 
@@ -237,15 +238,9 @@ def _has_samples(counts: CountsByPrompt) -> bool:
 
 def _correct_settings(run: Run) -> tuple[str, float | None]:
     """Return the settings that define a correct response."""
-    settings = _evaluate_settings(run)
+    settings = section(run, EVALUATE)
     rule = settings.get("correct", "auto")
     return rule, settings.get("correct_reward") if rule in ("auto", "reward") else None
-
-
-def _evaluate_settings(run: Run) -> Mapping[str, Any]:
-    """Return the section `evaluate` of the config; empty for an import without one."""
-    settings = run.config.get(EVALUATE)
-    return settings if isinstance(settings, dict) else {}
 
 
 def _data_set_order(prompt: Prompt) -> tuple[bool, int, str, int]:

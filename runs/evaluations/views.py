@@ -65,8 +65,11 @@ class EvaluatedSide:
 
 @dataclass(frozen=True)
 class EvaluationComparison:
-    """What a page shows. measures: keys of the recorded measures; measure: that of the charts over steps. sides: the
-    steps to choose from for the comparison of solved prompts; first, second: the chosen ones."""
+    """Evaluations and their numbers as the page shows them.
+
+    measures: keys of the recorded measures; measure: that of the charts over steps. sides: the steps to choose from for
+    the comparison of solved prompts; first, second: the chosen ones.
+    """
 
     choice: EvaluationChoice
     measures: list[str]

@@ -2,8 +2,6 @@ import csv
 import io
 import json
 import re
-from dataclasses import fields
-from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -14,46 +12,20 @@ from django.urls import reverse
 from runs.access import Role, give_role
 from runs.models import Flag, Run
 from tests.conftest import person
+from tests.runs.compare.compared_pages import address, page_of, section_of, text_of
 from tests.runs.environments import report_environment
 from tests.runs.flags.flag_cases import make_flagged_run
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
-from workers.config import EsConfig, GrpoConfig, RunConfig
 from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
-
-
-def address(runs, route="compare", **query):
-    pairs = [*(("run", run.uid) for run in runs), *query.items()]
-    return f"{reverse(route)}?{'&'.join(f'{key}={value}' for key, value in pairs)}"
 
 
 def figures(page):
     return [json.loads(f) for f in re.findall(r'<script type="application/json">(.*?)</script>', page)]
 
 
-def page_of(client, runs, route="compare", **query):
-    answer = client.get(address(runs, route, **query))
-    assert answer.status_code == 200
-    return answer.content.decode()
-
-
-def text_of(page):
-    """Return the text of a page without its tags."""
-    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
-
-
 SMOOTH_MUST = "smooth must be a number from 0 to 0.999, gaussian-N (N up to 125) or median-N (N odd, up to 1001), not"
-
-
-@pytest.fixture
-def pair(experiment):
-    """Return two seeds of ES and two of GRPO, evaluated twice."""
-    ends = {("es-tiny", 0): -7.0, ("es-tiny", 1): -9.0, ("grpo-tiny", 0): -20.0, ("grpo-tiny", 1): -23.0}
-    runs = [make_run(experiment, name, seed, "succeeded") for name, seed in ends]
-    for run, last in zip(runs, ends.values(), strict=True):
-        record(run, [evaluation(0, -40.0), evaluation(5, last)])
-    return runs
 
 
 def test_common_evaluator_keys_come_first_in_requested_order(ada_client, pair):
@@ -226,58 +198,6 @@ def test_seeds_that_were_not_chosen_are_counted_and_can_be_added(ada_client, pai
     assert "not compared here" not in both
 
 
-def test_configs_show_only_differences_by_default(ada_client, pair):
-    page = page_of(ada_client, pair[:2])
-    assert re.findall(r'data-differs="([^"]*)"', page) == ["seed"]
-    assert "sigma" not in section_of(page, "diff")
-    everything = page_of(ada_client, pair[:2], config="everything")
-    assert re.findall(r'data-differs="([^"]*)"', everything) == ["seed"]
-    assert "sigma" in section_of(everything, "diff")
-    assert "The configs of these runs are equal." in page_of(ada_client, [pair[0], copy_of(pair[0])])
-
-
-def test_prior_tasks_are_shown_by_what_is_not_a_default_and_whole_on_hover_and_in_csv(ada_client, experiment):
-    prior = [
-        [{"name": "countdown"}],
-        [{"name": "countdown"}, {"name": "math", "options": {"eval_file": "math500.jsonl"}}],
-    ]
-    runs = [evaluation_run(experiment, {"method": "evaluate", "evaluate": {"prior_tasks": tasks}}) for tasks in prior]
-    stored = [json.dumps(run.config["evaluate"]["prior_tasks"], sort_keys=True) for run in runs]
-    diff = section_of(page_of(ada_client, runs), "diff")
-    values = re.findall(r'<code title="(.*?)">(.*?)</code>', diff)
-    assert [unescape(title) for title, _ in values] == stored
-    assert [text for _, text in values] == ["countdown", "countdown, math (eval_file=math500.jsonl)"]
-    answer = ada_client.get(address(runs, "compare-table", table="config", **{"as": "csv"}))
-    (row,) = [row for row in csv.reader(io.StringIO(answer.content.decode())) if row[0] == "evaluate.prior_tasks"]
-    assert row[1:] == stored
-
-
-def evaluation_run(experiment, config):
-    return Run.objects.create(
-        experiment=experiment, name="evaluate", method="evaluate", seed=0, created_by=experiment.owner,
-        config=RunConfig.from_json(config).to_json(),
-    )  # fmt: skip
-
-
-def section_of(page, name):
-    """Return the section of a page with this heading."""
-    (section,) = re.findall(rf'<section [^>]*aria-labelledby="{name}-title".*?</section>', page, re.DOTALL)
-    return section
-
-
-def test_configs_of_two_methods_show_shared_settings_and_fold_the_others(ada_client, pair):
-    diff = section_of(page_of(ada_client, pair), "diff")
-    assert re.findall(r"<summary>\s*(\w+: .*?)\s*</summary>", diff, re.DOTALL) == [
-        f"es: {len(fields(EsConfig))} settings, only in ES runs",
-        f"grpo: {len(fields(GrpoConfig))} settings, only in GRPO runs",
-    ]
-    table = diff[: diff.index("</table>")]
-    assert re.findall(r'<th scope="row"[^>]*>(\w+)<', table) == ["method", "seed"]
-    assert re.findall(r'data-differs="([^"]*)"', table) == ["method"]
-    heads = [text_of(head) for head in re.findall(r"<th scope=\"col\"\s+class=.*?</th>", table, re.DOTALL)]
-    assert heads == ["A B A B n&nbsp;=&nbsp;2 es-tiny ◆ baseline", "C D C D n&nbsp;=&nbsp;2 grpo-tiny"]
-
-
 def test_baseline_is_chosen_automatically_with_its_reason(ada_client, pair):
     results = text_of(section_of(page_of(ada_client, pair), "standings"))
     assert "Baseline: es-tiny. Chosen because it is the first." in results
@@ -351,13 +271,6 @@ def test_users_who_cannot_create_tournaments_are_offered_none(client, pair, expe
     give_role(viewer, Role.VIEWER)
     client.force_login(viewer)
     assert client.get(address([answered])).context["judge_uids"] == []
-
-
-def copy_of(run):
-    return Run.objects.create(
-        experiment=run.experiment, name="again", method=run.method, seed=run.seed, config=run.config,
-        created_by=run.created_by,
-    )  # fmt: skip
 
 
 def test_shown_runs_are_watched_from_the_batch_that_the_page_holds(ada_client, pair):

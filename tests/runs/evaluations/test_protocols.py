@@ -8,7 +8,7 @@ from runs.evaluations.estimates import read_curves
 from runs.evaluations.protocols import Protocol, list_protocols, protocol_differences
 from runs.evaluations.selection import evaluations_of
 from runs.models import Experiment, Run
-from tests.runs.evaluation_runs import make_evaluation, record_steps
+from tests.runs.evaluation_runs import make_evaluation, make_training, record_steps
 from workers.config import RunConfig
 
 pytestmark = pytest.mark.django_db
@@ -50,3 +50,12 @@ def test_config_of_an_unknown_task_has_a_protocol_too(experiment: Experiment) ->
     assert protocol.settings["options"].text == "nosuch 3" and protocol.settings["temperature"].text == ""
     run.config = {"method": "evaluate"}
     assert protocols_of(run) == []
+
+
+def test_another_model_of_the_kl_concerns_the_kl_alone(experiment: Experiment, runs_dir: object) -> None:
+    trained, alone = make_evaluation(experiment, make_training(experiment)), make_evaluation(experiment)
+    sentences = protocol_differences(protocols_of(trained, alone))
+    assert sentences == [
+        f"{task}: the KL is not measured against the same model everywhere: do not compare it."
+        for task in ("countdown", "conciseness")
+    ]
