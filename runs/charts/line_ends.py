@@ -56,8 +56,8 @@ def ends(lines: Sequence[LineData], log_y: bool = False) -> list[End]:
 
 
 def end_letters(labels: Sequence[End], axis: str) -> list[dict[str, Any]]:
-    """Return the trace of the letters at the ends of lines along an x axis, which identify a line without
-    its colour."""
+    """Return the trace of the letters at the ends of lines, which identify a line without its colour. axis: the x
+    axis."""
     if not labels:
         return []
     # With (letter, uid) of each run, the page can drop the letters of hidden lines.

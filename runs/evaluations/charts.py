@@ -34,9 +34,9 @@ def pass_chart(name: str, lines: Lines, task: str, steps: str, measures: Sequenc
     rule = PASS_CHARTS[name]
     drawn, table, texts = list[EstimateLine](), list[tuple[Cell, ...]](), list[str]()
     for members in lines:
-        by_step = _pooled_along_k(members, task, rule, measures, curves)
+        measured, by_step = _pooled_along_k(members, task, rule, measures, curves)
         for step in _shown(list(by_step), steps):
-            line = _line_of_step(members, by_step[step], step, list(by_step))
+            line = _line_of_step(measured, by_step[step], step, list(by_step))
             drawn.append(line)
             table += [(*_cells(line, task), step, f"pass{rule}{k:g}", *rest) for k, rest in rows(line)]
             if step == max(by_step):
@@ -111,11 +111,14 @@ def _role(task: str, lines: Sequence[EstimateLine]) -> str:
 
 def _pooled_along_k(
     members: Sequence[Evaluation], task: str, rule: str, measures: Sequence[str], curves: Curves
-) -> dict[int, Estimates]:
-    """Return step -> the estimates for every k, at the steps that all members with this task have."""
-    own = [by_step for member in members if (by_step := along_k(member, task, rule, measures, curves))]
-    steps = sorted(set.intersection(*map(set, own))) if own else []
-    return {step: pool([by_step[step] for by_step in own]) for step in steps}
+) -> tuple[tuple[Evaluation, ...], dict[int, Estimates]]:
+    """Return the members that have samples of this task, and step -> their mean estimates for every k, at the steps
+    that all of them have."""
+    own = [(member, along_k(member, task, rule, measures, curves)) for member in members]
+    present = [(member, by_step) for member, by_step in own if by_step]
+    steps = sorted(set.intersection(*(set(by_step) for _, by_step in present))) if present else []
+    by_step = {step: pool([own_steps[step] for _, own_steps in present]) for step in steps}
+    return tuple(member for member, _ in present), by_step
 
 
 def _line_of_step(

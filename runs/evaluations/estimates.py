@@ -16,11 +16,10 @@ from runs.charts import line
 from runs.evaluations.selection import Evaluation
 from runs.metrics import Curve
 from workers.analysis.aggregate import Floats
+from workers.analysis.pass_at_k import Z
 
 PROMPTS, SAMPLES = "evaluate/prompts", "evaluate/samples"
 """Keys that every complete step of a task has."""
-Z = 1.959963984540054
-"""Quantile of the normal distribution for an interval of 95 %."""
 PASS = re.compile(r"pass([@^])(\d+)")
 
 

@@ -11,11 +11,10 @@ from django.utils.translation import gettext
 
 from runs.charts import Cell, numbers, style
 from runs.charts.line_ends import LineData
+from runs.charts.run_lines import MAX_MARKERS
 from runs.evaluations.estimates import Estimates
 from runs.evaluations.selection import Evaluation, line_identity
 from workers.analysis.bands import band
-
-MAX_MARKERS = 30
 
 
 @dataclass(frozen=True)

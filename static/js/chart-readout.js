@@ -16,6 +16,7 @@ const POSITIONS = {
   samples: gettext("%(x)s responses"),
   tokens: gettext("%(x)s tokens"),
   gpu_seconds: gettext("%(x)s GPU seconds"),
+  k: gettext("k = %(x)s"),
 };
 
 /** Returns a position on an axis as the page's sentences write it. */

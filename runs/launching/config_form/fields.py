@@ -13,12 +13,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.launching.config_form.section_lists import without_defaults
+from runs.models import TRAINING_METHODS
 from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
 from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
 METHODS = ("es", "grpo", "evaluate", "scorer")
-TRAINING_METHODS = ("es", "grpo")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {

@@ -112,6 +112,19 @@ def test_means_are_over_the_trainings_of_a_setting(
     assert single["trainings"] == "1" and float(single["low"]) > 0.3
 
 
+def test_means_count_only_the_trainings_that_have_samples_of_the_task(
+    ada_client: Client, experiment: Experiment, pair: tuple[Run, Run]
+) -> None:
+    second = make_evaluation(experiment, make_training(experiment, seed=1), "evaluate seed 1")
+    record_steps(second, {0: [0, 1, 0, 2], 10: [4, 4, 4, 4]})
+    query = {"name": "pass@k", "task": "conciseness", "lines": "means", "steps": "last"}
+    table = list(rows(ada_client, experiment, "evaluations-chart", **query))
+    values = {row["letter"]: row for row in table if row["measure"] == "pass@1"}
+    assert sorted(values) == ["A", "B"]
+    assert (values["A"]["trainings"], values["A"]["prompts"]) == ("1", "2")
+    assert float(values["A"]["value"]) == pytest.approx(1 / 8)
+
+
 def test_last_steps_of_two_methods_are_compared_by_default(
     ada_client: Client, experiment: Experiment, runs_dir: object
 ) -> None:
