@@ -14,6 +14,7 @@ FEATURES = (
     "responses",
     "compare",
     "evaluations",
+    "probes",
     "chart_layouts",
     "sharing",
     "importing",

@@ -93,7 +93,7 @@ def _stop_on_signals() -> Stop:
 
 
 def _run_and_report(config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace) -> int:
-    """Train or evaluate, and turn each way to end into a record and an exit code."""
+    """Train, evaluate or probe, and turn each way to end into a record and an exit code."""
     try:
         _record_environment(records, arguments.code, arguments.other_code)
         records.write(Status("loading", "importing the libraries"))
@@ -146,8 +146,8 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     config = locate(config)
     if config.scorer is not None:
         return _serve(config, records, stop)
-    if config.evaluate is not None:
-        return _evaluate(config, records, stop)
+    if config.evaluate is not None or config.probe is not None:
+        return _examine(config, records, stop)
     with stop.interruptible():
         context = _load_context(config, records, stop, resume)
         if context is None:
@@ -163,16 +163,19 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     return ""
 
 
-def _evaluate(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
-    """Evaluate without training. Return "" at the end, or the point of a requested stop."""
+def _examine(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
+    """Evaluate or probe without training. Return "" at the end, or the point of a requested stop."""
     with stop.interruptible():
-        from workers.probes.evaluate import evaluate
+        if config.probe is not None:
+            from workers.probes.probe_run import probe as examine
+        else:
+            from workers.probes.evaluate import evaluate as examine
 
         _set_up_torch(config)
     try:
-        evaluate(config, records, stop, _progress(records, stop))
+        examine(config, records, stop, _progress(records, stop))
     except Interrupted:
-        return "stopped on request; a restart continues after the last complete step"
+        return "stopped on request; a restart continues after what is complete"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The experiment of the demonstration, and the tiny model that it trains, which is created first."""
+"""The experiments of the demonstration, and the tiny model that it trains, which is created first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from esweb.demo.evaluations import EvaluationPlan, launch_evaluations, needs_evaluations
+from esweb.demo.follow_ups import EvaluationPlan, FollowUp, ProbePlan
 from runs.launching.commands import launch_run
 from runs.launching.request import merged
 from runs.models import Experiment, Run
@@ -22,6 +22,8 @@ from workers.config import preset
 NAME = "Concise: ES or GRPO?"
 QUESTION = "Does ES or GRPO learn to be concise, and what does it cost?"
 SAFE_NAME = "Safe: ES or GRPO?"
+GEOMETRY_NAME = "Geometry: shared or independent noise?"
+GEOMETRY_QUESTION = "Does the published geometry of ES and GRPO survive noise that is independent for every weight?"
 SAFE_QUESTION = "Do ES and GRPO learn to refuse harm and still help, and where does λ come to rest?"
 
 
@@ -34,8 +36,8 @@ class DemoOptions:
     runs: tuple[tuple[str, int], ...]
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Preset -> settings that its runs change."""
-    evaluations: EvaluationPlan | None = None
-    """Evaluations to launch after the trainings; None means none."""
+    follow_ups: tuple[FollowUp, ...] = ()
+    """Runs to launch after the trainings."""
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (preset, config) of each training."""
@@ -55,9 +57,9 @@ class Plan:
         for options in self.experiments:
             yield from options.configs()
 
-    def evaluations_of(self, experiment: Experiment) -> EvaluationPlan | None:
-        """Return the evaluations planned for the experiment; None if none are planned."""
-        return next((o.evaluations for o in self.experiments if o.name == experiment.name), None)
+    def follow_ups_of(self, experiment: Experiment) -> tuple[FollowUp, ...]:
+        """Return what is planned for the experiment after its trainings."""
+        return next((options.follow_ups for options in self.experiments if options.name == experiment.name), ())
 
 
 TINY = DemoOptions(
@@ -77,14 +79,29 @@ EVALUATED_TINY = replace(
     TINY,
     # An ES run needs no checkpoints for an evaluation. With one every 10 steps, GRPO is evaluated at the same steps.
     changes={name: {"grpo": {"save_steps": 10}} for name in ("grpo-tiny", "grpo-tiny-reckless")},
-    evaluations=EvaluationPlan(
-        trainings=(("es-tiny", 1), ("grpo-tiny", 1), ("es-tiny-reckless", 1), ("grpo-tiny-reckless", 1)),
-        points=7,
-        prior_tasks=("countdown",),
-        prompts=64,
-        samples=16,
-        max_new_tokens=40,
+    follow_ups=(
+        EvaluationPlan(
+            trainings=(("es-tiny", 1), ("grpo-tiny", 1), ("es-tiny-reckless", 1), ("grpo-tiny-reckless", 1)),
+            points=7,
+            prior_tasks=("countdown",),
+            prompts=64,
+            samples=16,
+            max_new_tokens=40,
+        ),
+        ProbePlan(
+            trainings=(("es-tiny", 1), ("es-tiny", 2), ("grpo-tiny", 1), ("grpo-tiny", 2)),
+            prompts=16,
+            max_new_tokens=40,
+        ),
     ),
+)
+NOISES = tuple((preset, seed) for seed in (1, 2) for preset in ("es-tiny-full", "es-tiny-correlated", "grpo-tiny"))
+GEOMETRY_TINY = DemoOptions(
+    GEOMETRY_NAME,
+    GEOMETRY_QUESTION,
+    NOISES,
+    changes={"grpo-tiny": {"grpo": {"save_steps": 10}}},
+    follow_ups=(ProbePlan(trainings=tuple(sorted(NOISES)), prompts=16, max_new_tokens=40),),
 )
 PLANS = {
     "tiny": Plan("tiny", (TINY, SAFE_TINY)),
@@ -96,6 +113,7 @@ PLANS = {
         ),
     ),
     "tour": Plan("tiny", (EVALUATED_TINY, SAFE_TINY)),
+    "geometry": Plan("tiny", (GEOMETRY_TINY,)),
 }
 
 
@@ -104,26 +122,21 @@ def launch(plan: Plan, person: User) -> list[Experiment]:
     return [_launch(options, person) for options in plan.experiments]
 
 
-def evaluate_trainings(plan: Plan, experiments: Sequence[Experiment]) -> list[Run]:
-    """Launch the planned evaluations of experiments whose trainings have ended, and return them."""
-    planned = [(experiment, plan.evaluations_of(experiment)) for experiment in experiments]
-    return [
-        run
-        for experiment, evaluations in planned
-        if evaluations is not None
-        for run in launch_evaluations(evaluations, plan.model, experiment)
-    ]
+def examine_trainings(plan: Plan, experiments: Sequence[Experiment]) -> list[Run]:
+    """Launch the planned evaluations and probes of experiments whose trainings have ended, and return them."""
+    planned = ((experiment, follow_up) for experiment in experiments for follow_up in plan.follow_ups_of(experiment))
+    return [run for experiment, follow_up in planned for run in follow_up.launch(plan.model, experiment)]
 
 
-def lacks_evaluations(plan: Plan, experiment: Experiment) -> bool:
-    """Return whether evaluations are planned for the experiment and none was launched."""
-    evaluations = plan.evaluations_of(experiment)
-    return evaluations is not None and needs_evaluations(evaluations, experiment)
+def lacks_follow_ups(plan: Plan, experiment: Experiment) -> bool:
+    """Return whether evaluations or probes are planned for the experiment and none was launched."""
+    return any(follow_up.is_missing(experiment) for follow_up in plan.follow_ups_of(experiment))
 
 
-def find_existing() -> Experiment | None:
-    """Return the newest demonstration that has runs, or None."""
-    return Experiment.objects.filter(name=NAME, runs__in=Run.objects.all()).order_by("-pk").first()
+def find_existing(plan: Plan) -> Experiment | None:
+    """Return the newest first experiment of the plan that has runs, or None."""
+    name = plan.experiments[0].name
+    return Experiment.objects.filter(name=name, runs__in=Run.objects.all()).order_by("-pk").first()
 
 
 def _launch(options: DemoOptions, person: User) -> Experiment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,8 @@ TRAINING_KEYS = (REWARD, ACCURACY, KL, SAFE, LAMBDA)
 PASS = "pass@1"  # noqa: S105
 EVALUATED = "evaluate/prompts"
 """Key that an evaluation records once for each step."""
+PROBED, PARTS = "probe/records", "probe/units"
+"""Keys that a probe records once for each of its parts: the part's number of records, and the number of parts."""
 LAST_EVALUATIONS = 3
 Curves = Mapping[str, metrics.Curve]
 
@@ -161,19 +163,57 @@ class EvaluationOutcome(Outcome):
         return f"{self.steps} of {self.planned_steps} steps"
 
 
+@dataclass(frozen=True)
+class ProbeOutcome(Outcome):
+    """The results of a probe, which trains nothing: each of its parts must be recorded."""
+
+    parts: int = 0
+    planned_parts: int = 1
+    records: int = 0
+    """Number of results that the parts have recorded."""
+
+    @property
+    def title(self) -> str:
+        return self.run.name
+
+    @property
+    def result_problem(self) -> str:
+        return "" if self.parts == self.planned_parts else f"recorded {self._count}"
+
+    @property
+    def progress(self) -> str:
+        return f"{self._count}, {self.records} results" if self.parts else ""
+
+    @property
+    def _count(self) -> str:
+        return f"{self.parts} of {self.planned_parts} parts"
+
+
 def outcomes(runs: Iterable[Run]) -> list[Outcome]:
     """Return one outcome for each run that has an attempt, in the order given."""
     runs = list(runs)
-    keys = {key: None for run in runs for key in (evaluation_keys(run) if run.is_evaluation else TRAINING_KEYS)}
+    keys = {key: None for run in runs for key in _keys(run)}
     curves: dict[int, dict[str, metrics.Curve]] = {run.pk: {} for run in runs}
     for curve in metrics.read(runs, list(keys)):
         curves[curve.run_id][curve.key] = curve
     pairs, flags = [(run, run.newest_attempt()) for run in runs], open_flags(run.pk for run in runs)
     return [
-        (_evaluation if run.is_evaluation else _training)(run, attempt, tuple(flags.get(run.pk, ())), curves[run.pk])
+        _reader(run)(run, attempt, tuple(flags.get(run.pk, ())), curves[run.pk])
         for run, attempt in pairs
         if attempt is not None
     ]
+
+
+def _keys(run: Run) -> Sequence[str]:
+    if run.is_probe:
+        return PROBED, PARTS
+    return evaluation_keys(run) if run.is_evaluation else TRAINING_KEYS
+
+
+def _reader(run: Run) -> Callable[[Run, Attempt, tuple[Flag, ...], Curves], Outcome]:
+    if run.is_probe:
+        return _probe
+    return _evaluation if run.is_evaluation else _training
 
 
 def evaluation_keys(run: Run) -> list[str]:
@@ -204,6 +244,16 @@ def _evaluation(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Cur
     values = {key: tuple(map(float, curves[key].y[~curves[key].overwritten])) for key in keys}
     steps = len(values.pop(EVALUATED, ()))
     return EvaluationOutcome(run, attempt, flags, steps=steps, planned_steps=_planned_steps(run), values=values)
+
+
+def _probe(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Curves) -> ProbeOutcome:
+    records, parts = curves.get(PROBED), curves.get(PARTS)
+    if records is None or parts is None:
+        return ProbeOutcome(run, attempt, flags)
+    counts = records.y[~records.overwritten]
+    return ProbeOutcome(
+        run, attempt, flags, parts=len(counts), planned_parts=int(parts.y[-1]), records=int(counts.sum())
+    )
 
 
 def _planned_steps(run: Run) -> int:

@@ -1,10 +1,10 @@
-"""The demonstration's results as text: a table of its trainings, one of its evaluations, and the reasons of flags."""
+"""The demonstration's results as text: tables of its trainings, evaluations and probes, and the reasons of flags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esweb.demo.results import KL, LAST_EVALUATIONS, REWARD, EvaluationOutcome, Outcome, TrainingOutcome
+from esweb.demo.results import KL, LAST_EVALUATIONS, REWARD, EvaluationOutcome, Outcome, ProbeOutcome, TrainingOutcome
 from runs.flags import reason_of
 
 NONE = "–"
@@ -23,15 +23,21 @@ HEADINGS = (
     "flags",
 )
 EVALUATION_NOTE = "Evaluations: values at the first → last evaluated step. prior/… is a task that is not trained."
+PROBE_NOTE = "Probes: the page Probes of the experiment shows each result with the band that it would have by chance."
 DIGITS = {REWARD: 1, KL: 3}
 """Digits of a key's values; two for any other."""
 
 
 def tables(results: Sequence[Outcome]) -> list[str]:
-    """Return a table of the trainings and one of the evaluations, each if there are any."""
+    """Return a table of the trainings, one of the evaluations and one of the probes, each if there are any."""
     trained = [outcome for outcome in results if isinstance(outcome, TrainingOutcome)]
     evaluated = [outcome for outcome in results if isinstance(outcome, EvaluationOutcome)]
-    return [*([table(trained)] if trained else []), *([evaluation_table(evaluated)] if evaluated else [])]
+    probed = [outcome for outcome in results if isinstance(outcome, ProbeOutcome)]
+    return [
+        *([table(trained)] if trained else []),
+        *([evaluation_table(evaluated)] if evaluated else []),
+        *([probe_table(probed)] if probed else []),
+    ]
 
 
 def table(results: Sequence[TrainingOutcome]) -> str:
@@ -45,6 +51,14 @@ def evaluation_table(results: Sequence[EvaluationOutcome]) -> str:
     keys = list(dict.fromkeys(key for outcome in results for key in outcome.values))
     rows = [_evaluation_cells(outcome, keys) for outcome in results]
     return "\n".join([*_columns(("evaluation", "state", "steps", *keys, "seconds", "flags"), rows), EVALUATION_NOTE])
+
+
+def probe_table(results: Sequence[ProbeOutcome]) -> str:
+    """Return the outcomes in columns; the pages of the experiment show what the probes have found."""
+    rows = [
+        (o.title, o.attempt.state, f"{o.parts}/{o.planned_parts}", str(o.records), *_last_cells(o)) for o in results
+    ]
+    return "\n".join([*_columns(("probe", "state", "parts", "results", "seconds", "flags"), rows), PROBE_NOTE])
 
 
 def flag_lines(results: Sequence[Outcome]) -> list[str]:

@@ -25,6 +25,7 @@ PAGES = {
     "home-standing": ("home", ""),
     "judging-news": ("home", "judging-news"),
     "palette": ("home", ""),
+    "probes-chart": ("probes", ""),
     "queue-standing": ("queue", ""),
     "run-chart": ("run-curves", ""),
     "run-collapse-chart": ("run-collapse", ""),

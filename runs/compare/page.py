@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
+from django.urls import reverse
+
+from runs.access import may_launch
 from runs.chart_layouts import arrange
 from runs.charts import Chart, Mark, marks
 from runs.compare.baseline_table import Setting
@@ -18,9 +22,10 @@ from runs.compare.options import ComparisonSettings
 from runs.compare.results import load_results
 from runs.compare.selection import MAX_NAMED_RUNS
 from runs.metrics import cursors
-from runs.models import Run
+from runs.models import TRAINING_METHODS, Run
 from runs.models.experiment import Person
 from runs.responses import judgeable_uids
+from workers.config.probe import MAX_RUNS as MAX_PROBED_RUNS
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,18 @@ def standings_context(
 def judge_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
     """Return the uids of the runs whose responses can be judged, in their order, if the user may create tournaments."""
     return {"judge_uids": judgeable_uids([run.uid for run in runs], person)}
+
+
+def probe_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
+    """Return the address that launches a probe of these runs, in the experiment of the first; empty if this user may
+    not launch there, and if none of the runs is a training of this site. One query."""
+    trainings = Run.objects.filter(pk__in=[run.pk for run in runs], method__in=TRAINING_METHODS, source__isnull=True)
+    trained = set(trainings.values_list("pk", flat=True))
+    probed = [run for run in runs if run.pk in trained][:MAX_PROBED_RUNS]
+    if not probed or not may_launch(person, probed[0].experiment):
+        return {"probe_address": ""}
+    uids = urlencode([("probe", run.uid) for run in probed])
+    return {"probe_address": f"{reverse('launch', args=[probed[0].experiment_id])}?{uids}"}
 
 
 def load_config_diff(run_marks: Sequence[Mark], settings: ComparisonSettings, baseline_uid: str) -> ConfigDiff:

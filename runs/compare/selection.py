@@ -103,10 +103,10 @@ def _with_baseline(runs: list[Run], baseline: Run | None) -> list[Run]:
 def offered_runs(request: HttpRequest, selected_runs: Sequence[Run]) -> list[Run]:
     """Return runs to select from, the newest first: of the current experiments, or of all if there is none yet.
 
-    Evaluations without training are offered to readers who have selected one.
+    Evaluations and probes, which train nothing, are offered to readers who have selected one.
     """
     runs = _runs(request.user).filter(archived_at__isnull=True)
-    runs = runs if any(run.is_evaluation for run in selected_runs) else runs.trainings()
+    runs = runs if any(run.only_measures for run in selected_runs) else runs.trainings()
     at_hand = {run.experiment_id for run in selected_runs} or {e.pk for e in [_experiment(request)] if e}
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
     return list(runs.order_by("-pk")[:MAX_OFFERED_RUNS])

@@ -94,7 +94,7 @@ def mark_ended(run: Run) -> None:
     nothing if it was never evaluated. Call it in a short transaction, since the runs' records wait for it."""
     if not FlagCheck.objects.filter(pk=run.pk).exists():
         return
-    if run.is_evaluation:
+    if run.only_measures:
         mark_flag_checks_due([run.pk])
         return
     newest = Run.objects.trainings().filter(experiment=run.experiment_id, deleted_at__isnull=True).order_by("-pk")

@@ -1,4 +1,4 @@
-"""Store records as rows. Only this package writes series, responses, populations, engines and checkpoints.
+"""Store records as rows. Only this package writes series, responses, populations, engines, probe results, checkpoints.
 
 Each call is safe to repeat.
 """

@@ -17,6 +17,8 @@ from workers.records import (
     Line,
     Metric,
     Population,
+    Probe,
+    ProbeValue,
     Record,
     Response,
     Status,
@@ -32,6 +34,9 @@ MAX_PACKAGES = 5_000
 MAX_GPUS = 64
 MAX_TEXT = 300
 MAX_ENGINES = 1_024
+MAX_PROBE_VALUES = 20_000
+MAX_MEASURE = 40
+MAX_VERDICT = 100
 LEVELS = ("info", "warning", "error")
 ENGINE_STATES = ("ready", "starting", "given_up")
 BIG = 2**63
@@ -63,6 +68,8 @@ def _record_complaints(record: Record) -> Iterator[str]:
         yield from _population(record)
     elif isinstance(record, Engines):
         yield from _engines(record)
+    elif isinstance(record, Probe):
+        yield from _probe(record)
     elif isinstance(record, Checkpoint):
         yield from _checkpoint(record)
     elif isinstance(record, Status) and len(record.phase) > MAX_PHASE:
@@ -136,6 +143,39 @@ def _engine(engine: Engine) -> Iterator[str]:
     for name in ("device", "weights"):
         if len(getattr(engine, name)) > MAX_TEXT:
             yield f"an engine's {name} has {len(getattr(engine, name))} characters; at most {MAX_TEXT} are stored"
+
+
+def _probe(record: Probe) -> Iterator[str]:
+    if len(record.values) > MAX_PROBE_VALUES:
+        yield f"a probe record has {len(record.values)} values; at most {MAX_PROBE_VALUES} are stored"
+    for name, most in (("probe", MAX_MEASURE), ("measure", MAX_MEASURE), ("subject", MAX_TEXT)):
+        if not 0 < len(getattr(record, name)) <= most:
+            yield f"a probe's {name} must have 1 to {most} characters, not {len(getattr(record, name))}"
+    for name, most in (("other", MAX_TEXT), ("verdict", MAX_VERDICT)):
+        if len(getattr(record, name)) > most:
+            yield f"a probe's {name} has {len(getattr(record, name))} characters; at most {most} are stored"
+    for name in ("probe", "measure", "subject", "other", "verdict"):
+        if UNPRINTABLE.search(getattr(record, name)):
+            yield f"a probe's {name} must contain no control characters; {getattr(record, name)!r} does"[:200]
+    for value in record.values:
+        yield from _probe_value(value)
+
+
+def _probe_value(value: ProbeValue) -> Iterator[str]:
+    for name in ("value", "low", "high", "null", "null_low", "null_high", "x"):
+        number = getattr(value, name)
+        if number is not None and not math.isfinite(number):
+            yield f"a probe's {name} must be a finite number, not {number}; leave out what was not measured"
+    for name in ("n", "draw"):
+        count = getattr(value, name)
+        if count is not None and not 0 <= count < BIG:
+            yield f"a probe's {name} must be between 0 and {BIG - 1}, not {count}"[:200]
+    for name in ("tensor", "other_tensor"):
+        text = getattr(value, name)
+        if len(text) > MAX_TEXT:
+            yield f"a probe's {name} has {len(text)} characters; at most {MAX_TEXT} are stored"
+        if UNPRINTABLE.search(text):
+            yield f"a probe's {name} must contain no control characters; {text!r} does"[:200]
 
 
 def _environment(record: Environment) -> Iterator[str]:

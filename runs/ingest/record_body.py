@@ -15,7 +15,7 @@ from runs.ingest.columnar import BadColumns, Columns, too_many_keys
 from runs.ingest.limits import MAX_KEYS, refusal
 from runs.metrics import AXES
 from workers.config import Problem
-from workers.records import BadLine, Engines, Line, Metric, Population, Response, unpack
+from workers.records import BadLine, Engines, Line, Metric, Population, Probe, Response, unpack
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_LINE_BYTES = 2 * 1024 * 1024
@@ -23,7 +23,7 @@ MAX_WORK = 200_000
 """Maximum work of a push of lines, in values of metrics: to read and store that many takes about half a second."""
 MAX_VALUES = 100_000
 """Maximum values of JSON in a line. A value takes 200 bytes of memory, however short it is in the body."""
-METRIC_WORK, ANSWER_WORK, MEMBER_WORK, ENGINE_WORK, OTHER_WORK = 10, 100, 5, 10, 50
+METRIC_WORK, ANSWER_WORK, MEMBER_WORK, ENGINE_WORK, PROBE_VALUE_WORK, OTHER_WORK = 10, 100, 5, 10, 10, 50
 """Cost of a record in addition to its values, in values of metrics."""
 BYTES_PER_VALUE = 100
 """Bytes of text that take as much memory as a value of a metric."""
@@ -166,6 +166,8 @@ def _work(line: Line, raw: bytes) -> int:
         work = METRIC_WORK + ENGINE_WORK * len(record.engines)
     elif isinstance(record, Response):
         work = ANSWER_WORK + len(record.parts)
+    elif isinstance(record, Probe):
+        work = OTHER_WORK + PROBE_VALUE_WORK * len(record.values)
     else:
         work = OTHER_WORK
     return work + text // BYTES_PER_VALUE

@@ -20,6 +20,7 @@ from runs.ingest.events import (
 )
 from runs.ingest.limits import refusal
 from runs.ingest.metrics import StoredBatch, save_points
+from runs.ingest.probe_rows import save_probes
 from runs.ingest.response_rows import save_checkpoints, save_engines, save_populations, save_responses
 from runs.metrics import block, live
 from runs.models import Attempt, RecordFile
@@ -32,6 +33,7 @@ from workers.records import (
     Line,
     Metric,
     Population,
+    Probe,
     Response,
     Status,
 )
@@ -42,6 +44,7 @@ PAGE_PARTS = {
     Population: "population",
     Engines: "engines",
     Checkpoint: "checkpoints",
+    Probe: "probes",
     Status: "state",
     Alert: "state",
 }
@@ -170,6 +173,8 @@ def _save_records(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> 
         save_responses(attempt, file.epoch, lines)
     if Checkpoint in kinds:
         save_checkpoints(attempt, file.epoch, lines)
+    if Probe in kinds:
+        save_probes(attempt, file.epoch, lines)
     if Alert in kinds:
         save_alerts(attempt, lines)
     if Status in kinds:

@@ -13,8 +13,8 @@ from runs.checkpoints import SavedCheckpoint
 from runs.clusters import check_fits, check_partition
 from runs.launching.budgets import Demand, Estimator, check_limits
 from runs.launching.code import check_own_task
-from runs.launching.resources import check_resources, find_evaluated
-from runs.launching.run_names import NAME_LENGTH, default_run_name, evaluated_name
+from runs.launching.resources import check_resources, find_parent
+from runs.launching.run_names import NAME_LENGTH, default_run_name, parent_name
 from runs.launching.transitions import publish
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
@@ -45,10 +45,10 @@ def create_run(
 def new_run(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
     """Return the row of a run, not yet saved."""
     config = demand.config
-    parent, parent_step = find_evaluated(config, person)
+    parent, parent_step = find_parent(config, person)
     return Run(
         experiment=experiment,
-        name=name or default_run_name(config, preset, evaluated_name(parent, experiment)),
+        name=name or default_run_name(config, preset, parent_name(parent, experiment)),
         preset=preset,
         method=config.method,
         seed=config.seed,
@@ -145,6 +145,8 @@ def held_by_sweep(run: Run) -> dict[str, str]:
 def _describe_start(run: Run, start: SavedCheckpoint | None) -> str:
     if run.is_evaluation:
         return "continues with the steps that are not evaluated yet"
+    if run.is_probe:
+        return "continues with the probes that are not complete yet"
     if start is None:
         return "starts from the beginning, because there is no checkpoint"
     return f"resumes from step {start.step}, saved by attempt {start.attempt}"

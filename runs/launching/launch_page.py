@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +21,16 @@ from runs.http import SignedIn, require_choice, visible_experiment, visible_run
 from runs.launching import gpu_memory
 from runs.launching.budgets import Estimator, hours_of, total
 from runs.launching.commands import launch_run
-from runs.launching.config_form import LaunchForm, initial_from, problems_of
+from runs.launching.config_form import LaunchForm, initial_from, problems_of, value_at
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
-from runs.launching.resources import by_hand_problems, find_evaluated
-from runs.launching.run_names import evaluated_name
+from runs.launching.resources import by_hand_problems, find_parent
+from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm
 from runs.launching.sweeps.views import launch_from_form, plan
-from runs.models import EVALUATE, Experiment, Run, Sweep
+from runs.models import EVALUATE, PROBE, Experiment, Run, Sweep
 from workers.config import ConfigError, RunConfig, preset, presets
+from workers.config.probe import MAX_RUNS
 
 FIRST_PRESET = "es-tiny"
 
@@ -45,8 +47,8 @@ class Change:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: SignedIn, pk: int) -> HttpResponse:
-    """Render the form, filled from `preset` and other query fields, or from a run to `clone` or to `evaluate`. A POST
-    launches it."""
+    """Render the form, filled from `preset` and other query fields, from a run to `clone` or to `evaluate`, or from
+    one or more runs to `probe`. A POST launches it."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
@@ -64,6 +66,10 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         changed = _apply_changes(request, form)
     elif "evaluate" in request.GET:
         form = LaunchForm(initial=_evaluation_initial(visible_run(request, request.GET["evaluate"])))
+    elif "probe" in request.GET:
+        # One more than can be examined, so that the form reports that there are too many.
+        uids = list(dict.fromkeys(request.GET.getlist("probe")))[: MAX_RUNS + 1]
+        form = LaunchForm(initial=_probe_initial([visible_run(request, uid) for uid in uids]))
     else:
         form = LaunchForm(initial=_initial(request))
     named = form["preset"].value() or ""
@@ -174,8 +180,8 @@ def _launch_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) ->
 
 def _names(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[str]:
     """Return a name for each run of a valid form."""
-    parent, _step = find_evaluated(RunConfig.from_json(form.configs[0]), request.user)
-    return form.names(evaluated_name(parent, experiment))
+    parent, _step = find_parent(RunConfig.from_json(form.configs[0]), request.user)
+    return form.names(parent_name(parent, experiment))
 
 
 def _apply_changes(request: SignedIn, form: LaunchForm) -> list[Change]:
@@ -206,10 +212,28 @@ def _missing_models(preset_name: str) -> list[str]:
 def _evaluation_initial(parent: Run) -> dict[str, Any]:
     """Return the initial values of an evaluation of a run, with its task, its model and its compute."""
     config: dict[str, Any] = {"method": EVALUATE, "evaluate": {"run": f"run:{parent.uid}"}}
-    # The sections of a config that another version made may no longer be valid.
-    if not problems_of(parent.config):
-        decoded = RunConfig.from_json(parent.config).to_json()
-        config |= {section: decoded[section] for section in ("task", "model", "compute")}
+    return _measuring_initial(config | _shared_sections(parent))
+
+
+def _probe_initial(parents: Sequence[Run]) -> dict[str, Any]:
+    """Return the initial values of a probe of these runs, with the task, model, compute and prompts of the first."""
+    config: dict[str, Any] = {"method": PROBE, "probe": {"runs": [f"run:{parent.uid}" for parent in parents]}}
+    shared = _shared_sections(parents[0])
+    if prompts := value_at(parents[0].config, "evaluation.prompts") if shared else None:
+        config["evaluation"] = {"prompts": prompts}
+    return _measuring_initial(config | shared)
+
+
+def _shared_sections(parent: Run) -> dict[str, Any]:
+    """Return the task, model and compute of a run's config; none of a config that another version made and that is no
+    longer valid."""
+    if problems_of(parent.config):
+        return {}
+    decoded = RunConfig.from_json(parent.config).to_json()
+    return {section: decoded[section] for section in ("task", "model", "compute")}
+
+
+def _measuring_initial(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"seeds": "0", **initial_from(config), "preset": ""}
 
 

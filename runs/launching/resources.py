@@ -35,9 +35,10 @@ from workers.config.resources import (
 from workers.config.tasks import EMBEDDED
 
 CHECKPOINT_PATH = re.compile(r".*/esweb-([0-9a-z]{10})-a\d+/checkpoints/step-0*(\d+)/?")
-RUN_FOLDER_PATH = re.compile(r".*/([0-9a-z]{10})/?")
+RUN_FOLDER_PATH = re.compile(r".*/([0-9a-z]{10})/?(@\d+)?")
 WORD = re.compile(r"[A-Za-z0-9_]{1,60}", re.ASCII)
 MAX_NAMED_STEPS = 20
+METHODS_TEXT = " or ".join(TRAINING_METHODS)
 SCORER_SECRET = "runs that this site starts use the token of a scorer's secret (Settings, Secrets)"  # noqa: S105
 REPLACEMENTS = {
     "tracking.push_url": "this site creates the token for pushing, if the cluster's config sets site_url",
@@ -51,6 +52,8 @@ REPLACEMENTS = {
     "scorer.site_token_file": "scorers that this site starts register here, if the cluster's config sets site_url",
 }
 """Field that only a manually started run may set -> the site's replacement for it."""
+OPTIONAL_MODELS = ("evaluate.base", "probe.base")
+"""Fields of a model that may be empty."""
 PRIOR_TASK = re.compile(r"evaluate\.prior_tasks\.\d+\.")
 PRIOR_TASK_REPLACEMENT = "a prior task of a run that this site starts calls no scorer; use the embedded one"
 
@@ -65,7 +68,7 @@ class _Launch:
     def model(self, resource: NamedResource) -> str:
         """Return why the model may not be named so, or an empty text."""
         name: str = resource.value
-        if name in BUILT_IN_MODELS or (not name and resource.path == "evaluate.base"):
+        if name in BUILT_IN_MODELS or (not name and resource.path in OPTIONAL_MODELS):
             return ""
         if RUN_REFERENCE.fullmatch(name) and resource.kind == "model":
             return self._checkpoint(name)
@@ -85,13 +88,36 @@ class _Launch:
         if not RUN_NAME.fullmatch(name):
             folder = RUN_FOLDER_PATH.fullmatch(name)
             hint = f"; this one may be run:{folder[1]}" if folder else ""
-            return f"must be run:<uid>, the uid of a run of method {' or '.join(TRAINING_METHODS)}, not {name!r}{hint}"
+            return f"must be run:<uid>, the uid of a run of method {METHODS_TEXT}, not {name!r}{hint}"
         run = find_run(name, self.person)
+        return self._training_refusal(run, name)
+
+    def examined_runs(self, resource: NamedResource) -> str:
+        """Return why one or more of these runs may not be examined, or an empty text."""
+        return "; ".join(filter(None, map(self._step_refusal, resource.value)))
+
+    def _step_refusal(self, name: str) -> str:
+        """Return why the run, or the step of it, may not be examined, or an empty text."""
+        if not (RUN_NAME.fullmatch(name) or RUN_REFERENCE.fullmatch(name)):
+            folder = RUN_FOLDER_PATH.fullmatch(name)
+            hint = f"; this one may be run:{folder[1]}{folder[2] or ''}" if folder else ""
+            return (
+                f"must be run:<uid> or run:<uid>@<step>, with the uid of a run of method {METHODS_TEXT}, not {name!r}"
+                f"{hint}"
+            )
+        run, step = _parse(name, self.person)
+        if refusal := self._training_refusal(run, name):
+            return refusal
+        if run is None or run.is_open or step is None or step <= (last := run.reached_step()):
+            return ""
+        return f"names {name}, but the last step of that run is {last}"
+
+    def _training_refusal(self, run: Run | None, name: str) -> str:
+        """Return why no weights of the run can be read, or an empty text. `name`: the text that names it."""
         if run is None:
             return f"names {name}, but you see no such run"
         if run.method not in TRAINING_METHODS:
-            methods = " or ".join(TRAINING_METHODS)
-            return f"names {name}, which has method {run.method}; it must be a run of method {methods}"
+            return f"names {name}, which has method {run.method}; it must be a run of method {METHODS_TEXT}"
         return self._attempts_refusal(run, name)
 
     def data(self, resource: NamedResource) -> str:
@@ -156,7 +182,7 @@ class _Launch:
 
     def _checkpoint(self, reference: str) -> str:
         run, step = _parse(reference, self.person)
-        if run is None:
+        if run is None or step is None:
             return f"names {reference}, but you see no such run"
         saved = checkpoints.at_step(run, step)
         if saved is None:
@@ -215,6 +241,7 @@ RULES: Mapping[ResourceKind, Callable[[_Launch, NamedResource], str]] = {
     "model": _Launch.model,
     "score_model": _Launch.model,
     "run": _Launch.evaluated_run,
+    "runs": _Launch.examined_runs,
     "data": _Launch.data,
     "scorer": _Launch.scorer,
     "scorer_secret": _Launch.scorer_secret,
@@ -270,20 +297,30 @@ def checkpoint_of(config: RunConfig, person: User) -> SavedCheckpoint | None:
     if not RUN_REFERENCE.fullmatch(config.model.path):
         return None
     run, step = _parse(config.model.path, person)
-    return checkpoints.at_step(run, step) if run else None
+    return checkpoints.at_step(run, step) if run is not None and step is not None else None
 
 
-def find_evaluated(config: RunConfig, person: User) -> tuple[Run | None, int | None]:
-    """Return the run that an evaluation evaluates, and its step if the config names one; None if the config names no
-    run that the user may see. For a config of another method, both are None."""
-    if config.evaluate is None:
+def find_parent(config: RunConfig, person: User) -> tuple[Run | None, int | None]:
+    """Return the first run that an evaluation or a probe measures, and its step if the config names one.
+
+    Both are None if the config names no run that the user may see, and for a config of another method.
+    """
+    if config.evaluate is None and config.probe is None:
         return None, None
-    if RUN_NAME.fullmatch(config.evaluate.run):
-        return find_run(config.evaluate.run, person), None
-    if not config.evaluate.run and RUN_REFERENCE.fullmatch(config.model.path):
-        run, step = _parse(config.model.path, person)
-        return run, step if run else None
-    return None, None
+    names = _measured_names(config)
+    return _parse(names[0] if names else config.model.path, person)
+
+
+def find_measured(config: RunConfig, person: User) -> list[Run]:
+    """Return the runs that evaluate.run and probe.runs name and that the user may see, each once, in their order."""
+    runs = [_parse(name, person)[0] for name in _measured_names(config)]
+    return list(dict.fromkeys(run for run in runs if run is not None))
+
+
+def _measured_names(config: RunConfig) -> tuple[str, ...]:
+    if config.evaluate is not None and config.evaluate.run:
+        return (config.evaluate.run,)
+    return config.probe.runs if config.probe is not None else ()
 
 
 def find_run(name: str, person: User) -> Run | None:
@@ -292,9 +329,11 @@ def find_run(name: str, person: User) -> Run | None:
     return Run.objects.visible_to(person).filter(uid=named[1]).first() if named else None
 
 
-def _parse(reference: str, person: User) -> tuple[Run | None, int]:
-    name, step = reference.split("@")
-    return find_run(name, person), int(step)
+def _parse(name: str, person: User) -> tuple[Run | None, int | None]:
+    """Return the run of run:<uid> or run:<uid>@<step>, and the step; both are None if the user sees no such run."""
+    run = find_run(name.partition("@")[0], person)
+    is_step = run is not None and RUN_REFERENCE.fullmatch(name)
+    return run, int(name.partition("@")[2]) if is_step else None
 
 
 def _is_plain(value: Any) -> bool:

@@ -136,6 +136,8 @@ def resume_refusal(run: Run) -> str:
         message = gettext("%(name)s has not ended (%(state)s)")
     elif run.state == State.SUCCEEDED.value and run.is_evaluation:
         message = gettext("%(name)s has evaluated all of its steps; clone it to evaluate again, with other settings")
+    elif run.state == State.SUCCEEDED.value and run.is_probe:
+        message = gettext("%(name)s has completed all of its probes; clone it to probe again, with other settings")
     elif run.state == State.SUCCEEDED.value:
         message = gettext("%(name)s has reached its last step; clone it to train again, with another seed or config")
     else:

@@ -17,24 +17,29 @@ SHORT_NAMES = {
     "task.name": "task", "scorer.name": "scorer",
 }  # fmt: skip
 COPY = " (copy)"
-OMITTED_SECTIONS = ("es.", "grpo.", "evaluate.", "scorer.", "model.", "task.options.", "task.", "compute.", "tracking.")
+OMITTED_SECTIONS = (
+    "es.", "grpo.", "evaluate.", "probe.", "scorer.", "model.", "task.options.", "task.", "compute.",
+    "tracking.",
+)  # fmt: skip
 LAST_SECTIONS = ("compute.", "tracking.")
 """Sections that say where and not how a run trains: their settings are the first ones that a name omits."""
 
 
-def default_run_name(config: RunConfig, preset_name: str, evaluated: str = "") -> str:
+def default_run_name(config: RunConfig, preset_name: str, parent: str = "") -> str:
     """Return the preset's name or the method, the settings that differ from it, and the seed.
 
-    evaluated: the name of the run that an evaluation evaluates; empty if it has none, or none that may be named.
+    parent: the name of the first run that an evaluation or a probe measures; empty if it has none, or none that may be
+    named. The number of further runs follows it, such as `probe es-tiny seed 0 +1`.
     """
-    if config.evaluate is not None and not preset_name:
-        seed_text = f", seed {config.seed}" if config.seed else ""
-        return f"evaluate {evaluated or _model_name(config)}"[: NAME_LENGTH - len(seed_text)] + seed_text
+    if (config.evaluate is not None or config.probe is not None) and not preset_name:
+        more = len(config.probe.runs) - 1 if config.probe is not None else 0
+        end = (f" +{more}" if more > 0 else "") + (f", seed {config.seed}" if config.seed else "")
+        return f"{config.method} {parent or _model_name(config)}"[: NAME_LENGTH - len(end)] + end
     return f"{_base_name(config, preset_name)} seed {config.seed}"
 
 
-def evaluated_name(parent: Run | None, experiment: Experiment) -> str:
-    """Return the name of the run that a run of this experiment evaluates; empty without one, and if a reader of this
+def parent_name(parent: Run | None, experiment: Experiment) -> str:
+    """Return the name of the run that a run of this experiment measures; empty without one, and if a reader of this
     experiment may not see that run."""
     if parent is None or not parent.experiment.is_private:
         return parent.name if parent else ""
@@ -94,15 +99,16 @@ def format_value(value: Any) -> str:
 
 
 def _model_name(config: RunConfig) -> str:
-    """Return the model that an evaluation evaluates, without its folder; "a run" for a run that may not be named."""
-    if (config.evaluate is not None and config.evaluate.run) or config.model.path.startswith("run:"):
+    """Return the model that is measured, without its folder; "a run" for a run that may not be named."""
+    has_runs = (config.evaluate is not None and config.evaluate.run) or (config.probe is not None and config.probe.runs)
+    if has_runs or config.model.path.startswith("run:"):
         return "a run"
     return config.model.path.rpartition("/")[2]
 
 
 def _base_name(config: RunConfig, preset_name: str, omitted: frozenset[str] = frozenset()) -> str:
-    # Not every reader of a name may know the run that it evaluates.
-    omitted |= {"evaluate.run"}
+    # Not every reader of a name may know the runs that it measures.
+    omitted |= {"evaluate.run", "probe.runs"}
     changed = {k: v for k, v in changed_settings(config, preset_name).items() if k not in omitted}
     described = describe_settings(changed)
     shown = described[:MAX_CHANGES]

@@ -66,8 +66,8 @@ class ChangedRun(Input):
 
 
 class RunOut(Schema):
-    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates, if it is
-    known and you may see it; `parent_step`: its step, if the config names one checkpoint.
+    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates or examines,
+    the first of several, if it is known and you may see it; `parent_step`: its step, if the config names one.
 
     `flags`: the open flags, signs that its training cheats.
     """

@@ -15,12 +15,12 @@ from django.utils import timezone
 from runs.clusters import cache_of, executor_for, python_of, submit_host_of, timeouts_of
 from runs.launching.code import code_arguments, code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
-from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_run
+from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_measured
 from runs.launching.transitions import begun_at, transition, update_facts
 from runs.models import Attempt, Cluster, Job, Rebuild
 from workers.attempt import CLOSED_EPOCH, is_disk_full, raise_lease, write_json
 from workers.config import ConfigError
-from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT, RUN_FOLDER
+from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT, RUN_FOLDERS
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
 from workers.executors.states import State
 
@@ -80,8 +80,8 @@ def spec_of(job: Job) -> Spec:
     if checkpoint := checkpoint_of(job.run.run_config, job.run.created_by):
         # The path is relative, as for --resume: the folder of all runs may have another path on the cluster.
         env[RUN_CHECKPOINT] = os.path.relpath(checkpoint.folder, job.directory)
-    if (evaluate := job.run.run_config.evaluate) and (run := find_run(evaluate.run, job.run.created_by)):
-        env[RUN_FOLDER] = os.path.relpath(run.root, job.directory)
+    if measured := find_measured(job.run.run_config, job.run.created_by):
+        env[RUN_FOLDERS] = os.pathsep.join(os.path.relpath(run.root, job.directory) for run in measured)
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
     if isinstance(job, Attempt):

@@ -6,7 +6,7 @@ from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
 from runs.models.evaluated_step import EVALUATION, EvaluatedStep, choose_last_step, list_evaluated_steps
-from runs.models.experiment import EVALUATE, TRAINING_METHODS, Experiment, Run
+from runs.models.experiment import EVALUATE, MEASURING_METHODS, PROBE, TRAINING_METHODS, Experiment, Run
 from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from runs.models.idempotency_key import KeptAnswer
 from runs.models.imported import Import
@@ -15,6 +15,7 @@ from runs.models.limit import Limit
 from runs.models.line_style import LineStyle
 from runs.models.package_set import PackageSet
 from runs.models.preference import Preference
+from runs.models.probe import ProbeResult
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, EngineReport, Population, Prompt, Response, Score
 from runs.models.saved_view import SavedView
@@ -28,6 +29,8 @@ from runs.models.token import ApiToken
 __all__ = [
     "EVALUATE",
     "EVALUATION",
+    "MEASURING_METHODS",
+    "PROBE",
     "TRAINING_METHODS",
     "ApiToken",
     "Attempt",
@@ -57,6 +60,7 @@ __all__ = [
     "PackageSet",
     "Population",
     "Preference",
+    "ProbeResult",
     "Prompt",
     "Rebuild",
     "RecordFile",

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Func, Q, Value
+from django.db.models import F, Func, Max, Q, Value
 from django.urls import reverse
 from django.utils.functional import cached_property
 
@@ -30,8 +30,12 @@ NARROW = (
 """Columns that tables read of all runs of an experiment, from the index alone: rows are wide with their configs."""
 EVALUATE = "evaluate"
 """The method of runs that evaluate a model, or steps of another run, without training."""
+PROBE = "probe"
+"""The method of runs that examine the weights of a model, or of other runs, without training."""
+MEASURING_METHODS = (EVALUATE, PROBE)
+"""Methods of runs that measure weights which other runs have trained. They train nothing."""
 TRAINING_METHODS = ("es", "grpo")
-"""Methods of runs that change weights, which evaluations may evaluate."""
+"""Methods of runs that change weights, which evaluations and probes may name."""
 UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -93,11 +97,11 @@ class RunQuerySet(ShelvedQuerySet["Run"]):
         return self.filter(experiment__in=Experiment.objects.permitted_to(person))
 
     def trainings(self) -> Self:
-        """Return the runs without those of method evaluate, which measure models that other runs have trained.
+        """Return the runs without evaluations and probes, which measure models that other runs have trained.
 
         Lists, statistics and comparisons that a reader has not narrowed read these.
         """
-        return self.exclude(method=EVALUATE)
+        return self.exclude(method__in=MEASURING_METHODS)
 
     def with_visible_parent(self, person: Person) -> Self:
         """Return the runs with `parent` loaded, which is None if this user may not see it."""
@@ -127,9 +131,10 @@ class Run(Shelved):
     """Equal for runs that differ only in their seed and in where they run."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
     parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations")
-    """Training with the model that this run evaluates; None for trainings, and if unknown."""
+    """Training with the model that this run evaluates or examines, the first of several; None for trainings, and if
+    unknown."""
     parent_step = models.BigIntegerField(null=True, blank=True)
-    """Step of the parent, if the run evaluates a single checkpoint that its config names; else None."""
+    """Step of the parent, if the config names one; else None."""
     sweep = models.ForeignKey("runs.Sweep", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
     cell = models.JSONField(null=True, blank=True)
     """Cell of its sweep: key -> value, as in its config."""
@@ -194,6 +199,16 @@ class Run(Shelved):
         return self.method == EVALUATE
 
     @property
+    def is_probe(self) -> bool:
+        """Return whether the run examines weights without training."""
+        return self.method == PROBE
+
+    @property
+    def only_measures(self) -> bool:
+        """Return whether the run measures weights without training: whether it is an evaluation or a probe."""
+        return self.method in MEASURING_METHODS
+
+    @property
     def prior_tasks(self) -> list[str]:
         """Return the names of the further tasks of an evaluation. The prompts of their responses have the task's name
         among their categories."""
@@ -215,6 +230,12 @@ class Run(Shelved):
             for section, name in (("model", "path"), ("task", "name"))
             if isinstance(config.get(section), dict) and name in config[section]
         }
+
+    def reached_step(self) -> int:
+        """Return the last step that the run has recorded or saved; 0 before the first. Two queries."""
+        reached = self.population_set.aggregate(last=Max("step"))["last"]
+        saved = self.checkpoint_set.aggregate(last=Max("step"))["last"]
+        return max(reached or 0, saved or 0)
 
     def newest_attempt(self) -> Attempt | None:
         """Return the newest attempt, which sets the run's state, or None before the first."""

@@ -78,7 +78,7 @@ def list_runs(
     experiment: Id = None,
     sweep: Id = None,
     state: State | None = None,
-    method: Literal["es", "grpo", "evaluate", "scorer", "unknown"] | None = None,
+    method: Literal["es", "grpo", "evaluate", "probe", "scorer", "unknown"] | None = None,
     preset: Word | None = None,
     seed: Int | None = None,
     tag: Tag | None = None,

@@ -17,7 +17,7 @@ from runs import metrics
 from runs.charts import MEASURED, Table
 from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
 from runs.metrics import Provenance
-from runs.models import Run
+from runs.models import PROBE, Run
 
 STEP_KEY = "evaluate/prompts"
 """Key that runs of method evaluate record once for each step."""
@@ -86,7 +86,8 @@ def evaluations_context(training: Run, person: User) -> dict[str, Any]:
 def list_evaluations(training: Run, person: User) -> list[EvaluationRow]:
     """Return the training's evaluations that this user may see, the oldest first, with a cell for each key that any of
     them has."""
-    runs = list(Run.objects.visible_to(person).filter(parent=training).order_by("created_at", "pk"))
+    children = Run.objects.visible_to(person).filter(parent=training).exclude(method=PROBE)
+    runs = list(children.order_by("created_at", "pk"))
     if not runs:
         return []
     numbers, origins, steps = metrics.latest(runs), metrics.origins_of(runs), _evaluated_steps(runs)

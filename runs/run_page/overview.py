@@ -1,4 +1,4 @@
-"""The first tab of a run's page: its flags, its headline metrics with their charts, and its evaluations."""
+"""The first tab of a run's page: its flags, its headline metrics with their charts, its evaluations and probes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from runs.responses.viewer.views import is_covered
 from runs.run_page.config import changed_settings
 from runs.run_page.curves import named_charts
 from runs.run_page.evaluations import evaluations_context
+from runs.run_page.probes import probes_context
 from runs.run_page.tabs import tab_fragment, tab_page
 from runs.run_page.tiles import read_tiles
 
@@ -44,7 +45,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     # The tiles come with the state, which every tab shows.
     context = {
         **flags, **_charts_context(request, run), **evaluations_context(run, request.user),
-        "changed_settings": changed_settings(run),
+        **probes_context(run, request.user), "changed_settings": changed_settings(run),
     }  # fmt: skip
     return tab_page(request, run, "overview", context)
 

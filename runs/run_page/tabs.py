@@ -20,7 +20,7 @@ from runs.compare.run_table import quote
 from runs.experiments import LAMBDA, RunEditForm
 from runs.flags import open_flags
 from runs.http import SignedIn
-from runs.models import TRAINING_METHODS, Run
+from runs.models import MEASURING_METHODS, TRAINING_METHODS, Run
 from runs.run_page.status import status_context
 
 TABS = {
@@ -35,6 +35,8 @@ TABS = {
 """The route and the title of each tab."""
 TABS_OF_TRAININGS = ("weights", "checkpoints")
 """Tabs that runs without training do not have."""
+TABS_WITH_METRICS = ("curves",)
+"""Tabs that probe runs do not have."""
 MOVED_ANCHORS = {
     "curves": "curves curves-title find-curves curve-wall section- chart-",
     "responses": "responses responses-title response-step which against collapse collapse-title",
@@ -90,7 +92,8 @@ def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
         "tabs": [
             Tab(gettext(title), reverse(route, args=[run.uid]), tab == name, MOVED_ANCHORS.get(tab, ""))
             for tab, (route, title) in TABS.items()
-            if not (run.is_evaluation and tab in TABS_OF_TRAININGS)
+            if not (run.method in MEASURING_METHODS and tab in TABS_OF_TRAININGS)
+            and not (run.is_probe and tab in TABS_WITH_METRICS)
         ],
         "tab_title": "" if name == "overview" else gettext(TABS[name][1]),
         "watch": metrics.cursors([run]),

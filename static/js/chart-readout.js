@@ -17,6 +17,8 @@ const POSITIONS = {
   tokens: gettext("%(x)s tokens"),
   gpu_seconds: gettext("%(x)s GPU seconds"),
   k: gettext("k = %(x)s"),
+  t: gettext("t = %(x)s"),
+  sigma: gettext("σ = %(x)s"),
 };
 
 /** Returns a position on an axis as the page's sentences write it. */

@@ -2,7 +2,7 @@
 // events: `points` (detail: run, points) for charts, `run-changed` and `run-changed:<what>` for htmx. A hidden tab
 // disconnects. After a reconnect it requests the changes since its last cursor.
 
-const CHANGES = ["state", "responses", "population", "engines", "log", "checkpoints"];
+const CHANGES = ["state", "responses", "population", "engines", "log", "checkpoints", "probes"];
 const GATHER_MS = 1000;
 const POLL_MS = 5000;
 const MAX_WAIT_MS = 15000;

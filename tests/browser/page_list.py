@@ -30,7 +30,7 @@ STATUSES = {
 FOR_ADMINISTRATORS = {"people", "thresholds of the site", "clusters", "cluster", "cluster, new", "secrets"}
 FILES = {
     "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "evaluations-table",
-    "experiment-table", "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table",
+    "experiment-table", "probes-table", "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table",
     "tournament-board-file", "tournament-file", "viewer-export",
 }  # fmt: skip
 PARTS_WITHOUT_PAGE = {"run-checkpoint", "run-past", "run-state", "tournament-panels", "viewer-response", "script-words"}
@@ -67,6 +67,7 @@ def pages_of_experiments(experiment: Experiment, ada: User, bo: User) -> dict[st
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")]),
         "λ, none": reverse("experiment-lambda", args=[experiment.pk]),
         "evaluations": reverse("evaluations", args=[experiment.pk]),
+        "probes": reverse("probes", args=[experiment.pk]),
         "sweep": experiment.sweeps.get().get_absolute_url(),
         "somebody's private experiment": hidden.get_absolute_url(),
         "editing what is another's": reverse("experiment-edit", args=[foreign.pk]),
@@ -81,6 +82,7 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
         **run_pages("run", first), "run, edited": reverse("run-edit", args=[first.uid]),
         "launch, clone": f"{reverse('launch', args=[first.experiment_id])}?clone={first.uid}",
         "launch, evaluate": f"{reverse('launch', args=[first.experiment_id])}?evaluate={first.uid}",
+        "launch, probe": f"{reverse('launch', args=[first.experiment_id])}?probe={first.uid}",
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
         "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),

@@ -94,9 +94,25 @@ def test_scorer_form_shows_only_scorer_fields(form):
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
 
 
+def test_probe_form_shows_the_runs_and_the_task(form):
+    form.get_by_label("Examination of the weights of a model or of runs, no training").check()
+    for part, is_shown in (("probe", True), ("task", True), ("evaluation", True), ("evaluate", False), ("es", False)):
+        expect(form.locator(f"#part-{part}")).to_be_visible(visible=is_shown)
+    runs = form.locator("[name='probe.runs']")
+    expect(runs).to_be_visible()
+    expect(form.locator("[name='probe.groups']")).to_be_hidden()
+    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+    runs.fill('["run:2222222222"]')
+    expect(form.locator("[id='id_probe.runs_problems']")).to_contain_text("you see no such run")
+
+
 def test_evaluation_has_no_interval_of_evaluations(form):
     every = form.locator("[name='evaluation.every']")
-    for method, is_shown in (("GRPO", True), ("Evaluation of a model or a run, no training", False)):
+    methods = {
+        "GRPO": True, "Evaluation of a model or a run, no training": False,
+        "Examination of the weights of a model or of runs, no training": False,
+    }  # fmt: skip
+    for method, is_shown in methods.items():
         form.get_by_label(method).check()
         expect(form.locator("[name='evaluation.prompts']")).to_be_visible()
         expect(every).to_be_visible(visible=is_shown)

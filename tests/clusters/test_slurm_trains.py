@@ -1,5 +1,5 @@
-"""A whole training on a real Slurm, with the real trainer: by form and by sweep, followed, equal bit by bit, and
-evaluated."""
+"""A whole training on a real Slurm, with the real trainer: by form and by sweep, followed, equal bit by bit,
+evaluated and probed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from tests.clusters.slurm import SlurmCluster
 from tests.clusters.sshd import Sshd
 from tests.clusters.training import (
     check_evaluation,
+    check_probe,
     launch_by_api,
     launch_by_form,
     launch_by_sweep,
     launch_evaluation,
+    launch_probe,
     read_curve,
     read_result,
     train,
@@ -98,12 +100,13 @@ def test_es_on_slurm_equals_local_es_with_own_task(
     assert {reward for _, reward in read_curve(sevens, "reward/mean")} == {7.0}
 
 
-def test_evaluation_on_slurm_equals_what_the_training_recorded(ada: User, clusters: None) -> None:
-    """The cluster is behind SSH, so that the evaluation reads the replay log on the cluster's own disk."""
+def test_evaluation_and_probe_on_slurm_equal_what_the_training_recorded(ada: User, clusters: None) -> None:
+    """The cluster is behind SSH, so that both read the replay log and the checkpoints on the cluster's own disk."""
     training = launch_by_api(ada, "farther")
     train([training])
-    evaluation = launch_evaluation(ada, training)
-    train([evaluation])
+    evaluation, probe = launch_evaluation(ada, training), launch_probe(ada, training)
+    train([evaluation, probe])
     check_evaluation(evaluation, training)
+    check_probe(probe, training)
     attempt = attempt_of(training)
     assert (cluster_directory(attempt) / LOG).exists() and not (attempt.directory / LOG).exists()

@@ -14,7 +14,7 @@ from runs.ingest import Follower
 from runs.launching import reconcile
 from runs.launching.config_form import initial_from
 from runs.metrics import read
-from runs.models import Attempt, Checkpoint, Cluster, Experiment, Response, Run
+from runs.models import Attempt, Checkpoint, Cluster, Experiment, ProbeResult, Response, Run
 from tests.clusters.scripted_slurm import cluster_directory
 from tests.runs.api_client import calls
 from tests.runs.local_cluster import attempt_of
@@ -67,6 +67,42 @@ def launch_evaluation(ada: User, training: Run) -> Run:
     response = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
     assert response.status_code == 201, response.content
     return Run.objects.get(uid=response.json()["uid"])
+
+
+def launch_probe(ada: User, training: Run) -> Run:
+    """Launch a probe of step 1 and of the last step of a training, with its prompts, on its own cluster."""
+    config = {
+        "method": "probe",
+        "task": training.config["task"],
+        "probe": {
+            "runs": [f"run:{training.uid}", f"run:{training.uid}@1"],
+            "probes": ["cosine", "magnitude", "interpolation"],
+            "points": 3,
+        },
+        "evaluation": {"prompts": training.config["evaluation"]["prompts"]},
+        "compute": {"cluster": training.config["compute"]["cluster"]},
+    }
+    body = {"experiment_name": "Concise", "config": config}
+    response = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
+    assert response.status_code == 201, response.content
+    return Run.objects.get(uid=response.json()["uid"])
+
+
+def check_probe(probe: Run, training: Run) -> None:
+    """Check what a probe of steps 2 and 1 recorded: the ends of its lines are what the training recorded itself."""
+    assert (probe.parent, attempt_of(probe).cluster) == (training, attempt_of(training).cluster)
+    first, last = (f"{training.uid}@{step}" for step in (1, 2))
+    results = ProbeResult.objects.filter(run=probe)
+    lines = {("base", last), ("base", first), (last, first)}
+    assert set(results.filter(measure="barrier").values_list("subject", "other")) == lines
+    assert set(results.filter(measure="norm").values_list("subject", flat=True)) == {first, last}
+    cosine = results.get(measure="cosine")
+    assert (cosine.subject, cosine.other, cosine.step) == (last, first, 2)
+    rewards = dict(read_curve(training, "reward/mean"))
+    for line in results.filter(measure="reward"):
+        ends = [line.values[0]["value"], line.values[-1]["value"]]
+        names = {"base": 0, first: 1, last: 2}
+        assert ends == [rewards[names[line.subject]], rewards[names[line.other]]]
 
 
 def check_evaluation(evaluation: Run, training: Run) -> None:

@@ -22,6 +22,7 @@ from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.evaluation_runs import make_evaluation, record_steps
+from tests.runs.probe_runs import make_probe_run, record_norms, reward_line
 from workers.records import Metric
 
 STEP = 5
@@ -67,6 +68,8 @@ def make_one_of_each() -> OneOfEach:
     )
     Run.objects.filter(pk=run.pk).update(sweep=sweep, cell={"es.sigma": 0.1})
     record_steps(make_evaluation(experiment, run), {0: [0, 1], STEP: [1, 2]}, {0: [1], STEP: [0]})
+    probe_run = record_norms(make_probe_run(experiment, [run]), run, STEP)
+    full_runs.record(probe_run, [reward_line(run, run)])
     tournament = _tournament_with_board(person, experiment)
     return OneOfEach(
         person, experiment, run, sweep,

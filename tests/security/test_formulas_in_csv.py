@@ -34,9 +34,10 @@ from tests.judging.tournament_factory import make_tournament, rubric
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.attempt_records import answer
 from tests.runs.evaluation_runs import make_evaluation, record_steps
+from tests.runs.probe_runs import make_probe_run
 from tests.security.test_random_reads import read_all
 from workers.csv_cells import inert
-from workers.records import Metric
+from workers.records import Metric, Probe, ProbeValue
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 FORMULAS = [f"{start}cmd|' /C calc'!A{n}" for n, start in enumerate(FORMULA_STARTS)]
@@ -48,8 +49,8 @@ ROUTES = {
     "run-chart", "run-collapse-chart", "experiment-chart", "experiment-lambda-chart", "compare-chart", "shared-chart",
     "experiment-table", "viewer-export", "viewer-scatter", "time-machine-chart", "tournament-board-chart",
     "tournament-board-file", "tournament-board-history-chart", "compare-table", "tournament-file",
-    "api:export_judgments", "costs-table", "evaluations-chart", "evaluations-table", "run-evaluations-table",
-    "run-ratings-table",
+    "api:export_judgments", "costs-table", "evaluations-chart", "evaluations-table", "probes-chart", "probes-table",
+    "run-evaluations-table", "run-ratings-table",
 }  # fmt: skip
 ROUTES_WITH_TEXT = ROUTES - {"run-collapse-chart", "time-machine-chart", "experiment-chart", "compare-table"}
 """Routes whose files hold texts of users or models; the others hold numbers by keys of the site."""
@@ -88,6 +89,7 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
         runs.append(run)
     Run.objects.filter(pk=runs[1].pk).update(parent=runs[0])
     hostile_evaluation(runs[0])
+    hostile_probe(experiment)
     Attempt.objects.update(started_at=timezone.now())
     Experiment.objects.update(name=FORMULAS[0])
     Prompt.objects.update(categories=FORMULAS)
@@ -105,6 +107,17 @@ def hostile_evaluation(training: Run) -> None:
     texts = dict.fromkeys(("prompt", "prompt_id", "target"), FORMULAS[0])
     responses = [answer(step, sample=1, parts={"correct": float(step == 5)}, **texts) for step in (0, 5)]
     full_runs.record(run, list(responses))
+
+
+def hostile_probe(experiment: Experiment) -> None:
+    """Create a probe run with a formula in every text that a record may have."""
+    formulas = [formula for formula in FORMULAS if formula[0] not in "\t\r\n"]
+    values = tuple(ProbeValue(-0.5, 4, formula, formula, x=-1.0) for formula in formulas)
+    results = [
+        Probe(5, "interpolation", measure, f"{formulas[0]}@5", values, f"{formulas[1]}@5", formulas[2])
+        for measure in ("reward", formulas[3])
+    ]
+    full_runs.record(make_probe_run(experiment, name=FORMULAS[0]), list(results))
 
 
 def hostile_tournament(owner: User, experiment: Experiment) -> Tournament:
@@ -140,6 +153,7 @@ def test_csv_routes_contain_no_formulas(ada: User, ada_client: Client, experimen
         {"as": "csv", "by": "experiment", "since": "all"},
         {"as": "csv", "name": "pass@k"},
         {"as": "csv", "table": "solved"},
+        {"as": "csv", "name": f"reward:{FORMULAS[0]}", "measure": "interpolation/reward"},
         {"as": "csv", "run": uids[:6]},
         *({"as": "csv", "run": uids[:6], "name": name} for name in CHART_NAMES),
     ]

@@ -73,7 +73,8 @@ SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret")
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
     "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition", "task.prefill",
-    "task.options.instruction", "evaluate.steps", "evaluate.prior_tasks",
+    "task.options.instruction", "evaluate.steps", "evaluate.prior_tasks", "probe.probes", "probe.sigmas",
+    "probe.groups", "probe.temperatures",
 )  # fmt: skip
 """Fields of free text that name no file, no service and no code. Those of prior tasks are marked in each of them."""
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -84,6 +85,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "choice": {"method": "es", "es": {}, "task": {"name": "choice"}},
     "scorer": {"method": "scorer", "scorer": {}},
     "evaluate": {"method": "evaluate", "evaluate": {}},
+    "probe": {"method": "probe", "probe": {}},
 }
 
 
@@ -105,6 +107,11 @@ def free_text_paths(config: dict[str, Any]) -> list[str]:
     return [r.path for r in resources(RunConfig.from_json(config)) if r.path not in SHAPED and r.path != "grpo.extra"]
 
 
+def as_value(path: str, value: str) -> Any:
+    """Return the value in the form that the field takes: probe.runs is a list."""
+    return [value] if path == "probe.runs" else value
+
+
 def with_attack(config: dict[str, Any], value: str) -> dict[str, Any]:
     """Return the config with the value at each marked field."""
     out: dict[str, Any] = json.loads(json.dumps(config))
@@ -113,7 +120,7 @@ def with_attack(config: dict[str, Any], value: str) -> dict[str, Any]:
         section = out
         for part in sections:
             section = section[int(part)] if isinstance(section, list) else section.setdefault(part, {})
-        section[name] = value
+        section[name] = as_value(path, value)
     return out
 
 
@@ -161,7 +168,7 @@ def test_sweep_refuses_every_attack_at_every_field(ada: User, experiment: Experi
     script = calls(ada)
     for config in CONFIGS.values():
         for address in ("sweeps", "sweeps/plan"):
-            cells = [dict.fromkeys(free_text_paths(config), value) for value in ATTACKS]
+            cells = [{path: as_value(path, value) for path in free_text_paths(config)} for value in ATTACKS]
             body = {"experiment": experiment.pk, "config": config, "cells": cells, "seeds": [0]}
             response = post(script, address, body)
             assert response.status_code == 422, response.content
@@ -196,7 +203,8 @@ def test_form_refuses_every_attack_at_every_field(ada_client: Client, experiment
             field_name(path, task if ".options." in path else "") for path in free_text_paths(config)
         } & SETTINGS.keys()
         form = {"method": config["method"], "task.name": task, "seeds": "0", "preset": ""}
-        response = ada_client.post(address, form | dict.fromkeys(fields, value))
+        texts = {field: json.dumps([value]) if field == "probe.runs" else value for field in fields}
+        response = ada_client.post(address, form | texts)
         assert fields <= set(response.context["form"].errors), (value, fields)
         visited |= fields
     assert ada_client.post(reverse("launch", args=[experiment.pk]), response.wsgi_request.POST).status_code == 400

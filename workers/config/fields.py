@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 ResourceKind = Literal[
-    "model", "score_model", "run", "data", "code", "scorer", "scorer_secret", "trainer_arguments", "by_hand"
+    "model", "score_model", "run", "runs", "data", "code", "scorer", "scorer_secret", "trainer_arguments", "by_hand"
 ]
 
 

@@ -18,6 +18,7 @@ SECTIONS = {
     "es": "Evolution Strategies (method es)",
     "grpo": "GRPO (method grpo), in TRL's own names",
     "evaluate": "An evaluation without training (method evaluate)",
+    "probe": "An examination of weights without training (method probe)",
     "scorer": "A scorer (method scorer)",
     "evaluation": "Evaluation, the same for all methods",
     "compute": "Compute",

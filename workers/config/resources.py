@@ -23,8 +23,8 @@ DATA_PATHS = "ESWEB_DATA_PATHS"
 """The allowed folders. If the variable is set, even to nothing, a site has started the run."""
 RUN_CHECKPOINT = "ESWEB_RUN_CHECKPOINT"
 """The folder of the checkpoint that model.path names as run:<uid>@<step>."""
-RUN_FOLDER = "ESWEB_RUN_FOLDER"
-"""The folder of the attempts of the run that evaluate.run names as run:<uid>."""
+RUN_FOLDERS = "ESWEB_RUN_FOLDERS"
+"""The folders of the attempts of the runs that evaluate.run and probe.runs name; each folder is named by the uid."""
 RUN_SITE, RUN_SITE_TOKEN = "ESWEB_RUN_SITE", "ESWEB_RUN_SITE_TOKEN"
 """The address of the site as this machine calls it, and the file in the attempt's directory that holds its token."""
 RUN_PUSHES = "ESWEB_RUN_PUSHES"
@@ -37,6 +37,8 @@ NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,95}(/[A-Za-z0-9_][\w.+-]{0,95}){0,9}",
 HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
 RUN_NAME = re.compile(r"run:([0-9a-z]{10})", re.ASCII)
 RUN_REFERENCE = re.compile(r"run:([0-9a-z]{10})@(0|[1-9][0-9]{0,8})", re.ASCII)
+FOLDER_AT_STEP = re.compile(r"(.+?)(@(?:0|[1-9][0-9]{0,8}))?", re.ASCII | re.DOTALL)
+"""A run that is started by hand names another by the folder of its attempts, with a step after the last @."""
 
 
 class OutsideFolders(ValueError):
@@ -114,16 +116,19 @@ def locate(config: RunConfig, environment: Mapping[str, str] = os.environ) -> Ru
     """
     folders = environment.get(DATA_PATHS)
     allowed = None if folders is None else [Path(part) for part in folders.split(os.pathsep) if part]
+    parts = environment.get(RUN_FOLDERS, "").split(os.pathsep)
+    run_folders = {Path(part).name: part for part in parts if part}
     problems: list[Problem] = []
-    paths: dict[str, str] = {}
+    paths: dict[str, str | list[str]] = {}
     for resource in resources(config):
-        if resource.kind in ("model", "score_model", "data", "run") and resource.value:
+        if resource.kind in ("model", "score_model", "data", "run", "runs") and resource.value:
             try:
-                paths[resource.path] = (
-                    _locate_run(resource.value, allowed, environment.get(RUN_FOLDER, ""))
-                    if resource.kind == "run"
-                    else _locate(resource, allowed, environment.get(RUN_CHECKPOINT, ""))
-                )
+                if resource.kind == "run":
+                    paths[resource.path] = _locate_run(resource.value, allowed, run_folders)
+                elif resource.kind == "runs":
+                    paths[resource.path] = _locate_runs(resource.value, allowed, run_folders)
+                else:
+                    paths[resource.path] = _locate(resource, allowed, environment.get(RUN_CHECKPOINT, ""))
             except ValueError as error:
                 problems.append(Problem(resource.path, str(error)))
     if problems:
@@ -151,12 +156,12 @@ def _locate(resource: NamedResource, folders: Sequence[Path] | None, checkpoint:
     raise ValueError(f"{name!r} is not in an allowed folder. Allowed folders: {listing}")
 
 
-def _locate_run(name: str, folders: Sequence[Path] | None, run_folder: str) -> str:
+def _locate_run(name: str, folders: Sequence[Path] | None, run_folders: Mapping[str, str]) -> str:
     """Return the folder of a run's attempts. Raise ValueError with what is wrong."""
-    if RUN_NAME.fullmatch(name):
-        if not run_folder:
+    if run := RUN_NAME.fullmatch(name):
+        if run[1] not in run_folders:
             raise ValueError(f"names {name}, which only its site can find; give the folder of its attempts instead")
-        name = run_folder
+        name = run_folders[run[1]]
     elif folders is not None:
         raise ValueError(f"must be run:<uid>, not {name!r}")
     if not Path(name).is_dir():
@@ -164,7 +169,29 @@ def _locate_run(name: str, folders: Sequence[Path] | None, run_folder: str) -> s
     return str(Path(name).resolve())
 
 
-def _replace(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
+def _locate_runs(names: Sequence[str], folders: Sequence[Path] | None, run_folders: Mapping[str, str]) -> list[str]:
+    """Return <folder of the attempts> of each run, or <folder>@<step>. Raise ValueError with what is wrong in each."""
+    located, wrong = [], []
+    for name in names:
+        try:
+            located.append(_locate_step(name, folders, run_folders))
+        except ValueError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return located
+
+
+def _locate_step(name: str, folders: Sequence[Path] | None, run_folders: Mapping[str, str]) -> str:
+    run = FOLDER_AT_STEP.fullmatch(name)
+    if run is None:
+        raise ValueError("names a run by an empty text; give the folder of its attempts")
+    if folders is not None and not RUN_NAME.fullmatch(run[1]):
+        raise ValueError(f"must be run:<uid> or run:<uid>@<step>, not {name!r}")
+    return _locate_run(run[1], folders, run_folders) + (run[2] or "")
+
+
+def _replace(config: RunConfig, values: Mapping[str, str | list[str]]) -> RunConfig:
     """Return the config with these values at these dotted paths."""
     data = config.to_json()
     for path, value in values.items():

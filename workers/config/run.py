@@ -12,6 +12,7 @@ from workers.config.es import EsConfig
 from workers.config.evaluate import EvaluateConfig
 from workers.config.fields import Bounds, Resource
 from workers.config.grpo import GrpoConfig
+from workers.config.probe import ProbeConfig
 from workers.config.scorer import ScorerConfig
 from workers.config.shallow_json import loads
 from workers.config.tasks import TaskConfig
@@ -86,11 +87,12 @@ class TrackingConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One training, from base model to last checkpoint; one evaluation; or one scorer, for as long as it serves."""
+    """One training, from base model to last checkpoint; one evaluation or probe; or one scorer, while it serves."""
 
-    method: Literal["es", "grpo", "evaluate", "scorer"]
+    method: Literal["es", "grpo", "evaluate", "probe", "scorer"]
     """es: Evolution Strategies. grpo: Group Relative Policy Optimization. evaluate: an evaluation of a model, or of
-    steps of a run, without training. scorer: a service instead of training."""
+    steps of a run, without training. probe: an examination of the weights of a model, or of runs, without training.
+    scorer: a service instead of training."""
     schema: Annotated[int, Bounds(at_least=SCHEMA, at_most=SCHEMA)] = SCHEMA
     """Version of this format."""
     seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 0
@@ -100,13 +102,20 @@ class RunConfig:
     es: EsConfig | None = None
     grpo: GrpoConfig | None = None
     evaluate: EvaluateConfig | None = None
+    probe: ProbeConfig | None = None
     scorer: ScorerConfig | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     compute: ComputeConfig = field(default_factory=ComputeConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
 
     def problems(self) -> Iterator[Problem]:
-        sections = {"es": self.es, "grpo": self.grpo, "evaluate": self.evaluate, "scorer": self.scorer}
+        sections = {
+            "es": self.es,
+            "grpo": self.grpo,
+            "evaluate": self.evaluate,
+            "probe": self.probe,
+            "scorer": self.scorer,
+        }
         if sections.pop(self.method) is None:
             yield Problem(self.method, f"is missing: method {self.method} needs this section; {{}} means all defaults")
         for name, section in sections.items():
@@ -143,10 +152,11 @@ class RunConfig:
     def from_json(cls, data: Any) -> RunConfig:
         """Convert parsed JSON to a RunConfig. Raise ConfigError naming every problem.
 
-        The section evaluate may be omitted, because all of its settings have defaults that make sense together.
+        The sections evaluate and probe may be omitted: all of their settings have defaults that make sense together.
         """
-        if isinstance(data, Mapping) and data.get("method") == "evaluate" and data.get("evaluate") is None:
-            data = {**data, "evaluate": {}}
+        method = data.get("method") if isinstance(data, Mapping) else None
+        if method in ("evaluate", "probe") and data.get(method) is None:
+            data = {**data, method: {}}
         return decode(cls, data)
 
     @classmethod

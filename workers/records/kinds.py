@@ -158,9 +158,51 @@ class Environment:
     packages: dict[str, str] = field(default_factory=dict)
 
 
-Record: TypeAlias = Metric | Population | Engines | Response | Checkpoint | Status | Alert | Environment
+@dataclass(frozen=True)
+class ProbeValue:
+    """One value of a probe, with the band that it would have by chance.
+
+    `tensor` is the canonical name of a tensor, the name of a group of them, or empty for the whole model;
+    `other_tensor` is the second of a pair. `n` counts what the value is made from: elements, prompts, draws or tokens,
+    as its measure says. `low` and `high` are the value's own 95 % interval. `null` is the value that is expected by
+    chance, `null_low` and `null_high` the band that contains 95 % of such values. `x` is the position on a curve (a
+    step, a σ, a share, a k) and `draw` the number of the random draw, from 0. None: there is none.
+    """
+
+    value: float
+    n: int
+    tensor: str = ""
+    other_tensor: str = ""
+    low: float | None = None
+    high: float | None = None
+    null: float | None = None
+    null_low: float | None = None
+    null_high: float | None = None
+    x: float | None = None
+    draw: int | None = None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Result of one probe of the weights `subject` after `step`, and of `other` if it compares two.
+
+    A subject is <name>@<step>, with the uid of a run or the name of a folder; `base` is the base model. `probe` and
+    `measure` are defined in `workers/probes/__init__.py`. `verdict` is the conclusion of a probe that has one.
+    """
+
+    kind: ClassVar[str] = "probe"
+    step: int
+    probe: str
+    measure: str
+    subject: str
+    values: tuple[ProbeValue, ...]
+    other: str = ""
+    verdict: str = ""
+
+
+Record: TypeAlias = Metric | Population | Engines | Response | Checkpoint | Status | Alert | Environment | Probe
 KINDS: dict[str, Any] = {
-    c.kind: c for c in (Metric, Population, Engines, Response, Checkpoint, Status, Alert, Environment)
+    c.kind: c for c in (Metric, Population, Engines, Response, Checkpoint, Status, Alert, Environment, Probe)
 }
 
 

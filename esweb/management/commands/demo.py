@@ -27,7 +27,8 @@ class Command(up.Command):
             "--preset",
             choices=list(PLANS),
             default="tiny",
-            help="plan; micro takes two minutes, tour evaluates what the trainings of tiny forget",
+            help="plan; micro takes two minutes, tour evaluates what the trainings of tiny forget and probes their "
+            "weights, geometry compares noise that tensors share with independent noise",
         )
         parser.add_argument(
             "--exit-when-done", action="store_true", help="stop when the experiment finishes; exit code 0 if it passed"

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from esweb.bootstrap.prepare import first_user
 from esweb.celery import app
 from esweb.demo import experiment, tournament
-from esweb.demo.results import EvaluationOutcome, Outcome, TrainingOutcome, outcomes
+from esweb.demo.results import EvaluationOutcome, Outcome, ProbeOutcome, TrainingOutcome, outcomes
 from esweb.demo.tables import flag_lines, tables
 from runs.flags import check_now
 from runs.models import Experiment, Run
@@ -28,6 +28,7 @@ SAFE_VERDICT = (
     "Every run succeeded. Rewards of conciseness rose; for safety λ moved, and safe answers rose or were all."
 )
 EVALUATED_VERDICT = "Every evaluation succeeded and recorded each of its steps."
+PROBED_VERDICT = "Every probe succeeded and recorded each of its parts."
 
 
 class Command(BaseCommand):
@@ -46,13 +47,13 @@ class Command(BaseCommand):
     def handle(self, *, preset: str, once: bool, deadline: float, site: str, **options: Any) -> None:
         self.site = site
         plan, give_up_at = experiment.PLANS[preset], time.monotonic() + 60 * deadline
-        if once and (existing := experiment.find_existing()):
+        if once and (existing := experiment.find_existing(plan)):
             self.print_lines(f"The experiment {existing.name!r} already exists: open it on the home page.")
             self.complete(plan, existing, give_up_at)
             return
         launched = self.launch(plan, first_user())
         ended = self.wait(Run.objects.filter(experiment__in=launched).order_by("pk"), give_up_at)
-        ended += self.evaluate_trainings(plan, launched, give_up_at)
+        ended += self.examine_trainings(plan, launched, give_up_at)
         self.print_lines("", *tables(ended), *flag_lines(ended), "")
         self.judge(launched[0])
         if failing := [f"{outcome.title} {outcome.failure_reason}" for outcome in ended if outcome.failure_reason]:
@@ -62,15 +63,18 @@ class Command(BaseCommand):
         self.print_lines(SAFE_VERDICT if is_safety else VERDICT)
         if any(isinstance(outcome, EvaluationOutcome) for outcome in ended):
             self.print_lines(EVALUATED_VERDICT)
+        if any(isinstance(outcome, ProbeOutcome) for outcome in ended):
+            self.print_lines(PROBED_VERDICT)
 
     def complete(self, plan: experiment.Plan, existing: Experiment, give_up_at: float) -> None:
-        """Launch the evaluations that an existing experiment lacks, once its trainings have ended, and judge it."""
+        """Launch the evaluations and probes that an existing experiment lacks, once its trainings have ended, and judge
+        it."""
         trainings = existing.runs.trainings().order_by("pk")
-        if experiment.lacks_evaluations(plan, existing):
+        if experiment.lacks_follow_ups(plan, existing):
             self.await_worker()
             self.wait(trainings, give_up_at)
-            evaluated = self.evaluate_trainings(plan, [existing], give_up_at)
-            self.print_lines("", *tables(evaluated), *flag_lines(evaluated), "")
+            ended = self.examine_trainings(plan, [existing], give_up_at)
+            self.print_lines("", *tables(ended), *flag_lines(ended), "")
         if all(outcome.has_ended for outcome in outcomes(trainings)):
             self.judge(existing)
 
@@ -104,14 +108,16 @@ class Command(BaseCommand):
         except (RedisError, OSError) as error:
             raise CommandError(f"The queue does not answer: {error}. Is `./manage.py up` running?") from error
 
-    def evaluate_trainings(
+    def examine_trainings(
         self, plan: experiment.Plan, launched: Sequence[Experiment], give_up_at: float
     ) -> list[Outcome]:
-        """Launch the planned evaluations of trainings that have ended, and wait for them."""
-        if not (evaluations := experiment.evaluate_trainings(plan, launched)):
-            return []
-        self.print_lines(f"Launched {len(evaluations)} evaluations: pass@k, KL and what the trainings forget.")
-        return self.wait(evaluations, give_up_at)
+        """Launch the planned evaluations and probes of trainings that have ended, and wait for them."""
+        examinations = experiment.examine_trainings(plan, launched)
+        if evaluations := [run for run in examinations if run.is_evaluation]:
+            self.print_lines(f"Launched {len(evaluations)} evaluations: pass@k, KL and what the trainings forget.")
+        if probes := [run for run in examinations if run.is_probe]:
+            self.print_lines(f"Launched {len(probes)} probe: what the weights of the trainings say.")
+        return self.wait(examinations, give_up_at) if examinations else []
 
     def wait(self, runs: Iterable[Run], give_up_at: float) -> list[Outcome]:
         """Print changes until all runs have ended. Raise CommandError when the time is up."""

@@ -24,7 +24,7 @@ FIRST_DEFAULTS, LAST_DEFAULTS = ("state", "method", "preset", "seed", "step"), (
 """The default columns before and after those of the headline metrics."""
 
 
-METHODS = ("es", "grpo", "evaluate", "scorer")
+METHODS = ("es", "grpo", "evaluate", "probe", "scorer")
 
 
 class Kind(Enum):

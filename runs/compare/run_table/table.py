@@ -20,7 +20,7 @@ from runs.compare.run_table.queries import RunCount, count_runs
 from runs.compare.run_table.rows import Row, group_names, rows_of
 from runs.compare.run_table.table_query import TableQuery, parse_table_query
 from runs.metrics import Provenance
-from runs.models import EVALUATE, Experiment, Run
+from runs.models import EVALUATE, PROBE, Experiment, Run
 
 RUNS_PER_PAGE = 60
 GROUPS_PER_PAGE = 60
@@ -49,11 +49,12 @@ class GroupTableRow:
 @dataclass(frozen=True)
 class RunCounts:
     """The runs of an experiment: (state, number) of those that lists show, and the numbers of archived runs and of
-    evaluations without training, which are not archived."""
+    evaluations and probes, which train nothing, that are not archived."""
 
     states: list[tuple[str, int]]
     archived: int
     evaluations: int
+    probes: int
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class RunsTable:
     """Hold the content of the page.
 
     `total` is the number of runs, or of groups, that fit the query. `states` counts all runs of the experiment by
-    state, without the archived runs and without evaluations, which `archived` and `evaluations` count. `pinned` is the
-    row of the pinned run, which `rows` leaves out.
+    state, without those that `archived`, `evaluations` and `probes` count. `pinned` is the row of the pinned run, which
+    `rows` leaves out.
     """
 
     query: TableQuery
@@ -88,6 +89,10 @@ class RunsTable:
     @property
     def evaluations(self) -> int:
         return self.counts.evaluations
+
+    @property
+    def probes(self) -> int:
+        return self.counts.probes
 
     @property
     def row_count(self) -> int:
@@ -185,12 +190,15 @@ def _count_matching(query: TableQuery, runs: QuerySet[Run], states: Sequence[tup
 def _count_by_state(runs: QuerySet[Run]) -> RunCounts:
     """Return the numbers of these runs. One query."""
     counted = runs.order_by("state").values_list("state")
-    is_evaluation = Q(method=EVALUATE, archived_at__isnull=True)
-    rows = list(
-        counted.annotate(all=Count("*"), archived=Count("archived_at"), evaluated=Count("pk", filter=is_evaluation))
-    )
-    states = [(state, n - archived - evaluated) for state, n, archived, evaluated in rows if n > archived + evaluated]
-    return RunCounts(states, sum(archived for *_, archived, _ in rows), sum(evaluated for *_, evaluated in rows))
+    is_evaluation, is_probe = (Q(method=method, archived_at__isnull=True) for method in (EVALUATE, PROBE))
+    numbers = {
+        "all": Count("*"), "archived": Count("archived_at"), "evaluations": Count("pk", filter=is_evaluation),
+        "probes": Count("pk", filter=is_probe),
+    }  # fmt: skip
+    rows = list(counted.annotate(**numbers))
+    states = [(state, n - sum(others)) for state, n, *others in rows if n > sum(others)]
+    archived, evaluations, probes = (sum(row[i] for row in rows) for i in (2, 3, 4))
+    return RunCounts(states, archived, evaluations, probes)
 
 
 def _groups_table(

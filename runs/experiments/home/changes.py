@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 from runs.experiments import audit_log
 from runs.experiments.home.sections import FINAL, runs_in
 from runs.flags import open_flags
-from runs.models import EVALUATE, Attempt, AttemptEvent, Cluster, Experiment, Flag, Run
+from runs.models import MEASURING_METHODS, Attempt, AttemptEvent, Cluster, Experiment, Flag, Run
 from workers.executors.states import State
 
 MAX_EXPERIMENTS = 12
@@ -157,12 +157,12 @@ def _launch_changes(runs: QuerySet[Run], since: datetime, me: str) -> Iterator[t
 def _end_changes(runs: QuerySet[Run], since: datetime) -> Iterator[tuple[int, Change]]:
     last = Attempt.objects.filter(run__in=runs, ended_at__gte=since, run__state__in=FINAL).order_by()
     groups = last.values_list("run__experiment_id", "run__state")
-    of_evaluations = Count("run", filter=Q(run__method=EVALUATE))
-    counted = groups.annotate(n=Count("run", distinct=True), evaluated=of_evaluations, at=Max("ended_at"))
+    measurements = Count("run", filter=Q(run__method__in=MEASURING_METHODS))
+    counted = groups.annotate(n=Count("run", distinct=True), measurements=measurements, at=Max("ended_at"))
     for pk, group in groupby(sorted(counted.order_by("-at")[:MAX_GROUPS]), key=lambda row: row[0]):
         rows = list(group)
         ended = [
-            FinalStateCount(state, n, runs_in(pk, (State(state),), bool(evaluated)))
-            for _, state, n, evaluated, _ in rows
+            FinalStateCount(state, n, runs_in(pk, (State(state),), bool(measurements)))
+            for _, state, n, measurements, _ in rows
         ]
         yield pk, Change(max(at for *_, at in rows), ended=ended)

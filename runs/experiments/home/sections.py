@@ -15,7 +15,7 @@ from runs.compare import run_table
 from runs.compare.run_table import Vocabulary
 from runs.experiments.home.result_rows import ResultRow, result_rows
 from runs.launching import resume_refusal
-from runs.models import EVALUATE, Attempt, Run
+from runs.models import MEASURING_METHODS, Attempt, Run
 from runs.models.experiment import RunQuerySet
 from workers.executors.states import State
 
@@ -119,16 +119,16 @@ def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str
     first = list(attempts.order_by(*order).values_list("pk", flat=True)[:MAX_ATTEMPTS])
     attempts_by_id = Attempt.objects.select_related(*NEIGHBOURS).in_bulk(first)
     by_experiment = attempts.order_by().values_list("run__experiment_id", "run__experiment__name")
-    evaluations = Count("pk", filter=Q(run__method=EVALUATE))
-    counted = by_experiment.annotate(n=Count("pk"), evaluated=evaluations).order_by("-n", "-run__experiment_id")
-    shares = [Share(name, n, runs_in(pk, states, bool(evaluated))) for pk, name, n, evaluated in counted]
+    measurements = Count("pk", filter=Q(run__method__in=MEASURING_METHODS))
+    counted = by_experiment.annotate(n=Count("pk"), measurements=measurements).order_by("-n", "-run__experiment_id")
+    shares = [Share(name, n, runs_in(pk, states, bool(measurements))) for pk, name, n, measurements in counted]
     return Section([attempts_by_id[pk] for pk in first], shares)
 
 
-def runs_in(experiment: int, states: tuple[State, ...], with_evaluations: bool = False) -> str:
-    """Return the address of the table of an experiment's runs in these states; `with_evaluations`: also of those that
-    evaluate without training."""
+def runs_in(experiment: int, states: tuple[State, ...], with_measurements: bool = False) -> str:
+    """Return the address of the table of an experiment's runs in these states; `with_measurements`: also of
+    evaluations and probes, which train nothing."""
     query = run_table.format_term("state", ":", *(state.value for state in states))
-    if with_evaluations:
+    if with_measurements:
         query += f" {run_table.format_term('method', ':', *run_table.METHODS)}"
     return f"{reverse('experiment', args=[experiment])}?q={quote(query, safe=':,')}"

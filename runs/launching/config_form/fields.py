@@ -18,7 +18,7 @@ from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig,
 from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
-METHODS = ("es", "grpo", "evaluate", "scorer")
+METHODS = ("es", "grpo", "evaluate", "probe", "scorer")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {
@@ -27,9 +27,10 @@ ESSENTIAL = {
     "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens", "grpo.max_steps",
     "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
     "grpo.max_completion_length", "grpo.temperature", "grpo.beta", "evaluate.run", "evaluate.steps",
-    "evaluate.points", "scorer.name", "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.secret",
-    "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.partition",
-    "compute.cores", "compute.gpus",
+    "evaluate.points", "probe.runs", "probe.probes", "probe.draws", "probe.sigmas", "scorer.name",
+    "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.secret", "evaluation.every",
+    "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.partition", "compute.cores",
+    "compute.gpus",
 }  # fmt: skip
 """Settings that the form shows without unfolding a section."""
 SYNONYMS = {
@@ -53,6 +54,15 @@ SYNONYMS = {
     "evaluate.steps": "iterations checkpoints",
     "evaluate.correct": "pass@k",
     "evaluate.prior_tasks": "forgetting",
+    "probe.runs": "checkpoint parent uid weights",
+    "probe.base": "reference theta θ₀",
+    "probe.probes": "measures rank cosine overlap barrier hessian",
+    "probe.draws": "null samples seeds repetitions",
+    "probe.sigmas": "σ noise",
+    "probe.groups": "layers tensors",
+    "probe.points": "interpolation path alpha",
+    "probe.rank": "dimensions subspace singular vectors",
+    "probe.responses": "hessian curvature",
     "evaluation.every": "interval frequency",
     "compute.time_limit_seconds": "timeout",
     "compute.cores": "cpu threads",
@@ -161,6 +171,7 @@ def widget(setting: ConfigField) -> forms.Widget:
             "es": gettext("Evolution Strategies"),
             "grpo": "GRPO",
             "evaluate": gettext("Evaluation of a model or a run, no training"),
+            "probe": gettext("Examination of the weights of a model or of runs, no training"),
             "scorer": gettext("A scorer, no training"),
         }
         return forms.RadioSelect(choices=list(names.items()))
@@ -193,6 +204,7 @@ TITLES = {
     "es": _("Evolution Strategies"),
     "grpo": "GRPO",
     "evaluate": _("Evaluation without training"),
+    "probe": _("Examination of weights without training"),
     "scorer": _("Scorer"),
     "evaluation": _("Evaluation"),
     "compute": _("Compute"),

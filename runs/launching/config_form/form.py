@@ -145,18 +145,18 @@ class LaunchForm(forms.Form):
             has_field = path in self.fields
             self.add_error(path if has_field else None, problem.message if has_field else str(problem))
 
-    def names(self, evaluated: str = "") -> list[str]:
+    def names(self, parent: str = "") -> list[str]:
         """Return a name for each run: as typed, with the seed if there are several, or else the default name.
 
-        A clone without a typed name and without a change is called a copy. evaluated: the name of the run that these
-        runs evaluate, if any.
+        A clone without a typed name and without a change is called a copy. parent: the name of the first run that
+        these runs measure, if any.
         """
         typed_name = self.cleaned_data["name"].strip()
         if not typed_name and self.cloned and _is_unchanged(self.cloned, self.configs):
             return [copy_name(self.cloned.name)]
         if not typed_name:
             configs = map(RunConfig.from_json, self.configs)
-            return [default_run_name(config, self.cleaned_data["preset"], evaluated) for config in configs]
+            return [default_run_name(config, self.cleaned_data["preset"], parent) for config in configs]
         if len(self.configs) == 1:
             return [typed_name]
         return [f"{typed_name} seed {config['seed']}" for config in self.configs]

@@ -13,7 +13,6 @@ from runs.launching.rebuilds.commands import (
     CannotRebuild,
     CheckpointUnavailable,
     is_ready,
-    last_step,
     open_checkpoint,
     rebuild_checkpoint,
     rebuild_refusal,
@@ -38,7 +37,7 @@ def list_checkpoints(request: ApiRequest, uid: Uid) -> CheckpointsOut:
     saved = {step: _saved(run, checkpoint) for step, checkpoint in checkpoints.by_step(run).items()}
     rebuilt = {r.step: _rebuilt(run, r) for r in run.rebuilds.select_related("run")}
     items = [item for _, item in sorted({**rebuilt, **saved}.items(), reverse=True)]
-    return CheckpointsOut(items=items, last_step=last_step(run), only_saved=rebuild_refusal(run))
+    return CheckpointsOut(items=items, last_step=run.reached_step(), only_saved=rebuild_refusal(run))
 
 
 @router.post(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max
 from django.utils.translation import gettext
 
 from runs import checkpoints
@@ -48,13 +47,6 @@ def rebuild_refusal(run: Run) -> str:
         "Only saved checkpoints of a GRPO run are available: its steps depend on gradients and an optimiser's state, "
         "which a short log cannot replay. grpo.save_steps sets how often it saves."
     )
-
-
-def last_step(run: Run) -> int:
-    """Return the last step that the run has reached."""
-    reached = run.population_set.aggregate(last=Max("step"))["last"]
-    saved = run.checkpoint_set.aggregate(last=Max("step"))["last"]
-    return max(reached or 0, saved or 0)
 
 
 def rebuild_checkpoint(run: Run, step: int, person: User) -> Rebuild:
@@ -120,7 +112,7 @@ def _check(run: Run, step: int) -> None:
     if refusal := rebuild_refusal(run):
         saved = ", ".join(map(str, checkpoints.by_step(run))) or gettext("none yet")
         raise CannotRebuild(f"{refusal} " + gettext("Saved steps: %(steps)s.") % {"steps": saved})
-    last = last_step(run)
+    last = run.reached_step()
     if not 0 <= step <= last:
         message = gettext("step must be a whole number from 0 to %(last)s, the last step that %(name)s has reached")
         raise CannotRebuild(message % {"last": last, "name": run.name})

@@ -24,7 +24,6 @@ from runs.launching.rebuilds.commands import (
     CheckpointUnavailable,
     checkpoint_at,
     is_ready,
-    last_step,
     open_checkpoint,
     rebuild_checkpoint,
     rebuild_refusal,
@@ -75,7 +74,7 @@ def checkpoints_context(request: SignedIn, run: Run) -> dict[str, Any]:
     """Return the template context of the list: its checkpoints, and what the form for another step needs."""
     return {
         "checkpoints": _entries(run),
-        "last_step": last_step(run),
+        "last_step": run.reached_step(),
         "only_saved": rebuild_refusal(run),
         "may_rebuild": may_rebuild(request.user, run),
         "kept_rebuilds": MAX_REBUILDS_PER_RUN,
@@ -90,7 +89,7 @@ def request_checkpoint(request: SignedIn, run: Run) -> str | HttpResponse:
     typed = request.POST.get("step", "").strip()
     if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
         message = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
-        return message % {"last": last_step(run), "typed": typed[:40]}
+        return message % {"last": run.reached_step(), "typed": typed[:40]}
     if checkpoints.at_step(run, step := int(typed)) is not None or checkpoint_at(run, step) is not None:
         address = reverse("run-checkpoint", args=[run.uid, step])
         return HttpResponseClientRedirect(address) if request.htmx else redirect(address)

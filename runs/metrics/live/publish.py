@@ -19,7 +19,7 @@ from runs.metrics.packing import Block, unpack
 log = logging.getLogger(__name__)
 
 CHANNEL = "esweb:run:"
-CHANGES = ("state", "responses", "population", "engines", "log", "checkpoints")
+CHANGES = ("state", "responses", "population", "engines", "log", "checkpoints", "probes")
 # Larger batches are read from the database by the processes that need them, instead of being copied to all.
 MAX_CELLS = 5_000
 
@@ -47,7 +47,7 @@ def publish_points(run_uid: str, cursor: int, points: Block, data: bytes, *, pre
 
 
 def publish_changed(run_uid: str, what: str) -> None:
-    """Publish what to fetch again: state, responses, population, engines, log or checkpoints. Call after the commit."""
+    """Publish what to fetch again, one of CHANGES. Call after the commit."""
     if what not in CHANGES:
         raise ValueError(f"what must be one of {', '.join(CHANGES)}, not {what!r}")
     _publish(run_uid, {"changed": what})

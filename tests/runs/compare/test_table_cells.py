@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.compare.run_table import Kind, Vocabulary
-from runs.compare.run_table.spreads import Spread, t_quantile
+from runs.compare.run_table.spreads import Spread
 from runs.models import Experiment, Import, Run
 from tests.runs.attempt_records import make_attempt
 from tests.runs.compare.test_conditions import summary
@@ -142,14 +142,6 @@ def test_spreads_are_std_standard_error_and_t_interval() -> None:
     assert [spread.width(name) for name in ("std", "se", "ci")] == [2.0, 1.0, pytest.approx(3.18245, abs=1e-5)]
     assert Spread(1, 1.0, None).width("std") is None
     assert Spread(2, math.inf, math.nan).width("ci") is None
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"),
-    [(1, 12.7062), (2, 4.30265), (5, 2.57058), (10, 2.22814), (30, 2.04227), (31, 2.03951), (120, 1.97993)],
-)
-def test_t_quantile_is_that_of_the_tables(freedom: int, quantile: float) -> None:
-    assert t_quantile(freedom) == pytest.approx(quantile, abs=1e-5)
 
 
 def test_every_cell_of_a_group_states_its_n(ada_client: Client, experiment: Experiment) -> None:

@@ -65,10 +65,11 @@ def test_the_other_methods_fields_are_not_read():
     assert "grpo" not in form.configs[0]
 
 
-@pytest.mark.parametrize(("preset", "every"), [("es-tiny", 7), ("grpo-tiny", 7), ("evaluate", 10)])
+@pytest.mark.parametrize(("preset", "every"), [("es-tiny", 7), ("grpo-tiny", 7), ("evaluate", 10), ("probe", 10)])
 def test_interval_of_evaluations_is_read_for_trainings_only(preset, every):
     typed = {"evaluation.every": "7", "evaluation.prompts": "5"}
-    form = LaunchForm({"method": preset, "seeds": "0", **typed} if preset == "evaluate" else sent(preset, **typed))
+    is_preset = preset not in ("evaluate", "probe")
+    form = LaunchForm(sent(preset, **typed) if is_preset else {"method": preset, "seeds": "0", **typed})
     assert form.is_valid(), form.errors
     assert (form.configs[0]["evaluation"]["every"], form.configs[0]["evaluation"]["prompts"]) == (every, 5)
 

@@ -21,7 +21,7 @@ from runs.models import Cluster, Experiment, Run
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 from workers.config import RunConfig
-from workers.config.resources import RUN_CHECKPOINT, RUN_FOLDER
+from workers.config.resources import RUN_CHECKPOINT, RUN_FOLDERS
 from workers.executors.states import State
 
 pytestmark = pytest.mark.django_db
@@ -131,11 +131,11 @@ def test_attempt_gets_the_folder_of_the_parents_attempts(
     attempt = run.newest_attempt()
     assert attempt is not None
     env = spec_of(attempt).env
-    assert (attempt.directory / env[RUN_FOLDER]).resolve() == parent.root.resolve()
-    assert not env[RUN_FOLDER].startswith("/") and RUN_CHECKPOINT not in env
+    assert (attempt.directory / env[RUN_FOLDERS]).resolve() == parent.root.resolve()
+    assert not env[RUN_FOLDERS].startswith("/") and RUN_CHECKPOINT not in env
     other = launching.create_run(experiment=experiment, person=ada, config={"method": "evaluate", "evaluate": {}})
     other_attempt = other.newest_attempt()
-    assert other_attempt is not None and RUN_FOLDER not in spec_of(other_attempt).env
+    assert other_attempt is not None and RUN_FOLDERS not in spec_of(other_attempt).env
 
 
 def test_checkpoint_of_a_run_makes_it_the_parent_with_its_step(

@@ -117,3 +117,67 @@ def test_connect_fills_in_the_site_and_the_scorer() -> None:
     scorer = connect(serving, {**site, "ESWEB_RUN_SCORER_TOKEN": "scorer-token"}).scorer
     assert scorer is not None
     assert (scorer.site, scorer.site_token_file, scorer.token_file) == ("http://site", "site-token", "scorer-token")
+
+
+def probe(*runs: str) -> RunConfig:
+    return RunConfig.from_json({"method": "probe", "probe": {"runs": list(runs)}})
+
+
+def located_runs(config: RunConfig, environment: dict[str, str]) -> tuple[str, ...]:
+    located = locate(config, environment).probe
+    assert located is not None
+    return located.runs
+
+
+@pytest.fixture
+def run_folders(tmp_path: Path) -> list[Path]:
+    """Return the folders of the attempts of two runs."""
+    folders = [tmp_path / "runs" / uid for uid in ("abcdefghjk", "mnpqrstuvw")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    return folders
+
+
+def test_locate_takes_the_folders_of_runs_that_the_site_names(run_folders: list[Path]) -> None:
+    first, second = run_folders
+    environment = by_site([], ESWEB_RUN_FOLDERS=os.pathsep.join(map(str, run_folders)))
+    named = probe("run:mnpqrstuvw@50", "run:abcdefghjk", "run:abcdefghjk@0")
+    assert located_runs(named, environment) == (f"{second}@50", str(first), f"{first}@0")
+    evaluation = RunConfig.from_json({"method": "evaluate", "evaluate": {"run": "run:mnpqrstuvw"}})
+    located = locate(evaluation, environment).evaluate
+    assert located is not None and located.run == str(second)
+
+
+def test_locate_finds_relative_folders_of_runs(run_folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    attempt = run_folders[0].parent / "cdefghjkmn" / "esweb-cdefghjkmn-a1"
+    attempt.mkdir(parents=True)
+    monkeypatch.chdir(attempt)
+    environment = by_site([], ESWEB_RUN_FOLDERS=os.pathsep.join(("../../abcdefghjk", "../../mnpqrstuvw")))
+    assert located_runs(probe("run:mnpqrstuvw@7"), environment) == (f"{run_folders[1]}@7",)
+
+
+def test_locate_names_every_run_that_is_not_there(run_folders: list[Path]) -> None:
+    _first, second = run_folders
+    second.rmdir()
+    environment = by_site([], ESWEB_RUN_FOLDERS=os.pathsep.join(map(str, run_folders)))
+    named = probe("run:abcdefghjk", "run:mnpqrstuvw@3", "run:zzzzzzzzzz", "../abcdefghjk", "run:abcdefghjk@x")
+    assert locate_problems(named, environment) == {
+        "probe.runs": f"names a run with attempts in {second}, which is not a folder on this machine; names "
+        "run:zzzzzzzzzz, which only its site can find; give the folder of its attempts instead; must be run:<uid> or "
+        "run:<uid>@<step>, not '../abcdefghjk'; must be run:<uid> or run:<uid>@<step>, not 'run:abcdefghjk@x'"
+    }
+    assert "which only its site can find" in locate_problems(probe("run:abcdefghjk@3"), {})["probe.runs"]
+    assert "which only its site can find" in locate_problems(probe("run:abcdefghjk@3"), by_site([]))["probe.runs"]
+
+
+def test_folders_of_runs_stay_if_started_by_hand(run_folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = run_folders
+    assert located_runs(probe(str(first), f"{second}@12"), {}) == (str(first), f"{second}@12")
+    monkeypatch.chdir(first.parent)
+    assert located_runs(probe("abcdefghjk@3"), {}) == (f"{first}@3",)
+    (first.parent / "a@b").mkdir()
+    assert located_runs(probe("a@b", "a@b@4"), {}) == (str(first.parent / "a@b"), f"{first.parent / 'a@b'}@4")
+    assert (
+        "names a run with attempts in none, which is not a folder" in locate_problems(probe("none@3"), {})["probe.runs"]
+    )
+    assert "empty text" in locate_problems(probe(""), {})["probe.runs"]

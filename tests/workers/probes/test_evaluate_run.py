@@ -142,5 +142,5 @@ def test_the_next_attempt_continues_after_recorded_steps(tmp_path: Path) -> None
 def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
     evaluate_in(tmp_path, config_of())
 
-    with pytest.raises(ConfigError, match="holds an evaluation with other settings"):
+    with pytest.raises(ConfigError, match="holds results of other settings"):
         evaluate_in(tmp_path, config_of(plan={"samples": 5}))

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from workers import tasks
-from workers.attempt import write_json
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.evaluate import EvaluateConfig
-from workers.engines.es.replay_history import ATTEMPT, CannotReplay
+from workers.engines.es.replay_history import CannotReplay
 from workers.engines.stop import Stop
 from workers.evaluation import Evaluation, Evaluator, frozen_copy
 from workers.models import PromptFormat
 from workers.probes.evaluate.measures import correctness, measure
 from workers.probes.evaluate.subjects import Report, Subject, open_subject
-from workers.records import BadLine, Metric, RecordWriter, Response, Status, unpack
+from workers.probes.progress import Wait, completed_steps, waiting
+from workers.records import Metric, RecordWriter, Response, Status
 from workers.tasks import Task
 from workers.tasks.protocols import WaitingTask
 
@@ -37,13 +35,14 @@ def evaluate(config: RunConfig, records: RecordWriter, stop: Stop, report: Repor
     A run that is started again, in the same directory or as its next attempt, continues after its last complete step.
     """
     settings = config.evaluate or EvaluateConfig()
-    done = _completed_steps(config, records.directory)
+    identity = {k: config.to_json()[k] for k in ("model", "task", "evaluate", "evaluation")}
+    done = completed_steps(records.directory, IDENTITY_FILE, identity, IS_COMPLETE)
     with stop.interruptible():
         try:
             subject = open_subject(config, settings, report)
         except CannotReplay as error:
             raise ConfigError([Problem("evaluate.run", str(error))]) from error
-        evaluations = _TaskEvaluations(config, settings, subject, _waiting(records, stop))
+        evaluations = _TaskEvaluations(config, settings, subject, waiting(records, stop))
     left = [step for step in subject.steps if step not in done]
     for step, model in _interruptible(subject.weights(), stop):
         if step not in left:
@@ -62,9 +61,7 @@ def evaluate(config: RunConfig, records: RecordWriter, stop: Stop, report: Repor
 class _TaskEvaluations:
     """The evaluators of all tasks, which share the reference's weights of the moment of creation."""
 
-    def __init__(
-        self, config: RunConfig, settings: EvaluateConfig, subject: Subject, wait: Callable[[float, str], None]
-    ) -> None:
+    def __init__(self, config: RunConfig, settings: EvaluateConfig, subject: Subject, wait: Wait) -> None:
         self._settings, self._has_reference = settings, subject.has_reference
         self._parts: dict[str, tuple[Task, Evaluator]] = {}
         reference = replace(subject.reference, model=frozen_copy(subject.reference.model))
@@ -107,46 +104,6 @@ class _TaskEvaluations:
         return replace(evaluation, values=values, responses=responses)
 
 
-def _completed_steps(config: RunConfig, directory: Path) -> set[int]:
-    """Return the steps that this attempt and earlier ones of the run have recorded, and write this attempt's identity.
-
-    Raise ConfigError if the directory holds an evaluation with other settings.
-    """
-    # As JSON gives it back.
-    identity = json.loads(json.dumps({k: config.to_json()[k] for k in ("model", "task", "evaluate", "evaluation")}))
-    file = directory / IDENTITY_FILE
-    if file.exists() and json.loads(file.read_bytes()) != identity:
-        reason = f"{directory} holds an evaluation with other settings; choose another folder with --out"
-        raise ConfigError([Problem("evaluate", reason)])
-    write_json(file, identity)
-    return {step for attempt in _attempts_with(identity, directory) for step in _recorded_steps(attempt)}
-
-
-def _attempts_with(identity: dict[str, Any], directory: Path) -> Iterator[Path]:
-    directory = directory.resolve()
-    name = ATTEMPT.fullmatch(directory.name)
-    siblings = (folder for folder in directory.parent.iterdir() if name and folder.is_dir())
-    same_run = (f for f in siblings if name and (match := ATTEMPT.fullmatch(f.name)) and match[1] == name[1])
-    for folder in [*same_run] or [directory]:
-        file = folder / IDENTITY_FILE
-        if file.exists() and json.loads(file.read_bytes()) == identity:
-            yield folder
-
-
-def _recorded_steps(attempt: Path) -> Iterator[int]:
-    for file in attempt.glob("records.*.jsonl"):
-        for line in file.read_bytes().splitlines():
-            # Most lines are long responses: only what may be a complete step is parsed.
-            if IS_COMPLETE.encode() not in line:
-                continue
-            try:
-                record = unpack(line).record
-            except BadLine:
-                continue
-            if isinstance(record, Metric) and IS_COMPLETE in record.values:
-                yield record.step
-
-
 def _interruptible(weights: Iterator[tuple[int, Any]], stop: Stop) -> Iterator[tuple[int, Any]]:
     """Yield what `weights` yields, and cut the making of weights short if a stop is requested."""
     while True:
@@ -155,14 +112,3 @@ def _interruptible(weights: Iterator[tuple[int, Any]], stop: Stop) -> Iterator[t
         if pair is None:
             return
         yield pair
-
-
-def _waiting(records: RecordWriter, stop: Stop) -> Callable[[float, str], None]:
-    """Return a function with which a task waits for another program."""
-
-    def wait(seconds: float, reason: str) -> None:
-        with stop.uninterruptible():
-            records.write(Status("waiting", reason))
-        stop.sleep(seconds)
-
-    return wait

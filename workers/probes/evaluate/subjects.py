@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from workers import models
-from workers.config import ConfigError, ModelConfig, Problem, RunConfig, TaskConfig
+from workers.config import ConfigError, ModelConfig, Problem, RunConfig
 from workers.config.evaluate import EvaluateConfig
-from workers.config.resources import locate
-from workers.engines.context import step_of
 from workers.engines.es.replay_history import CannotReplay, attempts_of
 from workers.engines.es.replay_log import FILE
 from workers.engines.es.walk import Walk, logged_steps
 from workers.models import Loaded
+from workers.probes.trainings import base_model, saved_checkpoints, step_in_name, training_config
 
 DEFAULT_TOKENS = 128
 """Longest response of a model without a run, in tokens, if the config names no other."""
-STEP_FOLDER = re.compile(r"step-\d+")
+RUN_FIELD = "evaluate.run"
 Report = Callable[[str, float | None], None]
 
 
@@ -48,7 +46,7 @@ def open_subject(config: RunConfig, settings: EvaluateConfig, report: Report) ->
         if any((attempt / FILE).exists() for attempt in attempts):
             return ReplayedRun(root, config, settings, report)
     except CannotReplay as error:
-        raise ConfigError([Problem("evaluate.run", str(error))]) from error
+        raise ConfigError([Problem(RUN_FIELD, str(error))]) from error
     return SavedRun(attempts, config, settings, report)
 
 
@@ -62,8 +60,7 @@ class SingleModel:
         self.reference = self._loaded
         if settings.base:
             self.reference = models.load(replace(config.model, path=settings.base), report)
-        name = self._loaded.path.name
-        self.steps = [step_of(self._loaded.path) if STEP_FOLDER.fullmatch(name) else 0]
+        self.steps = [step_in_name(self._loaded.path)]
         self.max_new_tokens = DEFAULT_TOKENS
 
     def weights(self) -> Iterator[tuple[int, Any]]:
@@ -84,7 +81,7 @@ class ReplayedRun:
         self._loaded = self.reference = self._walk.load_base(moved_to, config.model.device)
         if other and not moved_to:
             self.reference = models.load(replace(config.model, path=str(other)), report)
-        parent = _config_of(attempts_of(root))
+        parent = training_config(attempts_of(root), RUN_FIELD)
         self.max_new_tokens = parent.max_new_tokens if parent else DEFAULT_TOKENS
 
     def weights(self) -> Iterator[tuple[int, Any]]:
@@ -106,15 +103,13 @@ class SavedRun:
     has_reference = True
 
     def __init__(self, attempts: Sequence[Path], config: RunConfig, settings: EvaluateConfig, report: Report) -> None:
-        parent = _config_of(attempts)
-        # Later attempts continue from checkpoints of earlier ones, so that a step's newest folder counts.
-        folders = (folder for attempt in attempts for folder in sorted(attempt.glob("checkpoints/step-*")))
-        saved = {step_of(folder): folder for folder in folders if STEP_FOLDER.fullmatch(folder.name)}
+        parent = training_config(attempts, RUN_FIELD)
+        saved = saved_checkpoints(attempts)
         self.steps = select_steps(sorted({0, *saved}), settings)
         self._saved = [_Saved(step, saved[step]) for step in self.steps if step]
         model = parent.model if parent else config.model
         self._model = replace(model, device=config.model.device)
-        base = settings.base or _base_of(attempts, parent)
+        base = settings.base or base_model(attempts, parent, "evaluate.base")
         report(f"loading the base model {base}", None)
         self.reference = models.load(replace(self._model, path=base), report)
         self.max_new_tokens = parent.max_new_tokens if parent else DEFAULT_TOKENS
@@ -139,34 +134,6 @@ def select_steps(available: Sequence[int], settings: EvaluateConfig) -> list[int
     if points == 1:
         return [available[-1]]
     return [available[i] for i in sorted({round(j * last / (points - 1)) for j in range(points)})]
-
-
-def _config_of(attempts: Sequence[Path]) -> RunConfig | None:
-    """Return the config of a run of training, with its paths on this machine; None for a run without run.json, which
-    somebody started by hand. Raise ConfigError for a run of another kind."""
-    file = attempts[-1] / "run.json"
-    if not file.exists():
-        return None
-    config = RunConfig.read(file)
-    if not config.is_training:
-        raise ConfigError([Problem("evaluate.run", f"is a run of method {config.method}; give a run of es or grpo")])
-    return config
-
-
-def _base_of(attempts: Sequence[Path], parent: RunConfig | None) -> str:
-    """Return the base model of a run on this machine. Raise ConfigError if its name is unknown, or means nothing here.
-
-    The run's data files are not looked up: an evaluation needs none of them.
-    """
-    if parent is None:
-        reason = f"is needed, because {attempts[-1]} has no run.json that names the run's base model"
-        raise ConfigError([Problem("evaluate.base", reason)])
-    try:
-        return locate(replace(parent, task=TaskConfig())).model.path
-    except ConfigError as error:
-        reasons = "; ".join(problem.message for problem in error.problems)
-        reason = f"is needed, because the base model of the run cannot be used here: its name {reasons}"
-        raise ConfigError([Problem("evaluate.base", reason)]) from error
 
 
 def _load(model: ModelConfig, folder: Path) -> Loaded:

@@ -1,4 +1,4 @@
-"""The demonstration's evaluations: planned for its trainings, launched once, and reported by the steps they record."""
+"""The demonstration's evaluations and probes: planned for its trainings, launched once, reported by their records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from esweb.demo import tournament
-from esweb.demo.experiment import PLANS, evaluate_trainings, lacks_evaluations, launch
+from esweb.demo.experiment import PLANS, examine_trainings, lacks_follow_ups, launch
 from esweb.demo.results import EvaluationOutcome, outcomes
 from esweb.demo.tables import evaluation_table, tables
 from runs.ingest import ingest
@@ -46,6 +46,17 @@ def without_save_steps(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "grpo": grpo}
 
 
+def evaluated(experiment: Experiment) -> list[Run]:
+    """Launch what follows the trainings of a tour and return the evaluations."""
+    return [run for run in examine_trainings(TOUR, [experiment]) if run.is_evaluation]
+
+
+def probed(experiment: Experiment) -> Run:
+    """Launch what follows the trainings of a tour and return the probe."""
+    (run,) = (run for run in examine_trainings(TOUR, [experiment]) if run.is_probe)
+    return run
+
+
 def recorded(run: Run, steps: list[int]) -> EvaluationOutcome:
     """Return the outcome of an evaluation that has recorded these steps."""
     values = [{"evaluate/prompts": 64.0, "pass@1": 0.9 - 0.1 * n, "kl": 0.2 * n} for n in range(len(steps))]
@@ -56,15 +67,15 @@ def recorded(run: Run, steps: list[int]) -> EvaluationOutcome:
     return outcome
 
 
-def test_only_the_tour_has_evaluations_and_its_trainings_differ_in_checkpoints_alone() -> None:
-    assert [n for n, plan in PLANS.items() for o in plan.experiments if o.evaluations is not None] == ["tour"]
+def test_trainings_of_the_tour_differ_in_checkpoints_alone() -> None:
+    assert [n for n, plan in PLANS.items() for o in plan.experiments if o.follow_ups] == ["tour", "geometry"]
     assert [(preset, without_save_steps(config)) for preset, config in PLANS["tiny"].configs()] == [
         (preset, without_save_steps(config)) for preset, config in TOUR.configs()
     ]
 
 
 def test_evaluations_are_of_the_model_and_of_both_methods_trainings(demonstration: Experiment) -> None:
-    alone, *of_trainings = evaluate_trainings(TOUR, [demonstration])
+    alone, *of_trainings = evaluated(demonstration)
     assert (alone.parent, alone.name) == (None, "evaluate tiny")
     assert [run.parent.preset for run in of_trainings if run.parent] == list(EVALUATED)
     for run in (alone, *of_trainings):
@@ -74,23 +85,25 @@ def test_evaluations_are_of_the_model_and_of_both_methods_trainings(demonstratio
 
 
 def test_evaluations_are_launched_once_even_if_they_are_deleted(demonstration: Experiment) -> None:
-    assert lacks_evaluations(TOUR, demonstration)
-    launched = evaluate_trainings(TOUR, [demonstration])
+    assert lacks_follow_ups(TOUR, demonstration)
+    launched = examine_trainings(TOUR, [demonstration])
     Run.objects.filter(pk__in=[run.pk for run in launched]).update(deleted_at=timezone.now())
-    assert not lacks_evaluations(TOUR, demonstration)
-    assert evaluate_trainings(TOUR, [demonstration]) == []
-    assert not lacks_evaluations(PLANS["tiny"], demonstration)
+    assert not lacks_follow_ups(TOUR, demonstration)
+    assert examine_trainings(TOUR, [demonstration]) == []
+    assert not lacks_follow_ups(PLANS["tiny"], demonstration)
 
 
 def test_failed_and_deleted_trainings_are_not_evaluated(demonstration: Experiment) -> None:
     demonstration.runs.filter(preset="es-tiny").update(state="failed")
     demonstration.runs.filter(preset="grpo-tiny").update(deleted_at=timezone.now())
-    parents = [run.parent.preset for run in evaluate_trainings(TOUR, [demonstration]) if run.parent]
+    launched = examine_trainings(TOUR, [demonstration])
+    parents = [run.parent.preset for run in launched if run.is_evaluation and run.parent]
     assert parents == ["es-tiny-reckless", "grpo-tiny-reckless"]
+    assert not any(run.is_probe for run in launched), "no training of the probe is left"
 
 
 def test_evaluation_succeeds_if_it_records_each_step(demonstration: Experiment) -> None:
-    alone, of_es, *_ = evaluate_trainings(TOUR, [demonstration])
+    alone, of_es, *_ = evaluated(demonstration)
     end_all(demonstration)
     steps = [0, 10, 20, 30, 40, 50, 60]
     partial, whole, single = recorded(of_es, steps[:6]), recorded(of_es, steps), recorded(alone, [0])
@@ -107,7 +120,7 @@ def test_evaluation_of_grpo_has_as_many_steps_as_checkpoints(
     demonstration: Experiment, settings: Settings, tmp_path: Path
 ) -> None:
     settings.RUNS_DIR = tmp_path
-    run = next(r for r in evaluate_trainings(TOUR, [demonstration]) if r.parent and r.parent.preset == "grpo-tiny")
+    run = next(r for r in evaluated(demonstration) if r.parent and r.parent.preset == "grpo-tiny")
     assert run.parent is not None
     attempt = run.parent.attempts.get()
     for step in (20, 40, 60):
@@ -116,7 +129,7 @@ def test_evaluation_of_grpo_has_as_many_steps_as_checkpoints(
 
 
 def test_table_shows_the_first_and_the_last_value_of_each_evaluation(demonstration: Experiment) -> None:
-    alone, of_es, *_ = evaluate_trainings(TOUR, [demonstration])
+    alone, of_es, *_ = evaluated(demonstration)
     heading, _, first, second, note = evaluation_table([recorded(alone, [0]), recorded(of_es, [0, 10, 20])]).split("\n")
     assert heading.split() == ["evaluation", "state", "steps", "pass@1", "kl", "seconds", "flags"]
     assert first.split() == ["evaluate", "tiny", "created", "1/1", "0.90", "0.000", "–", "–"]
@@ -124,11 +137,32 @@ def test_table_shows_the_first_and_the_last_value_of_each_evaluation(demonstrati
     assert "first → last" in note
 
 
-def test_trainings_and_evaluations_have_tables_of_their_own(demonstration: Experiment) -> None:
+def test_trainings_evaluations_and_probes_have_tables_of_their_own(demonstration: Experiment) -> None:
     assert len(tables(outcomes(demonstration.runs.all()))) == 1
-    evaluate_trainings(TOUR, [demonstration])
-    trained, evaluated = tables(outcomes(demonstration.runs.all()))
-    assert "EVALUATE" not in trained and len(evaluated.splitlines()) == 2 + 5 + 1
+    examine_trainings(TOUR, [demonstration])
+    of_trainings, of_evaluations, of_probes = tables(outcomes(demonstration.runs.all()))
+    assert "EVALUATE" not in of_trainings and len(of_evaluations.splitlines()) == 2 + 5 + 1
+    assert len(of_probes.splitlines()) == 2 + 1 + 1
+
+
+def test_a_single_probe_examines_all_trainings_and_succeeds_with_all_parts(demonstration: Experiment) -> None:
+    run = probed(demonstration)
+    trained = demonstration.runs.filter(preset__in=("es-tiny", "grpo-tiny")).order_by("preset", "seed")
+    config = run.run_config
+    assert config.probe is not None
+    assert config.probe.runs == tuple(f"run:{training.uid}" for training in trained)
+    assert run.parent == trained[0]
+
+    end_all(demonstration)
+    attempt = run.newest_attempt()
+    assert attempt is not None
+    results = []
+    for part in (1, 2):
+        values = {"probe/records": 3.0, "probe/units": 2.0}
+        ingest(attempt, part, lines([Metric(part, values, {})]))
+        (outcome,) = outcomes([run])
+        results.append((outcome.failure_reason, outcome.line().partition("succeeded, ")[2]))
+    assert results == [("recorded 1 of 2 parts", "1 of 2 parts, 3 results"), ("", "2 of 2 parts, 6 results")]
 
 
 def test_evaluations_are_no_contestants(experiment: Experiment) -> None:
@@ -143,7 +177,7 @@ def test_evaluations_are_no_contestants(experiment: Experiment) -> None:
 def test_restart_after_the_evaluations_launches_nothing(
     demonstration: Experiment, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evaluate_trainings(TOUR, [demonstration])
+    evaluated(demonstration)
     count = Run.objects.count()
     call_command("demo_experiment", "--once", "--preset", "tour")
     assert "already exists" in capsys.readouterr().out

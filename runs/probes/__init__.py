@@ -1,0 +1,18 @@
+"""Results of probes: what the weights of trained models have in common with chance, tensor by tensor and as curves."""
+
+from runs.probes.deviation import is_outside
+from runs.probes.measures import ProbeMeasure, measure_of, place, probe_title
+from runs.probes.results import Subject, newest, split_subject, subjects_of, with_whole
+
+__all__ = [
+    "ProbeMeasure",
+    "Subject",
+    "is_outside",
+    "measure_of",
+    "newest",
+    "place",
+    "probe_title",
+    "split_subject",
+    "subjects_of",
+    "with_whole",
+]

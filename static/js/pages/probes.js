@@ -1,0 +1,3 @@
+// Results of probes.
+import "../heat-map.js";
+import "../live-run.js";

@@ -1,0 +1,112 @@
+"""Null of the norm of an ES run's change: a random walk with the run's own coefficients and directions without meaning.
+
+Without decay, δ of a tensor is s Σ cᵢ εᵢ over all members of all updates, with the coefficients c of the replay log and
+the scale s of the tensor. With independent ε of mean 0, E‖δ‖² = V s² n for V = Σ cᵢ² and n elements. Anchored decay
+with coefficient d multiplies all earlier coefficients by 1 − d.
+
+The elements of full noise are independent, so that Var‖δ‖² = 2 V² s⁴ n. For low-rank noise E = A Bᵀ/√r of an m × n
+matrix, from the moments of Wishart matrices, E‖E‖² = mn, Var‖E‖² = 2mn(m + n + r + 1)/r and Var⟨E, E'⟩ = mn, so that
+Var‖δ‖² = s⁴ (Q Var‖E‖² + 2 (V² − Q) mn) for Q = Σ cᵢ⁴.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workers.engines.es.noise import Noise
+from workers.engines.es.replay_history import Trail
+from workers.models.save import weights_sha256
+from workers.probes.geometry.changes import Changes
+from workers.probes.geometry.nulls import Null, gamma_band
+from workers.probes.weights import Subject, open_pair
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RandomWalk:
+    """The walk up to a step: noise, the scales of the tensors, V (`squares`) and Q (`fourths`)."""
+
+    noise: Noise
+    scales: Mapping[str, float]
+    squares: float
+    fourths: float
+
+    @classmethod
+    def up_to(cls, trail: Trail, step: int) -> RandomWalk:
+        """Return the walk of the updates of a trail up to a step. All of them have one kind of noise."""
+        squares = fourths = 0.0
+        noise = Noise("full")
+        for line in trail.written:
+            if line.update.step > step:
+                break
+            noise = line.start.noise.noise()
+            shrink = (1 - line.update.decay) ** 2
+            weights = line.update.weights
+            squares = shrink * (squares + math.fsum(c**2 for c in weights))
+            fourths = shrink**2 * (fourths + math.fsum(c**4 for c in weights))
+        return cls(noise, trail.origin.scales, squares, fourths)
+
+    def tensor_null(self, name: str, shape: Shape) -> Null:
+        """Return the null of the norm of a tensor; an empty one if the run does not train it."""
+        return _null_of_norm(*self._moments(name, shape)) if name in self.scales else Null()
+
+    def model_null(self, shapes: Mapping[str, Shape]) -> Null:
+        """Return the null of the norm over all tensors; an empty one if some of them are not trained.
+
+        Correlated noise has no band: the norms of its tensors are not independent.
+        """
+        if not shapes.keys() <= self.scales.keys():
+            return Null()
+        moments = [self._moments(name, shape) for name, shape in shapes.items()]
+        mean, variance = (math.fsum(column) for column in zip(*moments, strict=True))
+        if self.noise.kind == "correlated":
+            return Null(math.sqrt(mean))
+        return _null_of_norm(mean, variance)
+
+    def _moments(self, name: str, shape: Shape) -> tuple[float, float]:
+        """Return mean and variance of ‖δ‖² of a tensor."""
+        n, scale = math.prod(shape), self.scales[name] ** 2
+        variance_of_two = 2.0 * n
+        variance_of_one = 2.0 * n
+        if self.noise.kind == "low_rank" and len(shape) == 2:
+            variance_of_one = 2.0 * n * (sum(shape) + self.noise.rank + 1) / self.noise.rank
+        crossed = self.squares**2 - self.fourths
+        return scale * self.squares * n, scale**2 * (self.fourths * variance_of_one + crossed * variance_of_two)
+
+
+def _null_of_norm(mean: float, variance: float) -> Null:
+    """Return the null of a norm from mean and variance of its square."""
+    low, high = gamma_band(mean, variance)
+    return Null(math.sqrt(mean), math.sqrt(low), math.sqrt(high))
+
+
+def walk_trail(subject: Subject) -> Trail | None:
+    """Return the trail whose random walk a subject is compared with, or None if there is no such walk.
+
+    It must begin with the base of the subject and train all weights themselves, not the factors of a LoRA, with one
+    kind of noise. A run in 16 bits must have read the base without rounding, as its walk begins at the rounded weights.
+    """
+    trail = subject.trail
+    if trail is None or subject.base is None or not trail.is_whole or trail.origin.lora is not None:
+        return None
+    kinds: set[Any] = {(line.start.noise.kind, line.start.noise.rank) for line in trail.written}
+    if len(kinds) != 1 or weights_sha256(subject.base) != trail.origin.base_sha256:
+        return None
+    return trail if _is_exact(subject.base, getattr(torch, trail.origin.dtype)) else None
+
+
+def _is_exact(base: Path, dtype: torch.dtype) -> bool:
+    """Return whether a type of floats holds all weights of a folder exactly."""
+    if dtype == torch.float32:
+        return True
+    with open_pair(base, base) as (weights, same, names):
+        changes = Changes(weights, same, names)
+        pieces = (piece for name in names for piece, _ in changes.pieces(name))
+        return all(torch.equal(piece.to(dtype).float(), piece) for piece in pieces)
