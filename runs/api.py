@@ -16,6 +16,7 @@ import runs.launching.gpu_memory.api
 import runs.launching.queue.api
 import runs.launching.rebuilds.api
 import runs.launching.sweeps.api
+import runs.probes.api
 import runs.responses.api
 import runs.responses.scoring.api
 import runs.run_page.api

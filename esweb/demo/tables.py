@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from esweb.demo.probe_tables import probe_tables
 from esweb.demo.results import KL, LAST_EVALUATIONS, REWARD, EvaluationOutcome, Outcome, ProbeOutcome, TrainingOutcome
+from esweb.demo.text_table import NO_VALUE, columns, last_cells
 from runs.flags import reason_of
 
-NONE = "–"
 NOTE = f"After is the mean of a run's last {LAST_EVALUATIONS} evaluations. The run's page shows the last one."
 HEADINGS = (
     "method",
@@ -23,7 +24,6 @@ HEADINGS = (
     "flags",
 )
 EVALUATION_NOTE = "Evaluations: values at the first → last evaluated step. prior/… is a task that is not trained."
-PROBE_NOTE = "Probes: the page Probes of the experiment shows each result with the band that it would have by chance."
 DIGITS = {REWARD: 1, KL: 3}
 """Digits of a key's values; two for any other."""
 
@@ -36,29 +36,21 @@ def tables(results: Sequence[Outcome]) -> list[str]:
     return [
         *([table(trained)] if trained else []),
         *([evaluation_table(evaluated)] if evaluated else []),
-        *([probe_table(probed)] if probed else []),
+        *(probe_tables(probed) if probed else []),
     ]
 
 
 def table(results: Sequence[TrainingOutcome]) -> str:
     """Return the outcomes in columns, and the meaning of "after": pages show the last evaluation, which is another
     number."""
-    return "\n".join([*_columns(HEADINGS, [_cells(outcome) for outcome in results]), NOTE])
+    return "\n".join([*columns(HEADINGS, [_cells(outcome) for outcome in results]), NOTE])
 
 
 def evaluation_table(results: Sequence[EvaluationOutcome]) -> str:
     """Return the outcomes in columns, with one for each key that any of them has, and the meaning of their values."""
     keys = list(dict.fromkeys(key for outcome in results for key in outcome.values))
     rows = [_evaluation_cells(outcome, keys) for outcome in results]
-    return "\n".join([*_columns(("evaluation", "state", "steps", *keys, "seconds", "flags"), rows), EVALUATION_NOTE])
-
-
-def probe_table(results: Sequence[ProbeOutcome]) -> str:
-    """Return the outcomes in columns; the pages of the experiment show what the probes have found."""
-    rows = [
-        (o.title, o.attempt.state, f"{o.parts}/{o.planned_parts}", str(o.records), *_last_cells(o)) for o in results
-    ]
-    return "\n".join([*_columns(("probe", "state", "parts", "results", "seconds", "flags"), rows), PROBE_NOTE])
+    return "\n".join([*columns(("evaluation", "state", "steps", *keys, "seconds", "flags"), rows), EVALUATION_NOTE])
 
 
 def flag_lines(results: Sequence[Outcome]) -> list[str]:
@@ -71,12 +63,6 @@ def flag_lines(results: Sequence[Outcome]) -> list[str]:
     return lines or ["No run is flagged."]
 
 
-def _columns(headings: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in [headings, *body]) for column in range(len(headings))]
-    rows = [headings, ["─" * width for width in widths], *body]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 def _cells(outcome: TrainingOutcome) -> tuple[str, ...]:
     run = outcome.run
     return (
@@ -84,12 +70,12 @@ def _cells(outcome: TrainingOutcome) -> tuple[str, ...]:
         run.preset,
         str(run.seed),
         outcome.attempt.state,
-        outcome.reward.text() if outcome.reward else NONE,
-        outcome.accuracy.text(2) if outcome.accuracy else NONE,
-        outcome.safe.text(2) if outcome.safe else NONE,
-        outcome.weight.text(2) if outcome.weight else NONE,
-        NONE if outcome.kl is None else f"{outcome.kl:.3f}",
-        *_last_cells(outcome),
+        outcome.reward.text() if outcome.reward else NO_VALUE,
+        outcome.accuracy.text(2) if outcome.accuracy else NO_VALUE,
+        outcome.safe.text(2) if outcome.safe else NO_VALUE,
+        outcome.weight.text(2) if outcome.weight else NO_VALUE,
+        NO_VALUE if outcome.kl is None else f"{outcome.kl:.3f}",
+        *last_cells(outcome),
     )
 
 
@@ -99,16 +85,11 @@ def _evaluation_cells(outcome: EvaluationOutcome, keys: Sequence[str]) -> tuple[
         outcome.attempt.state,
         f"{outcome.steps}/{outcome.planned_steps}",
         *(_first_and_last(outcome.values.get(key, ()), DIGITS.get(key, 2)) for key in keys),
-        *_last_cells(outcome),
+        *last_cells(outcome),
     )
-
-
-def _last_cells(outcome: Outcome) -> tuple[str, str]:
-    seconds = NONE if outcome.seconds is None else f"{outcome.seconds:.0f}"
-    return seconds, ", ".join(flag.detector for flag in outcome.flags) or NONE
 
 
 def _first_and_last(values: Sequence[float], digits: int) -> str:
     """Return the first and the last value; one number if there is a single step."""
     ends = values if len(values) < 2 else (values[0], values[-1])
-    return " → ".join(f"{value:.{digits}f}" for value in ends) or NONE
+    return " → ".join(f"{value:.{digits}f}" for value in ends) or NO_VALUE

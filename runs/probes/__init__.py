@@ -2,9 +2,10 @@
 
 from runs.probes.deviation import is_outside
 from runs.probes.measures import ProbeMeasure, measure_of, place, probe_title
-from runs.probes.results import Subject, newest, split_subject, subjects_of, with_whole
+from runs.probes.results import READS_RESPONSES, Subject, newest, split_subject, subjects_of, with_whole
 
 __all__ = [
+    "READS_RESPONSES",
     "ProbeMeasure",
     "Subject",
     "is_outside",

@@ -129,9 +129,8 @@ MEASURES = (
         axis="k", y=_("share of prompts"), is_share=True),
     ProbeMeasure(
         "curvature", "curvature", _("Curvature along the change"),
-        _("vᵀHv along v = δ/‖δ‖, with the Hessian H of the mean negative log-likelihood per token of the responses, "
-          "at the tuned weights. Of a tensor: its part v_l · (Hv)_l. The second run gave the "
-          "responses."),
+        _("vᵀHv along v = δ/‖δ‖, with the Hessian H of the mean negative log-likelihood per token of the run's stored "
+          "greedy responses, at the tuned weights. Of a tensor: its part v_l · (Hv)_l."),
         _("That of random directions with the norm of v in each tensor: prediction interval (t) over the draws."),
         _("tokens")),
 )  # fmt: skip

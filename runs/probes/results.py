@@ -15,6 +15,8 @@ from workers.records import ProbeValue
 
 BASE = "base"
 """Name of the base model in records."""
+READS_RESPONSES = ("curvature",)
+"""Probes of one subject: the other is the step whose responses they read."""
 WHOLE = '$[*] ? (!exists(@."tensor") && !exists(@."x") && !exists(@."draw"))'
 """JSON path of the values of the whole model."""
 ONLY = '$[*] ? (!exists(@."tensor"))'

@@ -16,15 +16,13 @@ from runs.charts.marks import letter
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, require_choice
 from runs.models import PROBE, Experiment, ProbeResult, Run
 from runs.probes.measures import ProbeMeasure, measure_of, place, probe_title
-from runs.probes.results import Subject, newest, subjects_of
+from runs.probes.results import READS_RESPONSES, Subject, newest, subjects_of
 
 MAX_RUNS = 50
 MAX_LINES = 12
 """Number of lines of a chart; tables and files have all results."""
 MAX_MAPS = 28
 """Number of heat maps side by side: all pairs of the eight runs that a probe may examine."""
-READS_RESPONSES = ("curvature",)
-"""Probes of one subject: the other is the step whose responses they read."""
 COLOURINGS = {"deviation": _("distance from chance"), "value": _("value")}
 """Ways to colour heat maps."""
 
@@ -164,10 +162,8 @@ def _list_series(
     out: dict[tuple[int, str, str], ProbeSeries] = {}
     for i, key in enumerate(dict.fromkeys(map(_key, results))):
         pk, subject, other = key
-        # Without a step it is no weights of a run: the base model, or a source of responses.
-        methods = {
-            subjects[text].method for text in (subject, other) if text and (text == subject or subjects[text].step)
-        }
+        # Without a step it is the base model, which no method trained.
+        methods = {subjects[text].method for text in (subject, other) if text and subjects[text].step}
         method = methods.pop() if len(methods) == 1 else ""
         group = Group(method, subjects[subject].title, counts[method], (by_pk[pk],))
         counts[method] += 1

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from runs.models import PROBE, ProbeResult, Run
 from runs.probes import (
+    READS_RESPONSES,
     ProbeMeasure,
     Subject,
     is_outside,
@@ -93,12 +94,18 @@ def _result_rows(results: Iterable[tuple[ProbeResult, ProbeValue | None]], perso
     return [
         ResultRow(
             measure_of(result.probe, result.measure),
-            [subjects[text] for text in (result.subject, result.other) if text],
+            [subjects[text] for text in _examined(result)],
             whole,
             result.verdict,
         )
         for result, whole in ordered
     ]
+
+
+def _examined(result: ProbeResult) -> list[str]:
+    """Return the subject, and the one that it is compared with."""
+    is_pair = result.other and result.probe not in READS_RESPONSES
+    return [result.subject, result.other] if is_pair else [result.subject]
 
 
 def _steps(results: Iterable[ProbeResult], uid: str) -> list[str]:

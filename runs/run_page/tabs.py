@@ -35,8 +35,8 @@ TABS = {
 """The route and the title of each tab."""
 TABS_OF_TRAININGS = ("weights", "checkpoints")
 """Tabs that runs without training do not have."""
-TABS_WITH_METRICS = ("curves",)
-"""Tabs that probe runs do not have."""
+TABS_WITHOUT_PROBES = ("curves", "responses")
+"""Tabs that probe runs do not have: their results are records of a kind of their own."""
 MOVED_ANCHORS = {
     "curves": "curves curves-title find-curves curve-wall section- chart-",
     "responses": "responses responses-title response-step which against collapse collapse-title",
@@ -93,7 +93,7 @@ def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
             Tab(gettext(title), reverse(route, args=[run.uid]), tab == name, MOVED_ANCHORS.get(tab, ""))
             for tab, (route, title) in TABS.items()
             if not (run.method in MEASURING_METHODS and tab in TABS_OF_TRAININGS)
-            and not (run.is_probe and tab in TABS_WITH_METRICS)
+            and not (run.is_probe and tab in TABS_WITHOUT_PROBES)
         ],
         "tab_title": "" if name == "overview" else gettext(TABS[name][1]),
         "watch": metrics.cursors([run]),

@@ -20,7 +20,7 @@ from runs.models import EVALUATE, Attempt, Experiment, Run
 from tests.judging.tournament_factory import answered_run
 from tests.runs.attempt_records import lines, make_attempt
 from workers.config import RunConfig
-from workers.records import Metric
+from workers.records import Metric, Probe, ProbeValue
 
 TOUR = PLANS["tour"]
 EVALUATED = ("es-tiny", "grpo-tiny", "es-tiny-reckless", "grpo-tiny-reckless")
@@ -142,7 +142,7 @@ def test_trainings_evaluations_and_probes_have_tables_of_their_own(demonstration
     examine_trainings(TOUR, [demonstration])
     of_trainings, of_evaluations, of_probes = tables(outcomes(demonstration.runs.all()))
     assert "EVALUATE" not in of_trainings and len(of_evaluations.splitlines()) == 2 + 5 + 1
-    assert len(of_probes.splitlines()) == 2 + 1 + 1
+    assert len(of_probes.splitlines()) == 2 + 1
 
 
 def test_a_single_probe_examines_all_trainings_and_succeeds_with_all_parts(demonstration: Experiment) -> None:
@@ -182,3 +182,23 @@ def test_restart_after_the_evaluations_launches_nothing(
     call_command("demo_experiment", "--once", "--preset", "tour")
     assert "already exists" in capsys.readouterr().out
     assert Run.objects.count() == count
+
+
+def test_tables_of_a_probe_name_the_weights_their_verdict_and_what_chance_gives(demonstration: Experiment) -> None:
+    run = probed(demonstration)
+    first, second = (f"{name.removeprefix('run:')}@60" for name in run.run_config.probe.runs[:2])  # type: ignore[union-attr]
+    records = [
+        Probe(60, "magnitude", "norm", first, (ProbeValue(8.7, 9, null=8.69, null_low=8.675, null_high=8.714),)),
+        Probe(60, "magnitude", "growth_exponent", first, (ProbeValue(0.5, 9, low=0.49, high=0.52, null=0.5),)),
+        Probe(60, "audit", "shared_noise", first, (ProbeValue(0.1, 9, "a", "b"),), verdict="independent"),
+        Probe(
+            60, "cosine", "cosine", first, (ProbeValue(0.0027, 9, null=0, null_low=-0.003, null_high=0.003),), second
+        ),
+    ]
+    attempt = run.newest_attempt()
+    assert attempt is not None
+    ingest(attempt, 0, lines(records))
+
+    _probes, weights, cosines = tables(outcomes([run]))
+    assert "es-tiny seed 1  independent  8.700   8.68 … 8.71  0.50 (0.49 … 0.52)  –" in weights
+    assert "es-tiny seed 1  es-tiny seed 2  +0.0027  -0.003 … 0.003" in cosines

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from workers.config.probe import LAYERS
+
 LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)$")
 
 
@@ -37,3 +39,10 @@ def group_of(name: str, *, is_tied: bool = False) -> str:
     if "embed" in kind or kind in ("wte", "wpe"):
         return "head" if is_tied and kind != "wpe" else "embedding"
     return "attention" if "attn" in kind or "attention" in kind else "mlp"
+
+
+def is_in_layers(name: str, layers: str) -> bool:
+    """Return whether a tensor belongs to layers of the form layers:<first>-<last>; False for a text of another form."""
+    ends = LAYERS.fullmatch(layers)
+    layer = parse_name(name).layer
+    return ends is not None and layer is not None and int(ends[1]) <= layer <= int(ends[2])

@@ -14,6 +14,8 @@ PROBES = ("magnitude", "spectrum", "cosine", "overlap", "audit", "interpolation"
 """All probes, in the order in which they run: those of the weights alone first."""
 GROUPS = ("all", "embedding", "attention", "mlp", "norm", "head")
 """Groups of tensors that a perturbation may be limited to. A head that is tied to the embedding counts as the head."""
+LAYERS = re.compile(r"layers:(\d{1,4})-(\d{1,4})", re.ASCII)
+"""A group of all tensors of some layers, first and last included; they are counted from 0."""
 NUMBERS = Shape(r"\d+(\.\d+)?([eE]-?\d+)?(\s*,\s*\d+(\.\d+)?([eE]-?\d+)?)*", "numbers separated by commas")
 MAX_RUNS = 8
 MAX_PERTURBED = 10_000
@@ -29,7 +31,7 @@ class ProbeConfig:
     folders of their attempts, also with @<step>. Empty examines model.path alone."""
     base: Annotated[str, Resource("score_model")] = ""
     """Base model from which changes of the weights are counted; empty means the base model of each run. For model.path
-    alone, empty means that only probes without a base run: perturbation and curvature."""
+    alone, empty means that only the perturbation runs, which needs no base."""
     probes: tuple[str, ...] = PROBES
     """Probes to run: magnitude, spectrum, cosine, overlap, audit, interpolation, perturbation, curvature."""
     draws: Annotated[int, Bounds(at_least=2, at_most=1000)] = 8
@@ -38,7 +40,8 @@ class ProbeConfig:
     sigmas: Annotated[str, NUMBERS] = "0.005, 0.01, 0.02"
     """Standard deviations σ of the perturbations."""
     groups: tuple[str, ...] = ("all", "attention", "mlp", "head")
-    """Groups of tensors that are perturbed: all, embedding, attention, mlp, norm, head."""
+    """Groups of tensors that are perturbed: all, embedding, attention, mlp, norm, head, or layers, such as
+    layers:0-9."""
     temperatures: Annotated[str, NUMBERS] = "0.5, 1"
     """Temperatures of the samples that perturbations of all tensors are compared with, at as many samples as draws."""
     points: Annotated[int, Bounds(at_least=3, at_most=101)] = 11
@@ -51,7 +54,7 @@ class ProbeConfig:
 
     def problems(self) -> Iterator[Problem]:
         yield from _unknown("probes", self.probes, PROBES)
-        yield from _unknown("groups", self.groups, GROUPS)
+        yield from _unknown("groups", self.groups, (*GROUPS, *filter(LAYERS.fullmatch, self.groups)), "layers:0-9")
         if not self.probes:
             yield Problem("probes", f"must name at least one of {', '.join(PROBES)}")
         if len(self.runs) > MAX_RUNS:
@@ -78,9 +81,11 @@ def numbers(text: str) -> list[float]:
     return sorted({float(number) for number in re.split(r"\s*,\s*", text)})
 
 
-def _unknown(field: str, names: tuple[str, ...], choices: tuple[str, ...]) -> Iterator[Problem]:
+def _unknown(field: str, names: tuple[str, ...], choices: tuple[str, ...], more: str = "") -> Iterator[Problem]:
+    """Yield a problem for each name that is no choice, and for each that is repeated. `more` is a further form."""
     for name in dict.fromkeys(names):
         if name not in choices:
-            yield Problem(field, f"names {name!r}; the choices are {', '.join(choices)}")
+            also = f", or layers such as {more}" if more else ""
+            yield Problem(field, f"names {name!r}; the choices are {', '.join(choices)}{also}")
         elif names.count(name) > 1:
             yield Problem(field, f"names {name} more than once")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.analysis.tensor_names import TensorName, group_of, parse_name
+from workers.analysis.tensor_names import TensorName, group_of, is_in_layers, parse_name
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,11 @@ def test_layer_kind_and_group_of_a_name(name: str, layer: int | None, kind: str,
 def test_a_tied_embedding_belongs_to_the_head() -> None:
     assert group_of("model.embed_tokens.weight", is_tied=True) == "head"
     assert group_of("model.layers.0.mlp.up_proj.weight", is_tied=True) == "mlp"
+
+
+@pytest.mark.parametrize(
+    ("layers", "members"), [("layers:0-1", [0, 1]), ("layers:2-9", [2]), ("mlp", []), ("layers:1", [])]
+)
+def test_tensors_of_layers(layers: str, members: list[int]) -> None:
+    names = ["lm_head.weight", *(f"model.layers.{i}.mlp.up_proj.weight" for i in range(3))]
+    assert [name for name in names if is_in_layers(name, layers)] == [names[i + 1] for i in members]

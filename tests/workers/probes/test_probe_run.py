@@ -22,7 +22,14 @@ from workers.models import Loaded
 from workers.probes.probe_run import probe
 from workers.records import Metric, Probe, RecordWriter, next_epoch, read, records_path
 
-SMALL = {"draws": 2, "sigmas": "0.02", "groups": ["all", "mlp"], "points": 3, "responses": 4, "temperatures": "1"}
+SMALL = {
+    "draws": 2,
+    "sigmas": "0.02",
+    "groups": ["all", "layers:0-0"],
+    "points": 3,
+    "responses": 4,
+    "temperatures": "1",
+}
 PLAN = {"prompts": 3, "max_new_tokens": 8}
 OF_ONE = ("magnitude", "spectrum", "audit", "perturbation", "curvature")
 OF_TWO = ("cosine", "overlap")
@@ -168,7 +175,7 @@ def test_settings_with_mistakes_are_refused_with_the_choices() -> None:
     for part in (
         "probe.probes: names 'cosin'; the choices are magnitude, spectrum, cosine",
         "probe.probes: names audit more than once",
-        "probe.groups: names 'heads'; the choices are all, embedding",
+        "probe.groups: names 'heads'; the choices are all, embedding, attention, mlp, norm, head, or layers such as",
         "probe.temperatures: must be above 0",
         "probe.runs: names a more than once",
     ):

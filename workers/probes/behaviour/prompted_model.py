@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from workers import models
-from workers.analysis.tensor_names import group_of
+from workers.analysis.tensor_names import group_of, is_in_layers
 from workers.config import RunConfig
 from workers.evaluation import Answer
 from workers.evaluation.kl import TokenKl
@@ -127,11 +127,12 @@ class PromptedModel:
         return digest.hexdigest()
 
     def groups(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Return group -> its parameters, for the named groups that have any in this model, in their order."""
+        """Return group -> its parameters, for the named groups that have any in this model, in their order. A group is
+        all, one of `group_of`, or layers such as layers:0-9."""
         # A tied head is not among the parameters; the embedding is.
         is_tied = not any(name.startswith("lm_head") for name in self.parameters)
-        group = {name: group_of(name, is_tied=is_tied) for name in self.parameters}
-        members = {name: [p for p in group if name in (WHOLE_MODEL, group[p])] for name in names}
+        groups = {name: (WHOLE_MODEL, group_of(name, is_tied=is_tied)) for name in self.parameters}
+        members = {name: [p for p, own in groups.items() if name in own or is_in_layers(p, name)] for name in names}
         return {name: parameters for name, parameters in members.items() if parameters}
 
     def greedy(self) -> list[Answer]:

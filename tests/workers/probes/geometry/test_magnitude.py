@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.workers.engines.es.runs import run
+from tests.workers.engines.es.runs import Conciseness, run
 from tests.workers.probes.geometry.subjects import subject_of, values_of, write
 from workers.config import ModelConfig
 from workers.engines.es.replay_history import attempts_of, history_of
@@ -22,6 +24,7 @@ from workers.probes.geometry.growth import growth_exponent, spread_steps
 from workers.probes.geometry.random_walk import walk_trail
 from workers.probes.weights import Subject, WeightFiles, WeightsDiffer
 from workers.records import ProbeValue
+from workers.tasks import Example, Score
 
 BASE = {"a": torch.full((2, 2), 2.0), "b": torch.zeros(3), "c": torch.tensor(1.0)}
 
@@ -97,6 +100,25 @@ def test_norms_of_a_real_run_lie_in_the_bands_of_its_walk(
     assert curve[-1].null == pytest.approx(measures["norm"][0].null)
     exponent = measures["growth_exponent"][0]
     assert (exponent.null is None) == ("anchor_decay" in options)
+
+
+class PureNoise(Conciseness):
+    """A task whose rewards are random numbers, whatever the response is."""
+
+    def score(self, example: Example, completion: str) -> Score:
+        return Score(random.Random(f"{example.id} {completion} {next(self.calls)}").gauss(0, 1), {})
+
+    calls = itertools.count()
+
+
+@pytest.mark.parametrize("noise", ["full", "low_rank"])
+def test_a_run_on_a_reward_of_pure_noise_is_a_random_walk(micro: Loaded, tmp_path: Path, noise: str) -> None:
+    run(micro, tmp_path / "run", PureNoise(), iterations=6, checkpoint_every=6, noise=noise)
+    folder = next(path.parent for path in (tmp_path / "run").rglob("model.safetensors"))
+    trail = history_of(attempts_of(tmp_path / "run")).trail(6)
+    norms = values_of(magnitude(Subject("run", 6, folder, micro.path, "es", trail=trail), 4))["norm"]
+    inside = [v.null_low <= v.value <= v.null_high for v in norms.values() if v.null_low and v.null_high]
+    assert len(inside) > 10 and sum(inside) >= 0.85 * len(inside)
 
 
 def test_a_base_that_the_run_did_not_start_from_has_no_walk(micro: Loaded, tmp_path: Path) -> None:
