@@ -79,7 +79,9 @@ def measure(root: Path, kind: str) -> None:
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
-    verdict = output.splitlines()[-1] if output else "no output"
+    conclusion = output.splitlines()[-1] if output else "no output"
+    print(conclusion, flush=True)
+    verdict = conclusion.removeprefix("verdict: ").partition(":")[0]
     is_right = process.returncode == EXIT_CODES[kind]
     results.at_most(f"audit of 1.5 B parameters, {kind} noise, seconds", seconds, GOAL_SECONDS, "s")
     results.at_most(

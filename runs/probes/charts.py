@@ -27,8 +27,8 @@ FLOOR = 10.0
 class ProbeLine:
     """The values of one series, and of one group of tensors or source of responses if there are several, by x.
 
-    end: the text at its end. position: number of the source among those of the chart, from which the line has its dash;
-    None if it has that of its series.
+    end: the text at its end. position: number of the source among those of the chart, from which the line has its
+    dash and marker; None if it has those of its series.
     """
 
     series: ProbeSeries
@@ -40,6 +40,11 @@ class ProbeLine:
     def dash(self) -> str:
         group = self.series.mark.group
         return group.dash if self.position is None else style.dash(group.method, self.position)
+
+    @property
+    def marker(self) -> str:
+        group = self.series.mark.group
+        return group.marker if self.position is None else style.marker(group.method, self.position)
 
     def column(self, name: str) -> Floats:
         """Return a field of its values; NaN where there is none."""
@@ -136,7 +141,7 @@ def _traces(line: ProbeLine, measure: ProbeMeasure, floor: float) -> list[dict[s
         "meta": {"colour": group.colour, "alpha": 1.0, "label": line.end},
         "customdata": [list(row) for row in zip(numbers(low), numbers(high), [v.n for v in line.values], strict=True)],
         "line": {"color": style.paint(group.colour), "width": 2, "dash": line.dash},
-        "marker": {"color": style.paint(group.colour), "symbol": group.marker, "size": 6},
+        "marker": {"color": style.paint(group.colour), "symbol": line.marker, "size": 6},
     }  # fmt: skip
     if np.isfinite(low).any():
         errors = {"array": numbers(high - y), "arrayminus": numbers(y - low)}

@@ -112,7 +112,8 @@ MEASURES = (
     ProbeMeasure(
         "interpolation", "barrier", _("Barrier"),
         _("Largest (1 − t) R(A) + t R(B) − R(t) of the line, at its t; interval by bootstrap over prompts."),
-        BY_SIGNS, PROMPTS, "table", _("t, share of the second model")),
+        _("The largest of the line after random changes of signs: above 0, because the largest is chosen."),
+        PROMPTS, "table", _("t, share of the second model")),
     ProbeMeasure(
         "perturbation", "change", _("Change of the reward"),
         _("Mean reward of θ + σε minus that of θ, mean over draws of the noise ε with a t interval."), BY_SIGNS,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import Cell, Table
-from runs.probes.deviation import is_outside
+from runs.probes.deviation import has_band, is_outside
 from runs.probes.measures import ProbeMeasure
 from runs.probes.results import Subject
 from runs.probes.selection import ProbeSeries
@@ -89,6 +89,7 @@ class ProbeTable:
     has_x: bool
     has_draw: bool
     has_interval: bool
+    has_chance: bool
 
     @property
     def left_out(self) -> int:
@@ -112,6 +113,7 @@ def table_of(values: Values, measure: ProbeMeasure) -> ProbeTable:
         has_x=any(value.x is not None for _series, value in own),
         has_draw=any(value.draw is not None for _series, value in own),
         has_interval=any(value.low is not None for _series, value in own),
+        has_chance=any(value.null is not None or has_band(value) for _series, value in own),
     )  # fmt: skip
 
 

@@ -149,9 +149,9 @@ def test_every_planned_run_is_a_valid_one_and_both_methods_run_twice(name: str) 
 
 
 def test_existing_demonstration_is_reused(experiment: Experiment, ada) -> None:
-    assert find_existing() is None
+    assert find_existing(PLANS["tiny"]) is None
     launched = launch(PLANS["micro"], ada)
-    assert find_existing() == launched[0]
+    assert find_existing(PLANS["tiny"]) == launched[0]
     assert [e.runs.count() for e in launched] == [len(plan.runs) for plan in PLANS["micro"].experiments]
 
 
@@ -176,7 +176,7 @@ def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.control, "ping", lambda timeout: ping(timeout=timeout / 100))
     with pytest.raises(CommandError, match=r"No worker responded within .* Is `./manage.py up` running\?"):
         call_command("demo_experiment", "--preset", "micro")
-    assert find_existing() is None
+    assert find_existing(PLANS["tiny"]) is None
 
 
 def test_demo_gives_up_at_its_deadline(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,15 +111,15 @@ class PromptedModel:
         Raise WeightsDiffer for another model's weights, and RuntimeError if a bit differs from before the block.
         """
         self.write_files(files)
-        before = self.fingerprint()
+        before = self.weights_digest()
         try:
             yield
         finally:
             self.write(files.tensor)
-        if self.fingerprint() != before:
+        if self.weights_digest() != before:
             raise RuntimeError(f"the weights of {files.folder} were not restored: they differ from before the probe")
 
-    def fingerprint(self) -> str:
+    def weights_digest(self) -> str:
         """Return the sha256 over the bytes of all parameters, in the order of the model."""
         digest = hashlib.sha256()
         for parameter in self.parameters.values():

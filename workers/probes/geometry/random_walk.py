@@ -14,17 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from workers.engines.es.noise import Noise
 from workers.engines.es.replay_history import Trail
 from workers.models.save import weights_sha256
-from workers.probes.geometry.changes import Changes
 from workers.probes.geometry.nulls import Null, gamma_band
-from workers.probes.weights import Subject, open_pair
+from workers.probes.weights import Subject
 
 Shape = tuple[int, ...]
 
@@ -91,7 +87,7 @@ def walk_trail(subject: Subject) -> Trail | None:
     """Return the trail whose random walk a subject is compared with, or None if there is no such walk.
 
     It must begin with the base of the subject and train all weights themselves, not the factors of a LoRA, with one
-    kind of noise. A run in 16 bits must have read the base without rounding, as its walk begins at the rounded weights.
+    kind of noise. The walk of a run in 16 bits begins at the rounded base, as its change does (`open_pair`).
     """
     trail = subject.trail
     if trail is None or subject.base is None or not trail.is_whole or trail.origin.lora is not None:
@@ -99,14 +95,4 @@ def walk_trail(subject: Subject) -> Trail | None:
     kinds: set[Any] = {(line.start.noise.kind, line.start.noise.rank) for line in trail.written}
     if len(kinds) != 1 or weights_sha256(subject.base) != trail.origin.base_sha256:
         return None
-    return trail if _is_exact(subject.base, getattr(torch, trail.origin.dtype)) else None
-
-
-def _is_exact(base: Path, dtype: torch.dtype) -> bool:
-    """Return whether a type of floats holds all weights of a folder exactly."""
-    if dtype == torch.float32:
-        return True
-    with open_pair(base, base) as (weights, same, names):
-        changes = Changes(weights, same, names)
-        pieces = (piece for name in names for piece, _ in changes.pieces(name))
-        return all(torch.equal(piece.to(dtype).float(), piece) for piece in pieces)
+    return trail

@@ -187,11 +187,11 @@ def test_curvature_of_a_run_equals_finite_differences_of_the_gradient(micro: Loa
     texts = ["a dog", "it is a cat", "no"]
     stored = [response(i, 4, text) for i, text in zip(ids, texts, strict=True)]
     attempt = attempt_with(tmp_path / "attempt", stored)
-    before = model.fingerprint()
+    before = model.weights_digest()
 
     (probe,) = curvature(model, subject_of(folder, 5, attempts=[attempt]), 32, 3, 0, never_stops)
 
-    assert model.fingerprint() == before
+    assert model.weights_digest() == before
     total, *tensors = probe.values
     base, tuned = weights(micro.path), weights(folder)
     names = list(dict(micro.model.named_parameters()))

@@ -154,7 +154,7 @@ def test_pass_at_k_of_both_arms_at_one_budget(micro: Loaded, tmp_path: Path) -> 
 def test_a_stop_restores_the_weights(micro: Loaded, tmp_path: Path) -> None:
     folder = with_noise(micro, tmp_path / "a", 0.02)
     model, stop, shares = prompted(folder), Stop(), []
-    before = model.fingerprint()
+    before = model.weights_digest()
 
     def report(sentence: str, share: float) -> None:
         shares.append((sentence, share))
@@ -164,7 +164,7 @@ def test_a_stop_restores_the_weights(micro: Loaded, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         list(perturbation(model, subject_of(folder), [0.1, 0.2], ["norm"], 2, [], 0, stop.check, report))
     assert shares == [("perturbation of norm with σ = 0.1", 0), ("perturbation of norm with σ = 0.2", 0.5)]
-    assert model.fingerprint() == before
+    assert model.weights_digest() == before
 
 
 def test_seeds_are_those_of_no_population() -> None:

@@ -37,12 +37,12 @@ def test_weights_of_a_folder_replace_all_others(micro: Loaded, tmp_path: Path, d
     first, second = (with_noise(micro, tmp_path / name, 0.1, seed) for seed, name in enumerate("ab"))
     config = config_of(dtype=dtype)
     model, other = prompted(first, config), prompted(second, config)
-    assert model.fingerprint() != other.fingerprint()
+    assert model.weights_digest() != other.weights_digest()
 
     with WeightFiles(second) as files:
         model.write_files(files)
 
-    assert model.fingerprint() == other.fingerprint()
+    assert model.weights_digest() == other.weights_digest()
     assert [a.completion for a in model.greedy()] == [a.completion for a in other.greedy()]
     saved = weights(second)
     assert all(torch.equal(p, saved[name].to(p.dtype)) for name, p in model.parameters.items())
