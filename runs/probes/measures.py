@@ -91,7 +91,8 @@ MEASURES = (
         is_share=True),
     ProbeMeasure(
         "cosine", "cosine", _("Cosine of two changes"), _("⟨δ₁, δ₂⟩ / (‖δ₁‖ ‖δ₂‖) of the same tensor in two runs."),
-        _("0 ± 1.96/√n, that of independent directions."), ELEMENTS),
+        _("0 ± 1.96/√n, that of independent directions. For the whole model: those with the norms of the tensors."),
+        ELEMENTS),
     ProbeMeasure(
         "overlap", "overlap_out", _("Overlap of outputs"),
         _("‖U₁ᵀU₂‖²_F / k of the first k left singular vectors of two changes."), BY_SUBSPACES, ELEMENTS),

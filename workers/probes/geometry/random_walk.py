@@ -96,3 +96,10 @@ def walk_trail(subject: Subject) -> Trail | None:
     if len(kinds) != 1 or weights_sha256(subject.base) != trail.origin.base_sha256:
         return None
     return trail
+
+
+def shares_noise(subject: Subject) -> bool:
+    """Return whether all tensors of a run take their noise from one stream."""
+    trail = subject.trail
+    kinds = {line.start.noise.kind for line in trail.written} if trail and trail.origin.lora is None else set()
+    return kinds == {"correlated"}

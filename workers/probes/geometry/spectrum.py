@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from workers.analysis.pass_at_k import Z
 from workers.probes.geometry.changes import Changes, gram, open_changes
 from workers.probes.geometry.nulls import Null, null_of_draws
+from workers.probes.geometry.random_walk import shares_noise
 from workers.probes.weights import Subject
 from workers.records import Probe, ProbeValue
 
@@ -33,7 +34,8 @@ def spectrum(subject: Subject, draws: int, seed: int) -> Iterator[Probe]:
     """Yield effective_rank, stable_rank, density and unchanged. Raise WeightsDiffer.
 
     The null of the ranks are `draws` Gaussian matrices of the tensor's shape, that of the density are independent
-    normal elements of one variance. A tensor that did not change has no rank and no density.
+    normal elements of one variance; there is no band for the whole model if its tensors share their noise. A tensor
+    that did not change has no rank and no density.
     """
     with open_changes(subject) as changes:
         counts = {name: _Counts.of_pieces(changes.pieces(name)) for name in changes.shapes}
@@ -48,7 +50,11 @@ def spectrum(subject: Subject, draws: int, seed: int) -> Iterator[Probe]:
         ]
         yield Probe(step, "spectrum", f"{kind}_rank", name_of_subject, tuple(values))
     every = {"": sum(counts.values(), _Counts(0, 0, 0.0, 0.0)), **counts}
-    if densities := tuple(c.density(name) for name, c in every.items() if c.squares > 0):
+    densities = tuple(c.density(name) for name, c in every.items() if c.squares > 0)
+    if densities and shares_noise(subject):
+        # The elements of the whole model are not independent then.
+        densities = (replace(densities[0], null_low=None, null_high=None), *densities[1:])
+    if densities:
         yield Probe(step, "spectrum", "density", name_of_subject, densities)
     unchanged = tuple(ProbeValue(c.zeros / c.n, c.n, name) for name, c in every.items() if c.n)
     yield Probe(step, "spectrum", "unchanged", name_of_subject, unchanged)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from tests.workers.probes.geometry.subjects import subject_of, values_of
+from tests.workers.probes.geometry.subjects import SCALES, SHAPES, subject_of, values_of
+from workers.engines.es.lineage import NoiseKind
 from workers.probes.geometry import cosine, overlap
+from workers.probes.geometry.cosine import whole_variance
 from workers.probes.weights import Subject, WeightsDiffer
 
 
@@ -41,6 +44,35 @@ def test_independent_changes_lie_in_the_band(tmp_path: Path) -> None:
     inside = sum(v.null_low <= v.value <= v.null_high for v in values)  # type: ignore[operator]
     print(f"{inside} of {len(values)} cosines inside")
     assert 180 <= inside <= 198
+
+
+@pytest.mark.parametrize(("kind", "other"), [("correlated", "correlated"), ("correlated", "full"), ("full", "full")])
+def test_variance_for_the_whole_model_is_that_of_simulated_noise(kind: str, other: str) -> None:
+    sizes = np.array([math.prod(shape) for shape in SHAPES.values()], dtype=np.float64)
+    changes = [simulated_changes(NoiseKind(kind, 1), 1), simulated_changes(NoiseKind(other, 1), 5001)]  # type: ignore[arg-type]
+    squares, other_squares = (
+        np.array([float(delta.square().sum(1).mean()) for delta in deltas.values()]) for deltas in changes
+    )
+    one, two = (torch.cat(list(deltas.values()), dim=1) for deltas in changes)
+    simulated = float((one * two).sum(1).var()) / squares.sum() / other_squares.sum()
+    is_shared = kind == other == "correlated"
+    assert whole_variance(sizes, squares, other_squares, is_shared=is_shared) == pytest.approx(simulated, rel=0.08)
+    independent = whole_variance(sizes, squares, other_squares, is_shared=False)
+    assert (simulated > 1.2 * independent) == is_shared
+
+
+def simulated_changes(noise: NoiseKind, first_seed: int) -> dict[str, torch.Tensor]:
+    """Return tensor -> 4000 independent changes of it, float64 [4000, elements], with other scales for each tensor."""
+    seeds = range(first_seed, first_seed + 4000)
+    draws = {name: noise.noise().draw(seeds, name, torch.empty(shape)) for name, shape in SHAPES.items()}
+    return {name: draw.double().flatten(1) * SCALES[name] for name, draw in draws.items()}
+
+
+def test_tensors_of_one_scale_have_the_variance_of_all_elements() -> None:
+    sizes = np.array([4.0, 12.0])
+    assert whole_variance(sizes, 2 * sizes, 3 * sizes, is_shared=False) == pytest.approx(1 / 16)
+    # Of 12 numbers, 4 occur twice: (4 · 2² + 8 · 1²) / 16².
+    assert whole_variance(sizes, 2 * sizes, 3 * sizes, is_shared=True) == pytest.approx(24 / 256)
 
 
 def test_other_architectures_are_refused(tmp_path: Path) -> None:

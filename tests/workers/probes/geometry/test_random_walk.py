@@ -7,28 +7,13 @@ import math
 import pytest
 import torch
 
-from workers.engines.es.lineage import NoiseKind, Origin
+from tests.workers.probes.geometry.subjects import SCALES, SHAPES, trail_of
+from workers.engines.es.lineage import NoiseKind
 from workers.engines.es.noise import Noise
-from workers.engines.es.replay_history import LoggedUpdate, Trail
-from workers.engines.es.replay_log import Start, Update
 from workers.probes.geometry.random_walk import RandomWalk
 
-SHAPES = {"a": (12, 20), "b": (17,), "c": (6, 5)}
-SCALES = {"a": 1.0, "b": 0.5, "c": 2.0}
 NOISES = [NoiseKind("full", 1), NoiseKind("low_rank", 1), NoiseKind("low_rank", 3), NoiseKind("correlated", 1)]
 REPEATS = 2000
-
-
-def trail_of(noise: NoiseKind, coefficients: list[list[float]], decay: float = 0.0, first_seed: int = 1) -> Trail:
-    """Return a trail with one update for each list of coefficients; seeds are counted up."""
-    origin = Origin("", "float32", 0, None, SCALES)
-    start = Start(0, "", "", origin, noise, {})
-    seeds = iter(range(first_seed, 10**9))
-    updates = [
-        Update(step, "", "", tuple(next(seeds) for _ in c), tuple(c), 0, 0, 0.0, False, decay=decay)
-        for step, c in enumerate(coefficients, 1)
-    ]
-    return Trail(origin, "", origin.lineage(), [LoggedUpdate(update, start) for update in updates])  # type: ignore[arg-type]
 
 
 def squared_norms(noise: NoiseKind, coefficients: list[list[float]], decay: float) -> dict[str, torch.Tensor]:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.workers.probes.geometry.subjects import subject_of, values_of
+from tests.workers.probes.geometry.subjects import SHAPES, subject_of, trail_of, values_of
+from workers.engines.es.lineage import NoiseKind
 from workers.probes.geometry import spectrum
 from workers.probes.geometry.changes import ELEMENTS_PER_PIECE, gram, open_changes
 from workers.probes.geometry.spectrum import gaussian_gram, ranks_of
@@ -94,3 +95,13 @@ def test_gram_of_a_matrix_of_several_pieces_equals_the_product(tmp_path: Path) -
         assert torch.equal(changes.delta("a"), delta)
         assert torch.equal(changes.elements("a", 5000, 5007), delta.flatten()[5000:5007])
     assert torch.allclose(product[:5, :5], delta[:5].double() @ delta[:5].double().T)
+
+
+@pytest.mark.parametrize("kind", ["full", "correlated"])
+def test_shared_noise_leaves_the_density_of_the_whole_model_without_a_band(tmp_path: Path, kind: str) -> None:
+    base = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
+    deltas = {name: torch.randn(shape, generator=torch.Generator().manual_seed(0)) for name, shape in SHAPES.items()}
+    trail = trail_of(NoiseKind(kind, 1), [[1.0]])  # type: ignore[arg-type]
+    densities = values_of(spectrum(subject_of(tmp_path, base, deltas, trail=trail), 2, 0))["density"]
+    assert (densities[""].null_low is None) == (densities[""].null_high is None) == (kind == "correlated")
+    assert all(value.null_low is not None for name, value in densities.items() if name)
