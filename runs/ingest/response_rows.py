@@ -1,4 +1,4 @@
-"""Populations, engines, responses and checkpoints -> rows."""
+"""Populations, engines, results of probes, responses and checkpoints -> rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,18 @@ from django.utils import timezone
 
 from runs.ingest.prompts import prompt_ids
 from runs.ingest.storable import number, numbers, storable
-from runs.models import Attempt, Checkpoint, EngineReport, Population, Response, Score, mark_flag_checks_due
+from runs.models import (
+    Attempt,
+    Checkpoint,
+    EngineReport,
+    Population,
+    ProbeResult,
+    Response,
+    Score,
+    mark_flag_checks_due,
+)
 from workers import records
-from workers.records import Engine, Line, Member
+from workers.records import Engine, Line, Member, ProbeValue
 
 DUE = """
 INSERT INTO runs_collapse (run_id, split, step, arrived, measured)
@@ -75,6 +84,19 @@ def save_checkpoints(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> Non
         for line in lines
         if isinstance(line.record, records.Checkpoint)
     )
+
+
+def save_probes(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """Store one row per result."""
+    ProbeResult.objects.bulk_create(
+        ProbeResult(
+            run_id=attempt.run_id, attempt=attempt, epoch=epoch, seq=line.seq, step=line.record.step,
+            probe=line.record.probe, measure=line.record.measure, subject=line.record.subject, other=line.record.other,
+            verdict=line.record.verdict, values=[_present_fields(value) for value in line.record.values],
+        )
+        for line in lines
+        if isinstance(line.record, records.Probe)
+    )  # fmt: skip
 
 
 def save_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
@@ -152,3 +174,7 @@ def queue_collapse(run_id: int, answers: Iterable[tuple[str, records.Response]])
     columns = zip(*((split, step, n) for (split, step), n in sorted(counts.items())), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(DUE, [run_id, *(list(column) for column in columns)])
+
+
+def _present_fields(value: ProbeValue) -> dict[str, Any]:
+    return {name: field for name, field in vars(value).items() if field is not None and field != ""}

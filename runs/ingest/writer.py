@@ -20,8 +20,7 @@ from runs.ingest.events import (
 )
 from runs.ingest.limits import refusal
 from runs.ingest.metrics import StoredBatch, save_points
-from runs.ingest.probe_rows import save_probes
-from runs.ingest.response_rows import save_checkpoints, save_engines, save_populations, save_responses
+from runs.ingest.response_rows import save_checkpoints, save_engines, save_populations, save_probes, save_responses
 from runs.metrics import block, live
 from runs.models import Attempt, RecordFile
 from workers.records import (

@@ -15,9 +15,8 @@ from runs.models.limit import Limit
 from runs.models.line_style import LineStyle
 from runs.models.package_set import PackageSet
 from runs.models.preference import Preference
-from runs.models.probe import ProbeResult
 from runs.models.rebuild import Rebuild
-from runs.models.response import Checkpoint, EngineReport, Population, Prompt, Response, Score
+from runs.models.response import Checkpoint, EngineReport, Population, ProbeResult, Prompt, Response, Score
 from runs.models.saved_view import SavedView
 from runs.models.scoring import Scoring
 from runs.models.secret import ScorerSecret

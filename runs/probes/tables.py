@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -97,11 +98,11 @@ class ProbeTable:
 
 
 def table_of(values: Values, measure: ProbeMeasure) -> ProbeTable:
-    """Return the values as rows in the order of the records; of pairs of tensors the strongest, by their size."""
+    """Return the values as rows in the order of the records; of pairs of tensors the strongest, by |value| √n."""
     own = [(series, value) for series, _verdict, several in values for value in several]
     most = MAX_ROWS
     if measure.form == "pairs":
-        own.sort(key=lambda pair: -abs(pair[1].value))
+        own.sort(key=lambda pair: -abs(pair[1].value) * math.sqrt(pair[1].n))
         most = MAX_PAIRS
     shown = own[:most]
     low, high = _ends([value for _series, value in shown])

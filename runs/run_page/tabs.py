@@ -20,7 +20,7 @@ from runs.compare.run_table import quote
 from runs.experiments import LAMBDA, RunEditForm
 from runs.flags import open_flags
 from runs.http import SignedIn
-from runs.models import MEASURING_METHODS, TRAINING_METHODS, Run
+from runs.models import TRAINING_METHODS, Run
 from runs.run_page.status import status_context
 
 TABS = {
@@ -92,7 +92,7 @@ def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
         "tabs": [
             Tab(gettext(title), reverse(route, args=[run.uid]), tab == name, MOVED_ANCHORS.get(tab, ""))
             for tab, (route, title) in TABS.items()
-            if not (run.method in MEASURING_METHODS and tab in TABS_OF_TRAININGS)
+            if not (run.only_measures and tab in TABS_OF_TRAININGS)
             and not (run.is_probe and tab in TABS_WITHOUT_PROBES)
         ],
         "tab_title": "" if name == "overview" else gettext(TABS[name][1]),

@@ -190,6 +190,15 @@ def test_audit_lists_the_strongest_pairs_and_the_verdict(
     assert pairs.index("0.990") < pairs.index("−0.500") < pairs.index("0.0100")
 
 
+def test_a_pair_of_many_elements_is_stronger_than_a_larger_cosine_of_few(
+    ada_client: Client, experiment: Experiment, trainings: tuple[Run, Run]
+) -> None:
+    pairs = (ProbeValue(0.3, 64, "few", "elements"), ProbeValue(0.1, 6400, "many", "elements"))
+    record(make_probe_run(experiment, trainings), [Probe(10, "audit", "shared_noise", "a@1", pairs)])
+    text = get(ada_client, experiment)
+    assert text.index("<code>many</code>") < text.index("<code>few</code>")
+
+
 def test_subject_selects_the_series_that_compare_it(
     ada_client: Client, experiment: Experiment, trainings: tuple[Run, Run], probe_run: Run
 ) -> None:
