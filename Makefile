@@ -12,7 +12,7 @@ help: ## Print this list
 # make run PORT=8001 starts on another port.
 PORT_OPTION = $(if $(PORT),--port $(PORT))
 
-setup: .venv/.installed-web-train ## Create .venv and install what running needs (pinned, with hashes)
+setup: .venv/.installed-web-train $(if $(VLLM),.venv-vllm/.installed) ## Create .venv and install what running needs (pinned, with hashes); VLLM=1 adds vLLM
 
 demo: setup ## Show everything: servers, a tiny model, ES against GRPO, live at http://127.0.0.1:8000; PORT=8001
 	$(PY) manage.py demo $(PORT_OPTION)
@@ -52,6 +52,10 @@ lock: .venv/.installed-dev ## Regenerate the locks from requirements/*.in
 
 .venv/.installed-web-train: requirements/web.lock requirements/train.lock requirements/scorer.lock requirements/torch.txt requirements/install.sh
 	requirements/install.sh web train scorer
+	@touch $@
+
+.venv-vllm/.installed: requirements/vllm.lock requirements/install.sh | .venv/.installed-web-train
+	requirements/install.sh vllm
 	@touch $@
 
 .venv/.installed-dev: requirements/dev.lock requirements/torch.txt requirements/install.sh

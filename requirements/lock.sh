@@ -2,16 +2,19 @@
 # Renews the locks: versions and hashes for every platform, no URL anywhere. Needs `make setup` first.
 set -eu
 cd "$(dirname "$0")"
-lock() {
-  name=$1
-  shift
-  ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --override without-torch.txt \
+lock() { lock_without torch "$@"; }
+lock_without() {
+  override=without-$1.txt
+  name=$2
+  shift 2
+  ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --override "$override" \
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate --output-file "$name.lock" "$@"
 }
 lock base base.in
 lock web base.in web.in
 lock train base.in train.in torch-needs.in
 lock scorer base.in scorer.in
+lock_without kernels vllm vllm.in
 lock dev base.in web.in train.in scorer.in torch-needs.in dev.in
 # Ray is no part of any set: only tests of clusters start one, in an environment of its own.
 lock ../tests/clusters/ray/ray ../tests/clusters/ray/ray.in

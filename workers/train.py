@@ -225,7 +225,9 @@ def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: 
     task = tasks.make(config.task)
     say = _progress(records, stop)
     say(f"loading the model {config.model.path}", None)
-    loaded = models.load(config.model, say, needs_transformers=config.needs_transformers)
+    loaded = models.load(
+        config.model, say, needs_transformers=config.needs_transformers, on_host=config.is_answered_elsewhere
+    )
     prompts = models.PromptFormat.from_config(config, loaded.tokenizer)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens, prompts)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from benchmarks import results
-from benchmarks.gpu.qwen import QWEN_1B, load_random, write_folder
+from benchmarks.gpu.qwen import QWEN_1B, write_model
 from benchmarks.gpu.workload import SIGMA
 from workers import models
 from workers.config import RunConfig
@@ -43,8 +43,7 @@ def main() -> int:
     numbers = [int(number) for number in options.engines.split(",")]
     with tempfile.TemporaryDirectory() as name, torch.no_grad():
         folder = Path(name) / "model"
-        write_folder(QWEN_1B, folder)
-        load_random(QWEN_1B, folder, torch.device("cuda")).model.save_pretrained(folder)
+        write_model(QWEN_1B, folder, torch.device("cuda"))
         for noise in ("full", "low_rank"):
             hashes = [_update(folder, noise, count, options.updates) for count in numbers]
             figure = f"hashes of {options.engines} engines after {options.updates} updates, {noise}"

@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +22,7 @@ import torch
 
 from benchmarks import results
 from benchmarks.gpu.qwen import QWEN_1B, QWEN_7B, QwenSizes, load_random, write_folder
+from benchmarks.gpu.reference import measure_reference
 from benchmarks.gpu.workload import LONGEST, MEMBERS, PROMPT_TOKENS, SIGMA, Workload, draw_workload, length_reward
 from workers.config import EsConfig
 from workers.engines.es.captured_backend import CapturedBackEnd
@@ -34,7 +32,6 @@ from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trainable import make_trainable
 from workers.models.decoder.gpu import Query
 
-REFERENCE_SECONDS = 300
 FULL_7B_MEMBERS = 6
 
 
@@ -60,7 +57,7 @@ def main() -> int:
         folder = Path(name)
         for sizes, at in ((QWEN_1B, folder / "1b"), (QWEN_7B, folder / "7b")):
             write_folder(sizes, at)
-        peer = _measure_vllm(folder / "1b", options.vllm)
+        peer = measure_reference(folder / "1b", options.vllm)
         for noise, goal in (("low_rank", 8.0), ("full", 2.5)):
             if noise.partition("_")[0] not in skipped:
                 _measure(QWEN_1B, folder / "1b", noise, options.members, "1.5B", peer, goal)
@@ -68,27 +65,6 @@ def main() -> int:
             if f"7b-{noise.partition('_')[0]}" not in skipped:
                 _measure(QWEN_7B, folder / "7b", noise, members, "7B", None, 0.0)
     return results.exit_code()
-
-
-def _measure_vllm(folder: Path, packages: str | None) -> dict[str, Any] | None:
-    """Return the reference's measurements, taken in a process of its own, whose memory is free afterwards."""
-    if packages is None:
-        results.not_measured("vLLM, member after member", "no --vllm")
-        return None
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.gpu.vllm_reference", str(folder)],
-        env=environment, capture_output=True, text=True, timeout=REFERENCE_SECONDS, check=False,
-    )  # fmt: skip
-    lines = [line for line in done.stdout.splitlines() if line.startswith("VLLM ")]
-    if done.returncode or not lines:
-        print(done.stdout[-2000:], done.stderr[-4000:], flush=True)
-        results.not_measured("vLLM, member after member", f"ended with code {done.returncode}")
-        return None
-    measured: dict[str, Any] = json.loads(lines[-1].removeprefix("VLLM "))
-    results.without_goal("vLLM, detokenising", measured["detokenising"]["median"], "s a member")
-    results.without_goal("vLLM, token ids alone", measured["token_ids"]["median"], "s a member")
-    return measured
 
 
 def _measure(

@@ -114,4 +114,16 @@ def write_folder(sizes: QwenSizes, folder: Path) -> None:
     special: dict[str, Any] = {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     sizes.config().save_pretrained(folder)
+    _write_generation_config(folder)
+
+
+def write_model(sizes: QwenSizes, folder: Path, device: torch.device) -> None:
+    """Write what `write_folder` writes, and the weights of `load_random` as safetensors."""
+    write_folder(sizes, folder)
+    load_random(sizes, folder, device).model.save_pretrained(folder)
+    # Saving has replaced it by that of the random model, whose end token does not exist.
+    _write_generation_config(folder)
+
+
+def _write_generation_config(folder: Path) -> None:
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": 0}), encoding="utf-8")

@@ -51,9 +51,10 @@ def write_credentials(attempt: Attempt) -> None:
 
 
 def _needs_site(config: RunConfig, cluster: Cluster) -> bool:
-    """Return whether a run pushes its records, registers the scorer that it serves, or looks one up."""
-    options = config.task.options
+    """Return whether a run pushes its records, registers the scorer that it serves, or looks up a service."""
+    options, server = config.task.options, config.es.adapter_server if config.es is not None else None
     looks_up = isinstance(options, SafetyOptions) and options.is_scorer_registered
+    looks_up = looks_up or (server is not None and server.is_registered)
     return bool(site_url_of(cluster)) and bool(cluster.config.get("site_url") or config.scorer or looks_up)
 
 

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from runs import access, checkpoints
@@ -50,6 +52,10 @@ REPLACEMENTS = {
     "scorer.token_file": f"{SCORER_SECRET}: give its name as scorer.secret",
     "scorer.site": "scorers that this site starts register here, if the cluster's config sets site_url",
     "scorer.site_token_file": "scorers that this site starts register here, if the cluster's config sets site_url",
+    "es.adapter_server.folder": "runs that this site starts write adapters into their own directory",
+    "es.adapter_server.token_file": "runs that this site starts read no token; serve without --api-key in its network",
+    "es.adapter_server.site": "this site looks up registered servers by name",
+    "es.adapter_server.site_token_file": "this site looks up registered servers by name",
 }
 """Field that only a manually started run may set -> the site's replacement for it."""
 OPTIONAL_MODELS = ("evaluate.base", "probe.base")
@@ -153,6 +159,24 @@ class _Launch:
             "site_url by which its nodes could find registered scorers"
         )
 
+    def adapter_server(self, resource: NamedResource) -> str:
+        """Return why the server of adapters may not be called, or an empty text. An address needs an allowed host, like
+        a scorer's: the server reads a file of the run's, and its responses decide the rewards."""
+        name: str = resource.value
+        if name.startswith(("http://", "https://")):
+            hosts = ", ".join(settings.SCORER_HOSTS) or "none"
+            refusal = (
+                f"{urlsplit(name).netloc} is not an allowed host; allowed are: {hosts}. Give the name of a registered "
+                "server, or ask an admin to add the host to ESWEB_SCORER_HOSTS"
+            )
+            return "" if access.may_call(self.person, name) else refusal
+        if site_url_of(self.cluster):
+            return ""
+        return (
+            f"must be an address, not {name!r}: cluster {self.cluster.name} has no site_url by which its nodes could "
+            "find registered servers"
+        )
+
     def scorer_secret(self, resource: NamedResource) -> str:
         """Return why the scorer may not want this secret's token, or an empty text."""
         own = ScorerSecret.objects.filter(owner_id=self.person.pk).order_by("name").values_list("name", flat=True)
@@ -245,6 +269,7 @@ RULES: Mapping[ResourceKind, Callable[[_Launch, NamedResource], str]] = {
     "data": _Launch.data,
     "scorer": _Launch.scorer,
     "scorer_secret": _Launch.scorer_secret,
+    "adapter_server": _Launch.adapter_server,
     "trainer_arguments": _Launch.trainer_arguments,
     "by_hand": _Launch.by_hand,
     "code": _Launch.code,

@@ -21,10 +21,12 @@ from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 OUR_SERVICES = ("web", "beat", "follow", "migrate", "worker")
-IMAGES = ("web", "worker", "node")
+IMAGES = ("web", "worker", "node", "node-vllm")
 BIN = Path(sys.executable).parent
 PYTHON_VARIABLES = {"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 """Variables of Python itself."""
+RUN_VARIABLES = {"ESWEB_VLLM_PYTHON"}
+"""Variables that runs read, and settings do not: docs/guides names them."""
 
 
 def test_dockerfile_passes_hadolint() -> None:
@@ -69,7 +71,7 @@ def test_locks_are_installed_with_hashes() -> None:
         for arguments in stage.arguments_of("RUN")
         if "uv pip install" in arguments
     ]
-    assert len(installs) == 3
+    assert len(installs) == 4
     for instruction in installs:
         for line in instruction.split("&&"):
             assert ("--require-hashes" in line) == (".lock" in line)
@@ -86,7 +88,7 @@ def test_image_runs_without_root_or_secrets(image: str) -> None:
 
 def test_variables_are_known_to_settings() -> None:
     documented = (ROOT / ".env.example").read_text(encoding="utf-8")
-    names = {name for image in IMAGES for name in variables(image)} - PYTHON_VARIABLES
+    names = {name for image in IMAGES for name in variables(image)} - PYTHON_VARIABLES - RUN_VARIABLES
     names |= {name.removesuffix("_FILE") for name in compose()["services"]["web"]["environment"]}
     for name in names:
         assert re.search(rf"^# {name}=", documented, re.MULTILINE), name
@@ -179,5 +181,5 @@ def test_readme_names_existing_files_and_targets() -> None:
     text = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
     for name in re.findall(r"docker/[\w.]+\w", text):
         assert (ROOT / name).exists() or name in ("docker/secrets", "docker/.env"), name
-    assert set(re.findall(r"--target (\w+)", text)) <= set(stages())
-    assert set(IMAGES) <= set(re.findall(r"\| `(\w+)` \|", text))
+    assert set(re.findall(r"--target ([\w-]+)", text)) <= set(stages())
+    assert set(IMAGES) <= set(re.findall(r"\| `esweb-[\w-]+` \| `([\w-]+)` \|", text))

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
 from esweb.cli.__main__ import main
 from runs import access
 from runs.launching.config_form import SETTINGS, field_name
+from runs.launching.config_form.fields import config_from_fields, initial_from
+from runs.launching.credentials import credentials_environment
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
@@ -68,13 +70,13 @@ SCORERS = (
     "http://localhost.eve.example",
     "nobody",
 )
-SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret")
+SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret", "es.adapter_server.server")
 """Marked fields whose shape refuses paths before any rule of a site is checked."""
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
     "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition", "task.prefill",
     "task.options.instruction", "evaluate.steps", "evaluate.prior_tasks", "probe.probes", "probe.sigmas",
-    "probe.groups", "probe.temperatures",
+    "probe.groups", "probe.temperatures", "es.lora.layers", "es.adapter_server.model",
 )  # fmt: skip
 """Fields of free text that name no file, no service and no code. Those of prior tasks are marked in each of them."""
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -86,6 +88,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "scorer": {"method": "scorer", "scorer": {}},
     "evaluate": {"method": "evaluate", "evaluate": {}},
     "probe": {"method": "probe", "probe": {}},
+    "adapter_server": {
+        "method": "es",
+        "es": {"backend": "adapter_server", "lora": {}, "adapter_server": {"server": "http://127.0.0.1:8000"}},
+    },
 }
 
 
@@ -268,11 +274,59 @@ def test_disallowed_scorers_are_refused(scorer: str, ada: User, experiment: Expe
     check_nothing_created()
 
 
+@pytest.mark.parametrize("server", SCORERS)
+def test_disallowed_adapter_servers_are_refused(server: str, ada: User, experiment: Experiment) -> None:
+    es = {"backend": "adapter_server", "lora": {}, "adapter_server": {"server": server}}
+    response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": {"method": "es", "es": es}})
+    assert list(paths(response)) == ["es.adapter_server.server"]
+    check_nothing_created()
+
+
+def test_adapter_servers_at_allowed_hosts_and_registered_ones_are_accepted(
+    ada: User, experiment: Experiment, local: Cluster
+) -> None:
+    local.config = {"site_url": "http://127.0.0.1:8000"}
+    local.save()
+    for server in ("http://127.0.0.1:8001", "qwen-7b"):
+        es = {"backend": "adapter_server", "lora": {}, "adapter_server": {"server": server}}
+        body = {"experiment": experiment.pk, "config": {"method": "es", "es": es}}
+        response = post(calls(ada), "runs", body)
+        assert response.status_code == 201, response.content
+
+
+def test_run_that_names_a_registered_server_gets_the_site_to_look_it_up(
+    ada: User, experiment: Experiment, local: Cluster
+) -> None:
+    run = make_run(experiment, "es-micro")
+    local.config = {}
+    local.save()
+    for server, is_looked_up in (("http://127.0.0.1:8001", False), ("qwen-7b", True)):
+        es = {"backend": "adapter_server", "lora": {}, "adapter_server": {"server": server}}
+        Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json({"method": "es", "es": es}).to_json())
+        attempt = Run.objects.get(pk=run.pk).newest_attempt()
+        assert attempt is not None
+        attempt.cluster = local
+        with override_settings(SITE_URL="http://127.0.0.1:8000"):
+            assert ("ESWEB_RUN_SITE" in credentials_environment(attempt)) == is_looked_up
+
+
+def test_form_leaves_the_adapter_server_out_unless_it_is_ticked() -> None:
+    fields = {"method": "es", "es.backend": "adapter_server", "es.adapter_server.server": "qwen-7b"}
+    assert "adapter_server" not in config_from_fields(fields)["es"]
+    ticked = config_from_fields(fields | {"es.adapter_server": True})
+    assert ticked["es"]["adapter_server"] == {"server": "qwen-7b"}
+    initial = initial_from(ticked)
+    assert (initial["es.adapter_server"], initial["es.lora"]) == (True, False)
+
+
 @pytest.mark.parametrize("value", [v for v in ATTACKS if not v.startswith("http")])
 @pytest.mark.parametrize("config", [
     lambda value: {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": value}}},
     lambda value: {"method": "es", "es": {}, "task": {"name": "own", "options": {"path": value}}},
     lambda value: {"method": "scorer", "scorer": {"secret": value}},
+    lambda value: {"method": "es", "es": {
+        "backend": "adapter_server", "lora": {}, "adapter_server": {"server": value},
+    }},
 ], ids=SHAPED)  # fmt: skip
 def test_shaped_fields_refuse_paths(config: Callable[[str], dict[str, Any]], value: str, ada: User) -> None:
     response = post(calls(ada), "runs", {"experiment_name": "New", "config": config(value)})

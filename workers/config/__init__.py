@@ -1,7 +1,8 @@
 """RunConfig and what reads it: the plain data that goes out over the wall. Standard library only."""
 
 from workers.config.decode import ConfigError, Problem, decode, encode
-from workers.config.es import EsConfig, LoraConfig
+from workers.config.es import BaseLoraConfig, EsConfig, LoraConfig
+from workers.config.es_backends import AdapterServerConfig, VllmConfig
 from workers.config.fields import Bounds, ConfigField, config_fields
 from workers.config.grpo import GrpoConfig
 from workers.config.presets import Preset, preset, presets
@@ -24,6 +25,8 @@ from workers.config.tasks import (
 )
 
 __all__ = [
+    "AdapterServerConfig",
+    "BaseLoraConfig",
     "Bounds",
     "ChoiceOptions",
     "ComputeConfig",
@@ -45,6 +48,7 @@ __all__ = [
     "ScorerConfig",
     "TaskConfig",
     "TrackingConfig",
+    "VllmConfig",
     "config_fields",
     "decode",
     "encode",

@@ -6,15 +6,20 @@ anchor_decay and kl_beta, both off by default, hold θ near the base model.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from workers.config.decode import Problem
-from workers.config.fields import Bounds, Renamed
+from workers.config.es_backends import AdapterServerConfig, VllmConfig
+from workers.config.fields import Bounds, Renamed, Shape
+
+LAYERS = Shape(
+    r"([0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*)?", "empty, or numbers and ranges such as 0-9,12"
+)
 
 
 @dataclass(frozen=True)
-class LoraConfig:
+class BaseLoraConfig:
     """The adapter that is trained instead of the weights themselves."""
 
     rank: Annotated[int, Bounds(at_least=1, at_most=512)] = 8
@@ -23,6 +28,34 @@ class LoraConfig:
     """Scale: the adapter adds (alpha / rank) · B A to each target matrix."""
     targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
     """Names of the linear layers that get an adapter."""
+
+
+@dataclass(frozen=True)
+class LoraConfig(BaseLoraConfig):
+    """The adapter of ES: its members are perturbed copies of it."""
+
+    layers: Annotated[str, LAYERS] = ""
+    """Transformer layers that get an adapter, counted from 0, such as 0-9 or 0-9,12; empty means all."""
+    start: Literal["zero_b", "random"] = "zero_b"
+    """Start of the adapter. zero_b: A normal with variance 1 / in and B zero, so that it starts as the base model.
+    random: A and B both normal, times start_scale and the scale of noise_scale."""
+    start_scale: Annotated[float, Bounds(above=0, at_most=10_000)] = 1.0
+    """Standard deviation of a random start, in units of noise_scale."""
+    noise_scale: Literal["one", "weights"] = "one"
+    """Unit of σ. one: σ is the standard deviation of the noise in A and B. weights: it is σ times 10 % of the mean
+    magnitude of the target matrix."""
+
+    def problems(self) -> Iterator[Problem]:
+        for part in self.layers.split(","):
+            first, _, last = part.partition("-")
+            if last and int(first) > int(last):
+                yield Problem("layers", f"has the range {part}, which must begin with the lower number")
+
+    def layer_numbers(self) -> tuple[int, ...]:
+        """Return the numbers of `layers` in increasing order, each once; none means all layers."""
+        ranges = (part.partition("-") for part in self.layers.split(",") if part)
+        numbers = {n for first, _, last in ranges for n in range(int(first), int(last or first) + 1)}
+        return tuple(sorted(numbers))
 
 
 @dataclass(frozen=True)
@@ -62,13 +95,17 @@ class EsConfig:
     """Prompts sampled in each iteration, the same for all members; 0 means all prompts."""
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
     """Maximum response length in tokens. Decoding is greedy."""
-    backend: Annotated[Literal["native", "transformers"], Renamed({"hf": "native"})] = "native"
+    backend: Annotated[Literal["native", "transformers", "vllm", "adapter_server"], Renamed({"hf": "native"})] = (
+        "native"
+    )
     """Decoder of the members. native: esweb's own, many members in a batch, for Qwen2, Qwen3, Llama, Mistral, Gemma 2
     and Gemma 3 (text); it is compared with transformers before the run starts. Other architectures fall back to
-    transformers. transformers: any architecture, one member after another."""
+    transformers. transformers: any architecture, one member after another. vllm: vLLM, one member after another in each
+    engine, several engines per GPU; it needs vLLM's environment (guide vLLM). adapter_server: a running vLLM or SGLang
+    server, to which each member is sent as a LoRA adapter; it needs es.lora and es.adapter_server."""
     engines: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
-    """Processes that share the members of an iteration; 0 means one per GPU, or one without GPUs. They hold equal
-    weights and exchange only seeds and coefficients."""
+    """Processes that share the members of an iteration; 0 means one per GPU, or one without GPUs; with vllm, as many
+    per GPU as fit, up to three. They hold equal weights and exchange only seeds and coefficients."""
     hash_every: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 10
     """With several engines, compare hashes of their weights every this many iterations and before each checkpoint."""
     rows: Annotated[int, Bounds(at_least=0, at_most=100_000)] = 0
@@ -85,6 +122,9 @@ class EsConfig:
     drop_member: the member is left out of the update, which is recorded."""
     lora: LoraConfig | None = None
     """Perturb and train a LoRA adapter instead of the weights; null for the weights."""
+    vllm: VllmConfig = field(default_factory=VllmConfig)
+    adapter_server: AdapterServerConfig | None = None
+    """The server of es.backend adapter_server; null for other back ends."""
 
     def problems(self) -> Iterator[Problem]:
         if self.antithetic and self.population % 2:
@@ -92,3 +132,34 @@ class EsConfig:
         if self.alpha * self.anchor_decay >= 1:
             limit = f"{1 / self.alpha:.10g}, which is 1 / es.alpha"
             yield Problem("anchor_decay", f"must be at least 0 and below {limit}, not {self.anchor_decay:.10g}")
+        if self.backend == "vllm":
+            yield from self._vllm_problems()
+        yield from self._adapter_problems()
+
+    def _vllm_problems(self) -> Iterator[Problem]:
+        if self.lora is not None:
+            yield Problem("lora", "must be null with es.backend vllm; adapter_server sends members as LoRA adapters")
+        if self.kl_beta:
+            yield Problem("kl_beta", "must be 0 with es.backend vllm, whose engines compute no KL of members")
+
+    def _adapter_problems(self) -> Iterator[Problem]:
+        if self.lora is not None and self.lora.noise_scale == "weights" and self.layer_scale:
+            yield Problem(
+                "layer_scale", "must be false with es.lora.noise_scale weights, which scales the noise itself"
+            )
+        if self.backend != "adapter_server":
+            if self.adapter_server is not None:
+                yield Problem(
+                    "adapter_server", f"needs es.backend adapter_server, not {self.backend}; or set it to null"
+                )
+            return
+        if self.lora is None:
+            yield Problem("lora", "must be set with es.backend adapter_server, which sends members as LoRA adapters")
+        if self.adapter_server is None:
+            choices = "{server: its address or registered name, kind: vllm or sglang}"
+            yield Problem("adapter_server", f"must be set with es.backend adapter_server: {choices}")
+        if self.engines > 1:
+            yield Problem(
+                "engines",
+                f"must be 0 or 1 with es.backend adapter_server, not {self.engines}: the server answers all members",
+            )

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 ResourceKind = Literal[
-    "model", "score_model", "run", "runs", "data", "code", "scorer", "scorer_secret", "trainer_arguments", "by_hand"
-]
+    "model", "score_model", "run", "runs", "data", "code", "scorer", "scorer_secret", "adapter_server",
+    "trainer_arguments", "by_hand",
+]  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,13 +144,14 @@ def hints(cls: type) -> dict[str, Any]:
 
 @functools.cache
 def help_lines(cls: type) -> dict[str, str]:
-    """Return field name -> the string under it in the source."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body  # type: ignore[attr-defined]
+    """Return field name -> the string under it in the source, inherited fields included."""
     texts = {}
-    for field, below in itertools.pairwise(body):
-        is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
-            texts[field.target.id] = inspect.cleandoc(str(below.value.value))
+    for section in reversed([base for base in cls.__mro__ if dataclasses.is_dataclass(base)]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(section))).body[0].body  # type: ignore[attr-defined]
+        for field, below in itertools.pairwise(body):
+            is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
+                texts[field.target.id] = inspect.cleandoc(str(below.value.value))
     return texts
 
 

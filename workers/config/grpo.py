@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from workers.config.decode import Problem
-from workers.config.es import LoraConfig
+from workers.config.es import BaseLoraConfig
 from workers.config.fields import Bounds, Resource
 
 LAUNCHABLE_EXTRA = (
@@ -71,7 +71,7 @@ class GrpoConfig:
     """Maximum gradient norm; larger gradients are clipped."""
     save_steps: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a checkpoint every this many steps; 0 means only at the end."""
-    lora: LoraConfig | None = None
+    lora: BaseLoraConfig | None = None
     """Train a LoRA adapter instead of the weights; null for the weights."""
     extra: Annotated[dict[str, Any], Resource("trainer_arguments")] = field(default_factory=dict)
     """Other fields of trl.GRPOConfig, by their TRL names; the installed TRL checks them before training."""

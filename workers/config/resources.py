@@ -89,6 +89,8 @@ def connect(config: RunConfig, environment: Mapping[str, str] = os.environ) -> R
         values |= {"task.options.scorer": scorer, "task.options.scorer_token_file": scorer_token}
     elif isinstance(config.task.options, SafetyOptions) and site:
         values |= {"task.options.scorer_site": site, "task.options.scorer_site_token_file": site_token}
+    if config.es is not None and config.es.adapter_server is not None and site:
+        values |= {"es.adapter_server.site": site, "es.adapter_server.site_token_file": site_token}
     return _replace(config, values)
 
 

@@ -139,8 +139,13 @@ class RunConfig:
 
     @property
     def needs_transformers(self) -> bool:
-        """Return whether the model must be a class of transformers: TRL trains no others."""
-        return self.grpo is not None or (self.es is not None and self.es.backend == "transformers")
+        """Return whether the model must be a class of transformers: TRL trains no others; vLLM is compared with it."""
+        return self.grpo is not None or (self.es is not None and self.es.backend in ("transformers", "vllm"))
+
+    @property
+    def is_answered_elsewhere(self) -> bool:
+        """Return whether other processes hold the trained weights; the training process needs them for the KL."""
+        return self.es is not None and self.es.backend == "vllm"
 
     def es_section(self) -> EsConfig:
         """Return the es section, which a run of method es has."""

@@ -17,7 +17,7 @@ from workers.attempt import is_disk_full
 from workers.config import RunConfig
 from workers.engines.not_resumable import NotResumable
 from workers.engines.stop import Stop
-from workers.evaluation import Evaluation, Evaluator
+from workers.evaluation import Evaluation, EvaluationDecoder, Evaluator
 from workers.models import Loaded, PromptFormat
 from workers.models.save import put_in_place
 from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
@@ -95,23 +95,29 @@ class Context:
         """Return whether the checkpoint to resume from was saved without its step's evaluation, which was cut short."""
         return self.resume is not None and (self.resume / EVALUATION_DUE).exists()
 
-    def evaluate(self, step: int, model: nn.Module, axes: Mapping[str, float]) -> Evaluation:
+    def evaluate(
+        self,
+        step: int,
+        model: nn.Module | None,
+        axes: Mapping[str, float],
+        decoder: EvaluationDecoder | None = None,
+    ) -> Evaluation:
         """Evaluate the centre weights on the held-out prompts; record the values and, if the plan says so, the
-        responses.
+        responses. `model` and `decoder` are those of `Evaluator.run`.
 
         Raise Interrupted if the run is asked to stop; the next checkpoint then notes that the evaluation is due.
         """
         self.status("evaluating", f"after step {step}", self._share(step))
         self._evaluation_due = True
         with self.stop.interruptible():
-            evaluation = self.evaluator.run(model, step)
+            evaluation = self.evaluator.run(model, step, decoder)
         self._evaluation_due = False
         self.metric(step, evaluation.values, axes)
         for response in evaluation.responses if self.config.evaluation.responses else ():
             self.records.write(response)
         return evaluation
 
-    def checkpoint(self, step: int, model: nn.Module, more: Callable[[Path], None] | None = None) -> Path:
+    def checkpoint(self, step: int, model: Any, more: Callable[[Path], None] | None = None) -> Path:
         """Save a Hugging Face folder `checkpoints/step-000020` and record it.
 
         `more` writes what else a resume needs into the folder before it gets its name, so a folder so named is whole.
@@ -137,7 +143,7 @@ class Context:
         return step / self.config.steps
 
 
-def write_checkpoint(final: Path, model: nn.Module, tokenizer: Any, more: Callable[[Path], None]) -> tuple[int, str]:
+def write_checkpoint(final: Path, model: Any, tokenizer: Any, more: Callable[[Path], None]) -> tuple[int, str]:
     """Write a Hugging Face folder with what `more` adds to it; it is whole under its name, or missing.
 
     Return (bytes of the Hugging Face files, sha256 of the weights). Raise OSError.

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import nn
 
 from workers.config import EvaluationConfig
-from workers.evaluation.kl import kl_per_token
+from workers.evaluation.kl import TokenKl, kl_per_token
 from workers.evaluation.summary import Answer, summarise
 from workers.models import Loaded, PromptFormat
 from workers.models.decoder import Completion, Decoder
 from workers.records import Response
 from workers.tasks import Task, score_safely
+
+
+class EvaluationDecoder(Protocol):
+    """Answers prompts of token ids with the weights to evaluate."""
+
+    def greedy(self, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> list[Completion]:
+        """Return the likeliest response, token by token, to each prompt."""
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], max_new_tokens: int, temperature: float, seed: int
+    ) -> list[Completion]:
+        """Return responses sampled at `temperature`; the samples depend on the seed and the prompt's position alone."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Evaluator:
         *,
         base_is_frozen: bool = False,
     ) -> None:
-        self._base = base.model if base_is_frozen else frozen_copy(base.model)
+        self._base: nn.Module | None = base.model if base_is_frozen else frozen_copy(base.model)
         self._tokenizer = base.tokenizer
         self._task = task
         self._plan = plan
@@ -58,24 +71,39 @@ class Evaluator:
         self._format = prompts or PromptFormat(base.tokenizer)
         self._prompts = [self._format.ids(example.messages) for example in self._examples]
 
-    def run(self, model: nn.Module, step: int) -> Evaluation:
-        """Evaluate `model`, on the base's device and in its dtype. Raise RewardFailed."""
-        with _undisturbed(model):
-            answers = self._judge(model, self._completions(model))
+    def to(self, device: torch.device) -> None:
+        """Move the reference of the KL to the device of the models to evaluate."""
+        if self._base is not None:
+            self._base.to(device)
+
+    def drop_base(self) -> None:
+        """Forget the reference of the KL: evaluations measure none from now on."""
+        self._base = None
+
+    def run(self, model: nn.Module | None, step: int, decoder: EvaluationDecoder | None = None) -> Evaluation:
+        """Evaluate `model`, on the base's device and in its dtype. Raise RewardFailed.
+
+        `decoder` answers in place of the model, which then only reads the responses for the KL, or is None after
+        `drop_base`.
+        """
+        with nullcontext() if model is None else _undisturbed(model):
+            answers = self._judge(model, self._completions(decoder or Decoder(model, self._tokenizer)))
         return Evaluation(summarise(answers), [self._response(answer, step) for answer in answers], answers)
 
-    def _completions(self, model: nn.Module) -> list[tuple[int, int, Completion]]:
+    def _completions(self, decoder: EvaluationDecoder) -> list[tuple[int, int, Completion]]:
         """(example, sample, completion): the greedy ones first, then each round of samples over all prompts."""
-        decoder, plan, count = Decoder(model, self._tokenizer), self._plan, len(self._prompts)
+        plan, count = self._plan, len(self._prompts)
         answers = decoder.greedy(self._prompts, self._max_new_tokens)
         if plan.samples:
             prompts = self._prompts * plan.samples
             answers = answers + decoder.sample(prompts, self._max_new_tokens, plan.temperature, plan.seed)
         return [(i % count, i // count, completion) for i, completion in enumerate(answers)]
 
-    def _judge(self, model: nn.Module, completions: Sequence[tuple[int, int, Completion]]) -> list[Answer]:
+    def _judge(self, model: nn.Module | None, completions: Sequence[tuple[int, int, Completion]]) -> list[Answer]:
         prompts = [self._prompts[i] for i, _, _ in completions]
-        kls = kl_per_token(model, self._base, prompts, [c.tokens for _, _, c in completions])
+        kls: Sequence[TokenKl | None] = [None] * len(completions)
+        if model is not None and self._base is not None:
+            kls = kl_per_token(model, self._base, prompts, [c.tokens for _, _, c in completions])
         examples = [self._examples[i] for i, _, _ in completions]
         pairs = [(example, c.text) for example, (_, _, c) in zip(examples, completions, strict=True)]
         judged = zip(examples, completions, score_safely(self._task, pairs), kls, strict=True)
@@ -91,7 +119,7 @@ class Evaluator:
             tokens=len(answer.completion.tokens),
             reward=answer.score.reward,
             parts=answer.score.parts | ({"clipped": 1.0} if answer.completion.clipped else {}),
-            kl=float(answer.kl.exact.sum()),
+            kl=None if answer.kl is None else float(answer.kl.exact.sum()),
             prompt=self._format.display_text(answer.example.messages),
             target=answer.example.target,
             categories=answer.example.categories,

@@ -27,7 +27,7 @@ class Answer:
     sample: int
     completion: Completion
     score: Score
-    kl: TokenKl
+    kl: TokenKl | None
 
 
 def summarise(answers: Sequence[Answer]) -> dict[str, float]:
@@ -39,7 +39,9 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
     if sampled:
         values |= {"sample/reward/mean": _mean([a.score.reward for a in sampled])}
         values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != "sample/accuracy/exact"}
-        values |= spread("kl", [a.kl.exact for a in sampled]) | spread("kl/k3", [a.kl.k3 for a in sampled])
+        kls = [a.kl for a in sampled if a.kl is not None]
+        if kls:
+            values |= spread("kl", [kl.exact for kl in kls]) | spread("kl/k3", [kl.k3 for kl in kls])
     return values
 
 

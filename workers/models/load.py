@@ -34,11 +34,14 @@ class Loaded:
     gpus: int = 0
 
 
-def load(config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False) -> Loaded:
+def load(
+    config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False, on_host: bool = False
+) -> Loaded:
     """Load a model as a `NativeModel`, or as a class of transformers for other architectures.
 
     `needs_transformers` requires a class of transformers: TRL needs one, and loads the model again from its
-    `_name_or_path`. Weights are read from safetensors only: the other formats are pickles, which run code. Raise
+    `_name_or_path`. `on_host` leaves the weights in the machine's memory, in the precision that is theirs on the
+    device. Weights are read from safetensors only: the other formats are pickles, which run code. Raise
     ConfigError, also as ModelMissing, for a folder, a model or a device that cannot be used here.
     """
     device = _device(config.device)
@@ -53,7 +56,7 @@ def load(config: ModelConfig, progress: Progress | None = None, *, needs_transfo
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise unusable_error(path, f"transformers does not know this model: {reason}") from error
-    model.to(device).eval().requires_grad_(False)
+    model.to("cpu" if on_host else device).eval().requires_grad_(False)
     return Loaded(model, _tokenizer(path), path, device, dtype, gpus)
 
 

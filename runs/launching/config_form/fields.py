@@ -19,7 +19,7 @@ from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
 METHODS = ("es", "grpo", "evaluate", "probe", "scorer")
-OPTIONAL = ("es.lora", "grpo.lora")
+OPTIONAL = ("es.lora", "es.adapter_server", "grpo.lora")
 """Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {
     "method", "model.path", "task.name", "task.own.path", "task.own.options", "task.safety.scorer",
@@ -266,7 +266,7 @@ def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
         value = value_at(config, setting.path) if setting.tag in ("", task) else None
         selected = setting.default if value is None else value
         out[field] = None if selected is None else format_value(setting, selected)
-    return out | {path: bool((config.get(path.partition(".")[0]) or {}).get("lora")) for path in OPTIONAL}
+    return out | {path: value_at(config, path) is not None for path in OPTIONAL}
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -90,9 +90,7 @@ class LaunchForm(forms.Form):
         for path, setting in SETTINGS.items():
             self.fields[path] = SettingField(setting)
         for path in OPTIONAL:
-            self.fields[path] = forms.BooleanField(
-                required=False, label=gettext("Train a LoRA adapter"), help_text=gettext("Instead of the full weights.")
-            )
+            self.fields[path] = _section_field(path)
         for path in SUGGESTED:
             self.fields[path].widget.attrs["list"] = path
         self.configs: list[dict[str, Any]] = []
@@ -184,6 +182,15 @@ class LaunchForm(forms.Form):
             problems[Problem("seeds", str(error))] = None
             # The other fields are still checked, so that the user sees all problems together.
             return [0]
+
+
+def _section_field(path: str) -> forms.BooleanField:
+    """Return the checkbox that includes an optional section."""
+    if path == "es.adapter_server":
+        label, help_text = gettext("Use an adapter server"), gettext("For es.backend adapter_server.")
+    else:
+        label, help_text = gettext("Train a LoRA adapter"), gettext("Instead of the full weights.")
+    return forms.BooleanField(required=False, label=label, help_text=help_text)
 
 
 def _is_unchanged(run: Run, configs: list[dict[str, Any]]) -> bool:

@@ -162,7 +162,8 @@ def _plan(config: RunConfig, models: _Models) -> GpuMemory:
         return GpuMemory(reason, on_gpus=False)
     es = config.es_section()
     if es.backend != "native":
-        return GpuMemory(gettext("With es.backend transformers, memory is measured when the run starts, not planned."))
+        text = gettext("With es.backend %(backend)s, memory is planned when the run starts, not here.")
+        return GpuMemory(text % {"backend": es.backend})
     try:
         model = models.sizes(config)
     except ModelConfigMissing as missing:

@@ -33,7 +33,9 @@ def test_config_round_trips_through_json() -> None:
 def test_renamed_choice_is_read_by_old_name() -> None:
     stored = {"method": "es", "es": {"backend": "hf"}}
     assert RunConfig.from_json(stored).es_section().backend == "native"
-    with pytest.raises(ConfigError, match=r"es\.backend: must be one of native, transformers, not 'vlllm'"):
+    with pytest.raises(
+        ConfigError, match=r"es\.backend: must be one of native, transformers, vllm, adapter_server, not 'vlllm'"
+    ):
         RunConfig.from_json({"method": "es", "es": {"backend": "vlllm"}})
 
 

@@ -119,6 +119,15 @@ def test_connect_fills_in_the_site_and_the_scorer() -> None:
     assert (scorer.site, scorer.site_token_file, scorer.token_file) == ("http://site", "site-token", "scorer-token")
 
 
+def test_connect_fills_in_the_site_of_an_adapter_server() -> None:
+    es = {"backend": "adapter_server", "lora": {}, "adapter_server": {"server": "qwen"}}
+    by_hand = RunConfig.from_json({"method": "es", "es": es})
+    assert connect(by_hand, {}) == by_hand
+    site = {"ESWEB_DATA_PATHS": "", "ESWEB_RUN_SITE": "http://site", "ESWEB_RUN_SITE_TOKEN": "site-token"}
+    server = connect(by_hand, site).es_section().adapter_server
+    assert server is not None and (server.site, server.site_token_file) == ("http://site", "site-token")
+
+
 def probe(*runs: str) -> RunConfig:
     return RunConfig.from_json({"method": "probe", "probe": {"runs": list(runs)}})
 

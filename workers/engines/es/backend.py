@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from workers.config import ConfigError, EsConfig, Problem
+from workers.engines.context import Context
 from workers.engines.es.anchor import anchor_distance, pull_to_anchor
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_plan import uses_captured_steps
@@ -21,6 +22,7 @@ from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.phases import Phases
 from workers.engines.es.trainable import TrainableWeights
 from workers.engines.es.weights_hash import hash_tensors
+from workers.evaluation import EvaluationDecoder
 from workers.models import Loaded
 from workers.models.decoder import Completion, Decoder, Prompt
 
@@ -56,6 +58,34 @@ class PopulationBackEnd(Protocol):
         """Take the master from a checkpoint's folder. Raise NotResumable."""
 
 
+class RunWeights(Protocol):
+    """The weights of a run as its training process uses them, whoever holds them."""
+
+    @property
+    def model(self) -> Any:
+        """Return the model that holds the centre, for evaluations; None if they measure no KL."""
+
+    @property
+    def decoder(self) -> EvaluationDecoder | None:
+        """Return what answers evaluations in place of the model, if anything."""
+
+    @property
+    def checkpoint_model(self) -> Any:
+        """Return what has `save_pretrained` for the weights of the centre."""
+
+    def save(self, folder: Path) -> None:
+        """Add the master to a checkpoint's folder, if the folder's own weights are not the master."""
+
+    def restore_centre(self) -> None:
+        """Write the centre back after work that was cut short."""
+
+    def check(self, context: Context) -> None:
+        """Compare engines that were started with transformers. Raise ConfigError if their logits differ."""
+
+    def anchor_distance(self) -> float | None:
+        """Return ‖θ − θ₀‖, or None if θ₀ is not held."""
+
+
 class DecoderBackEnd:
     """Members answer by the project's decoder, several in a batch; or by transformers, one after another.
 
@@ -79,6 +109,16 @@ class DecoderBackEnd:
     def model(self) -> Any:
         """Return the model that holds the centre."""
         return self.trained.model
+
+    @property
+    def checkpoint_model(self) -> Any:
+        """Return the model, which holds the weights of a checkpoint."""
+        return self.trained.model
+
+    @property
+    def decoder(self) -> EvaluationDecoder | None:
+        """Return what answers evaluations in place of the model: nothing does here."""
+        return None
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         if len(seeds) == 1:
@@ -111,6 +151,9 @@ class DecoderBackEnd:
     def save(self, folder: Path) -> None:
         self.trained.save(folder)
 
+    def check(self, context: Context) -> None:
+        """Do nothing: what decodes here was compared before it started."""
+
     def load(self, folder: Path) -> None:
         self.trained.load(folder)
 
@@ -142,6 +185,11 @@ def make_backend(
 ) -> DecoderBackEnd:
     """Return the back end that es.backend names. Raise ConfigError if this device is too small for such batches."""
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales)
+    if es.backend == "adapter_server":
+        # It derives from DecoderBackEnd, so that this module cannot import it at its top.
+        from workers.engines.es.adapter_server import AdapterServerBackEnd
+
+        return AdapterServerBackEnd(loaded, trained, perturbation, es, plan.rows)
     if uses_captured_steps(loaded, es):
         # Needs Triton, which comes with torch for GPUs and with no other.
         from workers.engines.es.captured_backend import CapturedBackEnd

@@ -7,9 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from workers.config import EsConfig
 from workers.engines.constraint import Constraint, reward_part
 from workers.engines.context import Context
+from workers.engines.es.shaping import shape_fitness
 from workers.tasks import RewardFailed, Score
+
+
+class AllDropped(RuntimeError):
+    """Every member of an iteration was dropped."""
 
 
 @dataclass(frozen=True)
@@ -60,3 +66,12 @@ def average(numbers: Iterable[float]) -> float:
     """Return the mean, with an exact sum: equal members get equal fitness to the last bit, in any order."""
     listed = list(numbers)
     return math.fsum(listed) / len(listed)
+
+
+def member_weights(fitness: Sequence[Fitness], es: EsConfig) -> list[float | None]:
+    """Return each member's z, None for a dropped one. Raise AllDropped if there is nothing to compare."""
+    rewards = [f.reward for f in fitness if not f.dropped]
+    if not rewards:
+        raise AllDropped("the rewards of all members failed, so that there is nothing to learn from")
+    z = iter(shape_fitness(rewards, es.shaping))
+    return [None if f.dropped else next(z) for f in fitness]

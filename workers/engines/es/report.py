@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from workers.engines.constraint import ConstraintUpdate
 from workers.engines.context import Context
-from workers.engines.es.engine_group import BatchAnswers, EngineGroup
+from workers.engines.es.engine_group import BatchAnswers, RemoteGroup
 from workers.engines.es.fitness import Fitness, average
 from workers.engines.es.phases import PHASES
 from workers.engines.es.shaping import TOLERANCE
@@ -96,7 +96,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     state.gpu_seconds += done.seconds * context.loaded.gpus
 
 
-def report(context: Context, state: State, done: Iteration, engines: EngineGroup) -> None:
+def report(context: Context, state: State, done: Iteration, engines: RemoteGroup) -> None:
     """Write the iteration's metrics, its population and, if there are several, its engines."""
     values = _values(done) | _optional_values(done) | _times(done) | dict(done.constraint_update.values)
     reports = engines.report()

@@ -6,21 +6,23 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
-from workers.config import ConfigError, EsConfig, Problem, encode
+from workers.config import ConfigError, EsConfig, Problem
 from workers.engines.context import Context
+from workers.engines.es.adapter_server import connect_server
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
 from workers.engines.es.captured_plan import batches_of, plan_on_card, uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
 from workers.engines.es.lineage import Origin
+from workers.engines.es.lora import lora_origin
 from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
-from workers.engines.es.perturbation import Perturbation, scales_of
+from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.replay_history import stored_rows
 from workers.engines.es.replay_log import FILE
 from workers.engines.es.state import State
@@ -61,14 +63,26 @@ def _answering_decoder(context: Context, es: EsConfig) -> tuple[str, Callable[[A
     return "decoder", lambda small: Decoder(small, context.loaded.tokenizer).last_logits
 
 
-def begin_state(context: Context, weights: TrainableWeights, es: EsConfig) -> State:
-    """Return the state of a fresh run; or of the checkpoint to resume from, its weights loaded. Raise NotResumable."""
-    # In the form in which it comes back from JSON.
-    lora = None if es.lora is None else encode(es.lora) | {"targets": list(es.lora.targets)}
+class StartingWeights(Protocol):
+    """Weights that a state begins with: their scales, and what loads those of a checkpoint."""
+
+    def noise_scales(self, relative: bool) -> dict[str, float]:
+        """Return the scale of each tensor's noise; `relative` ones are the tensors' root mean squares."""
+
+    def load(self, folder: Path) -> None:
+        """Take the weights from a checkpoint's folder. Raise NotResumable."""
+
+
+def begin_state(context: Context, weights: StartingWeights, es: EsConfig, rows: Callable[[State], int]) -> State:
+    """Return the state of a fresh run; or of the checkpoint to resume from, its weights loaded. Raise NotResumable.
+
+    `rows` returns the rows of a batch, for a run that has stored none.
+    """
+    lora = lora_origin(es.lora)
     dtype = str(context.loaded.dtype).removeprefix("torch.")
     base = weights_sha256(context.loaded.path)
     # Rounded: the mean square of a large tensor differs in its last bits between devices and numbers of threads.
-    scales = {name: float(np.float32(scale)) for name, scale in scales_of(weights.master, es.layer_scale).items()}
+    scales = {name: float(np.float32(scale)) for name, scale in weights.noise_scales(es.layer_scale).items()}
     origin = Origin(base, dtype, context.config.seed, lora, scales)
     if context.resume is None:
         state = State.first(origin)
@@ -76,7 +90,7 @@ def begin_state(context: Context, weights: TrainableWeights, es: EsConfig) -> St
         state = State.load(context.resume)
         _refuse_another_origin(context.resume, state.origin, origin)
         weights.load(context.resume)
-    state.rows = state.rows or _stored_rows(context, es, origin) or _choose_rows(context, weights, es, state)
+    state.rows = state.rows or _stored_rows(context, es, origin) or rows(state)
     return state
 
 
@@ -99,19 +113,23 @@ def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> Non
         raise NotResumable(f"{checkpoint} was trained with es.lora {saved.lora}, not {ours.lora}")
 
 
-def _choose_rows(context: Context, weights: TrainableWeights, es: EsConfig, state: State) -> int:
+def initial_rows(context: Context, weights: TrainableWeights, es: EsConfig, state: State) -> int:
+    """Return the rows of a batch of a run that decodes in its own processes, or by an adapter server."""
     if uses_captured_steps(context.loaded, es):
         return _plan_gpu(context, 0).rows
+    if es.backend == "adapter_server":
+        # One batch: the server answers as many members at a time as its adapters allow.
+        return es.population * count_prompts(context, es)
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, weights, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
-    return choose_rows(es, _count_prompts(context, es), fitting, device, gpus)
+    return choose_rows(es, count_prompts(context, es), fitting, device, gpus)
 
 
 def plan_batches(context: Context, state: State) -> BatchPlan:
     """Return how the run cuts its populations. On a GPU record the memory that is planned for it, with its parts."""
     if not uses_captured_steps(context.loaded, context.config.es_section()):
-        return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
+        return BatchPlan.of_rows(state.rows, count_prompts(context, context.config.es_section()))
     plan = _plan_gpu(context, state.rows)
     print(plan.describe(), flush=True)
     context.alert("info", plan.describe(), state.step)
@@ -123,12 +141,12 @@ def _plan_gpu(context: Context, rows: int) -> MemoryPlan:
     """Return the memory of each engine. Raise ConfigError if it does not fit."""
     es, (engines, gpus) = context.config.es_section(), _count_engines(context)
     return plan_on_card(
-        context.loaded, es, prompts=_count_prompts(context, es), longest_prompt=_longest_prompt(context),
+        context.loaded, es, prompts=count_prompts(context, es), longest_prompt=longest_prompt(context),
         engines=engines, sharing=-(-engines // gpus), rows=rows, evaluation=context.config.evaluation,
     )  # fmt: skip
 
 
-def _longest_prompt(context: Context) -> int:
+def longest_prompt(context: Context) -> int:
     """Return the tokens of the longest prompt that training or evaluation may use."""
     held_out = context.task.examples("eval")[: context.config.evaluation.prompts]
     examples = (*context.task.examples("train"), *held_out)
@@ -137,11 +155,13 @@ def _longest_prompt(context: Context) -> int:
 
 def _count_engines(context: Context) -> tuple[int, int]:
     """Return the engines of the run, and the GPUs that they share; one in place of GPUs on a CPU."""
-    devices = len(_devices(context))
+    if context.config.es_section().backend == "adapter_server":
+        return 1, 1
+    devices = len(devices_of(context))
     return context.config.es_section().engines or devices, devices
 
 
-def _devices(context: Context) -> list[str]:
+def devices_of(context: Context) -> list[str]:
     """Return the devices of the run's engines: the GPUs that the config names, or the CPU."""
     if context.loaded.device.type != "cuda":
         return ["cpu"]
@@ -149,27 +169,33 @@ def _devices(context: Context) -> list[str]:
     return [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
 
 
-def _count_prompts(context: Context, es: EsConfig) -> int:
+def count_prompts(context: Context, es: EsConfig) -> int:
     total = len(context.task.examples("train"))
     return min(es.prompts, total) if es.prompts else total
 
 
 def start_group(context: Context, backend: DecoderBackEnd, state: State, plan: BatchPlan) -> EngineGroup:
     """Return the engines that share the run's members: one per GPU if the config names no number."""
-    es, loaded = context.config.es_section(), context.loaded
-    devices = _devices(context)
+    es = context.config.es_section()
+    connect_server(context, backend)
+    devices = devices_of(context)
     count, _ = _count_engines(context)
     print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)
     for warning in _engine_warnings(context, plan, count):
         context.alert("warning", warning)
-    config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
-    config["model"] |= {"path": str(loaded.path.resolve()), "device": loaded.device.type}
     log = context.directory / FILE
-    setup = EngineSetup(config, plan, state.origin.scales, state.origin.lineage(), log, threads)
+    setup = EngineSetup(training_config(context), plan, state.origin.scales, state.origin.lineage(), log, threads)
     start = partial(_start_process, devices)
     return EngineGroup(backend, plan, devices, setup, count, start)
+
+
+def training_config(context: Context) -> dict[str, Any]:
+    """Return the parts of the config that an engine needs, with the model's folder and device on this machine."""
+    config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
+    config["model"] |= {"path": str(context.loaded.path.resolve()), "device": context.loaded.device.type}
+    return config
 
 
 def _engine_warnings(context: Context, plan: BatchPlan, engines: int) -> Iterator[str]:

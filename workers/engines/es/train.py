@@ -35,11 +35,12 @@ import torch
 from workers.config import EsConfig
 from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
+from workers.engines.es.adapter_server import AdapterServerFailed
 from workers.engines.es.anchor import decay_coefficient
-from workers.engines.es.backend import DecoderBackEnd, make_backend
+from workers.engines.es.backend import RunWeights
 from workers.engines.es.captured_plan import uses_captured_steps
-from workers.engines.es.engine_group import EngineGroup
-from workers.engines.es.fitness import Fitness, drops_members, judge
+from workers.engines.es.engine_group import RemoteGroup
+from workers.engines.es.fitness import Fitness, drops_members, judge, member_weights
 from workers.engines.es.lineage import NoiseKind
 from workers.engines.es.member_kl import KlPenalty
 from workers.engines.es.perturbation import directions
@@ -47,12 +48,9 @@ from workers.engines.es.replay_log import ReplayLog
 from workers.engines.es.report import Answers, Iteration, advance, report
 from workers.engines.es.scoring import Scoring
 from workers.engines.es.seeds import member_seeds, prompt_subset
-from workers.engines.es.shaping import shape_fitness
-from workers.engines.es.startup import begin_state, check_decoder, plan_batches, start_group
+from workers.engines.es.start import start
 from workers.engines.es.state import State
-from workers.engines.es.trainable import make_trainable
 from workers.engines.stop import Interrupted
-from workers.evaluation import frozen_copy
 from workers.models.decoder import unknown_reason
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
@@ -78,28 +76,21 @@ RESUMED = (
 
 @torch.no_grad()
 def train(context: Context) -> None:
-    """Train to the last iteration. Raise Stopped and ScorerFailed after a checkpoint; RewardFailed; KlNotFinite."""
+    """Train to the last iteration. Raise RewardFailed; KlNotFinite; and after a checkpoint Stopped, ScorerFailed and
+    AdapterServerFailed."""
     es = context.config.es_section()
-    check_decoder(context, es)
-    # Before the weights of a checkpoint are loaded into the model.
-    base = frozen_copy(context.loaded.model) if es.kl_beta else None
-    weights = make_trainable(context.loaded, es.lora, context.config.seed, anchored=es.anchor_decay > 0)
-    state = begin_state(context, weights, es)
     noise = NoiseKind(es.noise, es.rank)
-    plan = plan_batches(context, state)
-    backend = make_backend(context.loaded, weights, es, state.origin.scales, plan)
-    penalty = None if base is None else KlPenalty(context, backend, base, es.kl_beta)
-    group = start_group(context, backend, state, plan)
+    weights, state, group, penalty = start(context)
     with ReplayLog(context.directory, noise) as replay_log, closing(group) as engines:
-        training = _Training(context, es, backend, state, replay_log, engines, penalty)
+        training = _Training(context, es, weights, state, replay_log, engines, penalty)
         try:
             training.begin()
             training.run()
         except Interrupted:
             training.give_up()
             raise Stopped(f"stopped after iteration {training.state.step} of {es.iterations}") from None
-        except ScorerFailed:
-            # Nothing is wrong with the run: it resumes from here once there is a scorer.
+        except (ScorerFailed, AdapterServerFailed):
+            # Nothing is wrong with the run: it resumes from here once there is a scorer, or a server.
             training.give_up()
             raise
         finally:
@@ -112,10 +103,10 @@ class _Training:
 
     context: Context
     es: EsConfig
-    backend: DecoderBackEnd
+    weights: RunWeights
     state: State
     replay_log: ReplayLog
-    engines: EngineGroup
+    engines: RemoteGroup
     penalty: KlPenalty | None
 
     def begin(self) -> None:
@@ -123,17 +114,19 @@ class _Training:
         context, step = self.context, self.state.step
         self.replay_log.start(self.state, context.loaded.path)
         self.engines.begin(step, self.state.lineage, context.resume)
-        if self.es.backend == "native" and (reason := unknown_reason(self.backend.model.config)):
+        if self.es.backend == "native" and (reason := unknown_reason(context.loaded.model.config)):
             context.alert("warning", FALLBACK.format(reason=reason), step)
         if self.es.refill and uses_captured_steps(context.loaded, self.es):
             context.alert("info", REFILLED, step)
         if context.resume is not None:
             context.alert("info", RESUMED.format(step=step), step)
+        if context.config.is_answered_elsewhere:
+            self._wait_for_engines()
+            with context.stop.interruptible():
+                self.weights.check(context)
         if context.resume is None or context.is_evaluation_due():
-            context.evaluate(step, self.backend.model, self.state.axes)
-        with context.stop.interruptible():
-            for message in self.engines.wait_for_start():
-                context.status("loading", message)
+            self._evaluate()
+        self._wait_for_engines()
 
     def run(self) -> None:
         """Iterate to the end."""
@@ -143,21 +136,32 @@ class _Training:
             self._iterate(examples)
             step = self.state.step
             if context.due(step):
-                context.evaluate(step, self.backend.model, self.state.axes)
+                self._evaluate()
             if self._saves_after(step):
                 self.save()
+
+    def _wait_for_engines(self) -> None:
+        with self.context.stop.interruptible():
+            for message in self.engines.wait_for_start():
+                self.context.status("loading", message)
+
+    def _evaluate(self) -> None:
+        context = self.context
+        with context.stop.interruptible():
+            model = self.weights.model
+        context.evaluate(self.state.step, model, self.state.axes, self.weights.decoder)
 
     def give_up(self) -> None:
         """Save the last whole iteration. Raise EnginesDiffer."""
         # The interrupted work may have left a member in the model.
-        self.backend.restore_centre()
+        self.weights.restore_centre()
         self.engines.abandon()
         if unequal := self.engines.compare(self.state.step, patience=STOP_SECONDS):
             numbers = ", ".join(map(str, unequal))
             message = f"saved without a comparison with the weights of engine {numbers}, which had no time to stop"
             self.context.alert("warning", message, self.state.step)
-        self.engines.close()
         self.save()
+        self.engines.close()
 
     def alert(self) -> None:
         """Record the messages of the engines."""
@@ -168,11 +172,11 @@ class _Training:
         """Save a checkpoint of the state. The log is on disk before it."""
 
         def more(folder: Path) -> None:
-            self.backend.save(folder)
+            self.weights.save(folder)
             self.state.save(folder)
 
         self.replay_log.flush()
-        self.engines.checkpoint = self.context.checkpoint(self.state.step, self.backend.model, more)
+        self.engines.checkpoint = self.context.checkpoint(self.state.step, self.weights.checkpoint_model, more)
 
     def _saves_after(self, step: int) -> bool:
         every = self.es.checkpoint_every
@@ -190,11 +194,11 @@ class _Training:
             idle = self.engines.idle_seconds()
         fitness = self._judge(step, seeds, examples_used, answers, scoring, constraint)
         constraint_update = constraint.update(scoring.scores(answers.centre) if answers.centre else [])
-        z = _weights(fitness, es)
+        z = member_weights(fitness, es)
         update, decay = directions(seeds, z, es.alpha), decay_coefficient(es)
         context.stop.check()
         norm = self.engines.update(step, update, decay)
-        distance = self.backend.anchor_distance()
+        distance = self.weights.anchor_distance()
         answers.count_phases(self.engines.take_own_phases())
 
         seconds = time.perf_counter() - began
@@ -240,16 +244,3 @@ class _Training:
         if self.penalty is None:
             return fitness
         return self.penalty.subtract(step, seeds, examples, answers.members, fitness)
-
-
-def _weights(fitness: Sequence[Fitness], es: EsConfig) -> list[float | None]:
-    """Return each member's z, None for a dropped one. Raise AllDropped if there is nothing to compare."""
-    rewards = [f.reward for f in fitness if not f.dropped]
-    if not rewards:
-        raise AllDropped("the rewards of all members failed, so that there is nothing to learn from")
-    z = iter(shape_fitness(rewards, es.shaping))
-    return [None if f.dropped else next(z) for f in fitness]
-
-
-class AllDropped(RuntimeError):
-    """Every member of an iteration was dropped."""

@@ -7,7 +7,6 @@ so that nothing drifts at any precision.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,12 @@ from typing import Any, Protocol
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from workers.config import ConfigError, LoraConfig, Problem
-from workers.engines.es.noise import normals, outer_sum
-from workers.engines.es.perturbation import Perturbation
+from workers.config import LoraConfig
+from workers.engines.es.lora import find_targets, first_tensors, noise_unit, save_peft, tensor_names
+from workers.engines.es.noise import outer_sum
+from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.not_resumable import NotResumable
 from workers.models import Loaded
 from workers.models.decoder import LowRank, Shape, Stacked, Weights
@@ -69,6 +69,10 @@ class TrainableWeights(Protocol):
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         """Return the bytes of memory that one more member in the batch takes at most."""
+
+    def noise_scales(self, relative: bool) -> dict[str, float]:
+        """Return for each tensor of the master the scale s of its noise, at the start of the run. If `relative`, s is
+        the tensor's root mean square (es.layer_scale)."""
 
     def save(self, folder: Path) -> None:
         """Add what the checkpoint's own weights do not hold to a saved Hugging Face folder."""
@@ -138,6 +142,9 @@ class WholeModel:
         noise: int = 8 * max(m.numel() for m in self.master.values())
         return max(sum(sizes.values()) + noise, Stacked.bytes_of(sizes, shape))
 
+    def noise_scales(self, relative: bool) -> dict[str, float]:
+        return scales_of(self.master, relative)
+
     def save(self, folder: Path) -> None:
         if not self._exact:
             (folder / self.MASTER).parent.mkdir()
@@ -150,7 +157,11 @@ class WholeModel:
 
 
 class Adapter:
-    """A and B of a LoRA for each target matrix: W + (alpha / rank) · B A. A starts as N(0, 1 / in), B as zero."""
+    """A and B of a LoRA for each target matrix: W + (alpha / rank) · B A.
+
+    By default A starts as N(0, 1 / in) and B as zero; with a random start both as N(0, 1) · start_scale · s, where s is
+    the unit of the target's noise: 1, or 10 % of the mean |W| with `noise_scale` weights.
+    """
 
     FOLDER = "adapter"
 
@@ -159,19 +170,20 @@ class Adapter:
         self._lora, self._base_path = lora, str(loaded.path)
         self._scale = lora.alpha / lora.rank
         self._parameters = dict(loaded.model.named_parameters())
-        self._targets = _targets(loaded.model, lora.targets)
+        self._targets = find_targets(loaded.model, lora)
         self._base = {t: self._parameters[f"{t}.weight"].detach().clone() for t in self._targets}
         self.base = self._parameters | {f"{target}.weight": weight for target, weight in self._base.items()}
-        self.master = {}
+        self._units = {target: noise_unit(lora, weight) for target, weight in self._base.items()}
+        self.master: dict[str, Tensor] = {}
         for target, weight in self._base.items():
-            a, b = _names(target)
-            self.master[a] = _first_a(run_seed, a, lora.rank, weight)
-            self.master[b] = torch.zeros(len(weight), lora.rank, device=weight.device)
+            self.master |= first_tensors(lora, run_seed, target, weight, self._units[target])
         self.anchor: dict[str, Tensor] = {}
+        if lora.start != "zero_b":
+            self.write(self.master.__getitem__)
 
     def write(self, value: Values) -> None:
         for target, weight in self._base.items():
-            a, b = (value(name) for name in _names(target))
+            a, b = (value(name) for name in tensor_names(target))
             self._parameters[f"{target}.weight"].copy_(weight.float() + outer_sum(b * self._scale, a.T))
 
     def write_member(self, seed: int, perturbation: Perturbation) -> None:
@@ -189,52 +201,30 @@ class Adapter:
     def _differences(self, members: Values) -> Differences:
         factors = {}
         for target, weight in self._base.items():
-            a, b = (members(name).to(weight.dtype) for name in _names(target))
+            a, b = (members(name).to(weight.dtype) for name in tensor_names(target))
             factors[f"{target}.weight"] = b * self._scale, a.transpose(1, 2)
         return Differences(factors, {})
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         return sum(4 * m.numel() for m in self.master.values())
 
+    def noise_scales(self, relative: bool) -> dict[str, float]:
+        if self._lora.noise_scale == "one":
+            return scales_of(self.master, relative)
+        return {name: unit for target, unit in self._units.items() for name in tensor_names(target)}
+
     def save(self, folder: Path) -> None:
         """Save the adapter alone, as PEFT reads it, in a subfolder; the folder's own weights are merged."""
-        adapter = folder / self.FOLDER
-        adapter.mkdir()
-        save_file(self.master, adapter / "adapter_model.safetensors")
-        config = {
-            "peft_type": "LORA",
-            "task_type": "CAUSAL_LM",
-            "base_model_name_or_path": self._base_path,
-            "r": self._lora.rank,
-            "lora_alpha": self._lora.alpha,
-            "target_modules": list(self._lora.targets),
-        }
-        (adapter / "adapter_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+        self.save_adapter(folder / self.FOLDER, self.master)
+
+    def save_adapter(self, folder: Path, tensors: Mapping[str, Tensor]) -> None:
+        """Write tensors with the names and shapes of the master into a new folder, as PEFT reads them. Raise
+        OSError."""
+        save_peft(folder, tensors, self._lora, self._base_path)
 
     def load(self, folder: Path) -> None:
         _fill(self.master, [folder / self.FOLDER / "adapter_model.safetensors"], folder)
         self.write(self.master.__getitem__)
-
-
-def _names(target: str) -> tuple[str, str]:
-    """Return PEFT's names of A and B."""
-    return tuple(f"base_model.model.{target}.lora_{letter}.weight" for letter in "AB")  # type: ignore[return-value]
-
-
-def _first_a(run_seed: int, name: str, rank: int, weight: Tensor) -> Tensor:
-    wide = int(weight.shape[1])
-    start = normals([run_seed + 1], f"{name}#start", rank * wide, weight.device).view(rank, wide)
-    return start.mul_(wide**-0.5)
-
-
-def _targets(model: nn.Module, names: Sequence[str]) -> list[str]:
-    linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    targets = [name for name in linear if name.rpartition(".")[2] in names]
-    if missing := set(names) - {name.rpartition(".")[2] for name in targets}:
-        choices = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))
-        reason = f"the model has no linear layer {', '.join(sorted(missing))}; it has {choices}"
-        raise ConfigError([Problem("es.lora.targets", reason)])
-    return targets
 
 
 def _fill(master: Mapping[str, Tensor], files: Sequence[Path], folder: Path) -> None:

@@ -12,7 +12,7 @@ import trl
 from datasets import Dataset
 from transformers import PrinterCallback
 
-from workers.config import LoraConfig
+from workers.config import BaseLoraConfig
 from workers.engines.context import Context, Stopped, step_of
 from workers.engines.grpo.arguments import arguments, prompts_needed, section
 from workers.engines.grpo.callback import RecordsCallback
@@ -87,7 +87,7 @@ def _run(context: Context, trainer: trl.GRPOTrainer, callback: RecordsCallback, 
 
 
 def _trainer(
-    context: Context, args: trl.GRPOConfig, rewards: Rewards, examples: Sequence[Example], lora: LoraConfig | None
+    context: Context, args: trl.GRPOConfig, rewards: Rewards, examples: Sequence[Example], lora: BaseLoraConfig | None
 ) -> trl.GRPOTrainer:
     model = context.loaded.model
     if lora is None:
@@ -119,7 +119,7 @@ def _dataset(prompts: PromptFormat, examples: Sequence[Example], count: int, see
     return Dataset.from_list(rows).select(order)
 
 
-def _adapter(lora: LoraConfig) -> peft.LoraConfig:
+def _adapter(lora: BaseLoraConfig) -> peft.LoraConfig:
     return peft.LoraConfig(
         r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), task_type="CAUSAL_LM", lora_dropout=0.0
     )

@@ -4,7 +4,7 @@ It knows Qwen2, Qwen3, Llama, Mistral, Gemma 2 and the text models of Gemma 3; `
 know a model.
 """
 
-from workers.models.decoder.decoder import Completion, Decoder, Prompt
+from workers.models.decoder.decoder import Completion, Decoder, Prompt, decode_texts
 from workers.models.decoder.loop import Measure, unmeasured
 from workers.models.decoder.population import LowRank, Stacked
 from workers.models.decoder.shape import Map, Shape, UnknownShape, read_shape, shape_of, unknown_reason
@@ -22,6 +22,7 @@ __all__ = [
     "Stacked",
     "UnknownShape",
     "Weights",
+    "decode_texts",
     "read_shape",
     "shape_of",
     "unknown_reason",

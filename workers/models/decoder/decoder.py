@@ -10,7 +10,7 @@ Pure decoding: penalties and filters in the model's generation config are not ap
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -139,12 +139,16 @@ class Decoder:
         return ids
 
     def completions(self, answers: Sequence[list[int]]) -> list[Completion]:
-        """Return the answers of these tokens and their texts. Equal ones, which a population has, are decoded once."""
-        ends = set(self.ends.tolist())
-        distinct = list({tuple(tokens) for tokens in answers})
-        texts = self.tokenizer.batch_decode(distinct, skip_special_tokens=True) if distinct else []
-        text = dict(zip(distinct, texts, strict=True))
-        return [Completion(tokens, text[tuple(tokens)], tokens[-1] not in ends) for tokens in answers]
+        """Return the answers of these tokens and their texts."""
+        return decode_texts(self.tokenizer, set(self.ends.tolist()), answers)
+
+
+def decode_texts(tokenizer: Any, ends: Set[int], answers: Sequence[list[int]]) -> list[Completion]:
+    """Return the answers of these tokens and their texts. Equal ones, which a population has, are decoded once."""
+    distinct = list({tuple(tokens) for tokens in answers})
+    texts = tokenizer.batch_decode(distinct, skip_special_tokens=True) if distinct else []
+    text = dict(zip(distinct, texts, strict=True))
+    return [Completion(tokens, text[tuple(tokens)], tokens[-1] not in ends) for tokens in answers]
 
 
 def end_tokens(model: Any, tokenizer: Any) -> Tensor:

@@ -77,9 +77,10 @@ def _texts(texts: Sequence[Sequence[str]]) -> dict[str, float]:
 
 def _tokens(sampled: Sequence[Answer]) -> dict[str, float]:
     values: dict[str, float] = {}
+    kls = [answer.kl for answer in sampled if answer.kl is not None]
     for name in ("k1", "k2"):
-        values |= spread(f"kl/{name}", [getattr(answer.kl, name) for answer in sampled])
-    return values | spread("entropy", [answer.kl.entropy for answer in sampled])
+        values |= spread(f"kl/{name}", [getattr(kl, name) for kl in kls])
+    return values | spread("entropy", [kl.entropy for kl in kls])
 
 
 def _solutions(by_prompt: Sequence[Sequence[Answer]], task: SolutionTask) -> dict[str, float]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.waiting import wait_until
-from workers.engines.es.engine_group import EngineGroup, EngineProcess, group, process, remote
+from workers.engines.es.engine_group import EngineGroup, EngineProcess, commands, process, remote, remote_group
 
 KILL, FREEZE = signal.SIGKILL, signal.SIGSTOP
 
@@ -48,16 +48,16 @@ def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
             faults.before(f"send {kind.name}", self.pid)
             super()._send(kind, body)
 
-        def _receive(self, expected: Any, limit: Callable[[], float]) -> bytes:
-            faults.before(f"receive {expected.name}", self.pid)
-            return super()._receive(expected, limit)
+        def _receive_one_of(self, expected: Any, limit: Callable[[], float]) -> Any:
+            faults.before(f"receive {expected[0].name}", self.pid)
+            return super()._receive_one_of(expected, limit)
 
     monkeypatch.setattr("workers.engines.es.startup.EngineProcess", Faulty)
-    monkeypatch.setattr(remote, "MIN_LIMIT_SECONDS", 2.0)
+    monkeypatch.setattr(commands, "MIN_LIMIT_SECONDS", 2.0)
     monkeypatch.setattr(remote, "MAX_CONSECUTIVE_FAILURES", 1000)
     monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(process, "START_SECONDS", 15.0)
-    monkeypatch.setattr(group, "START_WAIT_SECONDS", 60.0)
+    monkeypatch.setattr(remote_group, "START_WAIT_SECONDS", 60.0)
     wait_for_restarts(monkeypatch)
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject, wait_for_restarts
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
-from workers.engines.es.engine_group import EnginesDiffer, group, process, remote
-from workers.engines.es.engine_group.group import describe_difference
+from workers.engines.es.engine_group import EnginesDiffer, process, remote, remote_group
+from workers.engines.es.engine_group.failures import describe_difference
 from workers.engines.stop import Stop
 from workers.models import Loaded
 from workers.records import Alert, Engines, Metric, Population
@@ -142,7 +142,7 @@ def test_stopped_run_compares_engines_before_saving(
 
 
 def test_late_engine_catches_up_during_run(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "START_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(remote_group, "START_WAIT_SECONDS", 0.0)
     wait_for_restarts(monkeypatch, from_step=20)
     late = digest(run(micro, tmp_path / "late", engines=2, iterations=23, **IN_PAIRS))
     assert late == digest(run(micro, tmp_path / "one", iterations=23, **IN_PAIRS))

@@ -19,12 +19,12 @@ from workers.config import ConfigError, EsConfig, LoraConfig, ModelConfig, RunCo
 from workers.engines.context import Stopped
 from workers.engines.es import member_kl
 from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.fitness import AllDropped
 from workers.engines.es.member_kl import KlNotFinite
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.seeds import prompt_subset
-from workers.engines.es.train import AllDropped
 from workers.engines.es.trainable import make_trainable
 from workers.engines.stop import Stop
 from workers.models import Loaded, PromptFormat, load

@@ -1,15 +1,31 @@
 """The engines that share a population: this process, and others on this machine that hold equal bits.
 
-group.py    distributes the batches of an iteration, and compares the engines' weights remote.py   manages one of the
-other engines: sends it commands, and starts it again when it is lost process.py  its process and the messages to it
-program.py  the program that it runs wire.py     the messages
+remote_group.py   distributes the batches of an iteration among processes, and compares their weights
+group.py          the same, where this process is one of the engines
+remote.py         manages one of the other engines: sends it commands, and starts it again when it is lost
+commands.py       the commands
+failures.py       weights that differ, and no engine left
+process.py        its process and the messages to it
+program.py        the program that it runs, serving.py what it shares with the program of vLLM's engines
+wire.py           the messages
 
-group ──► remote (a thread each) ──► process ──wire──► program ──► backend
-  └─────────────────────────────────────────────────────────────► backend
+group ──► remote_group ──► remote (a thread each) ──► process ──wire──► program ──► backend
+  └──────────────────────────────────────────────────────────────────────────────► backend
 """
 
-from workers.engines.es.engine_group.group import EngineGroup, EnginesDiffer
+from workers.engines.es.engine_group.commands import BatchAnswers
+from workers.engines.es.engine_group.failures import EnginesDiffer, EnginesLost
+from workers.engines.es.engine_group.group import EngineGroup
 from workers.engines.es.engine_group.process import EngineProcess, EngineRefused, EngineSetup
-from workers.engines.es.engine_group.remote import BatchAnswers
+from workers.engines.es.engine_group.remote_group import RemoteGroup
 
-__all__ = ["BatchAnswers", "EngineGroup", "EngineProcess", "EngineRefused", "EngineSetup", "EnginesDiffer"]
+__all__ = [
+    "BatchAnswers",
+    "EngineGroup",
+    "EngineProcess",
+    "EngineRefused",
+    "EngineSetup",
+    "EnginesDiffer",
+    "EnginesLost",
+    "RemoteGroup",
+]

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -17,16 +18,21 @@ from typing import Any
 
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group.wire import (
+    Decoding,
     Ids,
     Kind,
+    Saving,
     pack_ids,
     pack_json,
     pack_seeds,
     receive,
     send,
     unpack_members,
+    unpack_scores,
     unpack_seconds,
+    unpack_updated,
 )
+from workers.engines.es.vllm.setup import VllmSetup
 from workers.models.decoder import Completion
 
 PROGRAM = "workers.engines.es.engine_group.program"
@@ -51,7 +57,8 @@ class EngineRefused(RuntimeError):
 @dataclass(frozen=True)
 class EngineSetup:
     """Setup of an engine, in addition to the base model and the log: the run's seed with its sections model and es, the
-    plan of the batches, the scales of the noise, the base model's lineage, the file of the log, and torch's threads."""
+    plan of the batches, the scales of the noise, the base model's lineage, the file of the log, and torch's threads;
+    for engines of vLLM, their own settings."""
 
     config: Mapping[str, Any]
     plan: BatchPlan
@@ -59,6 +66,7 @@ class EngineSetup:
     origin: str
     log: Path
     threads: int
+    vllm: VllmSetup | None = None
 
     def start_message(self, checkpoint: Path | None) -> bytes:
         """Encode the setup, with the checkpoint to start from if it is not the base model."""
@@ -68,18 +76,22 @@ class EngineSetup:
 
 
 class EngineProcess:
-    """A process that runs `program.py`. Every method may raise EngineLost; the process is then killed."""
+    """A process that runs the program of an engine. Every method may raise EngineLost; the process is then killed.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    `python` and `program` are its interpreter and module: this one's, and `program.py`, unless it is one of vLLM.
+    """
+
+    def __init__(self, environment: Mapping[str, str], python: str = sys.executable, program: str = "") -> None:
         own_socket, peer = socket.socketpair()
         with peer:
             for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
                 own_socket.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STUCK_SECONDS, 0))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM, str(peer.fileno())],
+                [python, "-m", program or PROGRAM, str(peer.fileno())],
                 cwd=PROJECT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, pass_fds=[peer.fileno()],
             )  # fmt: skip
         self._connection = Connection(own_socket.detach())
+        self._sending = threading.Lock()
 
     @property
     def pid(self) -> int:
@@ -105,25 +117,55 @@ class EngineProcess:
         """Return the responses of these members, or of the centre if there are none, and the seconds that they took.
 
         The third value has the seconds of each phase since the engine's last responses. `limit` is called repeatedly
-        for the seconds after which the engine counts as hanging, if no member's responses come.
+        for the seconds after which the engine counts as hanging, if no member's responses come. Members are missing
+        at the end if `abandon` was called meanwhile.
         """
         self._send(Kind.ANSWER, pack_seeds(seeds))
-        answers: list[list[Completion]] = []
-        try:
-            while len(answers) < max(1, len(seeds)):
-                answers += unpack_members(self._receive(Kind.MEMBERS, limit))
-            return answers, *unpack_seconds(self._receive(Kind.ANSWERED, limit))
-        except (ValueError, struct.error) as error:
-            raise self._kill_as_lost(f"sent responses that cannot be read: {error}") from error
+        return self._members(max(1, len(seeds)), limit)
 
-    def send_update(self, body: bytes) -> None:
-        """Send an update as `pack_directions` made it. It gets no reply."""
+    def generate(self, decoding: Decoding, limit: Callable[[], float]) -> list[Completion]:
+        """Return the responses of the centre to the prompts, for an evaluation; nothing if `abandon` was called."""
+        self._send(Kind.GENERATE, pack_json(asdict(decoding)))
+        answers, _, _ = self._members(1, limit)
+        return answers[0] if answers else []
+
+    def scores(self, limit: Callable[[], float]) -> list[dict[int, float]]:
+        """Return for each prompt the likeliest next tokens, with the natural logarithms of their probabilities."""
+        self._send(Kind.SCORE)
+        body = self._receive(Kind.SCORES, limit)
+        try:
+            return unpack_scores(body)
+        except (ValueError, TypeError) as error:
+            raise self.lost(f"sent probabilities that cannot be read: {error}") from error
+
+    def update(self, body: bytes, limit: Callable[[], float]) -> tuple[float, float | None]:
+        """Apply an update as `pack_update` made it. Return the norm of its step, and the distance from θ₀ if held."""
         self._send(Kind.UPDATE, body)
+        reply = self._receive(Kind.UPDATED, limit)
+        try:
+            return unpack_updated(reply)
+        except struct.error as error:
+            raise self.lost(f"sent a norm that cannot be read: {error}") from error
+
+    def save(self, saving: Saving, limit: Callable[[], float]) -> None:
+        """Wait until the engine has written its weights."""
+        self._send(Kind.SAVE, pack_json(asdict(saving)))
+        self._receive(Kind.SAVED, limit)
+
+    def abandon(self) -> None:
+        """End what the engine is answering. Another thread than the one that waits for the responses may call this."""
+        with contextlib.suppress(OSError), self._sending:
+            send(self._connection, Kind.ABANDON)
 
     def weights_hash(self, limit: Callable[[], float]) -> str:
         """Return the hash of the engine's weights, once it has applied all updates that were sent."""
         self._send(Kind.HASH)
         return self._receive(Kind.HASH, limit).decode()
+
+    def lost(self, reason: str) -> EngineLost:
+        """Kill the process, and return the error to raise."""
+        self.kill()
+        return EngineLost(reason)
 
     def kill(self) -> None:
         """End the process. Safe to call again."""
@@ -136,37 +178,56 @@ class EngineProcess:
         """Kill the process from another thread than the one that uses it, which then finds it lost."""
         self._process.kill()
 
+    def _members(
+        self, count: int, limit: Callable[[], float]
+    ) -> tuple[list[list[Completion]], float, dict[str, float]]:
+        """Receive the responses of so many members, and the seconds; fewer members if the rest was abandoned."""
+        answers: list[list[Completion]] = []
+        try:
+            while len(answers) < count:
+                kind, body = self._receive_one_of((Kind.MEMBERS, Kind.ANSWERED), limit)
+                if kind is Kind.ANSWERED:
+                    return answers, *unpack_seconds(body)
+                answers += unpack_members(body)
+            return answers, *unpack_seconds(self._receive(Kind.ANSWERED, limit))
+        except (ValueError, struct.error) as error:
+            raise self.lost(f"sent responses that cannot be read: {error}") from error
+
     def _send(self, kind: Kind, body: bytes = b"") -> None:
         try:
-            send(self._connection, kind, body)
+            with self._sending:
+                send(self._connection, kind, body)
         except BlockingIOError:
-            raise self._kill_as_lost(f"hangs: it accepted no message for {STUCK_SECONDS} s") from None
+            raise self.lost(f"hangs: it accepted no message for {STUCK_SECONDS} s") from None
         except OSError:
             raise self._end_error() from None
 
     def _receive(self, expected: Kind, limit: Callable[[], float]) -> bytes:
+        return self._receive_one_of((expected,), limit)[1]
+
+    def _receive_one_of(self, expected: Sequence[Kind], limit: Callable[[], float]) -> tuple[Kind, bytes]:
         # Counted in pieces: if the whole job stood still, one piece at most counts.
         waited = 0.0
         try:
             while not self._connection.poll(POLL_SECONDS):
                 if (waited := waited + POLL_SECONDS) > limit():
-                    raise self._kill_as_lost(f"hangs: no reply for {waited:.0f} s")
+                    raise self.lost(f"hangs: no reply for {waited:.0f} s")
             kind, body = receive(self._connection)
         except BlockingIOError:
-            raise self._kill_as_lost(f"hangs: its message did not end for {STUCK_SECONDS} s") from None
+            raise self.lost(f"hangs: its message did not end for {STUCK_SECONDS} s") from None
         except (EOFError, OSError):
             raise self._end_error() from None
         except ValueError as error:
-            raise self._kill_as_lost(f"sent no message: {error}") from None
+            raise self.lost(f"sent no message: {error}") from None
         if kind is Kind.ERROR:
             raise self._reported_error(body)
-        if kind is not expected:
-            raise self._kill_as_lost(f"sent {kind.name} instead of {expected.name}")
-        return body
+        if kind not in expected:
+            raise self.lost(f"sent {kind.name} instead of {' or '.join(k.name for k in expected)}")
+        return kind, body
 
     def _reported_error(self, body: bytes) -> EngineLost | EngineRefused:
         error = json.loads(body)
-        lost = self._kill_as_lost(error["message"])
+        lost = self.lost(error["message"])
         return EngineRefused(error["message"]) if error["is_final"] else lost
 
     def _end_error(self) -> EngineLost | EngineRefused:
@@ -176,11 +237,7 @@ class EngineProcess:
                 kind, body = receive(self._connection)
                 if kind is Kind.ERROR:
                     return self._reported_error(body)
-        return self._kill_as_lost(self._exit_reason())
-
-    def _kill_as_lost(self, reason: str) -> EngineLost:
-        self.kill()
-        return EngineLost(reason)
+        return self.lost(self._exit_reason())
 
     def _exit_reason(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

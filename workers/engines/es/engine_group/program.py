@@ -9,31 +9,26 @@ decides when an iteration is given up.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-import threading
 import time
-import traceback
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, NoReturn
 
 import torch
 
 from workers import models
-from workers.config import ConfigError, EsConfig, RunConfig
+from workers.config import EsConfig, RunConfig
 from workers.engines.es.backend import DecoderBackEnd, make_backend
 from workers.engines.es.batches import BatchPlan
+from workers.engines.es.engine_group.serving import Inbox, serve
 from workers.engines.es.engine_group.wire import (
     Ids,
     Kind,
-    pack_json,
     pack_members,
     pack_seconds,
-    receive,
+    pack_updated,
     send,
     unpack_ids,
     unpack_seeds,
@@ -44,42 +39,14 @@ from workers.engines.es.replay_history import updates_between
 from workers.engines.es.state import State
 from workers.engines.es.trainable import make_trainable
 
-FAILED = 1
-OOM_SCORE = b"500"
-"""The kernel's score when memory runs out: a lost engine is replaced, and a lost training process is not."""
-Message = tuple[Kind, bytes]
-
 
 def main(descriptor: int) -> int:
     """Serve the connection until it is closed. Return the exit code."""
-    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
-    if (out_of_memory := Path("/proc/self/oom_score_adj")).exists():
-        out_of_memory.write_bytes(OOM_SCORE)
-    connection, inbox = Connection(descriptor), SimpleQueue[Message]()
-    threading.Thread(target=_listen, args=(connection, inbox), daemon=True).start()
-    try:
-        return _serve(connection, inbox)
-    except Exception as error:
-        traceback.print_exc()
-        # A restart does not fix a config; it may fix any other error.
-        is_final = isinstance(error, ConfigError)
-        message = str(error) if is_final else f"failed: {type(error).__name__}: {error}"
-        send(connection, Kind.ERROR, pack_json({"message": message, "is_final": is_final}))
-        return FAILED
-
-
-def _listen(connection: Connection, inbox: SimpleQueue[Message]) -> None:
-    """Receive messages while the engine works. Without the training process there is no work: exit immediately."""
-    try:
-        while True:
-            inbox.put(receive(connection))
-    except (EOFError, OSError):
-        os._exit(0)
+    return serve(descriptor, _serve)
 
 
 @torch.no_grad()
-def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
+def _serve(connection: Connection, inbox: Inbox) -> NoReturn:
     _, body = inbox.get()
     start = json.loads(body)
     config = RunConfig.from_json(start["config"])
@@ -98,9 +65,12 @@ def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
         elif kind is Kind.ANSWER:
             _answer(connection, backend, unpack_seeds(body), prompts)
         elif kind is Kind.UPDATE:
-            backend.update(*unpack_update(body))
+            norm = backend.update(*unpack_update(body))
+            send(connection, Kind.UPDATED, pack_updated(norm, backend.anchor_distance()))
         elif kind is Kind.HASH:
             send(connection, Kind.HASH, backend.weights_hash().encode())
+        elif kind is not Kind.ABANDON:
+            raise ValueError(f"{kind.name} is a request for engines of vLLM, and this is none")
 
 
 def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, str]:

@@ -7,103 +7,29 @@ request for responses. A restarted engine has caught up with the log; it skips t
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from queue import SimpleQueue
-from statistics import median
 from typing import Protocol
 
 from workers.engines.es.batches import Batch
+from workers.engines.es.engine_group.commands import (
+    BatchAnswers,
+    Command,
+    Compare,
+    Iteration,
+    Pace,
+    Request,
+    Update,
+)
 from workers.engines.es.engine_group.process import EngineLost, EngineProcess, EngineSetup
 from workers.engines.es.engine_group.wire import Ids
 from workers.models.decoder import Completion
 
 MAX_CONSECUTIVE_FAILURES = 3
 """Losses without a batch answered in between, after which an engine is given up."""
-LIMIT_FACTOR, MIN_LIMIT_SECONDS = 20.0, 60.0
-"""An engine hangs if it takes so many times as long as usual, and at least so many seconds."""
-HISTORY_LENGTH = 16
 RESTART_PAUSE_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class BatchAnswers:
-    """A batch with its answers [member][prompt], and the number of the engine that gave them.
-
-    `phases`: the engine's seconds in each phase since its last batch; empty for engine 0, see `take_own_phases`.
-    """
-
-    batch: Batch
-    answers: list[list[Completion]]
-    engine: int
-    phases: Mapping[str, float] = field(default_factory=dict)
-
-
-class Pace:
-    """The seconds that batches and updates have taken lately, on any engine."""
-
-    def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=HISTORY_LENGTH)
-
-    def add(self, seconds: float) -> None:
-        """Store the seconds that a batch or an update took."""
-        self._seconds.append(seconds)
-
-    def limit(self) -> float:
-        """Return the seconds after which an engine counts as hanging. There is no limit before the first measurement.
-
-        A median: a job that was suspended for an hour has one batch that took an hour.
-        """
-        seconds = list(self._seconds)
-        return max(MIN_LIMIT_SECONDS, LIMIT_FACTOR * median(seconds)) if seconds else float("inf")
-
-
-@dataclass
-class Iteration:
-    """The batches of one iteration. Every engine takes the next one that is left; the responses do not depend on
-    which."""
-
-    step: int
-    """Number of updates in the weights that answer."""
-    prompts: Ids
-    waiting: deque[Batch]
-    finished: SimpleQueue[BatchAnswers | None] = field(default_factory=SimpleQueue)
-    """Finished batches. None wakes the training process: a batch has come back, or something is wrong."""
-    busy_seconds: dict[int, float] = field(default_factory=dict)
-    """Engine -> seconds spent answering."""
-
-    def take(self) -> Batch | None:
-        """Return the next batch, or None."""
-        try:
-            return self.waiting.popleft()
-        except IndexError:
-            return None
-
-    def finish(self, answered: BatchAnswers, seconds: float) -> None:
-        """Deliver a batch's responses and the seconds that the engine was busy with them."""
-        self.busy_seconds[answered.engine] = self.busy_seconds.get(answered.engine, 0.0) + seconds
-        self.finished.put(answered)
-
-
-@dataclass(frozen=True)
-class Update:
-    """The update that makes `step`, as bytes of a message."""
-
-    step: int
-    body: bytes
-
-
-@dataclass(frozen=True)
-class Compare:
-    """Hash the weights of `step`; the engine's number goes to `replies` when it has."""
-
-    step: int
-    replies: SimpleQueue[int]
-
-
-Command = Iteration | Update | Compare
 
 
 class GroupView(Protocol):
@@ -115,8 +41,14 @@ class GroupView(Protocol):
     """The newest checkpoint on the way to it."""
     pace: Pace
 
+    def start_turn(self, number: int) -> AbstractContextManager[None]:
+        """Return a context in which the engine of this number may start. Entering it may wait for others."""
+
     def offer(self, iteration: Iteration) -> None:
         """Offer a batch that has come back to every engine."""
+
+    def post(self, command: Command) -> None:
+        """Give a command to every engine that is not given up."""
 
     def alert(self, message: str) -> None:
         """Report something that a user should know."""
@@ -163,6 +95,11 @@ class RemoteEngine(threading.Thread):
         if (process := self._process) is not None:
             process.end_now()
 
+    def abandon(self) -> None:
+        """End what the engine is answering. Safe from any thread."""
+        if (process := self._process) is not None:
+            process.abandon()
+
     def _serve(self) -> None:
         self._start()
         while (command := self.commands.get()) is not None and self.state != "given_up":
@@ -181,20 +118,19 @@ class RemoteEngine(threading.Thread):
             self.state = "starting"
             if reason and not self._may_restart(reason):
                 return
-            try:
-                process = self._process = self._start_process()
-            except OSError as error:
-                reason = f"could not be started: {error}"
-                continue
-            if self._closed.is_set():
-                return
-            try:
-                process.start(self._setup, self._group.checkpoint)
-                self._catch_up(process)
-                self.state = "ready"
-                return
-            except EngineLost as lost:
-                reason = str(lost)
+            with self._group.start_turn(self.number):
+                if self._closed.is_set():
+                    return
+                try:
+                    process = self._process = self._start_process()
+                    process.start(self._setup, self._group.checkpoint)
+                    self._catch_up(process)
+                    self.state = "ready"
+                    return
+                except OSError as error:
+                    reason = f"could not be started: {error}"
+                except EngineLost as lost:
+                    reason = str(lost)
 
     def _catch_up(self, process: EngineProcess) -> None:
         """Send the engine the updates up to the present weights, which may advance meanwhile."""
@@ -226,21 +162,47 @@ class RemoteEngine(threading.Thread):
             raise RuntimeError(f"engine {self.number} has the weights of step {self._step}, not of step {needed}")
         if isinstance(command, Update):
             if command.step > self._step:
-                self._process.send_update(command.body)
+                command.replies.put(self._process.update(command.body, self._group.pace.limit))
                 self._step = command.step
+        elif isinstance(command, Request):
+            self._work(self._process, command)
         elif isinstance(command, Compare):
             self.compared = command.step, self._process.weights_hash(self._group.pace.limit)
             command.replies.put(self.number)
         else:
             self._answer(self._process, command)
 
+    def _work(self, process: EngineProcess, request: Request) -> None:
+        try:
+            request.waiting.popleft()
+        except IndexError:
+            # Another engine has taken it.
+            return
+        try:
+            if request.prompts is not None:
+                self._send_prompts(process, request.prompts)
+            result = request.work(process)
+        except BaseException:
+            request.waiting.append(None)
+            self._group.post(request)
+            raise
+        self._failures = 0
+        request.results.put(result)
+
+    def _send_prompts(self, process: EngineProcess, prompts: Ids) -> None:
+        if self._prompts is not prompts:
+            process.send_prompts(prompts)
+            self._prompts = prompts
+
     def _answer(self, process: EngineProcess, iteration: Iteration) -> None:
         while (batch := iteration.take()) is not None:
             try:
-                if self._prompts is not iteration.prompts:
-                    process.send_prompts(iteration.prompts)
-                    self._prompts = iteration.prompts
+                self._send_prompts(process, iteration.prompts)
                 answers, seconds, phases = process.answer(batch.seeds, self._group.pace.limit)
+                if len(answers) < max(1, len(batch.seeds)):
+                    if iteration.is_abandoned:
+                        return
+                    raise process.lost(f"answered {len(answers)} of {len(batch.seeds)} members")
             except BaseException:
                 iteration.waiting.append(batch)
                 self._group.offer(iteration)

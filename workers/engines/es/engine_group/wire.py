@@ -8,11 +8,13 @@ answers are token ids and text.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,15 +29,30 @@ DIRECTION_BYTES = 12
 """A seed and its coefficient."""
 MEMBERS_HEAD = struct.Struct("<III")
 """Members, prompts, and the bytes of the token ids that follow."""
+UPDATED_BODY = struct.Struct("<2d")
+"""The norm of a step, and the distance from θ₀; NaN where θ₀ is not held."""
 BATCH_SECONDS = struct.Struct(f"<{1 + len(PHASES)}d")
 """Seconds that a batch took, and seconds of each phase since the engine's last batch, in the order of PHASES."""
 
 
 class Kind(Enum):
-    """Kinds of messages. An engine sends READY, MEMBERS, ANSWERED, HASH and ERROR; the training process the others and
-    HASH.
+    """Kinds of messages: the training process sends requests, and the engine replies in their order.
 
-    ANSWER is followed by one MEMBERS or several, as members are complete, and by ANSWERED at the end of the batch.
+    request                                 replies
+    START setup and checkpoint, JSON        READY
+    CATCH_UP lineage                        HASH of the weights after the updates of the log up to it
+    PROMPTS ids                             none; the requests that follow answer these prompts
+    ANSWER seeds; none mean the centre      a MEMBERS for some members, as they are complete; then ANSWERED
+    GENERATE `Decoding`, JSON               MEMBERS of the centre, then ANSWERED
+    SCORE nothing                           SCORES: the likeliest next tokens of each prompt
+    UPDATE seeds and coefficients           UPDATED: the norm of the step, and the distance from θ₀
+    SAVE `Saving`, JSON                     SAVED
+    HASH nothing                            HASH
+    ABANDON nothing                         none; ends ANSWER or GENERATE: its ANSWERED comes without the rest
+    STOP is the end of the connection.
+
+    ERROR may come in place of any reply, and is the last message. GENERATE, SCORE, SAVE and ABANDON are for engines of
+    vLLM (`workers/engines/es/vllm`): there the training process holds no weights. Other engines refuse them.
     """
 
     START = b"S"
@@ -43,11 +60,42 @@ class Kind(Enum):
     READY = b"R"
     PROMPTS = b"P"
     ANSWER = b"A"
+    GENERATE = b"G"
     MEMBERS = b"m"
     ANSWERED = b"a"
+    SCORE = b"L"
+    SCORES = b"l"
     UPDATE = b"U"
+    UPDATED = b"u"
+    SAVE = b"V"
+    SAVED = b"v"
     HASH = b"H"
+    ABANDON = b"X"
     ERROR = b"E"
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How the centre answers an evaluation: at most so many tokens, greedy if `temperature` is None.
+
+    The sample of prompt i depends on `seed` and i alone.
+    """
+
+    max_new_tokens: int
+    temperature: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What to write into a folder that exists.
+
+    weights: cast(master) under canonical names, model.safetensors. master: the float32 master,
+    master/model.safetensors, unless the weights are float32 themselves and thus hold it.
+    """
+
+    folder: str
+    what: Literal["weights", "master"]
 
 
 def send(connection: Connection, kind: Kind, body: bytes = b"") -> int:
@@ -143,3 +191,24 @@ def unpack_seconds(body: bytes) -> tuple[float, dict[str, float]]:
     """Decode what `pack_seconds` made."""
     seconds, *phases = BATCH_SECONDS.unpack(body)
     return seconds, dict(zip(PHASES, phases, strict=True))
+
+
+def pack_updated(norm: float, distance: float | None) -> bytes:
+    """Encode the norm of a step, and the distance from θ₀ if θ₀ is held."""
+    return UPDATED_BODY.pack(norm, math.nan if distance is None else distance)
+
+
+def unpack_updated(body: bytes) -> tuple[float, float | None]:
+    """Decode what `pack_updated` made."""
+    norm, distance = UPDATED_BODY.unpack(body)
+    return norm, None if math.isnan(distance) else distance
+
+
+def pack_scores(scores: Sequence[Mapping[int, float]]) -> bytes:
+    """Encode for each prompt token id -> natural logarithm of its probability as the next token."""
+    return pack_json([[list(of_prompt), list(of_prompt.values())] for of_prompt in scores])
+
+
+def unpack_scores(body: bytes) -> list[dict[int, float]]:
+    """Decode what `pack_scores` made."""
+    return [dict(zip(ids, logarithms, strict=True)) for ids, logarithms in json.loads(body)]

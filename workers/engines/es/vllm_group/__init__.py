@@ -1,0 +1,16 @@
+"""The training process of a run with es.backend vllm: it holds no float32 master, and its engines are processes.
+
+    startup            begins or resumes the run
+      environment      finds the interpreter of vLLM's environment
+      memory           plans what each GPU holds, and whether the KL can be measured
+      first_logits     compares vLLM's logits with those of transformers
+    group              the engines: responses, requests, and the order in which they start
+      mps              the service by which several engines run on one GPU together
+    engine_weights     the run's weights as the training uses them: evaluated, saved
+
+The engines' own side is `workers/engines/es/vllm`.
+"""
+
+from workers.engines.es.vllm_group.startup import start_vllm
+
+__all__ = ["start_vllm"]
