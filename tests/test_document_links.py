@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 GIT_FILES = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
 PAGES = sorted(ROOT / name for name in GIT_FILES.stdout.split())
 LINK = re.compile(r"\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)")
-FOREIGN_MODULES = {"venv", "compileall"}
+FOREIGN_MODULES = {"sglang.launch_server", "venv", "compileall"}
 EXPECTED_TEXTS = {
     "a setting of GRPO": "class GrpoConfig",
     "the KL estimator": "def kl_per_token",
