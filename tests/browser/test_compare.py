@@ -1,17 +1,16 @@
-from dataclasses import fields
-
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import check_views
 from tests.browser.chart_readout import point_at, scroll_to_chart, values_at_pointer, wait_for_range, wait_for_x
 from tests.browser.page_idle import wait_for_page
+from tests.runs.compare.setting_counts import count_settings
 from tests.runs.environments import report_environment
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.config import EsConfig, GrpoConfig
 from workers.records import Metric
 
-ES_SETTINGS, GRPO_SETTINGS = len(fields(EsConfig)), len(fields(GrpoConfig))
+ES_SETTINGS, GRPO_SETTINGS = count_settings(EsConfig()), count_settings(GrpoConfig())
 
 RANGES = """() => [...document.querySelectorAll(".chart .plot")]
     .filter((plot) => plot._fullLayout).map((plot) => plot._fullLayout.xaxis.range.map(Math.round))"""

@@ -28,6 +28,8 @@ LIGHT_PACKAGES = (
 LIGHT_MODULES = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
 NEED_TRITON = {f"workers.engines.es.{name}" for name in ("noise_cuda", "noise_kernels", "noise_launch", "philox_cuda")}
 """Imported on GPUs alone; a torch built for CPUs comes without triton."""
+NEED_VLLM = {f"workers.engines.es.vllm.{name}" for name in ("backend", "generation")}
+"""Imported in vLLM's environment alone."""
 HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
 IMPORT = """
 import importlib, json, sys
@@ -42,7 +44,10 @@ def modules() -> Iterator[str]:
     for file in sorted((PROJECT / "workers").rglob("*.py")):
         parts = file.relative_to(PROJECT).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        if parts[-1] != "__main__" and (name not in NEED_TRITON or find_spec("triton")):
+        is_importable = (name not in NEED_TRITON or find_spec("triton")) and (
+            name not in NEED_VLLM or find_spec("vllm")
+        )
+        if parts[-1] != "__main__" and is_importable:
             yield name
 
 

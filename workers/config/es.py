@@ -42,8 +42,8 @@ class LoraConfig(BaseLoraConfig):
     start_scale: Annotated[float, Bounds(above=0, at_most=10_000)] = 1.0
     """Standard deviation of a random start, in units of noise_scale."""
     noise_scale: Literal["one", "weights"] = "one"
-    """Unit of σ. one: σ is the standard deviation of the noise in A and B. weights: it is σ times 10 % of the mean
-    magnitude of the target matrix."""
+    """Unit of the noise in A and B, which the config's scale multiplies. one: 1. weights: 10 % of the mean magnitude of
+    the target matrix."""
 
     def problems(self) -> Iterator[Problem]:
         for part in self.layers.split(","):

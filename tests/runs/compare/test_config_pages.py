@@ -4,13 +4,13 @@ import csv
 import io
 import json
 import re
-from dataclasses import fields
 from html import unescape
 
 import pytest
 
 from runs.models import Run
 from tests.runs.compare.compared_pages import address, copy_of, page_of, section_of, text_of
+from tests.runs.compare.setting_counts import count_settings
 from workers.config import EsConfig, GrpoConfig, RunConfig
 
 pytestmark = pytest.mark.django_db
@@ -45,8 +45,8 @@ def test_prior_tasks_are_shown_by_what_is_not_a_default_and_whole_on_hover_and_i
 def test_configs_of_two_methods_show_shared_settings_and_fold_the_others(ada_client, pair):
     diff = section_of(page_of(ada_client, pair), "diff")
     assert re.findall(r"<summary>\s*(\w+: .*?)\s*</summary>", diff, re.DOTALL) == [
-        f"es: {len(fields(EsConfig))} settings, only in ES runs",
-        f"grpo: {len(fields(GrpoConfig))} settings, only in GRPO runs",
+        f"es: {count_settings(EsConfig())} settings, only in ES runs",
+        f"grpo: {count_settings(GrpoConfig())} settings, only in GRPO runs",
     ]
     table = diff[: diff.index("</table>")]
     assert re.findall(r'<th scope="row"[^>]*>(\w+)<', table) == ["method", "seed"]

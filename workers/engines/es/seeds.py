@@ -27,6 +27,11 @@ def prompt_subset(run_seed: int, iteration: int, count: int, total: int) -> list
     return sorted(order[:count])
 
 
+def sample_seed(seed: int, place: int) -> int:
+    """Return the seed with which a server samples the response to the prompt at a place."""
+    return _draw(SEED_BITS, "sample", seed, place)
+
+
 def _draw(bits: int, *parts: object) -> int:
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> (64 - bits)

@@ -58,7 +58,7 @@ from workers.tasks import Example
 FALLBACK = (
     "the native decoder does not know this architecture ({reason}), so transformers decodes one member after another. "
     "With a small model on a CPU this took 1.5 to 9 times as long; the fewer prompts, the longer. To accept this, set "
-    "es.backend to transformers."
+    "es.backend to transformers; on a GPU, vllm may know it too."
 )
 STOP_SECONDS = 5.0
 """Seconds to compare weights before a checkpoint that a scheduler waits for."""

@@ -17,7 +17,7 @@ UNLOAD_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Sampling:
-    """How responses are written: at most so many tokens, up to one of `ends`; greedy if `temperature` is None."""
+    """Settings of responses: at most so many tokens, up to one of `ends`; greedy if `temperature` is None."""
 
     max_new_tokens: int
     ends: tuple[int, ...]

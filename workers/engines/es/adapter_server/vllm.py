@@ -6,7 +6,6 @@ takes missing ones from the model's generation config.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from workers.engines.es.adapter_server.protocol import (
     refuse_unfinished,
 )
 from workers.engines.es.adapter_server.threads import map_in_threads
+from workers.engines.es.seeds import sample_seed
 
 NOT_FOUND = (
     "has no route to load adapters: start vLLM with --enable-lora and the environment variable "
@@ -71,7 +71,7 @@ class VllmServer:
         if sampling.temperature is None:
             return self._complete(name, prompts, sampling, 0)
         # All prompts of a request share its seed, with which equal prompts would get equal samples.
-        seeds = [_seed_of(sampling.seed, place) for place in range(len(prompts))]
+        seeds = [sample_seed(sampling.seed, place) for place in range(len(prompts))]
         responses = map_in_threads(
             lambda place: self._complete(name, [prompts[place]], sampling, seeds[place]),
             range(len(prompts)),
@@ -110,12 +110,6 @@ class VllmServer:
         }
         reply = self._connection.post("/v1/completions", body)
         return sorted(field(reply, "choices"), key=lambda choice: int(field(choice, "index")))
-
-
-def _seed_of(seed: int, place: int) -> int:
-    """Return the seed of the sample of the prompt at a place."""
-    digest = hashlib.sha256(f"{seed} {place}".encode()).digest()
-    return int.from_bytes(digest[:6], "little")
 
 
 def _parse(tokens: Any) -> dict[int, float]:

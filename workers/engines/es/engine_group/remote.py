@@ -26,6 +26,7 @@ from workers.engines.es.engine_group.commands import (
 from workers.engines.es.engine_group.process import EngineLost, EngineProcess, EngineSetup
 from workers.engines.es.engine_group.wire import Ids
 from workers.models.decoder import Completion
+from workers.records import Engine
 
 MAX_CONSECUTIVE_FAILURES = 3
 """Losses without a batch answered in between, after which an engine is given up."""
@@ -94,6 +95,12 @@ class RemoteEngine(threading.Thread):
         self.commands.put(None)
         if (process := self._process) is not None:
             process.end_now()
+
+    def report(self, device: str) -> Engine:
+        """Return the record of the engine, which is on this device."""
+        step, weights = self.compared or (None, "")
+        counts = self.members, self.tokens, self.seconds, self.restarts
+        return Engine(self.number, self.state, device, *counts, weights, step)
 
     def abandon(self) -> None:
         """End what the engine is answering. Safe from any thread."""

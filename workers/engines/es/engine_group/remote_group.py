@@ -170,7 +170,7 @@ class RemoteGroup:
         """Return how the engines are doing; nothing if there is only one."""
         if self._count == 1:
             return ()
-        return tuple(_report(engine, self._devices[engine.number % len(self._devices)]) for engine in self._remotes)
+        return tuple(engine.report(self._devices[engine.number % len(self._devices)]) for engine in self._remotes)
 
     def alerts(self) -> Iterator[str]:
         """Yield the messages since the last call."""
@@ -257,9 +257,3 @@ class RemoteGroup:
 
     def _note_own_hash(self, step: int) -> None:
         """Hash the weights of this process, if it holds any."""
-
-
-def _report(engine: RemoteEngine, device: str) -> Engine:
-    step, weights = engine.compared or (None, "")
-    counts = engine.members, engine.tokens, engine.seconds, engine.restarts
-    return Engine(engine.number, engine.state, device, *counts, weights, step)

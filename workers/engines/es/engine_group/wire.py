@@ -76,7 +76,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Decoding:
-    """How the centre answers an evaluation: at most so many tokens, greedy if `temperature` is None.
+    """Settings of the responses of an evaluation: at most so many tokens, greedy if `temperature` is None.
 
     The sample of prompt i depends on `seed` and i alone.
     """
@@ -88,7 +88,7 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Saving:
-    """What to write into a folder that exists.
+    """A request to write weights into a folder that exists.
 
     weights: cast(master) under canonical names, model.safetensors. master: the float32 master,
     master/model.safetensors, unless the weights are float32 themselves and thus hold it.

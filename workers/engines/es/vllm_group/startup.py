@@ -26,8 +26,7 @@ from workers.engines.es.startup import (
     training_config,
 )
 from workers.engines.es.state import State
-from workers.engines.es.vllm.program import ENVIRONMENT
-from workers.engines.es.vllm.setup import VllmSetup
+from workers.engines.es.vllm.setup import ENVIRONMENT, VllmSetup
 from workers.engines.es.vllm_group.engine_weights import EngineWeights
 from workers.engines.es.vllm_group.environment import vllm_python
 from workers.engines.es.vllm_group.group import VllmGroup
@@ -71,8 +70,9 @@ def start_vllm(context: Context) -> tuple[EngineWeights, State, VllmGroup]:
     plan = BatchPlan(state.rows, members=1)
     groups = _gpu_groups(context)
     memory, setup = _plan(context, es, names, len(groups))
-    print(memory.describe(), flush=True)
-    context.alert("info", memory.describe(), state.step)
+    plan_text = memory.describe(es.vllm.tensor_parallel)
+    print(plan_text, flush=True)
+    context.alert("info", plan_text, state.step)
     count = es.engines or memory.engines * len(groups)
     _place_models(context, state, with_kl=memory.with_kl)
     threads = max(1, context.config.compute.cores // count)

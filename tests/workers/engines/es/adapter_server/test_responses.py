@@ -97,7 +97,8 @@ def test_as_many_adapters_are_loaded_as_the_config_allows(micro: Loaded, tmp_pat
         assert server.most_adapters == 2
         names = [body["lora_name"] for route, body in server.requests if route == "/v1/load_lora_adapter"]
         assert len(set(names)) == len(names) and all(name.startswith("esweb-abcdefghjk-") for name in names)
-        assert [name.split("-", 4)[4] for name in names][-6:] == [str(seed) for seed in SEEDS]
+        members = [name.split("-", 4)[4] for name in names][-6:]
+        assert sorted(members) == sorted(map(str, SEEDS)), "threads load them in any order"
 
 
 def test_server_with_a_token_is_called_with_that_of_the_file(micro: Loaded, tmp_path: Path) -> None:
