@@ -87,6 +87,9 @@ def train(context: Context) -> None:
             training.begin()
             training.run()
         except Interrupted:
+            if not engines.can_answer():
+                # Only engines have the weights, and none is ready: the run resumes from its last checkpoint.
+                raise
             training.give_up()
             raise Stopped(f"stopped after iteration {training.state.step} of {es.iterations}") from None
         except (ScorerFailed, AdapterServerFailed):

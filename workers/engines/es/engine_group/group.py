@@ -54,6 +54,9 @@ class EngineGroup(RemoteGroup):
     def take_own_phases(self) -> dict[str, float]:
         return self._backend.phases.take()
 
+    def can_answer(self) -> bool:
+        return True
+
     def abandon(self) -> None:
         """Give up the iteration: engines finish the batch that they are at, and take no other."""
         if self._iteration is not None:
@@ -105,9 +108,6 @@ class EngineGroup(RemoteGroup):
         while not iteration.finished.empty():
             if (answered := iteration.finished.get()) is not None:
                 yield answered
-
-    def _can_answer(self) -> bool:
-        return True
 
     def _hashes(self) -> dict[int, dict[int, str]]:
         by_step = super()._hashes()

@@ -83,13 +83,17 @@ class RemoteGroup:
         """
         until, before = time.monotonic() + START_WAIT_SECONDS, list[int]()
         while waiting := [e.number for e in self._remotes if e.state == "starting" and not e.restarts]:
-            if time.monotonic() > until and self._can_answer():
+            if time.monotonic() > until and self.can_answer():
                 break
             if waiting != before:
                 yield f"waiting for engines that load the model: {', '.join(map(str, waiting))}"
             before = waiting
             time.sleep(LOOK_SECONDS)
             self._check()
+
+    def can_answer(self) -> bool:
+        """Return whether an engine has its weights."""
+        return any(engine.state == "ready" for engine in self._remotes)
 
     def answer(self, seeds: Sequence[int], prompts: Ids, *, with_centre: bool) -> Iterator[BatchAnswers]:
         """Yield the answers of the members of these seeds, batch by batch as engines finish them, in any order.
@@ -231,10 +235,6 @@ class RemoteGroup:
                 return results.get(timeout=REPLY_SECONDS)
             except Empty:
                 self._check()
-
-    def _can_answer(self) -> bool:
-        """Return whether an engine has its weights."""
-        return any(engine.state == "ready" for engine in self._remotes)
 
     def _check(self) -> None:
         """Raise an error from an engine's thread, EnginesLost, or EnginesDiffer."""

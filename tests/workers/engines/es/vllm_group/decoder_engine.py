@@ -1,7 +1,7 @@
 """An engine of vLLM's program where this project's decoder answers in place of vLLM, which CPUs here do not have.
 
 The messages and the loop are the program's own. ENGINE_FAULT makes it fail: `die N` and `hang N` with the N-th member,
-`lie` in its scores, `skip` with one member too few.
+`lie` in its scores, `skip` with one member too few, `never` to be ready.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ def _without_texts(responses: Sequence[Completion]) -> list[Completion]:
 
 def _load(start: Mapping[str, Any]) -> tuple[DecoderEngine, str]:
     """Load as an engine that decodes here does, and as it would for es.backend native."""
+    if os.environ.get(FAULT) == "never":
+        signal.pause()
     config = start["config"] | {"es": start["config"]["es"] | {"backend": "native"}}
     backend, lineage = decoder_program._load(RunConfig.from_json(config), start)
     fault, _, times = os.environ.get(FAULT, "").partition(" ")

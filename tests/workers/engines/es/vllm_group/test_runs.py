@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from workers.engines.es.engine_group import EngineRefused, EnginesLost, commands
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.vllm_group import startup
 from workers.engines.es.vllm_group.memory import NO_KL, VllmMemory
+from workers.engines.stop import Interrupted, Stop
 from workers.models import Loaded
 from workers.models.save import weights_sha256
 from workers.records import Alert, Checkpoint, Engines, Metric, Response
@@ -111,6 +113,23 @@ def test_lost_engine_catches_up(
     lost = [alert.message for alert in records_of(tmp_path, Alert) if "catches up" in alert.message]
     assert lost
     assert all(("was killed by signal 9" if fault == "die 3" else "hangs") in message for message in lost)
+
+
+def test_run_that_is_stopped_before_engines_are_ready_saves_nothing(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode_here(monkeypatch, "never")
+    stop = Stop()
+    before = signal.signal(signal.SIGALRM, stop.set)
+    signal.setitimer(signal.ITIMER_REAL, 2.0)
+    try:
+        with pytest.raises(Interrupted):
+            run(micro, tmp_path, stop=stop, backend="vllm")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert latest_checkpoint(tmp_path) is None
 
 
 def test_run_without_engines_fails_with_reasons(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
