@@ -146,7 +146,7 @@ WORDS = (
     _("start scale"),
     _("Standard deviation of a random start, in units of noise_scale."),
     _("noise scale"),
-    _("Unit of σ. one: σ is the standard deviation of the noise in A and B. weights: it is σ times 10 % of the mean magnitude of the target matrix."),
+    _("Unit of the noise in A and B, which the config's scale multiplies. one: 1. weights: 10 % of the mean magnitude of the target matrix."),
     _("tensor parallel"),
     _("GPUs that share the weights of one engine."),
     _("kv cache gb"),
