@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from celery import Celery, bootsteps
+from celery.signals import worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 
@@ -30,9 +31,21 @@ TASK_PACKAGES = (
 STOP_SECONDS = 30.0
 """Longer than `manage.py up` waits for a part that it stops."""
 
+JOB_CONNECT_SECONDS = 15
+"""A page gives up after a few seconds, because somebody waits for it. Nobody waits for a job on a busy machine."""
+
 app = Celery("esweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def wait_longer_for_connections(**_: Any) -> None:
+    """Let the jobs of this process wait longer than pages for the database to accept a connection."""
+    from django.db import connection
+
+    options = connection.settings_dict["OPTIONS"]
+    options["connect_timeout"] = max(JOB_CONNECT_SECONDS, int(options.get("connect_timeout", 0)))
 
 
 class StopDeadline(bootsteps.StartStopStep):  # type: ignore[misc]
