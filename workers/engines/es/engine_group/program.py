@@ -19,10 +19,10 @@ from typing import Any, NoReturn
 import torch
 
 from workers import models
-from workers.config import EsConfig, RunConfig
+from workers.config import RunConfig
 from workers.engines.es.backend import DecoderBackEnd, make_backend
 from workers.engines.es.batches import BatchPlan
-from workers.engines.es.engine_group.serving import Inbox, serve
+from workers.engines.es.engine_group.serving import Inbox, catch_up, serve
 from workers.engines.es.engine_group.wire import (
     Ids,
     Kind,
@@ -34,8 +34,6 @@ from workers.engines.es.engine_group.wire import (
     unpack_seeds,
     unpack_update,
 )
-from workers.engines.es.lineage import NoiseKind
-from workers.engines.es.replay_history import updates_between
 from workers.engines.es.state import State
 from workers.engines.es.trainable import make_trainable
 
@@ -57,7 +55,7 @@ def _serve(connection: Connection, inbox: Inbox) -> NoReturn:
         kind, body = inbox.get()
         if kind is Kind.CATCH_UP:
             end = body.decode()
-            _catch_up(backend, config.es_section(), Path(start["log"]), lineage, end)
+            catch_up(backend, config.es_section(), Path(start["log"]), lineage, end)
             lineage = end
             send(connection, Kind.HASH, backend.weights_hash().encode())
         elif kind is Kind.PROMPTS:
@@ -85,14 +83,6 @@ def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, 
     checkpoint = Path(start["checkpoint"])
     backend.load(checkpoint)
     return backend, State.load(checkpoint).lineage
-
-
-def _catch_up(backend: DecoderBackEnd, es: EsConfig, log: Path, begin: str, end: str) -> None:
-    """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
-    for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
-        backend.update(update.directions, update.decay)
-    # Drops the updates of earlier iterations, which engines that applied them in time have counted.
-    backend.phases.take()
 
 
 def _answer(connection: Connection, backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> None:

@@ -7,17 +7,30 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, Protocol
 
-from workers.config import ConfigError
+from workers.config import ConfigError, EsConfig
 from workers.engines.es.engine_group.wire import Kind, pack_json, receive, send
+from workers.engines.es.lineage import NoiseKind
+from workers.engines.es.phases import Phases
+from workers.engines.es.replay_history import updates_between
 
 FAILED = 1
 OOM_SCORE = b"500"
 """The kernel's score when memory runs out: a lost engine is replaced, and a lost training process is not."""
 Message = tuple[Kind, bytes]
+
+
+class UpdatedWeights(Protocol):
+    """The weights of an engine, as far as a replay log changes them."""
+
+    phases: Phases
+
+    def update(self, directions: Mapping[int, float], decay: float) -> Any:
+        """Add the step over directions seed -> coefficient, and decay towards θ₀."""
 
 
 class Inbox:
@@ -70,3 +83,11 @@ def serve(descriptor: int, carry_out: Callable[[Connection, Inbox], int]) -> int
         message = str(error) if is_final else f"failed: {type(error).__name__}: {error}"
         send(connection, Kind.ERROR, pack_json({"message": message, "is_final": is_final}))
         return FAILED
+
+
+def catch_up(backend: UpdatedWeights, es: EsConfig, log: Path, begin: str, end: str) -> None:
+    """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
+    for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
+        backend.update(update.directions, update.decay)
+    # Drops the updates of earlier iterations, which engines that applied them in time have counted.
+    backend.phases.take()

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from workers.config import ConfigError, EsConfig, Problem, RunConfig
-from workers.engines.es.engine_group.serving import Inbox, serve
+from workers.config import ConfigError, Problem, RunConfig
+from workers.engines.es.engine_group.serving import Inbox, catch_up, serve
 from workers.engines.es.engine_group.wire import (
     Decoding,
     Ids,
@@ -36,8 +36,6 @@ from workers.engines.es.engine_group.wire import (
     unpack_seeds,
     unpack_update,
 )
-from workers.engines.es.lineage import NoiseKind
-from workers.engines.es.replay_history import updates_between
 from workers.engines.es.state import State
 from workers.engines.es.vllm.setup import ENVIRONMENT, VLLM_VERSION, VllmSetup
 from workers.models import resolve
@@ -74,7 +72,7 @@ def _serve(connection: Connection, inbox: Inbox) -> NoReturn:
         kind, body = inbox.get()
         if kind is Kind.CATCH_UP:
             end = body.decode()
-            _catch_up(backend, es, Path(start["log"]), lineage, end)
+            catch_up(backend, es, Path(start["log"]), lineage, end)
             lineage = end
             send(connection, Kind.HASH, backend.weights_hash().encode())
         elif kind is Kind.PROMPTS:
@@ -118,14 +116,6 @@ def _load(start: Mapping[str, Any]) -> tuple[VllmBackEnd, str]:
     folder, setup = resolve(config.model.path), VllmSetup.from_json(start["vllm"])
     backend = VllmBackEnd(folder, setup, config.es_section(), start["scales"], checkpoint)
     return backend, start["origin"] if checkpoint is None else State.load(checkpoint).lineage
-
-
-def _catch_up(backend: VllmBackEnd, es: EsConfig, log: Path, begin: str, end: str) -> None:
-    """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
-    for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
-        backend.update(update.directions, update.decay)
-    # Drops the updates of earlier iterations, which engines that applied them in time have counted.
-    backend.phases.take()
 
 
 def _answer(

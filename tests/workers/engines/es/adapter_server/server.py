@@ -10,6 +10,7 @@ import copy
 import json
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -106,7 +107,7 @@ class AdapterProgram(ThreadingHTTPServer):
         self.server_close()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler, ABC):
     server: AdapterProgram
 
     def do_GET(self) -> None:
@@ -133,8 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(body, fault)
 
+    @abstractmethod
     def answer(self, body: Any, fault: str) -> None:
-        raise NotImplementedError
+        """Reply as this kind of server does."""
 
     def load(self, body: Any) -> None:
         self.server.served.load(body["lora_name"], Path(body["lora_path"]))
