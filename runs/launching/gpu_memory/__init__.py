@@ -1,10 +1,14 @@
 """Plan the GPU memory of a run before it is launched."""
 
-from runs.launching.gpu_memory.plan import CardPlan, GpuMemory, largest_plan, plan_gpu_memory
+from runs.launching.gpu_memory.model_config import ModelConfigMissing
+from runs.launching.gpu_memory.plan import GpuMemory, Models, largest_plan, plan_gpu_memory
+from workers.preflight import CardPlan
 
 __all__ = [
     "CardPlan",
     "GpuMemory",
+    "ModelConfigMissing",
+    "Models",
     "largest_plan",
     "plan_gpu_memory",
 ]

@@ -1,4 +1,4 @@
-"""Read the config.json of a run's model, if this machine may read it.
+"""Read the config.json of a run's model and the heads of its weights, if this machine may read them.
 
 `resources.py` decides which names a run may have; a name that it refuses is looked up nowhere. The hub is never called:
 a model of the hub has a config.json here once a run has loaded it.
@@ -7,41 +7,45 @@ a model of the hub has a config.json here once a run has loaded it.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs.launching.resources import check_resources, checkpoint_of, data_folders
 from runs.models import Cluster
 from workers.config import ConfigError, RunConfig
 from workers.config.cache import cache_folder
-from workers.config.resources import BUILT_IN_MODELS, HUB_NAME, NAME, RUN_REFERENCE, find
-from workers.config.shallow_json import loads
+from workers.config.resources import BUILT_IN_MODELS, NAME, RUN_REFERENCE, find
+from workers.preflight.model_files import CONFIG, ModelFiles, ModelUnreadable, find_cached_model, read_model_files
 
-FILE = "config.json"
-MAX_BYTES = 1_000_000
-COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+REASONS = (
+    _("it is not a JSON object"),
+    _("it is larger than %(n)s bytes"),
+    _("%(file)s is not a safetensors file, or lists too many tensors"),
+    _("%(file)s does not list its tensors"),
+    _("there are more than %(n)s files of weights"),
+)
+"""Messages of `ModelUnreadable`, marked for translation."""
 
 
 class ModelConfigMissing(Exception):
     """Error if this machine cannot read the model's config.json. Its message is the reason, in the page's language."""
 
 
-def read_model_config(config: RunConfig, person: User, cluster: Cluster) -> dict[str, Any]:
-    """Return the config.json of the model of a run that this user starts on this cluster. Raise ModelConfigMissing."""
+def read_model(config: RunConfig, person: User, cluster: Cluster) -> ModelFiles:
+    """Return the files of the model of a run that this user starts on this cluster. Raise ModelConfigMissing."""
     name = config.model.path
     try:
         check_resources(config, person, cluster)
         for folder, root in _folders(config, person, cluster):
-            if (model_config := _read(folder / FILE, root)) is not None:
-                return model_config
+            if _check_link(folder / CONFIG, root) and (files := read_model_files(folder, partial(_is_inside, root))):
+                return files
     except (ConfigError, OSError, ValueError) as error:
-        # An error of the system names the path on this machine.
-        reason = error.strerror if isinstance(error, OSError) else str(error).partition("\n")[0]
+        reason = _describe(error)
         message = gettext("The config.json of %(model)s cannot be read here: %(why)s.")
         raise ModelConfigMissing(message % {"model": name, "why": reason}) from error
     raise ModelConfigMissing(_absence(name, cluster))
@@ -64,38 +68,36 @@ def _folders(config: RunConfig, person: User, cluster: Cluster) -> Iterator[tupl
             return
         if (folder := find(name, allowed)) is not None:
             yield folder, next(root for root in allowed if folder.is_relative_to(root.resolve()))
-        elif HUB_NAME.fullmatch(name):
-            yield from _hub_folders(name)
+        elif (snapshot := find_cached_model(name, environment=_hub_environment(cluster))) is not None:
+            # Its files are links into the folder of the model in the cache.
+            yield snapshot, snapshot.parents[1]
 
 
-def _hub_folders(name: str) -> Iterator[tuple[Path, Path]]:
-    """Yield the newest snapshot of a model of the Hugging Face hub that is in this machine's cache."""
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    root = Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / f"models--{name.replace('/', '--')}"
-    reference = root / "refs" / "main"
-    if reference.is_file():
-        commit = reference.read_text(encoding="ascii").strip()
-        if COMMIT.fullmatch(commit):
-            yield root / "snapshots" / commit, root
+def _hub_environment(cluster: Cluster) -> Mapping[str, str]:
+    """Return the variables that name the hub's cache: those of the cluster's jobs, else those of this process."""
+    variables: Mapping[str, str] = cluster.config.get("env") or {}
+    return variables if {"HF_HOME", "HF_HUB_CACHE"} & variables.keys() else os.environ
 
 
-def _read(path: Path, root: Path) -> dict[str, Any] | None:
-    """Return the parsed file; None if it does not exist. Raise ValueError if it is invalid."""
-    if not path.is_file():
-        return None
-    if not path.resolve().is_relative_to(root.resolve()):
+def _check_link(path: Path, root: Path) -> bool:
+    """Return whether the file exists. Raise ValueError for a link to a file outside `root`."""
+    if path.is_file() and not _is_inside(root, path):
         raise ValueError(gettext("it is a link to a file outside its folder"))
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ValueError(gettext("it is larger than %(n)s bytes") % {"n": MAX_BYTES})
-    try:
-        value = loads(data)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise ValueError(gettext("it is not a JSON object"))
-    return value
+    return path.is_file()
+
+
+def _is_inside(root: Path, path: Path) -> bool:
+    """Return whether the path is a file, and no link that leads out of `root`."""
+    return path.is_file() and path.resolve().is_relative_to(root.resolve())
+
+
+def _describe(error: Exception) -> str:
+    """Return the reason in the language of the page. An error of the system names the path on this machine."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    if isinstance(error, ModelUnreadable):
+        return gettext(error.template) % error.values
+    return str(error).partition("\n")[0]
 
 
 def _changed_at(folder: Path) -> float:

@@ -31,16 +31,17 @@ def check(ada_client: Client, experiment: Experiment, local: Cluster, tmp_path: 
     """Return a function that sends the form and returns the panel that comes back, or an empty text."""
     write_model_config(tmp_path / "qwen", QWEN2_7B)
     write_model_config(tmp_path / "small", QWEN2_7B | {"num_hidden_layers": 4})
-    local.config = {"data_paths": [str(tmp_path)]}
+    local.config = {"data_paths": [str(tmp_path)], "gpus": ["0"]}
     local.save()
 
     def post(**typed: Any) -> str:
         answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**typed))
         assert answer.status_code == 200
         [panel] = re.findall(
-            r'<div hx-swap-oob="innerHTML:#gpu-memory">(.*?)</div>\s*<field', answer.content.decode(), re.S
+            r'<div hx-swap-oob="innerHTML:#preflight">(.*?)</div>\s*<field', answer.content.decode(), re.S
         )
-        return " ".join(panel.split())
+        _, _, memory = panel.partition('<div id="gpu-memory">')
+        return " ".join(memory.partition("</div>\n</section>")[0].split())
 
     return post
 
@@ -101,6 +102,14 @@ def test_panel_is_absent_without_a_gpu_or_with_a_problem(check: Check, typed: di
     assert check(**ON_GPU | typed) == ""
 
 
+def test_panel_plans_the_engines_of_vllm(check: Check) -> None:
+    rows = cells(check(**ON_GPU | {"es.backend": "vllm"}))
+
+    assert [rows[f"{gb} GB"][0] for gb in (24, 40, 80, 141)] == ["✓yes"] * 4
+    assert rows["40 GB"][5:] == ["main memory", "no"] and rows["141 GB"][5:] == ["GPU", "yes"]
+    assert "Master weights, float32" not in rows
+
+
 def test_panel_is_absent_with_grpo(check: Check) -> None:
     assert check(preset="grpo-micro", **{"compute.gpus": "1"}) == ""
 
@@ -125,4 +134,4 @@ def test_panel_of_a_sweep_reads_the_model_once(check: Check) -> None:
 
 
 def test_form_has_a_place_for_the_panel(ada_client: Client, experiment: Experiment, local: Cluster) -> None:
-    assert '<div id="gpu-memory"></div>' in ada_client.get(reverse("launch", args=[experiment.pk])).content.decode()
+    assert '<div id="preflight"></div>' in ada_client.get(reverse("launch", args=[experiment.pk])).content.decode()

@@ -82,13 +82,26 @@ def plan_memory(
         kv = left // count - _fixed(sizes, es, rows, on_host=on_host)
         if (chosen := _choose(kv, sizes, es, rows, context_tokens)) is not None:
             return VllmMemory(count, rows, chosen, on_host, with_kl)
-    needed = _fixed(sizes, es, rows, on_host=es.vllm.master != "gpu") + _least(sizes, rows, context_tokens)
+    needed = least_bytes(sizes, es, per_gpu, prompts, context_tokens)
     reason = (
-        f"is vllm, and {per_gpu or 1} of its engines on a GPU need at least {needed * (per_gpu or 1) / 1e9:.1f} GB; "
+        f"is vllm, and {per_gpu or 1} of its engines on a GPU need at least {needed / 1e9:.1f} GB; "
         f"here are {SHARE * card / 1e9:.1f} GB. A larger es.vllm.tensor_parallel, es.vllm.master host, shorter "
         "responses or a smaller model need less"
     )
     raise ConfigError([Problem("es.backend", reason)])
+
+
+def least_bytes(sizes: Sizes, es: EsConfig, per_gpu: int, prompts: int, context_tokens: int) -> int:
+    """Return the least bytes that a GPU must have for a plan."""
+    rows = min(prompts, MAX_ROWS)
+    engine = _fixed(sizes, es, rows, on_host=es.vllm.master != "gpu") + _least(sizes, rows, context_tokens)
+    return engine * (per_gpu or 1)
+
+
+def held_bytes(sizes: Sizes, es: EsConfig, memory: VllmMemory) -> int:
+    """Return the bytes that a GPU, or the first one of a group, holds with this plan."""
+    engine = _fixed(sizes, es, memory.rows, on_host=memory.master_on_host) + memory.kv_cache_bytes
+    return memory.engines * engine + (2 * sizes.weights + KL_BYTES if memory.with_kl else 0)
 
 
 def _places(es: EsConfig) -> Iterator[bool]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workers.config import ConfigError, EsConfig, VllmConfig
-from workers.engines.es.vllm_group.memory import ENGINE_BYTES, KL_BYTES, ROW_BYTES, SHARE, Sizes, plan_memory
+from workers.memory_plan.vllm import ENGINE_BYTES, KL_BYTES, ROW_BYTES, SHARE, Sizes, plan_memory
 
 GB = 10**9
 SMALL = Sizes(weights=3 * GB, master=6 * GB, token=28_672, vocabulary=151_936)

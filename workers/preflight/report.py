@@ -1,0 +1,201 @@
+"""The whole pre-flight check of a run on this machine: memory per GPU, disk, needs. As text, and as JSON."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from workers.config import RunConfig
+from workers.preflight.disk import DiskPlan, plan_disk
+from workers.preflight.memory import (
+    CARDS_GB,
+    PROMPT_TOKENS,
+    CardPlan,
+    VllmCardPlan,
+    plan_card,
+    plan_vllm_card,
+    prompts_of,
+    read_sizes,
+)
+from workers.preflight.model_files import NATIVE_MODEL_TYPES, ModelFiles, ModelUnreadable, read_model_files
+from workers.preflight.model_needs import model_folder
+from workers.preflight.need import MISSING, UNKNOWN, Need
+from workers.preflight.needs import check_needs
+
+NO_HOURS = "no estimate here: a site estimates the hours from earlier runs."
+MARKS = {"ok": "ok", "missing": "MISSING", "unknown": "unknown"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The check of one config. `cards`: a plan for each size of card, or `no_cards`, the reason why there is none.
+
+    `disk`: the run's checkpoints, or `no_disk`; `free`: free bytes where they will be written, None if unknown.
+    """
+
+    cards: Sequence[CardPlan | VllmCardPlan]
+    no_cards: str
+    disk: DiskPlan | None
+    no_disk: str
+    free: int | None
+    needs: Sequence[Need]
+    assumption: str = ""
+
+    @property
+    def problems(self) -> list[str]:
+        """Return a sentence for everything that keeps the run from its end."""
+        problems = [f"{need.name}: {need.sentence}" for need in self.needs if need.state == MISSING]
+        if self.cards and not any(card.fits for card in self.cards):
+            sizes = ", ".join(f"{card.gb:g}" for card in self.cards)
+            problems.append(f"GPU memory: the run fits no card of {sizes} GB.")
+        if self.disk is not None and self.free is not None and self.disk.total > self.free:
+            problems.append(
+                f"Disk: the checkpoints take {_size(self.disk.total)}, and {_size(self.free)} are free. Raise the "
+                "number of steps between checkpoints, or free space."
+            )
+        return problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON data; sizes of cards in GB of 10⁹ bytes, of disk in bytes."""
+        cards = [
+            {"card_gb": c.gb, "fits": c.fits, "engines": c.engines, "needed_gb": c.needed_gb, "usable_gb": c.usable_gb,
+             "reason": c.reason}
+            for c in self.cards
+        ]  # fmt: skip
+        return {
+            "ok": not self.problems,
+            "problems": self.problems,
+            "memory": {"cards": cards, "reason": self.no_cards, "assumption": self.assumption},
+            "disk": (self.disk.to_json() if self.disk else {}) | {"free_bytes": self.free, "reason": self.no_disk},
+            "hours": {"reason": NO_HOURS},
+            "needs": [asdict(need) for need in self.needs],
+        }
+
+    def to_text(self) -> str:
+        """Return the report as lines of text, a section each."""
+        sections = {
+            "Memory of each GPU": self._memory_lines(),
+            "Disk": self._disk_lines(),
+            "Hours": iter([NO_HOURS]),
+            "Needs": self._need_lines(),
+            "Result": iter(self.problems or [self._verdict()]),
+        }
+        return "\n\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items())
+
+    def _verdict(self) -> str:
+        unknown = sum(need.state == UNKNOWN for need in self.needs)
+        return f"nothing is missing{f'; {unknown} of the needs cannot be checked here' if unknown else ''}."
+
+    def _memory_lines(self) -> Iterator[str]:
+        if not self.cards:
+            yield self.no_cards
+            return
+        yield self.assumption
+        for card in self.cards:
+            need = f"needs {card.needed_gb:6.1f} of {card.usable_gb:.1f} GB"
+            shared = f", {card.engines} engines share it" if card.engines > 1 else ""
+            more = card.description if isinstance(card, VllmCardPlan) else _rows(card)
+            yield f"{card.gb:5.4g} GB  {'fits     ' if card.fits else 'too small'}  {need}{shared}{more}"
+
+    def _disk_lines(self) -> Iterator[str]:
+        if self.disk is None:
+            yield self.no_disk
+        else:
+            each, count = self.disk.checkpoint, self.disk.checkpoints
+            parts = ", ".join(f"{name} {_size(value)}" for name, value in asdict(each).items() if value)
+            yield f"{count} checkpoint{'s' if count != 1 else ''} of {_size(each.total)} ({parts})"
+            yield f"{_size(self.disk.total)} in total; records and responses come on top"
+        if self.free is not None:
+            yield f"{_size(self.free)} are free here"
+
+    def _need_lines(self) -> Iterator[str]:
+        for need in self.needs:
+            yield f"{MARKS[need.state]:8}{need.name}: {need.sentence}{f' {need.remedy}' if need.remedy else ''}"
+
+
+def make_report(
+    config: RunConfig,
+    *,
+    cards: Sequence[float] = (),
+    gpus: int | None = 0,
+    out: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Report:
+    """Check a config on this machine.
+
+    `cards`: GB of the cards that the run may get; empty for the usual sizes. `gpus`: the GPUs here, None if the run
+    will be elsewhere. `out`: where its checkpoints will be.
+    """
+    needs = check_needs(config, gpus, environment)
+    folder = model_folder(config, environment) if config.is_training else None
+    try:
+        model = read_model_files(folder) if folder is not None else None
+        unreadable = f"the files of {config.model.path} are not on this machine."
+    except (ModelUnreadable, OSError) as error:
+        model, unreadable = None, f"the model cannot be read: {error}."
+    planned, no_cards = _plan_cards(config, model, unreadable, cards)
+    disk = plan_disk(config, model) if model is not None else None
+    no_disk = "" if disk else unreadable if config.is_training else "the run trains nothing and saves no checkpoints."
+    return Report(
+        planned, no_cards, disk, no_disk, _free_bytes(out), needs,
+        assumption=_assumption(config) if planned else "",
+    )  # fmt: skip
+
+
+def _plan_cards(
+    config: RunConfig, model: ModelFiles | None, unreadable: str, cards: Sequence[float]
+) -> tuple[list[CardPlan | VllmCardPlan], str]:
+    if config.es is None:
+        return [], "planned for runs of method es only; watch the machine's curves in a short run."
+    if not config.compute.gpus or config.model.device == "cpu":
+        return [], "the run uses no GPU (compute.gpus is 0, or model.device is cpu)."
+    if config.es.backend not in ("native", "vllm"):
+        return [], f"with es.backend {config.es.backend}, memory is not planned before the run."
+    if model is None:
+        return [], unreadable
+    if config.es.backend == "native" and model.architecture not in NATIVE_MODEL_TYPES:
+        return [], f"not planned for models of type {model.architecture or '(none)'}, which transformers answers."
+    try:
+        sizes = read_sizes(model.config, config)
+    except KeyError as error:
+        return [], f"the model's config.json does not state {error.args[0]}."
+    except ValueError as error:
+        return [], f"the model's {error}."
+    plan = plan_vllm_card if config.es.backend == "vllm" else plan_card
+    return [plan(sizes, config, gb) for gb in cards or CARDS_GB], ""
+
+
+def _assumption(config: RunConfig) -> str:
+    es = config.es_section()
+    prompts = f"{prompts_of(es)} prompts in an iteration{'' if es.prompts else ', because es.prompts is 0'}"
+    return f"assumed: prompts of up to {PROMPT_TOKENS} tokens, {prompts}"
+
+
+def _rows(card: CardPlan) -> str:
+    if not card.fits:
+        return ""
+    members = f"; {card.plan.members} members per batch, {card.answers} concurrent responses"
+    return f"{members} with {card.weight_sets} sets of weights" if card.weight_sets > 1 else members
+
+
+def _free_bytes(out: Path | None) -> int | None:
+    """Return the free bytes where `out` will be: of its nearest folder that exists."""
+    if out is None:
+        return None
+    folder = out.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def _size(count: int) -> str:
+    """Return bytes in a fitting unit of a power of 1000."""
+    number, units = float(count), ["B", "kB", "MB", "GB", "TB", "PB"]
+    while number >= 999.5 and len(units) > 1:
+        number /= 1000
+        units.pop(0)
+    return f"{number:.0f} {units[0]}" if units[0] == "B" else f"{number:.3g} {units[0]}"
