@@ -63,7 +63,8 @@ class ClusterAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ("name", "kind")
 
     def save_model(self, request: HttpRequest, obj: Cluster, form: Any, change: bool) -> None:
-        """Save the cluster. If its kind or config changed, forget when it last replied."""
+        """Save the cluster. If its kind or config changed, forget when it last replied, and its nodes."""
         if {"kind", "config"} & set(form.changed_data):
-            obj.answered_at = obj.unreachable_since_at = None
+            obj.answered_at = obj.unreachable_since_at = obj.inventory_at = obj.inventory_tried_at = None
+            obj.inventory = []
         super().save_model(request, obj, form, change)

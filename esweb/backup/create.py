@@ -26,10 +26,10 @@ from esweb.backup.archive import (
 )
 from esweb.backup.database import dump, running_database
 from esweb.bootstrap.prepare import password_file
-from workers.attempt import TOKEN_FILES
+from workers.attempt import NODE_CONTACT, TOKEN_FILES
 from workers.code.bundle import SUFFIX
 
-PROCESS_FILES = ("heartbeat.json", "claim")
+PROCESS_FILES = ("heartbeat.json", "claim", NODE_CONTACT)
 """These are left out: on another site the process of that number is another one. `claim` covers `claim.N` too."""
 
 

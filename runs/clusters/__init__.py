@@ -1,5 +1,6 @@
 """Clusters: their settings and limits, executors, directories and connection tests."""
 
+from runs.clusters.capacity import check_capacity, spelled_gpu_type
 from runs.clusters.commands import KINDS, add_cluster, change_cluster
 from runs.clusters.executors import (
     EXECUTORS,
@@ -11,6 +12,7 @@ from runs.clusters.executors import (
     submit_host_of,
     timeouts_of,
 )
+from runs.clusters.inventory import gpu_types_of, inventory_of, refresh_due_inventory, usable_shapes
 from runs.clusters.limits import check_fits, check_partition, partitions_of
 from runs.clusters.orphan_jobs import describe_jobs, end_orphan, find_orphans
 from runs.clusters.views import cluster_edit, cluster_new, clusters
@@ -22,6 +24,7 @@ __all__ = [
     "add_cluster",
     "cache_of",
     "change_cluster",
+    "check_capacity",
     "check_fits",
     "check_partition",
     "cluster_edit",
@@ -32,8 +35,13 @@ __all__ = [
     "end_orphan",
     "executor_for",
     "find_orphans",
+    "gpu_types_of",
+    "inventory_of",
     "partitions_of",
     "python_of",
+    "refresh_due_inventory",
+    "spelled_gpu_type",
     "submit_host_of",
     "timeouts_of",
+    "usable_shapes",
 ]

@@ -14,6 +14,7 @@ from runs import access
 from runs.clusters import connection_test
 from runs.clusters.commands import add_cluster, change_cluster
 from runs.clusters.connection_test import report_steps
+from runs.clusters.inventory import usable_shapes
 from runs.http import ApiRequest, Input, Invalid, needs, router
 from runs.models import Cluster, ClusterTest
 from workers.config import Problem
@@ -30,9 +31,24 @@ class NewCluster(Input):
     config: dict[str, Any]
 
 
+class NodesOut(Schema):
+    """So many equal nodes, and what each has in total, used or not. `memory_mb` is 0 if the cluster does not report it,
+    and `gpu_type` is empty if it does not name one. A node that is in several partitions counts in each.
+    """
+
+    count: int
+    cores: int
+    memory_mb: int
+    gpus: int
+    gpu_type: str
+    partition: str
+
+
 class ClusterOut(Schema):
     """A cluster. `config` is null unless an admin calls. `answered_at` is when it last replied, null until it has;
-    `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last checked.
+    `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last checked. `nodes` are
+    those that runs may use, as read at `nodes_at`; the list is empty until they are read. `nodes_at` is null for this
+    machine, whose config is always current.
     """
 
     name: str
@@ -40,6 +56,8 @@ class ClusterOut(Schema):
     answered_at: datetime | None
     ticked_at: datetime | None
     unreachable_since_at: datetime | None
+    nodes: list[NodesOut]
+    nodes_at: datetime | None
     config: dict[str, Any] | None
 
     @classmethod
@@ -47,7 +65,9 @@ class ClusterOut(Schema):
         """Return the cluster as the API sends it; `config` is None unless `with_config` is set."""
         return cls(
             name=cluster.name, kind=cluster.kind, answered_at=cluster.answered_at, ticked_at=cluster.ticked_at,
-            unreachable_since_at=cluster.unreachable_since_at, config=cluster.config if with_config else None,
+            unreachable_since_at=cluster.unreachable_since_at,
+            nodes=[NodesOut(**asdict(shape)) for shape in usable_shapes(cluster)], nodes_at=cluster.inventory_at,
+            config=cluster.config if with_config else None,
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from runs.models import Cluster
 from workers.config import ConfigError, Problem
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
+INVENTORY_FIELDS = ("inventory", "inventory_at", "inventory_tried_at")
 KINDS = [kind for kind, _ in Cluster.KINDS]
 
 
@@ -31,7 +32,9 @@ def add_cluster(name: str, kind: str, config: Any) -> Cluster:
 
 
 def change_cluster(cluster: Cluster, config: Any) -> None:
-    """Give a cluster another config, under which it has not replied yet. Name and kind stay: runs refer to them.
+    """Give a cluster another config, under which it has not replied yet and its nodes are unknown.
+
+    Name and kind stay: runs refer to them.
 
     Raise ConfigError.
     """
@@ -40,7 +43,8 @@ def change_cluster(cluster: Cluster, config: Any) -> None:
     if config == cluster.config:
         return
     cluster.config, cluster.answered_at, cluster.unreachable_since_at = config, None, None
-    cluster.save(update_fields=["config", "answered_at", "unreachable_since_at"])
+    cluster.inventory, cluster.inventory_at, cluster.inventory_tried_at = [], None, None
+    cluster.save(update_fields=["config", "answered_at", "unreachable_since_at", *INVENTORY_FIELDS])
 
 
 def problems_of(config: Any, kind: str) -> list[Problem]:

@@ -87,6 +87,8 @@ class Timeouts:
     """Further time for which a restart waits for the failed attempt's records on a remote disk, which may report a
     checkpoint.
     """
+    inventory: float = 600.0
+    """Time between two reads of the cluster's nodes."""
 
 
 TIMEOUTS_BY_KIND = {

@@ -1,4 +1,4 @@
-"""Check runs against a cluster's limits on GPUs, cores, memory and time, and against the partitions in its config."""
+"""Check runs against a cluster's limits on nodes, GPUs, cores, memory and time, and against its config's partitions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ from typing import Any
 
 from runs.models import Cluster
 from workers.config import ConfigError, Problem, RunConfig
+from workers.config.run import ComputeConfig
 
-LIMITS = ("cores", "gpus", "memory_mb", "time_limit_seconds")
+LIMITS = {
+    "cores": "cores", "gpus": "gpus", "memory_mb": "memory_mb", "time_limit_seconds": "time_limit_seconds",
+    "nodes": "nodes", "total_gpus": "gpus",
+}  # fmt: skip
+"""Name of a limit -> the setting in `compute` at which a run beyond it is reported. Cores, GPUs and memory are those of
+each node; total_gpus are those of all nodes."""
 EXAMPLE = '{"gpus": 4, "time_limit_seconds": 86400}'
 PARTITION_PATH = "compute.partition"
 
 
 def check_fits(config: RunConfig, cluster: Cluster) -> None:
     """Raise ConfigError if the run requests more than the cluster's limits allow."""
-    requested = {name: getattr(config.compute, name) for name in LIMITS}
     limits = cluster.config.get("limits", {})
-    exceeded = [name for name in LIMITS if name in limits and requested[name] > limits[name]]
+    exceeded = [name for name in LIMITS if name in limits and _requested(config.compute, name) > limits[name]]
     if exceeded:
-        raise ConfigError([Problem(f"compute.{n}", _limit_message(cluster, limits[n], requested[n])) for n in exceeded])
+        raise ConfigError(
+            [Problem(f"compute.{LIMITS[n]}", _limit_message(config.compute, cluster, n, limits[n])) for n in exceeded]
+        )
 
 
 def limit_errors(limits: Any) -> Iterator[str]:
@@ -34,8 +41,17 @@ def limit_errors(limits: Any) -> Iterator[str]:
             yield f"limits: {name} must be a whole number from 0, not {most!r}"
 
 
-def _limit_message(cluster: Cluster, most: int, requested: float) -> str:
-    return f"must be at most {most} on cluster {cluster.name}, not {requested:g}"
+def _requested(compute: ComputeConfig, name: str) -> int:
+    amount: int = compute.all_gpus if name == "total_gpus" else getattr(compute, name)
+    return amount
+
+
+def _limit_message(compute: ComputeConfig, cluster: Cluster, name: str, most: int) -> str:
+    requested = _requested(compute, name)
+    if name == "total_gpus":
+        product = f"{compute.nodes} × {compute.gpus}"
+        return f"must be at most {most} on all nodes together on cluster {cluster.name}, not {requested} ({product})"
+    return f"must be at most {most} on cluster {cluster.name}, not {requested}"
 
 
 def partitions_of(cluster: Cluster) -> list[str]:

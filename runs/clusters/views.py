@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpResponse
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.clusters.connection_test import test_context
 from runs.clusters.forms import ClusterForm
+from runs.clusters.inventory import inventory_of
 from runs.http import SignedIn, page_of, require_admin
 from runs.models import Cluster
 from runs.models.job import OPEN
@@ -47,5 +50,7 @@ def _form(request: SignedIn, cluster: Cluster | None) -> HttpResponse:
     if request.method == "POST" and (saved := form.save()) is not None:
         messages.success(request, gettext("Saved %(name)s.") % {"name": saved.name})
         return redirect("settings-cluster", name=saved.name)
-    context = {"tab": "clusters", "cluster": cluster, "form": form, **(test_context(cluster) if cluster else {})}
+    context: dict[str, Any] = {"tab": "clusters", "cluster": cluster, "form": form}
+    if cluster:
+        context |= {"inventory": inventory_of(cluster), **test_context(cluster)}
     return TemplateResponse(request, "clusters/edit.html", context, status=400 if form.errors else 200)

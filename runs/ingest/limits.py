@@ -140,7 +140,7 @@ def _engine(engine: Engine) -> Iterator[str]:
         yield "an engine's compared_at must fit 64 bits"
     if engine.state not in ENGINE_STATES:
         yield f"an engine's state must be one of {', '.join(ENGINE_STATES)}, not {engine.state!r}"[:200]
-    for name in ("device", "weights"):
+    for name in ("device", "weights", "node"):
         if len(getattr(engine, name)) > MAX_TEXT:
             yield f"an engine's {name} has {len(getattr(engine, name))} characters; at most {MAX_TEXT} are stored"
 

@@ -130,7 +130,7 @@ def _member(member: Member) -> dict[str, Any]:
 
 
 def _engine(engine: Engine) -> dict[str, Any]:
-    return asdict(engine) | {"device": storable(engine.device), "weights": storable(engine.weights)}
+    return asdict(engine) | {name: storable(getattr(engine, name)) for name in ("device", "weights", "node")}
 
 
 def _answer(record: records.Response) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Commands enqueue their tasks by name as soon as they are committed (`runs.enqueue`).
 """
 
+from runs.launching.budgets import resources_of
 from runs.launching.cancel import cancel_job, end_leftover_job, request_cancel, request_end
 from runs.launching.code import bundle_file, purge_arrays, purge_code
 from runs.launching.commands import cancel_run, cancel_runs, launch_run
@@ -120,6 +121,7 @@ __all__ = [
     "release_waiting",
     "request_cancel",
     "request_end",
+    "resources_of",
     "restart_budget",
     "resume_dropped",
     "resume_refusal",

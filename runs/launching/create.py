@@ -10,7 +10,7 @@ from django.db import transaction
 
 from runs import checkpoints
 from runs.checkpoints import SavedCheckpoint
-from runs.clusters import check_fits, check_partition
+from runs.clusters import check_capacity, check_fits, check_partition
 from runs.launching.budgets import Demand, Estimator, check_limits
 from runs.launching.code import check_own_task
 from runs.launching.resources import check_resources, find_parent
@@ -77,11 +77,12 @@ def estimate_demands(
 
 def check_config(config: RunConfig, person: User) -> Cluster:
     """Return the cluster of a run that this user starts. Raise ConfigError for values that the cluster's settings or
-    the user's rights forbid."""
+    the user's rights forbid, or that no nodes of the cluster can give."""
     cluster = cluster_of(config)
     check_resources(config, person, cluster)
     check_fits(config, cluster)
     check_partition(config, cluster)
+    check_capacity(config, cluster)
     check_own_task(config, cluster)
     return cluster
 

@@ -18,12 +18,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import may_launch
 from runs.http import SignedIn, require_choice, visible_experiment, visible_run
-from runs.launching import gpu_memory
-from runs.launching.budgets import Estimator, hours_of, total
+from runs.launching.budgets import Estimator, hours_of, resources_of, total
 from runs.launching.commands import launch_run
 from runs.launching.config_form import LaunchForm, initial_from, problems_of, value_at
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
+from runs.launching.preflight import check_launch
 from runs.launching.resources import by_hand_problems, find_parent
 from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm
@@ -130,7 +130,8 @@ def _launch_form(
 
 
 def _check_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) -> dict[str, Any]:
-    """Return the estimate of one run, its GPU memory, and the hours of all runs. Add every problem to its field."""
+    """Return the estimate of one run, and the hours and the pre-flight check of all runs. Add every problem to its
+    field."""
     if not form.is_valid():
         return {}
     configs = [RunConfig.from_json(config) for config in form.configs]
@@ -141,21 +142,25 @@ def _check_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) -> 
     except ConfigError as error:
         form.add_problems(error.problems)
         return {}
-    [memory] = gpu_memory.plan_gpu_memory(configs[:1], request.user)
-    estimate = Estimator(request.user).estimate(configs[0], preset_name)
+    estimator = Estimator(request.user)
+    estimate = estimator.estimate(configs[0], preset_name)
+    preflight = check_launch(configs, request.user, preset_name, estimator)
     cost = total(hours_of(config, estimate.median) for config in configs) if estimate else None
     names = [] if form.cleaned_data["name"].strip() else _names(request, experiment, form)
     missing = missing_model_notes(configs[:1])
-    return {"estimate": estimate, "cost": cost, "memory": memory, "missing_models": missing, "names": names}
+    return {
+        "estimate": estimate, "cost": cost, "preflight": preflight, "missing_models": missing, "names": names,
+        "resources": resources_of(form.configs[0]),
+    }  # fmt: skip
 
 
 def _check_sweep(request: SignedIn, experiment: Experiment, form: LaunchForm, sweep_form: SweepForm) -> dict[str, Any]:
-    """Return the plan of the sweep, and the GPU memory of the run that needs most. Add every problem to its field."""
+    """Return the plan of the sweep, and the pre-flight check of its runs. Add every problem to its field."""
     if (sweep_plan := plan(request.user, experiment, form, sweep_form)) is None:
         return {"plan": None}
     configs = [planned.config for planned in sweep_plan.runs]
-    memory = gpu_memory.largest_plan(gpu_memory.plan_gpu_memory(configs, request.user))
-    return {"plan": sweep_plan, "memory": memory, "missing_models": missing_model_notes(configs)}
+    preflight = check_launch(configs, request.user, form.cleaned_data.get("preset", ""))
+    return {"plan": sweep_plan, "preflight": preflight, "missing_models": missing_model_notes(configs)}
 
 
 def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str]]:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from runs.clusters import cache_of, executor_for, python_of, submit_host_of, timeouts_of
+from runs.clusters import cache_of, executor_for, python_of, spelled_gpu_type, submit_host_of, timeouts_of
 from runs.launching.code import code_arguments, code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
 from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_measured
@@ -73,6 +73,7 @@ def submit_job(job: Job) -> bool:
 def spec_of(job: Job) -> Spec:
     """Return the spec that the cluster gets. It holds no secret."""
     compute = job.run.run_config.compute
+    gpu_type = spelled_gpu_type(compute, job.cluster) if isinstance(job, Attempt) and job.cluster else ""
     env = {"ESWEB_CACHE": cache_of(job.cluster)}
     if "HF_HUB_OFFLINE" in os.environ:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
@@ -94,8 +95,10 @@ def spec_of(job: Job) -> Spec:
             "-m",
             *(_rebuild_command(job) if isinstance(job, Rebuild) else _training_command(job)),
         ),
+        nodes=compute.nodes if isinstance(job, Attempt) else 1,
         cores=compute.cores,
         gpus=compute.gpus if isinstance(job, Attempt) else 0,
+        gpu_type=gpu_type,
         memory_mb=compute.memory_mb,
         time_limit_seconds=compute.time_limit_seconds if isinstance(job, Attempt) else 0,
         partition=compute.partition if isinstance(job, Attempt) else "",

@@ -36,12 +36,17 @@ def submit_together(cluster: Cluster, jobs: Sequence[Job]) -> bool:
 
 
 def _group_alike(jobs: Sequence[Job]) -> list[list[Attempt]]:
-    """Group the attempts that were never submitted by sweep and requested resources. Return groups of several only."""
+    """Group the attempts that were never submitted by sweep and requested resources. Return groups of several only.
+
+    A run on several nodes is a job of its own: an array has only jobs of one node.
+    """
     groups: dict[tuple[object, ...], list[Attempt]] = {}
     for job in jobs:
         is_new = job.state in NOT_SUBMITTED and job.submits == 0 and job.cancel_requested_at is None
-        if isinstance(job, Attempt) and is_new and not job.hold and job.run.sweep_id:
-            groups.setdefault((job.run.sweep_id, job.run.run_config.compute), []).append(job)
+        if not (isinstance(job, Attempt) and is_new and not job.hold and job.run.sweep_id):
+            continue
+        if (compute := job.run.run_config.compute).nodes == 1:
+            groups.setdefault((job.run.sweep_id, compute), []).append(job)
     return [group[:MAX_ARRAY_SIZE] for group in groups.values() if len(group) > 1]
 
 

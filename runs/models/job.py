@@ -22,6 +22,9 @@ class Cluster(models.Model):
     `answered_at` is the time of its last reply under its present config; None until it has replied.
     `unreachable_since_at` is set from the first unanswered request until it replies. `ticked_at` is the time at which
     its jobs were last reconciled, which needs no reply if there are none.
+
+    `inventory` lists its nodes as rows of `NodeShape`, as they were at `inventory_at`; the newest attempt to read them
+    was at `inventory_tried_at`. It stays empty for this machine, whose config is its inventory.
     """
 
     KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm"), ("ray", "Ray")]
@@ -32,6 +35,9 @@ class Cluster(models.Model):
     answered_at = models.DateTimeField(null=True, blank=True)
     unreachable_since_at = models.DateTimeField(null=True, blank=True)
     ticked_at = models.DateTimeField(null=True, blank=True)
+    inventory = models.JSONField(default=list, blank=True)
+    inventory_at = models.DateTimeField(null=True, blank=True)
+    inventory_tried_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.name

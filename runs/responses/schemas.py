@@ -85,7 +85,7 @@ class EngineOut(Schema):
     """Describe an engine after a step. Engine 0 is the training process. `state`: ready, starting or given_up;
     `members`, `tokens` and `seconds` count its answers and the time that they took since the training process started,
     `restarts` counts how often the engine was started again. `weights` is the hash of its weights after step
-    `compared_at`, which is null before the first comparison."""
+    `compared_at`, which is null before the first comparison. `node`: the machine, empty if the run does not name it."""
 
     number: int
     state: str
@@ -96,6 +96,7 @@ class EngineOut(Schema):
     restarts: int
     weights: str
     compared_at: int | None
+    node: str = ""
 
 
 class EngineReportOut(Schema):

@@ -122,6 +122,7 @@ class EngineRow:
     tone: str
     sign: str
     state: str
+    node: str
     device: str
     members: int
     share: float | None
@@ -144,6 +145,11 @@ class Engines:
     agreement: Agreement
     rows: list[EngineRow]
     bytes_per_member: float | None
+
+    @property
+    def have_nodes(self) -> bool:
+        """Return whether a report names the machine of an engine."""
+        return any(row.node for row in self.rows)
 
 
 def engines_context(run: Run) -> dict[str, Any]:
@@ -216,8 +222,9 @@ def _row(
     tokens = engine.get("tokens", 0) - before.get("tokens", 0)
     busy = engine.get("seconds", 0.0) - before.get("seconds", 0.0)
     return EngineRow(
-        engine["number"], tone, sign, gettext(state), engine.get("device", ""), total["members"],
-        total["members"] / members if members else None, total["tokens"], tokens / busy if busy > 0 else None,
+        engine["number"], tone, sign, gettext(state), engine.get("node", ""), engine.get("device", ""),
+        total["members"], total["members"] / members if members else None, total["tokens"],
+        tokens / busy if busy > 0 else None,
         min(busy / seconds, 1.0) if seconds > 0 and busy >= 0 and engine.get("state") else None,
         total["restarts"], engine.get("weights", ""), engine.get("compared_at"),
     )  # fmt: skip

@@ -94,6 +94,7 @@ def status_context(run: Run) -> dict[str, Any]:
     steps, step = steps_of(run), _last_step(run)
     return {
         "used_up": _used_up(run, attempts),
+        "resources": None if run.is_imported else launching.resources_of(run.config),
         "attempt": newest, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
         "seconds_left": seconds_left(run, newest, steps),

@@ -63,7 +63,7 @@ def run(experiment, runs_dir):
 def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
     """Return the address of every kind of page, full and empty."""
     write_model_config(tmp_path / "models" / "qwen", QWEN2_7B)
-    local.config = {"data_paths": [str(tmp_path / "models")]}
+    local.config = {"data_paths": [str(tmp_path / "models")], "gpus": ["0"]}
     local.save()
     monkeypatch.setattr(files, "PAGE_LINES", 50)
     for seed in range(12):

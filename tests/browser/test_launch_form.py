@@ -72,7 +72,7 @@ def test_changed_preset_is_checked_immediately(form):
 
 def test_gpu_memory_appears_only_for_gpu_runs(form, local, tmp_path):
     write_model_config(tmp_path / "qwen", QWEN2_7B)
-    local.config = {"data_paths": [str(tmp_path)]}
+    local.config = {"data_paths": [str(tmp_path)], "gpus": ["0"]}
     local.save()
     cards, gpus = form.locator("#gpu-memory table").first, form.locator("[name='compute.gpus']")
     expect(cards).to_have_count(0)

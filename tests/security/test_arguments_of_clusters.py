@@ -45,8 +45,8 @@ sys.stdout.write("17\\n" if sys.argv[0].endswith("sbatch") else "")
 """
 OPTIONS = (
     "--parsable", "--job-name=", "--chdir=", "--output=", "--comment=esweb", "--open-mode=append", "--no-requeue",
-    "--dependency=singleton", "--export=NIL", "--signal=", "--nodes=1", "--ntasks=1", "--cpus-per-task=", "--mem=",
-    "--time=", "--partition=cpu",
+    "--dependency=singleton", "--export=NIL", "--signal=", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=",
+    "--mem=", "--time=", "--partition=cpu",
 )  # fmt: skip
 
 
@@ -95,8 +95,9 @@ def test_launch_texts_are_no_slurm_arguments(ada: User, slurm: Cluster, tmp_path
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_hostile_cluster_and_partition_are_refused(attack: str, ada: User, slurm: Cluster) -> None:
-    for compute in ({"cluster": attack}, {"cluster": "big", "partition": attack}):
+def test_hostile_names_of_resources_are_refused(attack: str, ada: User, slurm: Cluster) -> None:
+    hostile_type = {"cluster": "big", "gpus": 1, "gpu_type": attack}
+    for compute in ({"cluster": attack}, {"cluster": "big", "partition": attack}, hostile_type):
         body = {"experiment_name": "E", "preset": "es-micro", "config": {"compute": compute}}
         assert calls(ada).post("/api/v1/runs", body, content_type="application/json").status_code == 422
     assert not Attempt.objects.exists()

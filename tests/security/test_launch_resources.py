@@ -74,7 +74,8 @@ SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret", "es.adapt
 """Marked fields whose shape refuses paths before any rule of a site is checked."""
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
-    "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition", "task.prefill",
+    "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition",
+    "compute.gpu_type", "task.prefill",
     "task.options.instruction", "evaluate.steps", "evaluate.prior_tasks", "probe.probes", "probe.sigmas",
     "probe.groups", "probe.temperatures", "es.lora.layers", "es.adapter_server.model",
 )  # fmt: skip
@@ -163,10 +164,11 @@ def test_api_refuses_every_attack_at_every_field(ada: User, experiment: Experime
     check_nothing_created()
 
 
-def test_gpu_memory_refuses_every_attack_at_every_field(ada: User, folder: Path) -> None:
+@pytest.mark.parametrize("address", ["gpu-memory", "preflight"])
+def test_check_before_launch_refuses_every_attack_at_every_field(ada: User, folder: Path, address: str) -> None:
     script = calls(ada)
     for config, value in all_attacks():
-        response = post(script, "gpu-memory", {"config": with_attack(config, value)})
+        response = post(script, address, {"config": with_attack(config, value)})
         assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from workers.attempt import CLOSED_EPOCH, DISK_FULL, FENCED, Process, is_disk_full, owner, raise_lease, read_json
 from workers.executors.agent_start import start_agent, write_spec
-from workers.executors.base import KEY, STOPPED_BY_ESWEB, Observation, Rejected, Spec, Unreachable
+from workers.executors.base import KEY, STOPPED_BY_ESWEB, NodeShape, Observation, Rejected, Spec, Unreachable
 from workers.executors.states import State
 from workers.executors.tickets import Ticket, Tickets
 
+MB = 1024 * 1024
 START_TRIES = 10
 DEATH_SECONDS = 5.0
 """SIGKILL takes effect immediately, except for a process that waits for a disk."""
@@ -33,6 +34,11 @@ class Local:
 
     def __init__(self, root: Path, cores: int, gpus: Sequence[str] = (), beat_seconds: float = 1.0) -> None:
         self.root, self.cores, self.gpus, self.beat_seconds = root, cores, tuple(gpus), beat_seconds
+
+    def node_shapes(self) -> list[NodeShape]:
+        """Return this machine, with the cores and GPUs that runs may use, and its memory."""
+        memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MB
+        return [NodeShape(1, self.cores, memory_mb, len(self.gpus))]
 
     def find(self, key: str) -> Observation | None:
         """Return the job of that key, or None."""
@@ -96,6 +102,8 @@ class Local:
     def _reject_oversized(self, spec: Spec) -> None:
         if not KEY.fullmatch(spec.key):
             raise Rejected(f"{spec.key!r} is not a valid key: use only letters, digits, - and _")
+        if spec.nodes > 1:
+            raise Rejected(f"requests {spec.nodes} nodes; this machine is one")
         for requested, offered, unit in ((spec.cores, self.cores, "cores"), (spec.gpus, len(self.gpus), "GPUs")):
             if requested > offered:
                 raise Rejected(f"requests {requested} {unit}; this machine offers runs {offered}")

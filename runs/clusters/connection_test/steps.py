@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.clusters.executors import python_of
+from runs.clusters.inventory import describe_shapes, refresh_inventory
 from runs.clusters.orphan_jobs import describe_jobs, find_orphans
 from runs.models import Cluster
 from workers import records
@@ -62,6 +63,17 @@ def check_reply(trial: Trial) -> str:
     """Check that the cluster replies."""
     trial.executor.find(trial.key)
     return "it replies"
+
+
+def read_nodes(trial: Trial) -> str:
+    """Read the cluster's nodes, against which launches are checked."""
+    try:
+        shapes = refresh_inventory(trial.cluster)
+    except ValueError as error:
+        raise StepFailed(str(error)) from error
+    if not shapes:
+        return "it lists no nodes, so launches are not checked against them"
+    return describe_shapes(shapes)
 
 
 def check_slurm(trial: Trial) -> str:
@@ -149,15 +161,16 @@ JOB_STEPS: dict[str, Step] = {
     "environment": check_environment,
 }
 STEPS: dict[str, dict[str, Step]] = {
-    "local": {"reach": check_reply, **JOB_STEPS},
+    "local": {"reach": check_reply, "nodes": read_nodes, **JOB_STEPS},
     "slurm": {
         "reach": check_command,
         "commands": check_slurm,
+        "nodes": read_nodes,
         "folder": check_folder,
         **JOB_STEPS,
         "orphans": report_orphans,
     },
-    "ray": {"reach": check_reply, **JOB_STEPS},
+    "ray": {"reach": check_reply, "nodes": read_nodes, **JOB_STEPS},
 }
 """Maps a kind of cluster to its steps, in order."""
 

@@ -17,6 +17,7 @@ from runs.models import Cluster, ClusterTest
 TITLES = {
     "reach": gettext_lazy("Connect to the cluster"),
     "commands": gettext_lazy("Find Slurm's commands"),
+    "nodes": gettext_lazy("Read its nodes"),
     "folder": gettext_lazy("Write to its folder"),
     "submit": gettext_lazy("Submit a job"),
     "ran": gettext_lazy("Run the job"),

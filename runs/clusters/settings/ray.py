@@ -12,8 +12,18 @@ from django.conf import settings
 
 from runs.clusters.settings.slurm import path_errors, variable_errors
 
-PATHS = ("token_file", "python", "project")
-RAY_KEYS = ("dashboard", "token_file", "resources", "start_seconds", "env", "python", "project")
+PATHS = ("token_file", "python", "project", "ray_python")
+RAY_KEYS = (
+    "dashboard",
+    "token_file",
+    "resources",
+    "start_seconds",
+    "autoscales",
+    "env",
+    "python",
+    "project",
+    "ray_python",
+)
 RAY_EXAMPLE = (
     '{"dashboard": "http://127.0.0.1:8265", "token_file": "/etc/esweb/ray-token", "env": {"HF_HOME": "/shared/hf"}}'
 )
@@ -25,6 +35,8 @@ def ray_errors(config: dict[str, Any]) -> Iterator[str]:
     start_seconds = config.get("start_seconds", 0)
     if isinstance(start_seconds, bool) or not isinstance(start_seconds, int) or start_seconds < 0:
         yield f"start_seconds must be a whole number from 0, not {start_seconds!r}"
+    if not isinstance(autoscales := config.get("autoscales", False), bool):
+        yield f"autoscales must be true or false, not {autoscales!r}"
     resources = config.get("resources", {})
     if not isinstance(resources, dict) or not all(name and _is_amount(amount) for name, amount in resources.items()):
         yield f'resources must be an object of amounts such as {{"accelerator_type:A100": 0.001}}, not {resources!r}'

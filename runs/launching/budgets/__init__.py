@@ -14,6 +14,7 @@ from runs.launching.budgets.limits import (
     use_of,
     uses,
 )
+from runs.launching.budgets.requested_nodes import Resources, resources_of
 
 __all__ = [
     "BY",
@@ -22,6 +23,7 @@ __all__ = [
     "Estimate",
     "Estimator",
     "Hours",
+    "Resources",
     "Share",
     "Use",
     "check_limits",
@@ -30,6 +32,7 @@ __all__ = [
     "hours_of",
     "limits_on",
     "period_start",
+    "resources_of",
     "set_limit",
     "shares",
     "spent_hours",

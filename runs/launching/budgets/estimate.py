@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,6 +12,7 @@ from django.db.models import F, Sum
 
 from runs.models import Run
 from workers.config import RunConfig
+from workers.config.run import ComputeConfig
 from workers.executors.states import State
 
 MAX_PAST_RUNS = 200
@@ -23,9 +24,11 @@ SIZES = {
     "grpo": ("num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "max_completion_length",
              "num_iterations", "lora"),
     "evaluation": ("every", "prompts", "samples", "max_new_tokens"),
-    "compute": ("cores", "gpus"),
+    "compute": ("nodes", "cores", "gpus", "gpu_type"),
 }  # fmt: skip
 """Section -> settings that determine the cost of a step; the number of steps is separate."""
+DEFAULTS = {"compute": asdict(ComputeConfig())}
+"""Section -> values of settings that configs of earlier versions lack."""
 STEPS = {"es": "iterations", "grpo": "max_steps"}
 
 
@@ -89,7 +92,8 @@ def _past(person: User, model: str, cluster: str, method: str) -> list[PastRun]:
 
 
 def _size(config: Mapping[str, Any]) -> list[Any]:
-    return [(config.get(section) or {}).get(key) for section, keys in SIZES.items() for key in keys]
+    sections = {section: DEFAULTS.get(section, {}) | (config.get(section) or {}) for section in SIZES}
+    return [sections[section].get(key) for section, keys in SIZES.items() for key in keys]
 
 
 def _steps(config: Mapping[str, Any]) -> int:

@@ -28,7 +28,10 @@ MAX_SHARES = 500
 
 @dataclass(frozen=True)
 class Hours:
-    """GPU hours and CPU hours. A run with GPUs costs only GPU hours; a run without GPUs costs hours of its cores."""
+    """GPU hours and CPU hours. A run with GPUs costs only GPU hours; a run without GPUs costs hours of its cores.
+
+    The GPUs and cores of all nodes count.
+    """
 
     gpu: float = 0.0
     cpu: float = 0.0
@@ -41,7 +44,7 @@ def hours_of(config: RunConfig, seconds: float) -> Hours:
     """Return the hours that a run with this config costs in `seconds` seconds."""
     compute = config.compute
     hours = seconds / HOUR
-    return Hours(gpu=hours * compute.gpus) if compute.gpus else Hours(cpu=hours * compute.cores)
+    return Hours(gpu=hours * compute.all_gpus) if compute.gpus else Hours(cpu=hours * compute.all_cores)
 
 
 def spent_hours(attempts: QuerySet[Attempt], since: datetime | None = None) -> Hours:
@@ -78,7 +81,8 @@ def total(hours: Iterable[Hours]) -> Hours:
 
 def sums(path: str, seconds: Combinable) -> dict[str, Any]:
     """Return the aggregates `gpu` and `cpu`, in hours, of `seconds` of runs; `path` is the lookup prefix of the run."""
-    gpus, cores = _resource(path, "gpus", 0), _resource(path, "cores", 1)
+    nodes = _resource(path, "nodes", 1)
+    gpus, cores = _resource(path, "gpus", 0) * nodes, _resource(path, "cores", 1) * nodes
     nothing = Value(0.0)
     return {
         "gpu": Coalesce(Sum(_hours(seconds, gpus)), nothing, output_field=FloatField()),

@@ -29,8 +29,8 @@ ESSENTIAL = {
     "grpo.max_completion_length", "grpo.temperature", "grpo.beta", "evaluate.run", "evaluate.steps",
     "evaluate.points", "probe.runs", "probe.probes", "probe.draws", "probe.sigmas", "scorer.name",
     "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.secret", "evaluation.every",
-    "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.partition", "compute.cores",
-    "compute.gpus",
+    "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.partition", "compute.nodes",
+    "compute.cores", "compute.gpus", "compute.gpu_type",
 }  # fmt: skip
 """Settings that the form shows without unfolding a section."""
 SYNONYMS = {
@@ -65,15 +65,17 @@ SYNONYMS = {
     "probe.responses": "hessian curvature",
     "evaluation.every": "interval frequency",
     "compute.time_limit_seconds": "timeout",
+    "compute.nodes": "machines hosts",
     "compute.cores": "cpu threads",
     "compute.gpus": "cuda",
+    "compute.gpu_type": "card model a100 h100",
     "compute.memory_mb": "ram",
 }
 """Field -> other words by which the form's search finds it."""
 TRAINING_ONLY = ("evaluation.every",)
 """Settings of shared sections that only methods with a training read."""
-SUGGESTED = ("compute.cluster", "compute.partition")
-"""Settings with values that the clusters' configs suggest."""
+SUGGESTED = ("compute.cluster", "compute.partition", "compute.gpu_type")
+"""Settings with values that the clusters suggest: their configs and their nodes."""
 MAX_SEEDS = 20
 
 

@@ -10,7 +10,7 @@ from django import forms
 from django.forms import BoundField
 from django.utils.translation import gettext, gettext_lazy
 
-from runs.clusters import partitions_of
+from runs.clusters import gpu_types_of, partitions_of, usable_shapes
 from runs.launching.config_form.fields import (
     ESSENTIAL,
     METHODS,
@@ -100,7 +100,12 @@ class LaunchForm(forms.Form):
         """Return field -> suggested values, from the clusters in the database."""
         clusters = list(Cluster.objects.order_by("name"))
         partitions = dict.fromkeys(name for cluster in clusters for name in partitions_of(cluster))
-        return {"compute.cluster": [cluster.name for cluster in clusters], "compute.partition": list(partitions)}
+        gpu_types = gpu_types_of(shape for cluster in clusters for shape in usable_shapes(cluster))
+        return {
+            "compute.cluster": [cluster.name for cluster in clusters],
+            "compute.partition": list(partitions),
+            "compute.gpu_type": gpu_types,
+        }
 
     @classmethod
     def from_run(cls, run: Run) -> LaunchForm:

@@ -29,7 +29,8 @@ class EntryOut(Schema):
     """Attempt that runs or waits.
 
     `reason` is the cluster's reason or ours, and `explained` is what it means. `held`: a user holds the attempt.
-    `position` is its position in the queue of this machine, null on other clusters.
+    `position` is its position in the queue of this machine, null on other clusters. `gpus` and `cores` are those of
+    each of its `nodes`; `total_gpus` and `total_cores` those of all.
     """
 
     run: str
@@ -46,18 +47,23 @@ class EntryOut(Schema):
     explained: str
     held: bool
     position: int | None
+    nodes: int
     gpus: int
     cores: int
+    total_gpus: int
+    total_cores: int
 
     @classmethod
     def from_entry(cls, entry: Entry) -> EntryOut:
         """Return the entry as JSON."""
-        run, attempt, (gpus, cores) = entry.run, entry.attempt, entry.resources
+        run, attempt, resources = entry.run, entry.attempt, entry.resources
         return cls(
             run=run.uid, name=run.name, experiment=run.experiment_id, sweep=run.sweep_id,
             person=run.created_by.get_username(), attempt=attempt.key, cluster=str(attempt.cluster),
             state=attempt.state, is_going=entry.is_going, since=entry.since, reason=attempt.reason,
-            explained=entry.explained, held=entry.is_held, position=entry.position, gpus=gpus, cores=cores,
+            explained=entry.explained, held=entry.is_held, position=entry.position, nodes=resources.nodes,
+            gpus=resources.gpus, cores=resources.cores, total_gpus=resources.total_gpus,
+            total_cores=resources.total_cores,
         )  # fmt: skip
 
 

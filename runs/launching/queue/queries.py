@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
+from runs.launching.budgets import Resources, resources_of
 from runs.models import Attempt, Cluster, Hold, Run
 from runs.models.job import OPEN
 from workers.executors.states import State
@@ -55,10 +56,9 @@ class Entry:
         return not self.is_going and not is_leaving
 
     @property
-    def resources(self) -> tuple[int, int]:
-        """Return the numbers of GPUs and cores that the run requests."""
-        compute = self.run.config.get("compute", {})
-        return int(compute.get("gpus", 0)), int(compute.get("cores", 1))
+    def resources(self) -> Resources:
+        """Return the nodes that the run requests, with their GPUs and cores."""
+        return resources_of(self.run.config)
 
 
 def queued_attempts(runs: QuerySet[Run], cluster: str = "") -> QuerySet[Attempt]:

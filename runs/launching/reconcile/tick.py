@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.checkpoints import size_of
-from runs.clusters import executor_for, timeouts_of
+from runs.clusters import executor_for, refresh_due_inventory, timeouts_of
 from runs.launching import queue, rebuilds
 from runs.launching.cancel import cancel_job, end_leftover_job
 from runs.launching.reconcile.attempt_files import Traces, diagnosis, failure_message, full_disk, read_traces
@@ -123,7 +123,7 @@ def _tick(cluster: Cluster) -> None:
     queue.create_moved_attempts(cluster)
     commands.release_waiting(cluster)
     jobs = open_jobs(cluster)
-    cluster.refresh_from_db(fields=["ticked_at", "unreachable_since_at"])
+    cluster.refresh_from_db(fields=["ticked_at", "unreachable_since_at", "inventory_tried_at"])
     _extend_timeouts(jobs, cluster.ticked_at)
     was_silent = not _send_jobs(cluster, jobs)
     submitted = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
@@ -139,9 +139,12 @@ def _tick(cluster: Cluster) -> None:
         return
     if not keys:
         _poll_silent(cluster)
+        if cluster.unreachable_since_at is None:
+            refresh_due_inventory(cluster)
         return
     cluster.note_answer()
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now())
+    refresh_due_inventory(cluster)
     settle(submitted, observations, executor.trust_running)
 
 

@@ -115,6 +115,13 @@ def make_flag(run: Run) -> None:
     Flag.objects.create(run=run, detector="empty", **values)
 
 
+def add_gpu(run: Run) -> None:
+    """Give the cluster of the runs a GPU, which a run is planned for."""
+    local = Cluster.objects.get(name="local")
+    local.config |= {"gpus": ["0"]}
+    local.save()
+
+
 PREPARED = {
     **dict.fromkeys(
         (
@@ -139,6 +146,7 @@ PREPARED = {
     "calibrate_judge": make_meeting_with_gold,
     "read_board": make_board,
     "put_cluster": make_admin,
+    "plan_gpu_memory": add_gpu,
     "dismiss_flag": make_flag,
     "undo_flag_dismissal": make_flag,
     "set_site_thresholds": make_admin,
@@ -241,7 +249,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_operations_with_a_body_have_an_example() -> None:
-    assert len(BODIES) == 32
+    assert len(BODIES) == 33
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

@@ -45,16 +45,18 @@ def test_population_members_store_their_engines(attempt):
 
 
 def test_engines_report_is_stored_once_with_its_time(attempt):
-    report = Engines(3, 480, (Engine(0, "ready", "cuda:0", 15, 960, 1.5, 1, "ab" * 32, 3), engine(1, device=HOSTILE)))
+    first = Engine(0, "ready", "cuda:0", 15, 960, 1.5, 1, "ab" * 32, 3, "gpu7")
+    report = Engines(3, 480, (first, engine(1, device=HOSTILE, node=HOSTILE)))
     assert [keep(attempt, report), keep(attempt, report)] == [1, 0]
     row = EngineReport.objects.get()
     assert (row.run, row.attempt, row.epoch, row.seq, row.step) == (attempt.run, attempt, 0, 0, 3)
     assert (row.t, row.bytes, len(row.engines)) == (NOON, 480, 2)
     assert row.engines[0] == {
         "number": 0, "state": "ready", "device": "cuda:0", "members": 15, "tokens": 960, "seconds": 1.5, "restarts": 1,
-        "weights": "ab" * 32, "compared_at": 3,
+        "weights": "ab" * 32, "compared_at": 3, "node": "gpu7",
     }  # fmt: skip
     assert (row.engines[1]["device"], row.engines[1]["weights"], row.engines[1]["compared_at"]) == (DISPLAYED, "", None)
+    assert row.engines[1]["node"] == DISPLAYED
 
 
 def test_reports_of_engines_go_and_come_again_with_their_attempt(attempt):
@@ -211,6 +213,7 @@ def test_record_beyond_a_limit_is_reported_and_later_ones_stored(attempt):
         (Engines(0, 0, (engine(compared_at=2**63),)), "compared_at must fit 64 bits"),
         (Engines(0, 0, (engine(state="asleep"),)), "ready, starting, given_up, not 'asleep'"),
         (Engines(0, 0, (engine(weights="a" * 301),)), "weights has 301 characters; at most 300"),
+        (Engines(0, 0, (engine(node="a" * 301),)), "node has 301 characters; at most 300"),
         (Alert("fatal", "x"), "info, warning, error"),
     ],
 )

@@ -13,6 +13,16 @@ from tests.runs.launching.test_queue_page import waiting
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 
 
+def test_queue_counts_the_gpus_of_all_nodes(ada: User, experiment: Experiment) -> None:
+    run = waiting(experiment)
+    run.config["compute"] |= {"nodes": 2, "gpus": 4, "cores": 8, "gpu_type": "h100"}
+    run.save()
+    (job,) = calls(ada, "read").get("/api/v1/queue").json()["items"]
+    assert {name: job[name] for name in ("nodes", "gpus", "cores", "total_gpus", "total_cores")} == {
+        "nodes": 2, "gpus": 4, "cores": 8, "total_gpus": 8, "total_cores": 16,
+    }  # fmt: skip
+
+
 def test_the_queue_is_read_and_changed(ada: User, bo: User, experiment: Experiment) -> None:
     Cluster.objects.create(name="far", kind="slurm")
     run = waiting(experiment)

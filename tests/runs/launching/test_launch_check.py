@@ -75,6 +75,17 @@ def test_estimate_scales_with_the_number_of_steps(check_form, experiment):
     assert "scaled to as many steps" in text
 
 
+def test_estimate_uses_only_runs_on_as_many_nodes(check_form, experiment):
+    past = took(experiment, 60)
+    # An earlier version had neither setting.
+    del past.config["compute"]["nodes"], past.config["compute"]["gpu_type"]
+    past.save()
+    assert "It takes about <strong>1 min 00 s</strong>" in check_form()
+    past.config["compute"]["nodes"] = 2
+    past.save()
+    assert "No time estimate yet" in check_form()
+
+
 def test_estimate_ignores_failed_and_hidden_runs(bo_client, check_form, experiment, private_experiment):
     took(private_experiment, 60)
     failed = took(experiment, 60)

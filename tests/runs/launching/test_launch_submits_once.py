@@ -119,7 +119,9 @@ def test_a_clock_that_was_set_back_holds_up_no_submit(experiment: Experiment, sm
 
 
 def test_a_refusal_ends_the_attempt_with_the_numbers(experiment: Experiment, small: Small) -> None:
+    small.cores = 3
     run = run_of(experiment, cores=3)
+    small.cores = 2
     launching.submit_job(attempt_of(run))
     refused = attempt_of(run)
     assert (refused.state, refused.submits) == (State.FAILED.value, 1)

@@ -45,6 +45,27 @@ def test_queue_lists_running_and_waiting_runs_with_reasons(ada_client, experimen
     assert "position 3 in the queue" in page and "on local" in page
 
 
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        ({"gpus": 0, "cores": 1}, "· 1 core ·"),
+        ({"gpus": 1, "cores": 8}, "· 1 GPU ·"),
+        ({"gpus": 2, "gpu_type": "h100"}, "· 2 GPUs (h100) ·"),
+        ({"nodes": 2, "gpus": 4, "gpu_type": "h100"}, "· 2 nodes × 4 GPUs (h100) ·"),
+        ({"nodes": 3, "cores": 2}, "· 3 nodes × 2 cores ·"),
+    ],
+    ids=str,
+)
+def test_queue_names_the_nodes_of_a_run(ada_client, experiment, compute, words):
+    run = waiting(experiment)
+    run.config["compute"] = {"cluster": "local", **compute}
+    run.save()
+    assert words in page_of(ada_client)
+    state = ada_client.get(run.get_absolute_url()).content.decode()
+    is_shown = compute.get("nodes", 1) > 1 or bool(compute.get("gpus"))
+    assert (words.strip("· ") in state) == is_shown
+
+
 def test_runs_held_by_a_sweep_are_explained(ada_client, experiment):
     sweep = make_sweep(experiment, at_once=1)
     assert "Its sweep runs 1 at a time" in page_of(ada_client)

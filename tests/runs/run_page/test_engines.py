@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from runs.ingest import ingest
+from runs.models import EngineReport
 from tests.runs.attempt_records import NOON, make_attempt
 from tests.runs.full_runs import end, make_run, record
 from workers.records import Engine, Engines, Line, Member, Population
@@ -19,10 +20,10 @@ def run(experiment, runs_dir):
     return make_run(experiment)
 
 
-def engine(number, members=0, *, state="ready", tokens=0, seconds=0.0, weights=HASH, at=None, restarts=0):
+def engine(number, members=0, *, state="ready", tokens=0, seconds=0.0, weights=HASH, at=None, restarts=0, node=""):
     """Return an engine of a report; without `at` its weights have not been compared."""
     compared_weights = weights if at is not None else ""
-    return Engine(number, state, f"cuda:{number}", members, tokens, seconds, restarts, compared_weights, at)
+    return Engine(number, state, f"cuda:{number}", members, tokens, seconds, restarts, compared_weights, at, node)
 
 
 def report_at(run, step, seconds, *engines, size=480):
@@ -56,6 +57,23 @@ def test_each_engine_has_a_row_with_its_share_and_rates(ada_client, run):
     assert "The update of step 2 sent 480 bytes to each engine: 16 bytes per member." in text
     assert "add up" not in text
     assert 'id="engines"' in ada_client.get(reverse("run-weights", args=[run.uid])).content.decode()
+
+
+def test_each_engine_has_its_node_if_a_report_names_one(ada_client, run):
+    report_at(run, 1, 10, engine(0, 2), engine(1, 1))
+    assert "Node" not in panel(ada_client, run)
+    report_at(run, 2, 20, engine(0, 4, node="gpu1"), engine(1, 2, node="<b>gpu2"))
+    text = panel(ada_client, run)
+    assert "Engine State Node Device Members" in text
+    assert "✓ ready gpu1 cuda:0 4" in text and "✓ ready &lt;b&gt;gpu2 cuda:1 2" in text
+
+
+def test_node_of_an_engine_from_an_earlier_version_is_unknown(ada_client, run):
+    report_at(run, 1, 10, engine(0, 2, node="gpu1"), engine(1, 1, node="gpu2"))
+    report = EngineReport.objects.get()
+    del report.engines[1]["node"]
+    report.save()
+    assert "1 ✓ ready – cuda:1" in panel(ada_client, run)
 
 
 def test_rates_are_over_the_last_ten_iterations(ada_client, run):

@@ -50,6 +50,7 @@ def test_wide_job_at_head_of_queue_is_not_overtaken(machine: Local, job: Job) ->
     [
         ({"cores": 3}, "requests 3 cores; this machine offers runs 2"),
         ({"gpus": 1}, "requests 1 GPUs; this machine offers runs 0"),
+        ({"nodes": 2}, "requests 2 nodes; this machine is one"),
     ],
 )
 def test_job_that_never_fits_is_rejected(machine: Local, job: Job, needs: dict[str, int], reason: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.launching.budgets import Hours, estimated_hours, shares, spent_hours
+from runs.launching.budgets import Hours, estimated_hours, hours_of, shares, spent_hours
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.full_runs import make_run
 
@@ -16,10 +16,12 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.usefixtures("db", "local")
 
 
-def make_ended_run(experiment: Experiment, hours: float, gpus: int = 0, cores: int = 1, ended: datetime = NOON) -> Run:
+def make_ended_run(
+    experiment: Experiment, hours: float, gpus: int = 0, cores: int = 1, ended: datetime = NOON, nodes: int = 1
+) -> Run:
     """Create a run that has taken this many hours of wall-clock time until then."""
     run = make_run(experiment, "es-micro", Run.objects.count(), "succeeded")
-    run.config["compute"] |= {"gpus": gpus, "cores": cores}
+    run.config["compute"] |= {"nodes": nodes, "gpus": gpus, "cores": cores}
     run.save()
     run.attempts.update(started_at=ended - timedelta(hours=hours), ended_at=ended)
     return run
@@ -34,6 +36,24 @@ def test_a_run_with_gpus_costs_hours_of_those_and_none_of_cores(experiment: Expe
     make_ended_run(experiment, 2.0, gpus=3, cores=8)
     make_ended_run(experiment, 0.5, cores=4)
     assert all_hours() == [Hours(gpu=6.0, cpu=2.0)]
+
+
+def test_hours_of_all_nodes_count(experiment: Experiment) -> None:
+    run = make_ended_run(experiment, 1.0, nodes=2, gpus=4, cores=8)
+    assert (hours_of(run.run_config, 3600.0), all_hours()) == (Hours(gpu=8.0), [Hours(gpu=8.0)])
+    assert shares(Run.objects.all(), "person")[0].hours == Hours(gpu=8.0)
+    Run.objects.filter(pk=run.pk).update(estimated_seconds=1800)
+    assert estimated_hours(Run.objects.all()) == (Hours(gpu=4.0), 0)
+    without_gpus = make_ended_run(experiment, 1.0, nodes=3, cores=2)
+    assert hours_of(without_gpus.run_config, 3600.0) == Hours(cpu=6.0)
+    assert all_hours() == [Hours(gpu=8.0, cpu=6.0)]
+
+
+def test_run_of_an_earlier_version_costs_one_node(experiment: Experiment) -> None:
+    run = make_ended_run(experiment, 1.0, gpus=4)
+    del run.config["compute"]["nodes"], run.config["compute"]["gpu_type"]
+    run.save()
+    assert all_hours() == [Hours(gpu=4.0)]
 
 
 def test_waiting_and_foreign_runs_cost_nothing(experiment: Experiment) -> None:

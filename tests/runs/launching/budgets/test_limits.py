@@ -70,6 +70,7 @@ def test_a_limit_of_an_experiment_holds_for_all_who_launch_there(ada: User, expe
 
 
 def test_hours_of_gpus_limit_no_run_without_one(ada: User, experiment: Experiment) -> None:
+    Cluster.objects.filter(name="local").update(config={"gpus": ["0"]})
     set_limit(kind="gpu", period="all", hours=0.0, person=ada)
     assert one_more(experiment)
     config = {**preset("es-micro").config, "compute": {"gpus": 1}}

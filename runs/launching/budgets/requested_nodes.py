@@ -1,0 +1,52 @@
+"""The nodes, GPUs and cores that a run requests, as numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext, ngettext
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Nodes that a run requests. GPUs and cores are those of each node; an empty type is any."""
+
+    nodes: int
+    gpus: int
+    cores: int
+    gpu_type: str
+
+    @property
+    def total_gpus(self) -> int:
+        """Return the number of GPUs on all nodes."""
+        return self.nodes * self.gpus
+
+    @property
+    def total_cores(self) -> int:
+        """Return the number of cores on all nodes."""
+        return self.nodes * self.cores
+
+    def __str__(self) -> str:
+        """Return the GPUs in words, or the cores of a run without any, such as "2 nodes × 4 GPUs (h100)"."""
+        if self.gpus:
+            text = ngettext("%(n)s GPU", "%(n)s GPUs", self.gpus) % {"n": self.gpus}
+        else:
+            text = ngettext("%(n)s core", "%(n)s cores", self.cores) % {"n": self.cores}
+        if self.gpus and self.gpu_type:
+            text = f"{text} ({self.gpu_type})"
+        if self.nodes == 1:
+            return text
+        return gettext("%(nodes)s nodes × %(each)s") % {"nodes": self.nodes, "each": text}
+
+
+def resources_of(config: Mapping[str, Any]) -> Resources:
+    """Return what a run's config requests. Configs of earlier versions are of one node."""
+    compute = config.get("compute", {})
+    return Resources(
+        int(compute.get("nodes", 1)),
+        int(compute.get("gpus", 0)),
+        int(compute.get("cores", 1)),
+        str(compute.get("gpu_type", "")),
+    )

@@ -1,0 +1,95 @@
+"""The nodes of a real Slurm and a real Ray: read by a tick, and the limit of what a launch may request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runs.clusters.inventory import inventory_of
+from runs.launching import reconcile
+from runs.models import Cluster, Experiment
+from tests.clusters.ray import RayHead
+from tests.clusters.scripted_ray import make_ray_cluster
+from tests.clusters.scripted_slurm import (
+    OVER_SSH,
+    ScriptedSlurm,
+    launch_run,
+    launch_sweep,
+    make_slurm_cluster,
+    recorded_commands,
+)
+from tests.clusters.slurm import SlurmCluster
+from tests.clusters.slurm.config import CORES, GPU_TYPES, GPUS, MEMORY_MB, NODES
+from tests.runs.local_cluster import attempt_of, run_of
+from workers.config import ConfigError
+
+
+def tick(cluster: Cluster) -> Cluster:
+    """Tick the cluster once, and return its row."""
+    assert reconcile.reconcile_cluster(cluster)
+    return Cluster.objects.get(pk=cluster.pk)
+
+
+@OVER_SSH
+def test_tick_reads_the_nodes_of_slurm(slurm: SlurmCluster, access_config: dict[str, str], db: None) -> None:
+    far = tick(make_slurm_cluster(**access_config))
+    shapes = [shape for shape in inventory_of(far).shapes if shape.partition == "main"]
+    assert sum(shape.count for shape in shapes) == NODES
+    assert {shape.gpu_type for shape in shapes} == set(GPU_TYPES)
+    assert {(shape.cores, shape.memory_mb, shape.gpus) for shape in shapes} == {(CORES, MEMORY_MB, GPUS)}
+
+
+@pytest.mark.parametrize(
+    ("compute", "message"),
+    [
+        ({"nodes": NODES + 1}, f"must be at most {NODES}, not {NODES + 1}: cluster far has no more nodes"),
+        ({"cores": CORES + 1}, f"must be at most {CORES}, not {CORES + 1}: no node of cluster far has more"),
+        ({"gpus": GPUS + 1}, f"must be at most {GPUS}, not {GPUS + 1}: no node of cluster far has more"),
+        ({"memory_mb": MEMORY_MB + 1}, f"must be at most {MEMORY_MB}, not {MEMORY_MB + 1}: no node of cluster far has"),
+        ({"gpus": 1, "gpu_type": "b200"}, "must be one of a100, h100 on cluster far, or empty, not 'b200'"),
+        (
+            {"gpus": 1, "gpu_type": "H100", "nodes": 2},
+            "must be at most 1, not 2: so many nodes of cluster far have 1 GPU of type H100 each",
+        ),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_slurm_without_such_nodes_refuses_the_launch(
+    slurm_executor: ScriptedSlurm, experiment: Experiment, compute: dict[str, object], message: str
+) -> None:
+    tick(Cluster.objects.get(name="far"))
+    with pytest.raises(ConfigError) as error:
+        launch_run(experiment, **compute)
+    assert message in str(error.value)
+
+
+def test_silent_slurm_keeps_its_nodes(slurm: SlurmCluster, site_disk: Path, db: None, tmp_path: Path) -> None:
+    far = tick(make_slurm_cluster(slurm_conf=str(slurm.conf)))
+    Cluster.objects.filter(pk=far.pk).update(
+        config={**far.config, "slurm_conf": str(tmp_path / "none.conf")}, inventory_tried_at=None
+    )
+    silent = tick(Cluster.objects.get(pk=far.pk))
+    assert (inventory_of(silent), silent.inventory_tried_at is None) == (inventory_of(far), False)
+
+
+def test_runs_of_a_sweep_on_several_nodes_are_separate_jobs(
+    experiment: Experiment, slurm_executor: ScriptedSlurm
+) -> None:
+    runs = launch_sweep(experiment, 2, nodes=2)
+    recorded_commands.clear()
+    tick(Cluster.objects.get(name="far"))
+    submits = [argv for argv in recorded_commands if argv[0] == "sbatch"]
+    assert [[word for word in argv if "--array" in word] for argv in submits] == [[], []]
+    assert all("--nodes=2" in argv for argv in submits)
+    assert len({attempt_of(run).native_id for run in runs}) == 2
+
+
+def test_tick_reads_the_nodes_of_ray(ray: RayHead, db: None, experiment: Experiment, site_disk: Path) -> None:
+    rays = tick(make_ray_cluster(ray))
+    (shape,) = inventory_of(rays).shapes
+    assert (shape.count, shape.partition) == (1, "") and shape.cores >= 1
+    with pytest.raises(ConfigError, match=r"must be at most 1, not 2: cluster \w+ has no more nodes"):
+        run_of(experiment, cluster=rays.name, nodes=2)
+    Cluster.objects.filter(pk=rays.pk).update(config={**rays.config, "autoscales": True})
+    assert run_of(experiment, cluster=rays.name, nodes=2)

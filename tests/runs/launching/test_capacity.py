@@ -1,0 +1,177 @@
+"""A launch that no nodes of its cluster can run is refused with the valid choices, alike in form, API and sweep."""
+
+from __future__ import annotations
+
+import html
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from runs import launching
+from runs.clusters import check_capacity
+from runs.launching.submit import spec_of
+from runs.models import Cluster, Experiment, Run
+from tests.runs.api_client import calls, paths
+from tests.runs.clusters.stored_inventories import FAR, RAYS, make_cluster, make_clusters
+from tests.runs.launching.impossible_launches import IMPOSSIBLE, Impossible
+from tests.runs.launching.test_config_form import sent
+from tests.runs.local_cluster import attempt_of, run_of
+from workers.config import ConfigError, RunConfig, preset
+from workers.executors.base import NodeShape
+
+pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+
+
+def config_with(**compute: Any) -> dict[str, Any]:
+    """Return the config of a run that requests these resources."""
+    return {**preset("es-micro").config, "compute": compute}
+
+
+def refusals(cluster: Cluster, **compute: Any) -> dict[str, str]:
+    """Return setting -> sentence of what the cluster's nodes cannot give; empty if they can."""
+    try:
+        check_capacity(RunConfig.from_json(config_with(cluster=cluster.name, **compute)), cluster)
+    except ConfigError as error:
+        return {problem.path: problem.message for problem in error.problems}
+    return {}
+
+
+@pytest.mark.parametrize("impossible", IMPOSSIBLE, ids=lambda case: str(case.compute))
+def test_impossible_launch_is_refused_in_a_sentence(
+    impossible: Impossible, experiment: Experiment, ada_client: Client, ada: User
+) -> None:
+    make_clusters()
+    compute, path, sentence = impossible
+    typed = {f"compute.{name}": str(value) for name, value in compute.items()}
+    page = ada_client.post(reverse("launch", args=[experiment.pk]), sent("es-micro", **typed))
+    assert page.status_code == 400 and f'<a href="#id_{path}">{path}</a> {sentence}' in text_of(page)
+    checked = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent("es-micro", **typed))
+    assert sentence in text_of(checked)
+
+    script = calls(ada)
+    new = {"experiment": experiment.pk, "preset": "es-micro", "config": {"compute": compute}}
+    refused = script.post("/api/v1/runs", new, content_type="application/json")
+    assert refused.status_code == 422 and sentence in paths(refused)[path]
+    swept = {"grid": {f"compute.{name}": [value] for name, value in compute.items()}, "seeds": [0, 1]}
+    for address in ("sweeps", "sweeps/plan"):
+        new = {"experiment": experiment.pk, "preset": "es-micro", **swept}
+        refused = script.post(f"/api/v1/{address}", new, content_type="application/json")
+        assert refused.status_code == 422 and sentence in paths(refused)[path]
+    assert not Run.objects.exists()
+
+
+def text_of(answer: Any) -> str:
+    """Return a page with single spaces, and without HTML entities."""
+    return html.unescape(" ".join(answer.content.decode().split()))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        {"cluster": "far", "nodes": 6},
+        {"cluster": "far", "nodes": 2, "gpus": 4, "gpu_type": "A100", "cores": 16, "memory_mb": 64_000},
+        {"cluster": "far", "nodes": 2, "gpus": 8, "gpu_type": "h100", "partition": "gpu"},
+        {"cluster": "rays", "nodes": 3},
+        {"cluster": "shared", "nodes": 2, "gpus": 4, "memory_mb": 1_000_000},
+        {"cluster": "local", "gpus": 2, "cores": 4},
+    ],
+    ids=str,
+)
+def test_possible_launch_is_created(experiment: Experiment, compute: dict[str, Any]) -> None:
+    make_clusters()
+    assert run_of(experiment, **compute).config["compute"].items() >= compute.items()
+
+
+def test_every_impossible_amount_is_reported_together() -> None:
+    far = make_cluster("far", "slurm", *FAR, config={"partition": "main"})
+    assert refusals(far, nodes=9, gpus=8, cores=64, memory_mb=65_000).keys() == {
+        "compute.nodes", "compute.gpus", "compute.cores", "compute.memory_mb",
+    }  # fmt: skip
+
+
+def test_nodes_of_several_partitions_are_not_added_up() -> None:
+    halves = make_cluster("far", "slurm", NodeShape(2, 8, partition="a"), NodeShape(3, 8, partition="b"))
+    assert refusals(halves, nodes=3) == {}
+    assert refusals(halves, nodes=4) == {"compute.nodes": "must be at most 3, not 4: cluster far has no more nodes"}
+
+
+def test_partition_in_the_config_of_a_cluster_that_lacks_it_is_refused() -> None:
+    far = make_cluster("far", "slurm", *FAR, config={"partition": "old"})
+    assert refusals(far) == {
+        "compute.partition": "must be a partition that cluster far has and its config names, not the default 'old'; it "
+        "has gpu, main, and an admin can add them to the config"
+    }
+
+
+def test_type_of_gpu_in_the_clusters_config_applies_to_runs_without_one() -> None:
+    shapes = (NodeShape(3, 8, 0, 4, "t4"), NodeShape(1, 8, 0, 2, "a100"))
+    far = make_cluster("far", "slurm", *shapes, config={"gpu_type": "a100"})
+    assert refusals(far, gpus=4) == {
+        "compute.gpus": "must be at most 2, not 4: no node of cluster far has more of type a100"
+    }
+    assert refusals(far, gpus=4, gpu_type="t4", nodes=3) == {}
+    far.config = {"gpu_type": "b200"}
+    message = refusals(far, gpus=1)["compute.gpu_type"]
+    assert message == "must be one of a100, t4 on cluster far, not empty: its config sets 'b200' then"
+
+
+def test_old_inventory_is_named_with_its_time() -> None:
+    far = make_cluster("far", "slurm", *FAR, age=timedelta(minutes=59), config={"partition": "main"})
+    assert "last read" not in refusals(far, nodes=9)["compute.nodes"]
+    old = make_cluster("old", "slurm", *FAR, age=timedelta(hours=2), config={"partition": "main"})
+    at = f"{old.inventory_at:%Y-%m-%d %H:%M} UTC"
+    assert refusals(old, nodes=9)["compute.nodes"].endswith(f"(the nodes of old were last read at {at})")
+
+
+def test_unknown_nodes_and_nodes_on_demand_refuse_nothing() -> None:
+    assert refusals(Cluster.objects.create(name="new", kind="slurm"), nodes=99, gpus=99) == {}
+    growing = make_cluster("rays", "ray", *RAYS, config={"autoscales": True})
+    assert refusals(growing, nodes=99, gpus=99, gpu_type="b200") == {}
+    fixed = make_cluster("fixed", "ray", *RAYS, config={"autoscales": False})
+    assert refusals(fixed, nodes=99).keys() == {"compute.nodes"}
+
+
+def test_job_names_the_type_of_gpu_as_its_cluster_does(experiment: Experiment) -> None:
+    make_clusters()
+    spec = spec_of(attempt_of(run_of(experiment, cluster="rays", nodes=2, gpus=4, gpu_type="t4")))
+    assert (spec.nodes, spec.gpus, spec.gpu_type) == (2, 4, "T4")
+    assert spec_of(attempt_of(run_of(experiment, cluster="rays", gpus=4))).gpu_type == ""
+
+
+def test_run_moves_only_to_a_cluster_with_its_nodes(experiment: Experiment, ada: User) -> None:
+    make_clusters()
+    run = run_of(experiment, cluster="far", nodes=2, gpus=4)
+    with pytest.raises(ConfigError, match="must be 1, not 2: cluster local is one machine"):
+        launching.move_run(run, "local", ada)
+    launching.move_run(run, "rays", ada)
+    assert attempt_of(run).moves_to == Cluster.objects.get(name="rays")
+
+
+def test_form_suggests_the_types_of_gpu(experiment: Experiment, ada_client: Client) -> None:
+    make_cluster("far", "slurm", *FAR, config={"partition": "main"})
+    make_cluster("rays", "ray", *RAYS)
+    page = text_of(ada_client.get(reverse("launch", args=[experiment.pk])))
+    # Runs may not use partition gpu, which the cluster's config does not name.
+    options = '<datalist id="compute.gpu_type"><option value="a100"></option><option value="T4"></option></datalist>'
+    assert options in page and 'list="compute.gpu_type"' in page
+
+
+def test_check_of_the_form_states_the_nodes(experiment: Experiment, ada_client: Client) -> None:
+    make_clusters()
+    typed = {"compute.cluster": "far", "compute.nodes": "2", "compute.gpus": "4", "compute.gpu_type": "a100"}
+    checked = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent("es-micro", **typed))
+    assert "Ready: 1 run. It uses 2 nodes × 4 GPUs (a100)." in text_of(checked)
+
+
+def test_sweep_varies_the_number_of_nodes(experiment: Experiment, ada: User) -> None:
+    make_clusters()
+    base = config_with(cluster="far", gpus=1)
+    sweep = launching.launch_sweep(launching.NewSweep(base, [0], grid={"compute.nodes": [1, 2]}), experiment, ada)
+    assert [run.config["compute"]["nodes"] for run in sweep.runs.order_by("pk")] == [1, 2]
+    more = launching.NewSweep(base, [0], grid={"compute.nodes": [2, 3]})
+    with pytest.raises(ConfigError, match="must be at most 2, not 3"):
+        launching.launch_sweep(more, experiment, ada)
