@@ -25,7 +25,7 @@ from workers import tasks
 from workers.config import EsConfig, ModelConfig, RunConfig, encode
 from workers.engines.es.backend import make_backend
 from workers.engines.es.batches import BatchPlan, choose_rows
-from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
+from workers.engines.es.engine_group import EngineGroup, EngineSetup, EngineStarter
 from workers.engines.es.lineage import NoiseKind, Origin
 from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
@@ -62,7 +62,7 @@ class Run:
         config = {"method": "es", "seed": 0, "es": encode(es), "model": {"path": str(loaded.path), "device": "cpu"}}
         setup = EngineSetup(config, plan, scales, state.lineage, directory / FILE, threads=1)
         backend = make_backend(loaded, weights, es, scales, plan)
-        self.engines = EngineGroup(backend, plan, ["cpu"], setup, engines, lambda number: EngineProcess({}))
+        self.engines = EngineGroup(backend, plan, EngineStarter.native(0), setup, engines)
         self.engines.begin(0, state.lineage, None)
         self._format = PromptFormat.from_config(self.config, loaded.tokenizer)
         self._examples = tasks.make(self.config.task).examples("train")

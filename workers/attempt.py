@@ -9,6 +9,7 @@ claim/reserve      the space that exit.json takes where the disk is full by then
 log.txt            what the program and its agent print
 site-token         the token that the site made for the attempt, readable by its account alone
 scorer-token       the token of the scorer that the attempt calls or is, readable by its account alone
+engine-nodes.json  where other nodes of the job reach the training process, and their token; while it runs, for it alone
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 SITE_TOKEN, SCORER_TOKEN = "site-token", "scorer-token"
 TOKEN_FILES = (SITE_TOKEN, SCORER_TOKEN)
+NODE_CONTACT = "engine-nodes.json"
 READABLE, PRIVATE = 0o666, 0o600
 """Modes of new files, before the umask."""
 DUPLICATE, DISK_FULL, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 74, 75, 76, 77, 127

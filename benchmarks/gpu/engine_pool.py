@@ -16,9 +16,10 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.reference import with_packages
+from workers.engine_nodes.links import EngineCommand
+from workers.engine_nodes.mps import MpsDaemon
 from workers.engines.es.engine_group import EngineProcess, EngineSetup
 from workers.engines.es.engine_group.wire import Ids, pack_update
-from workers.engines.es.vllm_group.mps import MpsDaemon
 from workers.models.decoder import Completion
 
 START_SECONDS, REPLY_SECONDS = 300.0, 120.0
@@ -51,7 +52,8 @@ class EnginePool:
         environment |= self._mps.environment if self._mps else {}
         for number in range(self.count):
             began = time.perf_counter()
-            process = EngineProcess(environment, str(self._write_interpreter(number)), program)
+            command = EngineCommand(str(self._write_interpreter(number)), program, environment)
+            process = EngineProcess.here(command)
             self._processes.append(process)
             limit = threading.Timer(START_SECONDS, process.end_now)
             limit.start()

@@ -9,12 +9,10 @@ weights; all must end with one hash.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from workers import models
 from workers.config import RunConfig
 from workers.engines.es.backend import make_backend
 from workers.engines.es.batches import BatchPlan
-from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
+from workers.engines.es.engine_group import EngineGroup, EngineSetup, EngineStarter
 from workers.engines.es.perturbation import scales_of
 from workers.engines.es.trainable import make_trainable
 
@@ -64,9 +62,8 @@ def _update(folder: Path, noise: str, count: int, updates: int) -> str:
     plan = BatchPlan(8, 2, columns=32)
     backend = make_backend(loaded, parameters, run.es_section(), scales, plan)
     setup = EngineSetup(config, plan, scales, "origin", folder / "replay.jsonl", 2)
-    devices = [f"cuda:{number}" for number in range(gpus)]
     began = time.perf_counter()
-    with closing(EngineGroup(backend, plan, devices, setup, count, partial(_start, gpus))) as group:
+    with closing(EngineGroup(backend, plan, EngineStarter.native(gpus), setup, count)) as group:
         group.begin(0, "origin", None)
         for message in group.wait_for_start():
             print(message, flush=True)
@@ -83,10 +80,6 @@ def _update(folder: Path, noise: str, count: int, updates: int) -> str:
     weights = backend.weights_hash()
     print(f"{noise}, {count} engines: {weights[:16]} {states}; {seconds / updates:.3f} s an update", flush=True)
     return weights
-
-
-def _start(gpus: int, number: int) -> EngineProcess:
-    return EngineProcess({"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES") or str(number % gpus)})
 
 
 if __name__ == "__main__":

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -32,7 +30,7 @@ from workers.config import RunConfig
 from workers.engines.es.backend import make_backend
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_plan import batches_of, plan_on_card
-from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
+from workers.engines.es.engine_group import EngineGroup, EngineSetup, EngineStarter
 from workers.engines.es.perturbation import scales_of
 from workers.engines.es.trainable import make_trainable
 
@@ -160,18 +158,12 @@ def _engines(machine: Machine, folder: Path, noise: str, members: int, cards: in
         plan = batches_of(fitted)
     backend = make_backend(loaded, parameters, run.es_section(), scales, plan)
     setup = EngineSetup(config, plan, scales, "origin", folder / "replay.jsonl", 4)
-    devices = [f"{machine.device}:{number}" for number in range(cards)]
-    with closing(EngineGroup(backend, plan, devices, setup, cards, partial(_start, machine.device))) as group:
+    starter = EngineStarter.native(cards if machine.device == "cuda" else 0)
+    with closing(EngineGroup(backend, plan, starter, setup, cards)) as group:
         group.begin(0, "origin", None)
         for message in group.wait_for_start():
             print(message, flush=True)
         yield group
-
-
-def _start(device: str, number: int) -> EngineProcess:
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    own = visible[number] if number < len(visible) and visible[0] else str(number)
-    return EngineProcess({"CUDA_VISIBLE_DEVICES": own} if device == "cuda" else {})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from runs import clusters
 from tests.clusters import ray as our_ray
-from tests.clusters.ray import RayHead
+from tests.clusters.ray import RayHead, RayNode
 from tests.clusters.scripted_ray import ScriptedRay
 from tests.clusters.scripted_ray import make_ray_cluster as cluster_on_ray
 from tests.clusters.scripted_slurm import ScriptedSlurm, make_slurm_cluster
@@ -132,6 +132,17 @@ def ray(package_ray: RayHead) -> Iterator[RayHead]:
     """Yield the Ray head without running jobs, and with every part running, when a test begins."""
     yield package_ray
     package_ray.repair()
+
+
+@pytest.fixture
+def second_ray_node(ray: RayHead) -> Iterator[RayNode]:
+    """Yield a second node of the Ray head, which ends with the test."""
+    node = RayNode(ray)
+    try:
+        node.up()
+        yield node
+    finally:
+        node.down()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_cluster_test_passes_and_names_wrong_config(
 ) -> None:
     test = run_cluster_test(cluster)
     assert not test.has_failed, test.steps
-    assert [step["name"] for step in test.steps] == ["reach", "submit", "ran", "records", "environment"]
+    assert [step["name"] for step in test.steps] == ["reach", "nodes", "submit", "ran", "records", "environment"]
     (tmp_path / "wrong").write_text("nonsense")
     token = cluster.config["token_file"]
     failure = failed_step(cluster, token_file=str(tmp_path / "wrong"))

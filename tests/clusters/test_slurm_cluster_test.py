@@ -39,7 +39,7 @@ def test_cluster_test_passes_all_steps(cluster: Cluster, tmp_path: Path) -> None
     test = run_cluster_test(cluster)
     assert not test.has_failed, test.steps
     assert [s["name"] for s in test.steps] == [
-        "reach", "commands", "folder", "submit", "ran", "records", "environment", "orphans",
+        "reach", "commands", "nodes", "folder", "submit", "ran", "records", "environment", "orphans",
     ]  # fmt: skip
     messages = {s["name"]: s["said"] for s in test.steps}
     assert messages["commands"].startswith("slurm") and messages["submit"].startswith("job ")

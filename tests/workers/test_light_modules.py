@@ -20,16 +20,27 @@ LIGHT_PACKAGES = (
     "code",
     "config",
     "corpus",
+    "engine_nodes",
     "executors",
     "memory_plan",
+    "preflight",
     "records",
     "tasks",
 )
-LIGHT_MODULES = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
-NEED_TRITON = {f"workers.engines.es.{name}" for name in ("noise_cuda", "noise_kernels", "noise_launch", "philox_cuda")}
-"""Imported on GPUs alone; a torch built for CPUs comes without triton."""
-NEED_VLLM = {f"workers.engines.es.vllm.{name}" for name in ("backend", "generation")}
-"""Imported in vLLM's environment alone."""
+LIGHT_MODULES = (
+    "workers",
+    "workers.check",
+    "workers.engines",
+    "workers.scorer.client",
+    "workers.scorer.embedded",
+    "workers.train",
+)
+NEEDS = {
+    "triton": {f"workers.engines.es.{name}" for name in ("noise_cuda", "noise_kernels", "noise_launch", "philox_cuda")},
+    "vllm": {f"workers.engines.es.vllm.{name}" for name in ("backend", "generation")},
+    "ray": {"workers.engine_nodes.ray_actors"},
+}
+"""Package -> modules that need it: triton comes with a torch for GPUs, vLLM and Ray have environments of their own."""
 HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
 IMPORT = """
 import importlib, json, sys
@@ -44,9 +55,7 @@ def modules() -> Iterator[str]:
     for file in sorted((PROJECT / "workers").rglob("*.py")):
         parts = file.relative_to(PROJECT).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        is_importable = (name not in NEED_TRITON or find_spec("triton")) and (
-            name not in NEED_VLLM or find_spec("vllm")
-        )
+        is_importable = all(find_spec(package) for package, names in NEEDS.items() if name in names)
         if parts[-1] != "__main__" and is_importable:
             yield name
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.evaluate import EvaluateConfig
-from workers.config.fields import Bounds, Resource
+from workers.config.fields import Bounds, Resource, Shape
 from workers.config.grpo import GrpoConfig
 from workers.config.probe import ProbeConfig
 from workers.config.scorer import ScorerConfig
@@ -18,6 +18,8 @@ from workers.config.shallow_json import loads
 from workers.config.tasks import TaskConfig
 
 SCHEMA = 1
+ONE_NODE = "only the engines of method es can be on several nodes, and an adapter server has none"
+GPU_TYPE = Shape(r"([A-Za-z0-9][\w.-]{0,63})?", "empty, or letters, digits, dots, dashes and underscores, such as h100")
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,34 @@ class ComputeConfig:
     """Name of a cluster; local is this machine."""
     partition: str = ""
     """Partition of a Slurm cluster that has several; empty means the first one."""
+    nodes: Annotated[int, Bounds(at_least=1, at_most=256)] = 1
+    """Machines of the cluster that the run uses concurrently. Method es spreads its engines over them."""
     cores: Annotated[int, Bounds(at_least=1, at_most=1024)] = 1
-    """CPU cores, and torch threads."""
+    """CPU cores of each node, and torch threads."""
     gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
-    """GPUs."""
+    """GPUs of each node."""
+    gpu_type: Annotated[str, GPU_TYPE] = ""
+    """Type of GPU, as the cluster names it, such as h100; empty takes any."""
     memory_mb: Annotated[int, Bounds(at_least=0, at_most=100_000_000)] = 0
-    """Memory in MB; 0 leaves it to the cluster."""
+    """Memory of each node in MB; 0 leaves it to the cluster."""
     time_limit_seconds: Annotated[int, Bounds(at_least=0, at_most=31_622_400)] = 0
     """Time limit of an attempt, which then ends as TIMEOUT; 0 leaves it to the cluster."""
     restarts: Annotated[int, Bounds(at_least=0, at_most=100)] = 0
     """How often the run restarts automatically after it failed or was lost."""
+
+    def problems(self) -> Iterator[Problem]:
+        if self.gpu_type and not self.gpus:
+            yield Problem("gpu_type", f"must be empty in a run without GPUs, not {self.gpu_type!r}; or set gpus")
+
+    @property
+    def all_gpus(self) -> int:
+        """Return the number of GPUs on all nodes."""
+        return self.nodes * self.gpus
+
+    @property
+    def all_cores(self) -> int:
+        """Return the number of cores on all nodes."""
+        return self.nodes * self.cores
 
 
 @dataclass(frozen=True)
@@ -121,6 +141,8 @@ class RunConfig:
         for name, section in sections.items():
             if section is not None:
                 yield Problem(name, f"cannot be set in a run with method {self.method}; remove it")
+        if self.compute.nodes > 1 and not self.spreads_over_nodes:
+            yield Problem("compute.nodes", f"must be 1, not {self.compute.nodes}: {ONE_NODE}")
 
     @property
     def steps(self) -> int:
@@ -141,6 +163,11 @@ class RunConfig:
     def needs_transformers(self) -> bool:
         """Return whether the model must be a class of transformers: TRL trains no others; vLLM is compared with it."""
         return self.grpo is not None or (self.es is not None and self.es.backend in ("transformers", "vllm"))
+
+    @property
+    def spreads_over_nodes(self) -> bool:
+        """Return whether the run can use several nodes: it has engines, which are processes of its own."""
+        return self.es is not None and self.es.backend != "adapter_server"
 
     @property
     def is_answered_elsewhere(self) -> bool:

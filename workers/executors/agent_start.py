@@ -12,7 +12,7 @@ from workers.attempt import write_json
 from workers.executors.base import Spec
 
 PROJECT = Path(__file__).resolve().parents[2]
-PASSED_VARIABLES = ("PATH", "HOME", "LANG", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES")
+PASSED_VARIABLES = ("PATH", "HOME", "LANG", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES")
 START_SECONDS = 30.0
 
 

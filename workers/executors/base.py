@@ -45,8 +45,12 @@ class Spec:
     key: str
     directory: Path
     argv: tuple[str, ...]
+    nodes: int = 1
+    """Nodes of the job. Cores, GPUs and memory are those of each. The command runs on one of them."""
     cores: int = 1
     gpus: int = 0
+    gpu_type: str = ""
+    """Type of GPU as the cluster names it; empty for any."""
     memory_mb: int = 0
     time_limit_seconds: float = 0
     grace_seconds: float = 30
@@ -70,11 +74,28 @@ class Observation:
     never_starts: bool = False
 
 
+@dataclass(frozen=True)
+class NodeShape:
+    """So many equal nodes of a cluster, and what each has in total, used or not. A node that is in several partitions
+    counts in each."""
+
+    count: int
+    cores: int
+    memory_mb: int = 0
+    gpus: int = 0
+    gpu_type: str = ""
+    """Type of the GPUs as the cluster names it; empty if it does not."""
+    partition: str = ""
+
+
 class Executor(Protocol):
     """Interface of a cluster that runs attempts. Every method may be called twice with the same effect."""
 
     trust_running: bool
     """True if RUNNING from this scheduler can be believed without a heartbeat."""
+
+    def node_shapes(self) -> list[NodeShape]:
+        """Return the nodes of the cluster, also those that are down for now. Raise Unreachable."""
 
     def find(self, key: str) -> Observation | None:
         """Return the job of that key, or None if the cluster answered that it has none. Raise Unreachable."""

@@ -46,9 +46,10 @@ class Population:
 class Engine:
     """State of one of the engines that share a population, after an iteration. Engine 0 is the training process.
 
-    `state` is ready, starting or given_up; `device` is as torch names it. `members`, `tokens` and `seconds` count what
-    it has answered since the training process started, and the time that it took; `restarts` how often it was started
-    again. `weights` is the hash of its weights after step `compared_at`, the last one at which they were compared.
+    `state` is ready, starting or given_up; `device` is as torch names it, on the machine `node`. `members`, `tokens`
+    and `seconds` count what it has answered since the training process started, and the time that it took; `restarts`
+    how often it was started again. `weights` is the hash of its weights after step `compared_at`, the last one at which
+    they were compared.
     """
 
     number: int
@@ -60,6 +61,7 @@ class Engine:
     restarts: int = 0
     weights: str = ""
     compared_at: int | None = None
+    node: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,5 +5,6 @@
 
 from tests.clusters.ray.head import RayHead
 from tests.clusters.ray.installation import missing
+from tests.clusters.ray.node import RayNode
 
-__all__ = ["RayHead", "missing"]
+__all__ = ["RayHead", "RayNode", "missing"]

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,17 @@ class RayHead:
         """Return the URL of the dashboard, which accepts jobs."""
         return f"http://127.0.0.1:{self._ports()['dashboard_port']}"
 
+    @property
+    def gcs_address(self) -> str:
+        """Return the address at which nodes and drivers join."""
+        return f"127.0.0.1:{self._ports()['gcs_server_port']}"
+
     def up(self) -> None:
         """Start the head and wait until it answers. Raise CannotStart if it fails."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         self._create_token()
-        for name, pid in self._start_processes().items():
+        for name, pid in start_processes(self, "start_head.py", self._params(), self._write_session).items():
             self.daemons.adopt(name, pid)
             if name == "dashboard":
                 argv = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
@@ -68,9 +74,10 @@ class RayHead:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def kill(self) -> None:
-        """Send SIGKILL to all processes. The jobs are forgotten: Ray stores them in memory."""
-        if first := self.session():
-            end_session(first)
+        """Send SIGKILL to all processes, also of other nodes. The jobs are forgotten: Ray stores them in memory."""
+        for file in self.root.glob("*session.json"):
+            if first := Process.recorded(read_json(file)):
+                end_session(first)
         kill_processes_with(f"{MARK}={self.root}")
         for name in self.daemons.names():
             self.daemons.stop(name, signal.SIGKILL)
@@ -91,7 +98,7 @@ class RayHead:
     def start_dashboard(self) -> None:
         """Start the dashboard again, which Ray itself would not do."""
         saved = read_json(self.root / "dashboard.argv.json") or {}
-        self.daemons.start("dashboard", saved["argv"], self._env())
+        self.daemons.start("dashboard", saved["argv"], self.env())
         self._wait_for_answer()
 
     def repair(self) -> None:
@@ -121,24 +128,8 @@ class RayHead:
         """Return the process that started the session of all servers, or None if there was none."""
         return Process.recorded(read_json(self.root / "session.json"))
 
-    def _start_processes(self) -> dict[str, int]:
-        """Start the processes, and return their pids by name."""
-        with (self.root / "start.log").open("ab") as log:
-            starter = subprocess.Popen(
-                [str(python()), "-P", str(HERE / "start_head.py"), json.dumps(self._params())],
-                cwd=self.root,
-                env=self._env(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
-        if (first := Process.at(starter.pid)) is not None:
-            write_json(self.root / "session.json", asdict(first))
-        output, _ = starter.communicate(timeout=PATIENCE_SECONDS)
-        if starter.returncode:
-            raise CannotStart(self.daemons.read_log_end("start"))
-        return dict(json.loads(output.splitlines()[-1]))
+    def _write_session(self, first: Process) -> None:
+        write_json(self.root / "session.json", asdict(first))
 
     def _open_jobs(self) -> list[Any]:
         return [job for job in self.ask("GET", "/api/jobs/") if job["status"] not in FINAL_STATUSES]
@@ -181,7 +172,7 @@ class RayHead:
             "dashboard_port": self._ports()["dashboard_port"],
         }
 
-    def _env(self) -> dict[str, str]:
+    def env(self) -> dict[str, str]:
         """Return Ray's environment without our variables, since Ray's processes pass theirs to jobs."""
         return {
             "PATH": f"{python().parent}{os.pathsep}{os.environ['PATH']}",
@@ -207,3 +198,28 @@ class RayHead:
             ports = {name: unused_port() for name in ("gcs_server_port", "dashboard_port", "metrics")}
             write_json(file, ports)
         return ports
+
+
+def start_processes(
+    head: RayHead, script: str, params: dict[str, Any], register: Callable[[Process], None]
+) -> dict[str, int]:
+    """Start processes of Ray by a script, in a session whose first process is registered. Return their pids by name.
+
+    Raise CannotStart if the script fails.
+    """
+    with (head.root / "start.log").open("ab") as log:
+        starter = subprocess.Popen(
+            [str(python()), "-P", str(HERE / script), json.dumps(params)],
+            cwd=head.root,
+            env=head.env(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    if (first := Process.at(starter.pid)) is not None:
+        register(first)
+    output, _ = starter.communicate(timeout=PATIENCE_SECONDS)
+    if starter.returncode:
+        raise CannotStart(head.daemons.read_log_end("start"))
+    return dict(json.loads(output.splitlines()[-1]))

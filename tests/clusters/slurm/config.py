@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.free_ports import unused_port
 
 NODES, GPUS, CORES, MEMORY_MB = 3, 2, 4, 4000
+GPU_TYPES = ("a100", "a100", "h100")
+"""Type of the GPUs of each node."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,11 @@ def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int)
             f"MessageTimeout={message_seconds}",
             *(_accounting_lines(root, ports) if accounting else ["AccountingStorageType=accounting_storage/none"]),
             f"NodeName=DEFAULT CPUs={CORES} Boards=1 SocketsPerBoard=1 CoresPerSocket={CORES} ThreadsPerCore=1 "
-            f"RealMemory={MEMORY_MB} Gres=gpu:{GPUS} State=UNKNOWN",
-            *(f"NodeName=n{i} {node} Port={port}" for i, port in enumerate(ports.nodes, 1)),
+            f"RealMemory={MEMORY_MB} State=UNKNOWN",
+            *(
+                f"NodeName=n{i} {node} Port={port} Gres=gpu:{GPU_TYPES[i - 1]}:{GPUS}"
+                for i, port in enumerate(ports.nodes, 1)
+            ),
             f"PartitionName=DEFAULT Nodes=n[1-{NODES}] MaxTime=INFINITE DefaultTime=60 State=UP",
             "PartitionName=main Default=YES PriorityTier=10 PreemptMode=OFF",
             "PartitionName=short PriorityTier=10 PreemptMode=OFF MaxTime=60",
@@ -55,7 +60,9 @@ def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int)
 
 def gres_conf(root: Path) -> str:
     """Return gres.conf: Slurm needs device files, so these are copies of /dev/null."""
-    return f"NodeName=n[1-{NODES}] Name=gpu File={root}/gpu[0-{GPUS - 1}]\n"
+    return "".join(
+        f"NodeName=n{n} Name=gpu Type={name} File={root}/gpu[0-{GPUS - 1}]\n" for n, name in enumerate(GPU_TYPES, 1)
+    )
 
 
 def slurmdbd_conf(root: Path, ports: Ports) -> str:

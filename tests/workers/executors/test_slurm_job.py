@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import PATIENCE_SECONDS
-from workers.executors.base import NotBegun, Rejected, Spec, Unreachable
+from workers.executors.base import NodeShape, NotBegun, Rejected, Spec, Unreachable
 from workers.executors.shell import LocalShell
 from workers.executors.slurm import Site, Slurm
+from workers.executors.slurm.inventory import parse_nodes
 from workers.executors.slurm.job import SCRIPT, sbatch_argv
 
 
@@ -28,6 +29,26 @@ def test_sbatch_gets_job_as_arguments(tmp_path: Path) -> None:
         assert option in options
     assert argv[argv.index(str(tmp_path / "job.sh")) + 1 :][:3] == ["cuda/12.4", "--", "/usr/bin/env"]
     assert "HF_HOME=/a b;$(x)" in argv and argv[-3:] == ["-m", "workers.agent", str(tmp_path)]
+
+
+def test_job_on_several_nodes_requests_each_alike(tmp_path: Path) -> None:
+    argv = sbatch_argv(Site(gpu_type="a100"), spec(tmp_path, nodes=3, cores=2, gpus=4, gpu_type="h100"))
+    assert {"--nodes=3", "--ntasks-per-node=1", "--cpus-per-task=2", "--gres=gpu:h100:4", "--no-kill"} < set(argv)
+    assert "--nodes=1" in (single := sbatch_argv(Site(), spec(tmp_path))) and "--no-kill" not in single
+
+
+def test_nodes_are_parsed_by_partition_and_type() -> None:
+    text = "gpu|64|515000|gpu:a100:4(S:0-1)\ngpu|64|515000|gpu:a100:4\ncpu|16+|64000+|(null)\n"
+    text += "mix|8|1|gpu:t4:1,gpu:l4:2,lic:3\n"
+    assert parse_nodes(text) == [
+        NodeShape(2, 64, 515000, 4, "a100", "gpu"),
+        NodeShape(1, 16, 64000, 0, "", "cpu"),
+        NodeShape(1, 8, 1, 1, "t4", "mix"),
+        NodeShape(1, 8, 1, 2, "l4", "mix"),
+    ]
+    assert parse_nodes("main|4|4000|gpu:2\n") == [NodeShape(1, 4, 4000, 2, "", "main")]
+    with pytest.raises(ValueError, match="not enough values"):
+        parse_nodes("slurm_load_partitions: no answer")
 
 
 def test_sbatch_arguments_omit_defaults(tmp_path: Path) -> None:

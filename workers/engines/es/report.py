@@ -93,7 +93,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     state.multiplier = done.constraint_update.multiplier
     state.tokens += sum(len(c.tokens) for c in completions)
     state.samples += len(completions)
-    state.gpu_seconds += done.seconds * context.loaded.gpus
+    state.gpu_seconds += done.seconds * context.loaded.gpus * context.config.compute.nodes
 
 
 def report(context: Context, state: State, done: Iteration, engines: RemoteGroup) -> None:

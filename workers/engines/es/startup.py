@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,12 +10,13 @@ import numpy as np
 import torch
 
 from workers.config import ConfigError, EsConfig, Problem
+from workers.engine_nodes.job_nodes import start_nodes
 from workers.engines.context import Context
 from workers.engines.es.adapter_server import connect_server
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
 from workers.engines.es.captured_plan import batches_of, plan_on_card, uses_captured_steps
-from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
+from workers.engines.es.engine_group import EngineGroup, EngineSetup, EngineStarter
 from workers.engines.es.lineage import Origin
 from workers.engines.es.lora import lora_origin
 from workers.engines.es.member_memory import MemberMemory
@@ -37,7 +36,6 @@ DIFFERS = (
     "is native, and in a comparison of its first layers with the model's class in transformers {reason}. Set it to "
     "transformers, which decodes one member after another"
 )
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def check_decoder(context: Context, es: EsConfig) -> None:
@@ -139,10 +137,10 @@ def plan_batches(context: Context, state: State) -> BatchPlan:
 
 def _plan_gpu(context: Context, rows: int) -> MemoryPlan:
     """Return the memory of each engine. Raise ConfigError if it does not fit."""
-    es, (engines, gpus) = context.config.es_section(), _count_engines(context)
+    es, (engines, places) = context.config.es_section(), _count_engines(context)
     return plan_on_card(
         context.loaded, es, prompts=count_prompts(context, es), longest_prompt=longest_prompt(context),
-        engines=engines, sharing=-(-engines // gpus), rows=rows, evaluation=context.config.evaluation,
+        engines=engines, sharing=-(-engines // places), rows=rows, evaluation=context.config.evaluation,
     )  # fmt: skip
 
 
@@ -154,19 +152,20 @@ def longest_prompt(context: Context) -> int:
 
 
 def _count_engines(context: Context) -> tuple[int, int]:
-    """Return the engines of the run, and the GPUs that they share; one in place of GPUs on a CPU."""
+    """Return the engines of the run, and the GPUs of all nodes that they share; one a node in place of GPUs on a
+    CPU."""
     if context.config.es_section().backend == "adapter_server":
         return 1, 1
-    devices = len(devices_of(context))
-    return context.config.es_section().engines or devices, devices
+    places = context.config.compute.nodes * max(1, count_gpus(context))
+    return context.config.es_section().engines or places, places
 
 
-def devices_of(context: Context) -> list[str]:
-    """Return the devices of the run's engines: the GPUs that the config names, or the CPU."""
+def count_gpus(context: Context) -> int:
+    """Return the number of GPUs that the run's engines use on each node: those of the config, or all; 0 on a CPU."""
     if context.loaded.device.type != "cuda":
-        return ["cpu"]
+        return 0
     visible = torch.cuda.device_count()
-    return [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
+    return min(visible, context.config.compute.gpus or visible)
 
 
 def count_prompts(context: Context, es: EsConfig) -> int:
@@ -175,20 +174,25 @@ def count_prompts(context: Context, es: EsConfig) -> int:
 
 
 def start_group(context: Context, backend: DecoderBackEnd, state: State, plan: BatchPlan) -> EngineGroup:
-    """Return the engines that share the run's members: one per GPU if the config names no number."""
+    """Return the engines that share the run's members: one per GPU if the config names no number. Raise ConfigError."""
     es = context.config.es_section()
     connect_server(context, backend)
-    devices = devices_of(context)
     count, _ = _count_engines(context)
     print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
-    threads = max(1, context.config.compute.cores // count)
+    threads = count_threads(context, count)
     torch.set_num_threads(threads)
     for warning in _engine_warnings(context, plan, count):
         context.alert("warning", warning)
     log = context.directory / FILE
     setup = EngineSetup(training_config(context), plan, state.origin.scales, state.origin.lineage(), log, threads)
-    start = partial(_start_process, devices)
-    return EngineGroup(backend, plan, devices, setup, count, start)
+    starter = EngineStarter.native(count_gpus(context), start_nodes(context.directory, context.config.compute))
+    return EngineGroup(backend, plan, starter, setup, count)
+
+
+def count_threads(context: Context, engines: int) -> int:
+    """Return the threads of each of so many engines, which share the cores of their nodes."""
+    compute = context.config.compute
+    return max(1, compute.cores // -(-engines // compute.nodes))
 
 
 def training_config(context: Context) -> dict[str, Any]:
@@ -211,17 +215,11 @@ def _engine_warnings(context: Context, plan: BatchPlan, engines: int) -> Iterato
             f"{engines} engines share {_plural(batches, 'batch', 'batches')} of at most {plan.members} members, so "
             f"some are idle; {advice}"
         )
-    if context.loaded.device.type == "cpu" and cores < engines:
-        yield f"{engines} engines share {_plural(cores, 'core', 'cores')}; compute.cores should be at least {engines}"
+    on_node = -(-engines // context.config.compute.nodes)
+    if context.loaded.device.type == "cpu" and cores < on_node:
+        shared = _plural(cores, "core", "cores") + (" of a node" if context.config.compute.nodes > 1 else "")
+        yield f"{on_node} engines share {shared}; compute.cores should be at least {on_node}"
 
 
 def _plural(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
-
-
-def _start_process(devices: Sequence[str], number: int) -> EngineProcess:
-    """Start an engine's process, which sees its own GPU alone."""
-    if devices[0] == "cpu":
-        return EngineProcess({})
-    visible = os.environ.get(VISIBLE) or ",".join(device.removeprefix("cuda:") for device in devices)
-    return EngineProcess({VISIBLE: visible.split(",")[number % len(devices)]})

@@ -8,16 +8,21 @@ from typing import Any
 
 from workers.attempt import CLOSED_EPOCH, lease, owner, raise_lease, read_json, write_json
 from workers.executors.base import Spec
-from workers.executors.ray.nodes import Size
+from workers.executors.ray.nodes import Demand, Size
 
 
 @dataclass(frozen=True)
 class Note:
-    """Directory of a job's files, and the cores and GPUs that it requests."""
+    """Directory of a job's files, and what it requests of each of its nodes."""
 
     directory: str
     cores: int
     gpus: int
+    nodes: int = 1
+    memory_mb: int = 0
+    gpu_type: str = ""
+    held: dict[str, Any] | None = None
+    """Body of the submit if the job is not at Ray yet, because Ray has too few nodes for it."""
 
     @property
     def is_fenced(self) -> bool:
@@ -31,9 +36,14 @@ class Note:
         raise_lease(Path(self.directory), CLOSED_EPOCH)
 
     @property
-    def size(self) -> Size:
-        """Return what the job requests of a node."""
-        return Size(self.cores, self.gpus)
+    def demand(self) -> Demand:
+        """Return what the job requests."""
+        return Demand(self.nodes, Size(self.cores, self.gpus, self.memory_mb, self.gpu_type))
+
+
+def note_of(spec: Spec) -> Note:
+    """Return the note of a job that is about to be submitted."""
+    return Note(str(spec.directory), spec.cores, spec.gpus, spec.nodes, spec.memory_mb, spec.gpu_type)
 
 
 class JobNotes:
@@ -42,11 +52,10 @@ class JobNotes:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, spec: Spec) -> None:
+    def put(self, key: str, note: Note) -> None:
         """Store the note of a job that is about to be submitted."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        note = Note(str(spec.directory), spec.cores, spec.gpus)
-        write_json(self.folder / f"{spec.key}.json", asdict(note), sync=True)
+        write_json(self.folder / f"{key}.json", asdict(note), sync=True)
 
     def get(self, key: str) -> Note | None:
         """Return the job's note, or None if this machine did not submit the job."""

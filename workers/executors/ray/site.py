@@ -21,9 +21,13 @@ class Site:
     """Custom resources that each job takes, such as {"accelerator_type:A100": 0.001}."""
     start_seconds: int = 0
     """Seconds after which a waiting job has failed; 0 leaves that to Ray."""
+    autoscales: bool = False
+    """True if Ray adds nodes when a job waits for them: then no job is too large for its present nodes."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables for agent and program."""
     python: str = sys.executable
     """Interpreter on the nodes, in which esweb's training part is installed."""
+    ray_python: str = ""
+    """Interpreter on the nodes in which Ray is installed, for runs on several nodes; empty if it is `python`."""
     project: str = str(PROJECT)
     """Folder on the nodes that holds the package `workers`; by default the code that esweb itself runs."""

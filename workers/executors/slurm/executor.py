@@ -11,9 +11,10 @@ from pathlib import Path
 
 from workers.attempt import TOKEN_FILES, write_whole
 from workers.executors.agent_start import write_spec
-from workers.executors.base import KEY, Ambiguous, NotBegun, Observation, Rejected, Spec, Unreachable
+from workers.executors.base import KEY, Ambiguous, NodeShape, NotBegun, Observation, Rejected, Spec, Unreachable
 from workers.executors.cancel_requests import CancelRequests
 from workers.executors.shell import LocalShell, Reply
+from workers.executors.slurm.inventory import SINFO, parse_nodes
 from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, array_argv, array_name, naming_commands, sbatch_argv
 from workers.executors.slurm.replies import SACCT_FORMAT, SQUEUE_FORMAT, Row, latest_rows, refusal, rows
 from workers.executors.slurm.site import Site
@@ -39,6 +40,13 @@ class Slurm:
     def __init__(self, site: Site, root: Path, beat_seconds: float = 15.0, host: SubmitHost | None = None) -> None:
         self.site, self.beat_seconds, self.cancel_requests = site, beat_seconds, CancelRequests(root / "asked")
         self.host = host or SharedDisk(LocalShell(site.client_env))
+
+    def node_shapes(self) -> list[NodeShape]:
+        """Return the nodes of all partitions, in any state. Raise Unreachable."""
+        try:
+            return parse_nodes(self._ask(SINFO))
+        except ValueError as error:
+            raise Unreachable(f"Slurm's list of nodes cannot be read: {error}") from error
 
     def find(self, key: str) -> Observation | None:
         """Return the job of that name, also an ended one if Slurm still knows it. Raise Unreachable.

@@ -89,9 +89,12 @@ def _command(site: Site, spec: Spec, begins: Sequence[str]) -> list[str]:
 
 
 def _resource_options(site: Site, spec: Spec) -> list[str]:
-    needs = ["--nodes=1", "--ntasks=1", f"--cpus-per-task={spec.cores}"]
+    needs = [f"--nodes={spec.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={spec.cores}"]
+    if spec.nodes > 1:
+        # The job goes on without a node that fails, unless it is the one of the training process.
+        needs.append("--no-kill")
     if spec.gpus:
-        needs.append("--gres=" + ":".join(filter(None, ("gpu", site.gpu_type, str(spec.gpus)))))
+        needs.append("--gres=" + ":".join(filter(None, ("gpu", spec.gpu_type or site.gpu_type, str(spec.gpus)))))
     if spec.memory_mb:
         needs.append(f"--mem={spec.memory_mb}M")
     if spec.time_limit_seconds:

@@ -26,7 +26,7 @@ class Site:
     qos: str = ""
     constraint: str = ""
     gpu_type: str = ""
-    """Kind of GPU to request if a run requests GPUs, such as a100."""
+    """Type of GPU of runs that request GPUs and name no type, such as a100."""
     time_limit_seconds: int = 0
     """Time limit of a run that sets none itself; 0 leaves it to the partition."""
     modules: tuple[str, ...] = ()

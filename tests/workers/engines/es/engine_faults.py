@@ -52,7 +52,7 @@ def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
             faults.before(f"receive {expected[0].name}", self.pid)
             return super()._receive_one_of(expected, limit)
 
-    monkeypatch.setattr("workers.engines.es.startup.EngineProcess", Faulty)
+    monkeypatch.setattr("workers.engines.es.engine_group.starter.EngineProcess", Faulty)
     monkeypatch.setattr(commands, "MIN_LIMIT_SECONDS", 2.0)
     monkeypatch.setattr(remote, "MAX_CONSECUTIVE_FAILURES", 1000)
     monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.0)

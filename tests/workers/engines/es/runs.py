@@ -55,11 +55,13 @@ def run(
     task: Any = None,
     stop: Stop | None = None,
     resume: Path | None = None,
+    nodes: int = 1,
     **es_options: Any,
 ) -> Any:
     """Train in `directory`, resuming from its latest checkpoint. Return the model."""
     plan = {"every": 2, "prompts": 2, "samples": 1, "responses": False}
-    config = RunConfig.from_json({"method": "es", "seed": 3, "es": SMALL | es_options, "evaluation": plan})
+    sections = {"es": SMALL | es_options, "evaluation": plan, "compute": {"nodes": nodes}}
+    config = RunConfig.from_json({"method": "es", "seed": 3, **sections})
     task = task or tasks.make(config.task)
     loaded = own_copy(micro)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)

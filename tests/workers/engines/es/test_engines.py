@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject, wait_for_restarts
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
+from workers.engine_nodes.links import EngineCommand
 from workers.engines.es.engine_group import EnginesDiffer, process, remote, remote_group
 from workers.engines.es.engine_group.failures import describe_difference
 from workers.engines.stop import Stop
@@ -166,7 +168,7 @@ def test_error_outside_engines_ends_run(micro: Loaded, tmp_path: Path, monkeypat
 def test_engine_with_incomplete_message_is_lost(monkeypatch: pytest.MonkeyPatch, sends: str, reason: str) -> None:
     monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.broken_engine")
     monkeypatch.setattr(process, "STUCK_SECONDS", 1)
-    engine = process.EngineProcess({"BROKEN_ENGINE_SENDS": sends})
+    engine = process.EngineProcess.here(EngineCommand(sys.executable, process.PROGRAM, {"BROKEN_ENGINE_SENDS": sends}))
     with pytest.raises(process.EngineLost, match=reason):
         engine.catch_up("x")
 

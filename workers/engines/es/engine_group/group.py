@@ -6,14 +6,15 @@ This process is engine 0. It answers like the others, in the main thread, where 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workers.engines.es.backend import PopulationBackEnd
 from workers.engines.es.batches import Batch, BatchPlan
 from workers.engines.es.engine_group.commands import HISTORY_LENGTH, BatchAnswers, Iteration
-from workers.engines.es.engine_group.process import EngineProcess, EngineSetup
 from workers.engines.es.engine_group.remote_group import RemoteGroup
+from workers.engines.es.engine_group.setup import EngineSetup
+from workers.engines.es.engine_group.starter import EngineStarter
 from workers.records import Engine
 
 
@@ -23,15 +24,9 @@ class EngineGroup(RemoteGroup):
     first = 1
 
     def __init__(
-        self,
-        backend: PopulationBackEnd,
-        plan: BatchPlan,
-        devices: Sequence[str],
-        setup: EngineSetup,
-        count: int,
-        start_process: Callable[[int], EngineProcess],
+        self, backend: PopulationBackEnd, plan: BatchPlan, starter: EngineStarter, setup: EngineSetup, count: int
     ) -> None:
-        super().__init__(plan, devices, setup, count, start_process)
+        super().__init__(plan, starter, setup, count)
         self._backend = backend
         self._members = self._tokens = 0
         self._seconds = 0.0
@@ -68,7 +63,8 @@ class EngineGroup(RemoteGroup):
             return ()
         step = max(self._own_hashes)
         counts = self._members, self._tokens, self._seconds
-        return (Engine(0, "ready", self._devices[0], *counts, 0, self._own_hashes[step], step), *others)
+        place, node = self._starter.place(0), self._starter.node_name(0)
+        return (Engine(0, "ready", place.device, *counts, 0, self._own_hashes[step], step, node), *others)
 
     def _batches(self, iteration: Iteration, remaining: int) -> Iterator[BatchAnswers]:
         self._ready = [0, *self._ready]

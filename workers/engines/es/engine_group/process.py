@@ -1,22 +1,23 @@
-"""One engine's process as the training process sees it: start it, send requests, wait for replies, and kill it."""
+"""One engine's process as the training process sees it: send requests, wait for replies, and kill it."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from workers.engines.es.batches import BatchPlan
+from workers.engine_nodes.handshake import set_timeouts
+from workers.engine_nodes.links import EngineCommand
+from workers.engine_nodes.processes import start_engine
+from workers.engines.es.engine_group.setup import EngineSetup
 from workers.engines.es.engine_group.wire import (
     Decoding,
     Ids,
@@ -32,11 +33,9 @@ from workers.engines.es.engine_group.wire import (
     unpack_seconds,
     unpack_updated,
 )
-from workers.engines.es.vllm.setup import VllmSetup
 from workers.models.decoder import Completion
 
 PROGRAM = "workers.engines.es.engine_group.program"
-PROJECT = Path(__file__).parents[4]
 START_SECONDS = 1800.0
 """Seconds to load the model and catch up. The other engines answer meanwhile."""
 STUCK_SECONDS = 60
@@ -54,44 +53,37 @@ class EngineRefused(RuntimeError):
     """The engine cannot work here, and starting it again would not help."""
 
 
-@dataclass(frozen=True)
-class EngineSetup:
-    """Setup of an engine, in addition to the base model and the log: the run's seed with its sections model and es, the
-    plan of the batches, the scales of the noise, the base model's lineage, the file of the log, and torch's threads;
-    for engines of vLLM, their own settings."""
+class Process(Protocol):
+    """The process of an engine, on this machine or another."""
 
-    config: Mapping[str, Any]
-    plan: BatchPlan
-    scales: Mapping[str, float]
-    origin: str
-    log: Path
-    threads: int
-    vllm: VllmSetup | None = None
+    @property
+    def pid(self) -> int:
+        """The number of the process on its machine."""
 
-    def start_message(self, checkpoint: Path | None) -> bytes:
-        """Encode the setup, with the checkpoint to start from if it is not the base model."""
-        # Absolute: the engine's working directory is another.
-        paths = {"log": str(self.log.resolve()), "checkpoint": checkpoint and str(checkpoint.resolve())}
-        return pack_json({**asdict(self), **paths})
+    def kill(self) -> None:
+        """End the process immediately. Safe to call again."""
+
+    def wait(self, timeout: float) -> int:
+        """Return the exit code. Raise subprocess.TimeoutExpired."""
 
 
 class EngineProcess:
-    """A process that runs the program of an engine. Every method may raise EngineLost; the process is then killed.
+    """A process that runs the program of an engine. Every method may raise EngineLost; the process is then killed."""
 
-    `python` and `program` are its interpreter and module: this one's, and `program.py`, unless it is one of vLLM.
-    """
+    def __init__(self, connection: Connection, process: Process) -> None:
+        self._connection, self._process = connection, process
+        self._sending = threading.Lock()
 
-    def __init__(self, environment: Mapping[str, str], python: str = sys.executable, program: str = "") -> None:
+    @classmethod
+    def here(cls, command: EngineCommand, service: Mapping[str, str] | None = None) -> EngineProcess:
+        """Start the process on this machine. Raise OSError, and GpuMissing if it needs GPUs that are not there.
+
+        `service`: the environment of the service by which it shares GPUs, if it does.
+        """
         own_socket, peer = socket.socketpair()
         with peer:
-            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-                own_socket.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STUCK_SECONDS, 0))
-            self._process = subprocess.Popen(
-                [python, "-m", program or PROGRAM, str(peer.fileno())],
-                cwd=PROJECT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, pass_fds=[peer.fileno()],
-            )  # fmt: skip
-        self._connection = Connection(own_socket.detach())
-        self._sending = threading.Lock()
+            set_timeouts(own_socket, STUCK_SECONDS)
+            return cls(Connection(own_socket.detach()), start_engine(command, peer.fileno(), service))
 
     @property
     def pid(self) -> int:

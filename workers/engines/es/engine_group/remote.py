@@ -7,12 +7,13 @@ request for responses. A restarted engine has caught up with the log; it skips t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
+from workers.engine_nodes.processes import GpuMissing
 from workers.engines.es.batches import Batch
 from workers.engines.es.engine_group.commands import (
     BatchAnswers,
@@ -23,7 +24,9 @@ from workers.engines.es.engine_group.commands import (
     Request,
     Update,
 )
-from workers.engines.es.engine_group.process import EngineLost, EngineProcess, EngineSetup
+from workers.engines.es.engine_group.process import EngineLost, EngineProcess
+from workers.engines.es.engine_group.setup import EngineSetup
+from workers.engines.es.engine_group.starter import EngineStarter
 from workers.engines.es.engine_group.wire import Ids
 from workers.models.decoder import Completion
 from workers.records import Engine
@@ -61,7 +64,7 @@ class GroupView(Protocol):
 class RemoteEngine(threading.Thread):
     """One engine. `commands` takes its commands; the other attributes report its state."""
 
-    def __init__(self, number: int, setup: EngineSetup, group: GroupView, start: Callable[[], EngineProcess]) -> None:
+    def __init__(self, number: int, setup: EngineSetup, group: GroupView, starter: EngineStarter) -> None:
         super().__init__(name=f"engine-{number}", daemon=True)
         self.number = number
         self.commands: SimpleQueue[Command | None] = SimpleQueue()
@@ -70,7 +73,7 @@ class RemoteEngine(threading.Thread):
         self.seconds = 0.0
         self.compared: tuple[int, str] | None = None
         """Step and hash of the weights, when they were last hashed."""
-        self._setup, self._group, self._start_process = setup, group, start
+        self._setup, self._group, self._starter = setup, group, starter
         self._process: EngineProcess | None = None
         self._step = -1
         self._prompts: Ids | None = None
@@ -96,11 +99,12 @@ class RemoteEngine(threading.Thread):
         if (process := self._process) is not None:
             process.end_now()
 
-    def report(self, device: str) -> Engine:
-        """Return the record of the engine, which is on this device."""
+    def report(self) -> Engine:
+        """Return the record of the engine."""
         step, weights = self.compared or (None, "")
         counts = self.members, self.tokens, self.seconds, self.restarts
-        return Engine(self.number, self.state, device, *counts, weights, step)
+        place, node = self._starter.place(self.number), self._starter.node_name(self.number)
+        return Engine(self.number, self.state, place.device, *counts, weights, step, node)
 
     def abandon(self) -> None:
         """End what the engine is answering. Safe from any thread."""
@@ -125,16 +129,17 @@ class RemoteEngine(threading.Thread):
             self.state = "starting"
             if reason and not self._may_restart(reason):
                 return
+            self._starter.wait(self.number, self._closed)
             with self._group.start_turn(self.number):
                 if self._closed.is_set():
                     return
                 try:
-                    process = self._process = self._start_process()
+                    process = self._process = self._starter.start(self.number)
                     process.start(self._setup, self._group.checkpoint)
                     self._catch_up(process)
                     self.state = "ready"
                     return
-                except OSError as error:
+                except (OSError, GpuMissing) as error:
                     reason = f"could not be started: {error}"
                 except EngineLost as lost:
                     reason = str(lost)

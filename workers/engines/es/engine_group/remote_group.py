@@ -21,8 +21,10 @@ from workers.engines.es.engine_group.commands import (
     Update,
 )
 from workers.engines.es.engine_group.failures import EnginesDiffer, EnginesLost, describe_difference
-from workers.engines.es.engine_group.process import EngineProcess, EngineSetup
+from workers.engines.es.engine_group.process import EngineProcess
 from workers.engines.es.engine_group.remote import RemoteEngine
+from workers.engines.es.engine_group.setup import EngineSetup
+from workers.engines.es.engine_group.starter import EngineStarter
 from workers.engines.es.engine_group.wire import HEADER_BYTES, Ids, pack_update
 from workers.records import Engine
 
@@ -35,20 +37,13 @@ KIND_BYTES = 1
 class RemoteGroup:
     """The engines of one attempt. `answer`, `update`, `log` and `compare` follow one another in each iteration.
 
-    `start_process` makes the process of the engine of a number, from `first` on. Any method may raise what ended the
-    thread of an engine, such as EngineRefused.
+    `starter` starts the process of the engine of a number, from `first` on. Any method may raise what ended the thread
+    of an engine, such as EngineRefused.
     """
 
     first = 0
 
-    def __init__(
-        self,
-        plan: BatchPlan,
-        devices: Sequence[str],
-        setup: EngineSetup,
-        count: int,
-        start_process: Callable[[int], EngineProcess],
-    ) -> None:
+    def __init__(self, plan: BatchPlan, starter: EngineStarter, setup: EngineSetup, count: int) -> None:
         self.logged = (0, "")
         self.checkpoint: Path | None = None
         self.pace = Pace()
@@ -56,7 +51,7 @@ class RemoteGroup:
         self.anchor_distance: float | None = None
         """‖θ − θ₀‖ after the last update, if the engines hold θ₀."""
         self._plan = plan
-        self._devices = devices
+        self._starter = starter
         self._count = count
         self._alerts: SimpleQueue[str] = SimpleQueue()
         self._losses: list[str] = []
@@ -65,10 +60,7 @@ class RemoteGroup:
         self._request: Request | None = None
         self._ready: list[int] = []
         self._began = 0.0
-        self._remotes = [
-            RemoteEngine(number, setup, self, lambda number=number: start_process(number))  # type: ignore[misc]
-            for number in range(self.first, count)
-        ]
+        self._remotes = [RemoteEngine(number, setup, self, starter) for number in range(self.first, count)]
 
     def begin(self, step: int, lineage: str, checkpoint: Path | None) -> None:
         """Start the engines, with the weights of the checkpoint or the base model, updated to `step`."""
@@ -174,10 +166,11 @@ class RemoteGroup:
         """Return how the engines are doing; nothing if there is only one."""
         if self._count == 1:
             return ()
-        return tuple(engine.report(self._devices[engine.number % len(self._devices)]) for engine in self._remotes)
+        return tuple(engine.report() for engine in self._remotes)
 
     def alerts(self) -> Iterator[str]:
         """Yield the messages since the last call."""
+        yield from self._starter.alerts()
         while not self._alerts.empty():
             yield self._alerts.get()
 
@@ -188,6 +181,7 @@ class RemoteGroup:
         for engine in self._remotes:
             if engine.is_alive():
                 engine.join(CLOSE_SECONDS)
+        self._starter.close()
 
     def start_turn(self, number: int) -> AbstractContextManager[None]:
         """Return a context in which the engine of this number may start: here all start at once."""

@@ -2,10 +2,8 @@
 
     startup            begins or resumes the run
       environment      finds the interpreter of vLLM's environment
-      memory           plans what each GPU holds, and whether the KL can be measured
       first_logits     compares vLLM's logits with those of transformers
     group              the engines: responses, requests, and the order in which they start
-      mps              the service by which several engines run on one GPU together
     engine_weights     the run's weights as the training uses them: evaluated, saved
 
 The engines' own side is `workers/engines/es/vllm`.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workers.engine_nodes.mps import MpsDaemon
 from workers.engines.es.batches import BatchPlan
-from workers.engines.es.engine_group import BatchAnswers, EngineProcess, EngineSetup, RemoteGroup
+from workers.engines.es.engine_group import BatchAnswers, EngineSetup, EngineStarter, RemoteGroup
 from workers.engines.es.engine_group.commands import Iteration
 from workers.engines.es.engine_group.wire import Decoding, Saving
-from workers.engines.es.vllm_group.mps import MpsDaemon
 from workers.models.decoder import Completion, decode_texts
 
 REQUEST_SECONDS = 3600.0
@@ -30,18 +30,17 @@ class VllmGroup(RemoteGroup):
     def __init__(
         self,
         plan: BatchPlan,
-        devices: Sequence[str],
+        starter: EngineStarter,
         setup: EngineSetup,
         count: int,
-        start_process: Callable[[int], EngineProcess],
         tokenizer: Any,
         ends: Set[int],
         mps: MpsDaemon | None,
     ) -> None:
-        super().__init__(plan, devices, setup, count, start_process)
+        super().__init__(plan, starter, setup, count)
         self._tokenizer, self._ends, self._mps = tokenizer, ends, mps
         self._first_start = threading.Event()
-        self._locks = [threading.Lock() for _ in devices]
+        self._locks = [threading.Lock() for _ in starter.places]
 
     @contextmanager
     def start_turn(self, number: int) -> Iterator[None]:

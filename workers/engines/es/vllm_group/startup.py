@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from workers.config import ConfigError, EsConfig, Problem
+from workers.engine_nodes.job_nodes import start_nodes
+from workers.engine_nodes.links import EngineCommand
+from workers.engine_nodes.mps import MpsDaemon
+from workers.engine_nodes.processes import name_gpus
 from workers.engines.context import Context
 from workers.engines.es.batches import BatchPlan
-from workers.engines.es.engine_group import EngineProcess, EngineSetup
+from workers.engines.es.engine_group import EnginePlace, EngineSetup, EngineStarter, places_of
 from workers.engines.es.perturbation import scales_of
 from workers.engines.es.replay_log import FILE
 from workers.engines.es.startup import (
-    VISIBLE,
     begin_state,
+    count_gpus,
     count_prompts,
-    devices_of,
+    count_threads,
     longest_prompt,
     training_config,
 )
@@ -30,9 +33,8 @@ from workers.engines.es.vllm.setup import ENVIRONMENT, VllmSetup
 from workers.engines.es.vllm_group.engine_weights import EngineWeights
 from workers.engines.es.vllm_group.environment import vllm_python
 from workers.engines.es.vllm_group.group import VllmGroup
-from workers.engines.es.vllm_group.memory import NO_KL, Sizes, VllmMemory, plan_memory
-from workers.engines.es.vllm_group.mps import MpsDaemon
 from workers.memory_plan import ModelSizes
+from workers.memory_plan.vllm import NO_KL, Sizes, VllmMemory, plan_memory
 from workers.models.decoder.decoder import end_tokens
 
 PROGRAM = "workers.engines.es.vllm.program"
@@ -69,21 +71,26 @@ def start_vllm(context: Context) -> tuple[EngineWeights, State, VllmGroup]:
     state = begin_state(context, BaseWeights(names), es, lambda _: count_prompts(context, es))
     plan = BatchPlan(state.rows, members=1)
     groups = _gpu_groups(context)
-    memory, setup = _plan(context, es, names, len(groups))
+    places = places_of(groups, context.config.compute.nodes)
+    memory, setup = _plan(context, es, names, len(places))
     plan_text = memory.describe(es.vllm.tensor_parallel)
     print(plan_text, flush=True)
     context.alert("info", plan_text, state.step)
-    count = es.engines or memory.engines * len(groups)
+    count = es.engines or memory.engines * len(places)
     _place_models(context, state, with_kl=memory.with_kl)
-    threads = max(1, context.config.compute.cores // count)
     start = EngineSetup(
-        training_config(context), plan, state.origin.scales, state.origin.lineage(), context.directory / FILE, threads,
-        setup,
+        training_config(context), plan, state.origin.scales, state.origin.lineage(), context.directory / FILE,
+        count_threads(context, count), setup,
     )  # fmt: skip
-    devices = [f"cuda:{gpus}" if gpus else "cpu" for gpus in groups]
-    mps = _start_mps(context, groups, state) if count > len(groups) else None
-    start_process = partial(_start_process, python, groups, mps.environment if mps else {})
-    group = VllmGroup(plan, devices, start, count, start_process, loaded.tokenizer, set(setup.ends), mps)
+    shares_gpus = count > len(places) and groups != [()] and es.vllm.mps == "auto"
+    mps = _start_mps(context, groups, state) if shares_gpus else None
+
+    def command(place: EnginePlace) -> EngineCommand:
+        return EngineCommand(python, PROGRAM, ENVIRONMENT, place.gpus, shares_gpus)
+
+    nodes = start_nodes(context.directory, context.config.compute)
+    starter = EngineStarter(places, command, nodes, mps.environment if mps else None)
+    group = VllmGroup(plan, starter, start, count, loaded.tokenizer, set(setup.ends), mps)
     weights = EngineWeights(group, loaded, context.directory / SCRATCH, setup.context_tokens, with_kl=memory.with_kl)
     return weights, state, group
 
@@ -129,20 +136,18 @@ def _context_tokens(context: Context, es: EsConfig) -> int:
     return longest_prompt(context) + max(es.max_new_tokens, context.config.evaluation.max_new_tokens)
 
 
-def _gpu_groups(context: Context) -> list[str]:
-    """Return the GPUs of each engine, as CUDA_VISIBLE_DEVICES names them; one empty text on a CPU.
+def _gpu_groups(context: Context) -> list[tuple[int, ...]]:
+    """Return the numbers of the GPUs of each engine on a node; one group without GPUs on a CPU.
 
-    Raise ConfigError if an engine needs more GPUs than there are.
+    Raise ConfigError if an engine needs more GPUs than a node has.
     """
-    devices, size = devices_of(context), context.config.es_section().vllm.tensor_parallel
-    if devices == ["cpu"]:
-        return [""]
-    visible = (os.environ.get(VISIBLE) or ",".join(d.removeprefix("cuda:") for d in devices)).split(",")
-    gpus = visible[: len(devices)]
-    if len(gpus) < size:
-        reason = f"must be at most {len(gpus)}, the GPUs of this run, not {size}"
+    gpus, size = count_gpus(context), context.config.es_section().vllm.tensor_parallel
+    if not gpus:
+        return [()]
+    if gpus < size:
+        reason = f"must be at most {gpus}, the GPUs of this run on each node, not {size}"
         raise ConfigError([Problem("es.vllm.tensor_parallel", reason)])
-    return [",".join(gpus[first : first + size]) for first in range(0, len(gpus) // size * size, size)]
+    return [tuple(range(first, first + size)) for first in range(0, gpus // size * size, size)]
 
 
 def _place_models(context: Context, state: State, *, with_kl: bool) -> None:
@@ -155,19 +160,10 @@ def _place_models(context: Context, state: State, *, with_kl: bool) -> None:
         context.alert("warning", NO_KL, state.step)
 
 
-def _start_mps(context: Context, groups: list[str], state: State) -> MpsDaemon | None:
-    """Start the service by which engines share their GPUs, if the config and the machine allow it."""
-    gpus = ",".join(groups)
-    if not gpus or context.config.es_section().vllm.mps == "off":
-        return None
+def _start_mps(context: Context, groups: Sequence[tuple[int, ...]], state: State) -> MpsDaemon | None:
+    """Start the service by which engines share the GPUs of this node, if the machine allows it."""
     try:
-        return MpsDaemon(gpus)
+        return MpsDaemon(",".join(name_gpus([gpu for group in groups for gpu in group])))
     except OSError as error:
         context.alert("info", NO_MPS.format(reason=error.strerror or error), state.step)
         return None
-
-
-def _start_process(python: str, groups: list[str], sharing: dict[str, str], number: int) -> EngineProcess:
-    """Start an engine's process, which sees its own GPUs alone. `sharing` is the environment of their service."""
-    gpus = groups[number % len(groups)]
-    return EngineProcess(ENVIRONMENT | sharing | ({VISIBLE: gpus} if gpus else {}), python, PROGRAM)

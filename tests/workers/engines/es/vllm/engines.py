@@ -13,6 +13,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from workers.config import ModelConfig, RunConfig
+from workers.engine_nodes.links import EngineCommand
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group import EngineProcess, EngineSetup
@@ -85,7 +86,7 @@ def real_engine(directory: Path, setup: EngineSetup, checkpoint: Path | None = N
     (package / "esweb_vllm_test.py").write_text(PLUGIN)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: esweb-vllm-test\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[vllm.general_plugins]\nesweb = esweb_vllm_test:keep_weights\n")
-    process = EngineProcess({"PYTHONPATH": str(package)}, PYTHON, PROGRAM)
+    process = EngineProcess.here(EngineCommand(PYTHON, PROGRAM, {"PYTHONPATH": str(package)}))
     try:
         process.start(setup, checkpoint)
         yield process

@@ -10,7 +10,9 @@ import pytest
 
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.engines.es.vllm.engines import PROGRAM, engine_setup
+from workers.engine_nodes.links import EngineCommand
 from workers.engines.es.engine_group import EngineProcess, EngineRefused
+from workers.engines.es.engine_group.process import PROGRAM as NATIVE_PROGRAM
 from workers.engines.es.engine_group.process import EngineLost
 from workers.engines.es.engine_group.wire import Decoding
 from workers.engines.es.vllm.setup import VLLM_VERSION
@@ -26,7 +28,7 @@ def install(folder: Path, name: str, version: str) -> None:
 
 def refusal(micro: Loaded, packages: Path, directory: Path) -> str:
     """Return why an engine with these packages in addition to this interpreter's refuses to start."""
-    process = EngineProcess({"PYTHONPATH": str(packages)}, sys.executable, PROGRAM)
+    process = EngineProcess.here(EngineCommand(sys.executable, PROGRAM, {"PYTHONPATH": str(packages)}))
     with pytest.raises(EngineRefused) as refused:
         process.start(engine_setup(micro.path, directory), None)
     process.kill()
@@ -50,13 +52,13 @@ def test_an_environment_without_vllm_is_refused_by_name(micro: Loaded, tmp_path:
 def test_the_known_version_is_accepted_with_any_local_suffix(micro: Loaded, tmp_path: Path, suffix: str) -> None:
     """The stand-in has no code, so the engine fails at the import, and not for good."""
     install(tmp_path / "packages", "vllm", VLLM_VERSION + suffix)
-    process = EngineProcess({"PYTHONPATH": str(tmp_path / "packages")}, sys.executable, PROGRAM)
+    process = EngineProcess.here(EngineCommand(sys.executable, PROGRAM, {"PYTHONPATH": str(tmp_path / "packages")}))
     with pytest.raises(EngineLost, match="ModuleNotFoundError: No module named 'vllm'"):
         process.start(engine_setup(micro.path, tmp_path), None)
 
 
 def test_other_engines_refuse_generation_and_ignore_abandonment(micro: Loaded, tmp_path: Path) -> None:
-    process = EngineProcess({})
+    process = EngineProcess.here(EngineCommand(sys.executable, NATIVE_PROGRAM))
     process.start(replace(engine_setup(micro.path, tmp_path), vllm=None), None)
     process.abandon()
     assert process.weights_hash(lambda: PATIENCE_SECONDS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.engines.es.vllm_group import mps
+from workers.engine_nodes import mps
 
 CONTROL = """#!/bin/sh
 if [ "$1" = -f ]; then

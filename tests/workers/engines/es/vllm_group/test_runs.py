@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.workers.engine_nodes.job_here import start_nodes_here
 from tests.workers.engines.es.runs import StopsAfter, learning, records_of, run
 from tests.workers.engines.es.vllm_group.runs import decode_here
 from workers.config import ConfigError
@@ -16,8 +17,8 @@ from workers.engines.context import Stopped, latest_checkpoint, step_of
 from workers.engines.es.engine_group import EngineRefused, EnginesLost, commands, remote
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.vllm_group import startup
-from workers.engines.es.vllm_group.memory import NO_KL, VllmMemory
 from workers.engines.stop import Interrupted, Stop
+from workers.memory_plan.vllm import NO_KL, VllmMemory
 from workers.models import Loaded
 from workers.models.save import weights_sha256
 from workers.records import Alert, Checkpoint, Engines, Metric, Response
@@ -59,6 +60,20 @@ def test_run_equals_one_that_decodes_itself(
     assert not (tmp_path / startup.SCRATCH).exists()
     reported = records_of(tmp_path, Engines)
     assert [len(record.engines) for record in reported] == ([2] * 3 if engines == 2 else [])
+
+
+def test_engines_on_two_nodes_equal_one_that_decodes_itself(
+    micro: Loaded, tmp_path: Path, native: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode_here(monkeypatch)
+    start_nodes_here(monkeypatch)
+
+    run(micro, tmp_path, backend="vllm", nodes=2)
+
+    assert learning(tmp_path) == learning(native)
+    assert master_of(tmp_path) == master_of(native)
+    engines = records_of(tmp_path, Engines)[-1].engines
+    assert [engine.state for engine in engines] == ["ready", "ready"]
 
 
 def test_replay_log_rebuilds_weights(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,11 @@ START_SECONDS, STOP_SECONDS, POLL_SECONDS = 10.0, 10.0, 0.2
 class MpsDaemon:
     """A running service. `environment` is that of the processes that share GPUs by it."""
 
-    def __init__(self, visible_gpus: str) -> None:
-        """Start the service for these GPUs. Raise OSError if this machine has no such program, or it does not start."""
+    def __init__(self, visible_gpus: str | None) -> None:
+        """Start the service for these GPUs, which its clients number from 0; None for all of the machine.
+
+        Raise OSError if this machine has no such program, or it does not start.
+        """
         # Not in the run's folder: the path of a socket may have 107 characters.
         self._folder = Path(tempfile.mkdtemp(prefix="esweb-mps-"))
         self.environment = {
@@ -33,7 +36,9 @@ class MpsDaemon:
         try:
             for folder in self.environment.values():
                 Path(folder).mkdir()
-            environment = {**os.environ, **self.environment, "CUDA_VISIBLE_DEVICES": visible_gpus}
+            environment = {**os.environ, **self.environment}
+            if visible_gpus is not None:
+                environment["CUDA_VISIBLE_DEVICES"] = visible_gpus
             # In the foreground, so that it ends with the processes of the run.
             self._process = subprocess.Popen(
                 [PROGRAM, "-f"], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
