@@ -62,6 +62,10 @@ PARTS = (
         "engines", "Engines of a population are killed and frozen between any two messages.",
         ("tests/workers/engines/es/test_engine_faults.py",),
     ),
+    Part(
+        "nodes", "Programs on other nodes of a run, and their engines, are killed.",
+        ("tests/workers/engines/es/test_nodes.py::test_random_kills_of_nodes_and_engines_leave_weights_unchanged",),
+    ),
     Part("fuzz", "The API is called with anything at all.", ("tests/security/test_api_fuzz.py",), False),
     Part(
         "paths", "Anybody calls any address of sites drawn at random.",

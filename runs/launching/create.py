@@ -78,11 +78,18 @@ def estimate_demands(
 def check_config(config: RunConfig, person: User) -> Cluster:
     """Return the cluster of a run that this user starts. Raise ConfigError for values that the cluster's settings or
     the user's rights forbid, or that no nodes of the cluster can give."""
+    cluster = check_allowed(config, person)
+    check_capacity(config, cluster)
+    return cluster
+
+
+def check_allowed(config: RunConfig, person: User) -> Cluster:
+    """Return the cluster of a run. Raise ConfigError for values that the cluster's settings or the user's rights
+    forbid; its nodes may still be too few or too small."""
     cluster = cluster_of(config)
     check_resources(config, person, cluster)
     check_fits(config, cluster)
     check_partition(config, cluster)
-    check_capacity(config, cluster)
     check_own_task(config, cluster)
     return cluster
 

@@ -64,11 +64,15 @@ def test_slurm_without_such_nodes_refuses_the_launch(
     assert message in str(error.value)
 
 
-def test_silent_slurm_keeps_its_nodes(slurm: SlurmCluster, site_disk: Path, db: None, tmp_path: Path) -> None:
+def test_silent_slurm_keeps_its_nodes(
+    slurm: SlurmCluster, site_disk: Path, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     far = tick(make_slurm_cluster(slurm_conf=str(slurm.conf)))
     Cluster.objects.filter(pk=far.pk).update(
         config={**far.config, "slurm_conf": str(tmp_path / "none.conf")}, inventory_tried_at=None
     )
+    # A client without a config waits long for one.
+    monkeypatch.setattr("workers.executors.slurm.executor.TIMEOUT_SECONDS", 1.0)
     silent = tick(Cluster.objects.get(pk=far.pk))
     assert (inventory_of(silent), silent.inventory_tried_at is None) == (inventory_of(far), False)
 

@@ -13,10 +13,11 @@ from django.contrib.auth.models import User
 
 from runs import launching
 from runs.clusters import executor_for
+from runs.ingest import Follower
 from runs.launching import reconcile
 from runs.models import Attempt, Checkpoint, Cluster, EngineReport, Experiment, Run
 from tests import soak_plugin
-from tests.clusters.scripted_slurm import cluster_directory, make_slurm_cluster
+from tests.clusters.scripted_slurm import cluster_directory, make_slurm_cluster, set_timeouts
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import CORES, GPUS, MEMORY_MB
 from tests.clusters.training import launch_by_sweep, read_result, train
@@ -27,6 +28,7 @@ from workers.config.run import ComputeConfig
 from workers.engine_nodes.job import NODE_PROGRAM
 from workers.engine_nodes.slurm_job import slurm_nodes
 from workers.executors.base import NodeShape
+from workers.executors.states import State
 
 SEED = soak_plugin.seed(157)
 LONG = {"es": {"iterations": 60, "population": 6, "rows": 32, "checkpoint_every": 10, "hash_every": 1}}
@@ -130,6 +132,29 @@ def test_preempted_run_goes_on_exactly(experiment: Experiment, clusters: None, s
     assert final_weights(spread) == final_weights(here)
 
 
+def test_requeued_job_goes_on_exactly(experiment: Experiment, clusters: None, slurm: SlurmCluster) -> None:
+    """esweb's jobs are not requeued, but an administrator may do it."""
+    here, spread = launch(experiment), launch(experiment, cluster="far", nodes=2, restarts=1)
+    set_timeouts(settle=2.0)
+    number = wait_for_steps(spread, 12).native_id
+    slurm.ask("scontrol", "update", f"JobId={number}", "Requeue=1")
+    slurm.ask("scontrol", "requeue", number)
+    follower = Follower()
+
+    def has_succeeded() -> bool:
+        reconcile.reconcile_cluster(Cluster.objects.get(name="far"))
+        follower.look()
+        attempt = attempt_of(spread)
+        return attempt.state == State.SUCCEEDED.value and attempt.drained_at is not None
+
+    def describe() -> list[str]:
+        return [f"{a.key}: {a.state}, {a.reason}" for a in spread.attempts.order_by("n")] + [slurm.describe()]
+
+    wait_until(has_succeeded, "the requeued run to end", details=describe)
+    train([here])
+    assert final_weights(spread) == final_weights(here)
+
+
 def final_weights(run: Run) -> str:
     """Return the hash of the weights after the last update."""
     return Checkpoint.objects.get(run=run, step=LONG["es"]["iterations"]).sha256
@@ -160,6 +185,6 @@ def test_other_nodes_of_a_job_are_named_by_slurm(
     assert slurm_nodes(tmp_path, ComputeConfig(nodes=2), {}) is None
     with pytest.raises(ConfigError, match=r"compute\.nodes: is 3, but this job of Slurm has 2: n1, n2"):
         slurm_nodes(tmp_path, ComputeConfig(nodes=3), job)
-    monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
-    with pytest.raises(ConfigError, match=r"compute\.nodes: Slurm does not name the nodes of this job: "):
+    with monkeypatch.context() as patch, pytest.raises(ConfigError, match=r"compute\.nodes: Slurm does not name the "):
+        patch.setenv("PATH", "/nowhere")
         slurm_nodes(tmp_path, ComputeConfig(nodes=2), job)

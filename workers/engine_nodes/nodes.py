@@ -19,6 +19,8 @@ from workers.engine_nodes.remote_node import RemoteNode, RemoteProcess
 
 NAME_LENGTH = 200
 END_SECONDS = 15.0
+MAX_REFUSALS = 20
+"""Different refusals that are reported."""
 
 
 class Nodes:
@@ -75,7 +77,7 @@ class Nodes:
             node.join(connection, connected, str(description["name"])[:NAME_LENGTH])
 
     def _warn(self, message: str) -> None:
-        """Report a refused connection, once if it is repeated."""
-        if message not in self._refusals:
+        """Report a refused connection: once if it is repeated, and not endlessly many."""
+        if message not in self._refusals and len(self._refusals) < MAX_REFUSALS:
             self._refusals.add(message)
             self._alerts.put(message)

@@ -3,7 +3,7 @@
     model_files   the model on this machine, and the shapes of its tensors
     memory        the plan of each GPU
     disk          the bytes of the run's checkpoints
-    needs         everything that must be on the machine
+    needs         everything that must be on the machine; model_needs, connections
     report        all of it, as text and as JSON
 
 Neither torch nor Django is imported.

@@ -39,6 +39,8 @@ COPIED_FILES = (
 """Files besides the weights that a checkpoint has too, if the model has them."""
 NATIVE_MODEL_TYPES = ("qwen2", "qwen3", "llama", "mistral", "gemma2", "gemma3_text")
 """Model types that the native decoder knows; `workers.models.decoder.shape` decides."""
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")
+"""A model's folder has one of these."""
 MAX_LAYERS = 10_000
 MAX_DIMENSION = 10**12
 Shapes = Mapping[str, tuple[int, ...]]
@@ -74,6 +76,20 @@ class ModelFiles:
     def architecture(self) -> str:
         """Return the model type that config.json states; empty without."""
         return str(self.config.get("model_type") or "")
+
+
+def find_problem(folder: Path) -> str:
+    """Return why the folder is no model, to complete `it cannot be used: …`; or an empty text."""
+    if not (folder / "config.json").is_file():
+        return "it has no config.json"
+    if (folder / "adapter_config.json").exists():
+        # transformers would load the base that the adapter names, which may be any folder of this machine.
+        return "it contains an adapter (adapter_config.json); merge it into its base model first"
+    if not any(folder.glob("*.safetensors")):
+        return "it has no *.safetensors; other formats of weights are pickles, which run code"
+    if not any((folder / name).exists() for name in TOKENIZER_FILES):
+        return "it has no tokenizer"
+    return ""
 
 
 def find_cached_model(name: str, cache: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path | None:

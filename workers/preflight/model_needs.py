@@ -12,13 +12,13 @@ from workers.preflight.model_files import (
     NATIVE_MODEL_TYPES,
     ModelUnreadable,
     find_cached_model,
+    find_problem,
     has_chat_template,
     hub_cache,
     read_model_files,
 )
 from workers.preflight.need import MISSING, OK, UNKNOWN, Need
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")
 FULL_FOLDER = "A model's folder contains config.json, *.safetensors and a tokenizer, as save_pretrained writes them."
 
 
@@ -31,7 +31,7 @@ def model_needs(config: RunConfig, environment: Mapping[str, str] = os.environ) 
     if folder is None:
         yield _absent_model(name, environment)
         return
-    if (problem := _folder_problem(folder)) and folder == find_cached_model(name, environment=environment):
+    if (problem := find_problem(folder)) and folder == find_cached_model(name, environment=environment):
         # The cache may hold the settings of a model without its weights; the run downloads the rest.
         yield _absent_model(name, environment)
         return
@@ -85,19 +85,6 @@ def _token_file(environment: Mapping[str, str]) -> Path:
 
 def _is_set(value: str | None) -> bool:
     return (value or "").strip().upper() in ("1", "ON", "YES", "TRUE")
-
-
-def _folder_problem(folder: Path) -> str:
-    """Return why the folder is no model, or an empty text."""
-    if not (folder / "config.json").is_file():
-        return "it has no config.json"
-    if (folder / "adapter_config.json").exists():
-        return "it contains an adapter (adapter_config.json); merge it into its base model first"
-    if not any(folder.glob("*.safetensors")):
-        return "it has no *.safetensors; other formats of weights are pickles, which run code"
-    if not any((folder / name).exists() for name in TOKENIZER_FILES):
-        return "it has no tokenizer"
-    return ""
 
 
 def _architecture_need(config: RunConfig, folder: Path) -> Iterator[Need]:

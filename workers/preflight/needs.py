@@ -14,17 +14,20 @@ from workers.preflight.connections import adapter_server_need, scorer_need
 from workers.preflight.model_needs import model_needs
 from workers.preflight.need import MISSING, OK, UNKNOWN, Need
 
+TRAINING_PACKAGES = ("torch", "transformers")
+TRL_PACKAGES = ("trl", "peft", "datasets", "accelerate")
 VLLM_PYTHON = "ESWEB_VLLM_PYTHON"
 """Names the interpreter of vLLM's environment, if it is not `.venv-vllm/bin/python` in the project."""
 PROJECT = Path(__file__).parents[2]
-TRAINING_PACKAGES = ("torch", "transformers")
-TRL_PACKAGES = ("trl", "peft", "datasets", "accelerate")
+SCHEDULERS = {"Slurm": "SLURM_JOB_NODELIST", "Ray": "RAY_ADDRESS"}
+"""Scheduler -> a variable that it sets in its jobs."""
 INSTALL = "Install it with requirements/install.sh train."
 
 
 def check_needs(config: RunConfig, gpus: int | None, environment: Mapping[str, str] = os.environ) -> list[Need]:
     """Return the needs of a run on this machine. `gpus`: its GPUs; None if the run will be on another machine."""
     return [
+        *_node_needs(config, environment),
         *_gpu_needs(config, gpus),
         *_package_needs(config, environment),
         *model_needs(config, environment),
@@ -32,6 +35,25 @@ def check_needs(config: RunConfig, gpus: int | None, environment: Mapping[str, s
         *scorer_need(config),
         *adapter_server_need(config),
     ]
+
+
+def vllm_interpreter(environment: Mapping[str, str]) -> tuple[str, bool]:
+    """Return the interpreter of vLLM's environment, and whether it exists."""
+    python = environment.get(VLLM_PYTHON) or str(PROJECT / ".venv-vllm" / "bin" / "python")
+    return python, shutil.which(python) is not None
+
+
+def _node_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterator[Need]:
+    """Yield whether this is a job of a cluster, which alone can start engines on other nodes."""
+    nodes = config.compute.nodes
+    if nodes == 1:
+        return
+    for scheduler, variable in SCHEDULERS.items():
+        if variable in environment:
+            yield Need("Nodes", OK, f"This is a job of {scheduler}, which has the other nodes of the run.")
+            return
+    sentence = f"The run needs {nodes} nodes of a Slurm or Ray cluster, and this process is in no job of one."
+    yield Need("Nodes", UNKNOWN, sentence, "Launch it on a cluster, or check it again in its job.")
 
 
 def _gpu_needs(config: RunConfig, gpus: int | None) -> Iterator[Need]:
@@ -83,8 +105,8 @@ def _packages(name: str, packages: Sequence[str]) -> Need:
 
 
 def _vllm_need(environment: Mapping[str, str]) -> Need:
-    python = environment.get(VLLM_PYTHON) or str(PROJECT / ".venv-vllm" / "bin" / "python")
-    if shutil.which(python) is not None:
+    python, exists = vllm_interpreter(environment)
+    if exists:
         return Need("vLLM's environment", OK, f"Its interpreter is {python}.")
     remedy = f"Create it with make setup VLLM=1, or set {VLLM_PYTHON} to the Python of another one."
     return Need("vLLM's environment", MISSING, f"{python} is no program on this machine.", remedy)

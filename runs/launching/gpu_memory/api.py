@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runs.http import ApiRequest, needs, router
-from runs.launching.create import check_config
+from runs.launching.create import check_allowed
 from runs.launching.gpu_memory import plan
 from runs.launching.gpu_memory.schemas import GpuMemoryOut, RunToPlan
 from runs.launching.request import merged
@@ -22,12 +22,12 @@ EXAMPLE = {"preset": "es-tiny", "config": {"es": {"noise": "low_rank"}, "compute
 )
 def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
     """Return the GPU memory that a run would take on cards of several sizes. Creates nothing; refuses a config that
-    a launch would refuse. Needs scope launch.
+    a launch would refuse, except for GPUs that the cluster lacks. Needs scope launch.
 
     The run plans again when it starts, for its own card and prompts. Runs of another
     method, runs without GPUs, and models whose config.json this site cannot read have a `reason` and no cards.
     """
     config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))
-    check_config(config, request.auth.person)
+    check_allowed(config, request.auth.person)
     [planned] = plan.plan_gpu_memory([config], request.auth.person)
     return GpuMemoryOut.from_memory(planned)

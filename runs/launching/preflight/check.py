@@ -29,7 +29,7 @@ class LaunchHours:
 
 @dataclass(frozen=True)
 class Preflight:
-    """What the runs of a launch will need. `memory` is that of the run that needs most."""
+    """Resources that the runs of a launch will need. `memory` is that of the run that needs most."""
 
     memory: GpuMemory
     disk: LaunchDisk

@@ -115,13 +115,6 @@ def make_flag(run: Run) -> None:
     Flag.objects.create(run=run, detector="empty", **values)
 
 
-def add_gpu(run: Run) -> None:
-    """Give the cluster of the runs a GPU, which a run is planned for."""
-    local = Cluster.objects.get(name="local")
-    local.config |= {"gpus": ["0"]}
-    local.save()
-
-
 PREPARED = {
     **dict.fromkeys(
         (
@@ -146,7 +139,6 @@ PREPARED = {
     "calibrate_judge": make_meeting_with_gold,
     "read_board": make_board,
     "put_cluster": make_admin,
-    "plan_gpu_memory": add_gpu,
     "dismiss_flag": make_flag,
     "undo_flag_dismissal": make_flag,
     "set_site_thresholds": make_admin,

@@ -22,7 +22,7 @@ CONFIG = {"es": {"prompts": 200, "max_new_tokens": 1024}, "compute": {"gpus": 1}
 def script(ada: User, local: Cluster, tmp_path: Path) -> Client:
     """Return Ada's script. The cluster allows a model of 7B parameters."""
     write_model_config(tmp_path / "qwen", QWEN2_7B)
-    local.config = {"data_paths": [str(tmp_path)], "gpus": ["0"]}
+    local.config = {"data_paths": [str(tmp_path)]}
     local.save()
     return calls(ada)
 

@@ -166,7 +166,7 @@ def test_reports_of_engines_are_read_page_by_page_and_by_step(api, experiment):
     assert report == report | {"attempt": 1, "epoch": 1, "t": NOON + 1, "bytes": 32}
     assert report["engines"][1] == {
         "number": 1, "state": "ready", "device": "cuda:1", "members": 3, "tokens": 150, "seconds": 0.75, "restarts": 0,
-        "weights": "02" * 32, "compared_at": 2,
+        "weights": "02" * 32, "compared_at": 2, "node": "",
     }  # fmt: skip
     assert paths(api.get(f"{address}?step=x"))["step"]
     assert strict(api.get(f"/api/v1/runs/{full_runs.make_run(experiment, seed=1).uid}/engines"))["items"] == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from workers.client.processes import tree
 from workers.config.run import ComputeConfig
 from workers.engine_nodes import job_nodes
 from workers.engine_nodes.job import NODE_PROGRAM, Launcher, OtherNodes
+from workers.engines.es.engine_group.process import PROGRAM
 
 LOOPBACK = "127.0.0.1"
 
@@ -31,10 +34,18 @@ def start_nodes_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def node_programs(pid: int) -> list[int]:
     """Return the pids of the node programs that a training process has started."""
-    command = NODE_PROGRAM.encode()
-    return [process.pid for process in tree(pid) if command in Path(f"/proc/{process.pid}/cmdline").read_bytes()]
+    return list(_running(pid, NODE_PROGRAM))
 
 
-def wait_for_end(pids: list[int]) -> None:
-    """Wait until no process with one of these pids is left."""
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the processes to end")
+def wait_for_end(pid: int) -> None:
+    """Wait until no node program, and no engine, of this training process is left."""
+    wait_until(lambda: not [*_running(pid, NODE_PROGRAM), *_running(pid, PROGRAM)], "engines and nodes to end")
+
+
+def _running(pid: int, module: str) -> Iterator[int]:
+    """Yield the pids of the descendants that run a module."""
+    for process in tree(pid):
+        # One may end between the list and the look at it.
+        with contextlib.suppress(OSError):
+            if module.encode() in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0"):
+                yield process.pid

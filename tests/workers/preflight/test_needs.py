@@ -54,6 +54,15 @@ def test_gpus_must_be_here_unless_the_run_will_be_elsewhere(gpus: int | None, st
     assert ("compute.gpus" in need.remedy) == (state == "missing")
 
 
+def test_several_nodes_need_a_job_of_a_cluster() -> None:
+    data = {"compute": {"nodes": 2}}
+    assert needs_of(data)["Nodes"].state == "unknown"
+    assert "2 nodes of a Slurm or Ray cluster" in needs_of(data)["Nodes"].sentence
+    assert needs_of(data, SLURM_JOB_NODELIST="n[1-2]")["Nodes"].sentence.startswith("This is a job of Slurm")
+    assert needs_of(data, RAY_ADDRESS="10.0.0.5:6379")["Nodes"].state == "ok"
+    assert "Nodes" not in needs_of({})
+
+
 def test_run_without_gpus_needs_none() -> None:
     assert "GPUs" not in needs_of({}) and "Triton" not in needs_of({})
 

@@ -48,7 +48,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a job requests: so many nodes, each of at least this size."""
+    """Nodes that a job requests: so many, each of at least this size."""
 
     nodes: int
     size: Size

@@ -5,11 +5,13 @@ The nodes are programs on this machine. Real ones of Slurm and Ray are in tests/
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import signal
 import socket
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,6 @@ from tests.workers.engine_nodes.job_here import LOOPBACK, node_programs, start_n
 from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
-from workers.client.processes import tree
 from workers.config import ConfigError
 from workers.engine_nodes import launchers
 from workers.engine_nodes.handshake import Refused, introduce
@@ -59,7 +60,7 @@ def test_engines_on_three_nodes_equal_one_process(micro: Loaded, tmp_path: Path,
     ]
     assert all(engine.members > 0 and engine.node for engine in last.engines)
     assert not (tmp_path / "three" / CONTACT).exists()
-    wait_for_end([process.pid for process in tree(os.getpid()) if process.pid != os.getpid()])
+    wait_for_end(os.getpid())
 
 
 def test_two_engines_a_node(micro: Loaded, tmp_path: Path) -> None:
@@ -71,9 +72,24 @@ def test_two_engines_a_node(micro: Loaded, tmp_path: Path) -> None:
 class NodeFaults(Faults):
     """Signals to node programs, in place of engines."""
 
+    def __init__(self, plan: Mapping[int, signal.Signals], draw: random.Random) -> None:
+        super().__init__(plan)
+        self._draw = draw
+
     def before(self, message: str, pid: int) -> None:
         programs = node_programs(os.getpid())
-        super().before(message, random.Random(SEED).choice(programs) if programs else pid)
+        super().before(message, self._draw.choice(programs) if programs else pid)
+
+
+class NodeOrEngineFaults(NodeFaults):
+    """Signals to node programs and to engines, as drawn. What ends meanwhile gets none."""
+
+    def before(self, message: str, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if self._draw.random() < 0.5:
+                super().before(message, pid)
+            else:
+                Faults.before(self, message, pid)
 
 
 @pytest.mark.parametrize("plan", [{0: KILL}, {5: KILL, 17: KILL}, {9: KILL, 12: KILL}], ids=str)
@@ -82,7 +98,7 @@ def test_killed_node_rejoins_and_weights_stay_equal(
 ) -> None:
     options = IN_PAIRS | {"noise": "low_rank", "iterations": 5, "checkpoint_every": 2}
     straight = digest(run(micro, tmp_path / "straight", **options))
-    faults = NodeFaults(plan)
+    faults = NodeFaults(plan, random.Random(SEED))
     inject(monkeypatch, faults)
     assert digest(run(micro, tmp_path / "faults", nodes=2, **options)) == straight
     assert len(faults.sent) == len(plan)
@@ -91,6 +107,26 @@ def test_killed_node_rejoins_and_weights_stay_equal(
     assert any("has joined again" in alert for alert in alerts)
     last = records_of(tmp_path / "faults", Engines)[-1].engines[1]
     assert last.state == "ready" and last.restarts >= 1
+
+
+def test_random_kills_of_nodes_and_engines_leave_weights_unchanged(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_soak, sent = soak_plugin.SECONDS > 0, 0
+    options = IN_PAIRS | {"noise": "low_rank", "iterations": 15 if is_soak else 5, "checkpoint_every": 3}
+    straight = digest(run(micro, tmp_path / "straight", **options))
+    for number in soak_plugin.rounds(1, "runs"):
+        draw = random.Random(f"{SEED}-{number}")
+        nodes, kills = draw.choice((2, 3)), 12 if is_soak else 3
+        faults = NodeOrEngineFaults(dict.fromkeys(draw.sample(range(6 * kills), kills), KILL), draw)
+        directory = tmp_path / f"round-{number}"
+        with monkeypatch.context() as patch:
+            inject(patch, faults)
+            weights = digest(run(micro, directory, nodes=nodes, **options))
+        assert weights == straight, f"round {number} of seed {SEED}: {nodes} nodes, {faults.sent}"
+        sent += len(faults.sent)
+        soak_plugin.count(len(faults.sent), "kills")
+    assert sent
 
 
 @pytest.mark.parametrize("sent", [KILL, FREEZE])

@@ -1,7 +1,6 @@
 """The training process of a run with es.backend vllm: it holds no float32 master, and its engines are processes.
 
     startup            begins or resumes the run
-      environment      finds the interpreter of vLLM's environment
       first_logits     compares vLLM's logits with those of transformers
     group              the engines: responses, requests, and the order in which they start
     engine_weights     the run's weights as the training uses them: evaluated, saved

@@ -31,11 +31,11 @@ from workers.engines.es.startup import (
 from workers.engines.es.state import State
 from workers.engines.es.vllm.setup import ENVIRONMENT, VllmSetup
 from workers.engines.es.vllm_group.engine_weights import EngineWeights
-from workers.engines.es.vllm_group.environment import vllm_python
 from workers.engines.es.vllm_group.group import VllmGroup
 from workers.memory_plan import ModelSizes
 from workers.memory_plan.vllm import NO_KL, Sizes, VllmMemory, plan_memory
 from workers.models.decoder.decoder import end_tokens
+from workers.preflight.needs import VLLM_PYTHON, vllm_interpreter
 
 PROGRAM = "workers.engines.es.vllm.program"
 SCRATCH = ".centre"
@@ -93,6 +93,19 @@ def start_vllm(context: Context) -> tuple[EngineWeights, State, VllmGroup]:
     group = VllmGroup(plan, starter, start, count, loaded.tokenizer, set(setup.ends), mps)
     weights = EngineWeights(group, loaded, context.directory / SCRATCH, setup.context_tokens, with_kl=memory.with_kl)
     return weights, state, group
+
+
+def vllm_python(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the interpreter of vLLM's environment. Raise ConfigError if there is none."""
+    python, exists = vllm_interpreter(environment)
+    if exists:
+        return python
+    place = f"{VLLM_PYTHON} names {python}, which is" if environment.get(VLLM_PYTHON) else f"{python} is"
+    reason = (
+        f"is vllm, but {place} no program on this machine. Create vLLM's environment with make setup VLLM=1, or set "
+        f"{VLLM_PYTHON} to the Python of another one; or set es.backend to native or transformers"
+    )
+    raise ConfigError([Problem("es.backend", reason)])
 
 
 def _plan(

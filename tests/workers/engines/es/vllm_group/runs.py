@@ -8,11 +8,11 @@ import pytest
 
 from tests.workers.engines.es.vllm_group.decoder_engine import FAULT
 from workers.engines.es.vllm_group import startup
-from workers.engines.es.vllm_group.environment import PYTHON
+from workers.preflight.needs import VLLM_PYTHON
 
 
 def decode_here(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> None:
     """Let engines of vLLM be processes that decode with this project's decoder."""
-    monkeypatch.setenv(PYTHON, sys.executable)
+    monkeypatch.setenv(VLLM_PYTHON, sys.executable)
     monkeypatch.setenv(FAULT, fault)
     monkeypatch.setattr(startup, "PROGRAM", "tests.workers.engines.es.vllm_group.decoder_engine")
