@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scheduling import BROWSER
+from tests.scheduling import BROWSER, TOGETHER, unit_of
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,3 +60,14 @@ def test_remaining_tests_run_after_worker_crash(tmp_path: Path, seconds: int, la
     )
     assert "1 failed, 4 passed" in result.stdout, result.stdout + result.stderr
     assert "crashed while running 'tests/browser/test_a.py::test_crashes'" in result.stdout
+
+
+def test_all_tests_on_ray_are_of_one_unit() -> None:
+    """Ray names a job's head by looking for one on the machine, so there must not be a second one."""
+    users = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests" / "clusters").glob("test_*.py")
+        if "RayHead" in (text := path.read_text()) or "ray_executor" in text
+    ]
+    assert len(users) >= 8
+    assert {unit_of(f"{path}::test") for path in users} == {TOGETHER[0]}

@@ -66,6 +66,12 @@ def attempt_of(run: Run) -> Attempt:
     return Attempt.objects.select_related("run", "cluster").filter(run=run).latest("n")
 
 
+def tick_cluster(cluster: Cluster) -> Cluster:
+    """Tick the cluster once, and return its row."""
+    assert reconcile.reconcile_cluster(cluster)
+    return Cluster.objects.get(pk=cluster.pk)
+
+
 def tick_once(run: Run) -> Attempt:
     """Tick once, then return the attempt."""
     attempt = attempt_of(run)

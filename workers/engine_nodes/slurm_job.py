@@ -28,7 +28,7 @@ def slurm_nodes(
 ) -> OtherNodes | None:
     """Return the other nodes of the job; None if this process is in no job of Slurm.
 
-    Raise ConfigError if the job has other than `compute.nodes` nodes, or Slurm does not answer.
+    Raise ConfigError if the job has fewer nodes than `compute.nodes`, or Slurm does not answer.
     """
     if JOB not in environment or NODES not in environment:
         return None

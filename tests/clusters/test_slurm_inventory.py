@@ -1,4 +1,4 @@
-"""The nodes of a real Slurm and a real Ray: read by a tick, and the limit of what a launch may request."""
+"""The nodes of a real Slurm: read by a tick, and the limit of what a launch may request."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.clusters.inventory import inventory_of
-from runs.launching import reconcile
 from runs.models import Cluster, Experiment
-from tests.clusters.ray import RayHead
-from tests.clusters.scripted_ray import make_ray_cluster
 from tests.clusters.scripted_slurm import (
     OVER_SSH,
     ScriptedSlurm,
@@ -21,19 +18,13 @@ from tests.clusters.scripted_slurm import (
 )
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import CORES, GPU_TYPES, GPUS, MEMORY_MB, NODES
-from tests.runs.local_cluster import attempt_of, run_of
+from tests.runs.local_cluster import attempt_of, tick_cluster
 from workers.config import ConfigError
-
-
-def tick(cluster: Cluster) -> Cluster:
-    """Tick the cluster once, and return its row."""
-    assert reconcile.reconcile_cluster(cluster)
-    return Cluster.objects.get(pk=cluster.pk)
 
 
 @OVER_SSH
 def test_tick_reads_the_nodes_of_slurm(slurm: SlurmCluster, access_config: dict[str, str], db: None) -> None:
-    far = tick(make_slurm_cluster(**access_config))
+    far = tick_cluster(make_slurm_cluster(**access_config))
     shapes = [shape for shape in inventory_of(far).shapes if shape.partition == "main"]
     assert sum(shape.count for shape in shapes) == NODES
     assert {shape.gpu_type for shape in shapes} == set(GPU_TYPES)
@@ -58,7 +49,7 @@ def test_tick_reads_the_nodes_of_slurm(slurm: SlurmCluster, access_config: dict[
 def test_slurm_without_such_nodes_refuses_the_launch(
     slurm_executor: ScriptedSlurm, experiment: Experiment, compute: dict[str, object], message: str
 ) -> None:
-    tick(Cluster.objects.get(name="far"))
+    tick_cluster(Cluster.objects.get(name="far"))
     with pytest.raises(ConfigError) as error:
         launch_run(experiment, **compute)
     assert message in str(error.value)
@@ -67,13 +58,13 @@ def test_slurm_without_such_nodes_refuses_the_launch(
 def test_silent_slurm_keeps_its_nodes(
     slurm: SlurmCluster, site_disk: Path, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    far = tick(make_slurm_cluster(slurm_conf=str(slurm.conf)))
+    far = tick_cluster(make_slurm_cluster(slurm_conf=str(slurm.conf)))
     Cluster.objects.filter(pk=far.pk).update(
         config={**far.config, "slurm_conf": str(tmp_path / "none.conf")}, inventory_tried_at=None
     )
     # A client without a config waits long for one.
     monkeypatch.setattr("workers.executors.slurm.executor.TIMEOUT_SECONDS", 1.0)
-    silent = tick(Cluster.objects.get(pk=far.pk))
+    silent = tick_cluster(Cluster.objects.get(pk=far.pk))
     assert (inventory_of(silent), silent.inventory_tried_at is None) == (inventory_of(far), False)
 
 
@@ -82,18 +73,8 @@ def test_runs_of_a_sweep_on_several_nodes_are_separate_jobs(
 ) -> None:
     runs = launch_sweep(experiment, 2, nodes=2)
     recorded_commands.clear()
-    tick(Cluster.objects.get(name="far"))
+    tick_cluster(Cluster.objects.get(name="far"))
     submits = [argv for argv in recorded_commands if argv[0] == "sbatch"]
     assert [[word for word in argv if "--array" in word] for argv in submits] == [[], []]
     assert all("--nodes=2" in argv for argv in submits)
     assert len({attempt_of(run).native_id for run in runs}) == 2
-
-
-def test_tick_reads_the_nodes_of_ray(ray: RayHead, db: None, experiment: Experiment, site_disk: Path) -> None:
-    rays = tick(make_ray_cluster(ray))
-    (shape,) = inventory_of(rays).shapes
-    assert (shape.count, shape.partition) == (1, "") and shape.cores >= 1
-    with pytest.raises(ConfigError, match=r"must be at most 1, not 2: cluster \w+ has no more nodes"):
-        run_of(experiment, cluster=rays.name, nodes=2)
-    Cluster.objects.filter(pk=rays.pk).update(config={**rays.config, "autoscales": True})
-    assert run_of(experiment, cluster=rays.name, nodes=2)
