@@ -183,7 +183,7 @@ class _Watch:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_death_signal_setter() if sys.platform == "linux" else None,
+                preexec_fn=death_signal_setter(),
             )
 
     def _do_due_work(self) -> bool:
@@ -266,14 +266,19 @@ class _Watch:
             write_reserved(claim_path(self.directory, self.epoch) / RESERVE, path, ending)
 
 
-def _death_signal_setter() -> Callable[[], None]:
-    """Return a function for the child, between fork and exec. The library is opened before the fork, which is safe."""
+def death_signal_setter() -> Callable[[], None] | None:
+    """Return a function for the child, between fork and exec, by which the kernel ends it with the thread that forks.
+
+    None if the kernel is not Linux. The library is opened before the fork, which is safe.
+    """
+    if sys.platform != "linux":
+        return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    agent = os.getpid()
+    parent = os.getpid()
 
     def set_death_signal() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != agent:
+        if os.getppid() != parent:
             os._exit(ORPHANED)
 
     return set_death_signal

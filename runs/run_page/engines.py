@@ -133,6 +133,12 @@ class EngineRow:
     weights: str
     compared_at: int | None
 
+    @property
+    def short_node(self) -> str:
+        """Return the node's name without its domain; an address stays whole."""
+        host, _, _ = self.node.partition(".")
+        return self.node if host.isdecimal() else host
+
 
 @dataclass(frozen=True)
 class Engines:

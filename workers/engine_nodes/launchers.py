@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from workers.agent import death_signal_setter
 from workers.engine_nodes.job import Launcher
-from workers.engine_nodes.processes import ends_with_parent
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
 STABLE_SECONDS = 60.0
@@ -59,7 +59,7 @@ class RunningLauncher(threading.Thread):
             # Its standard input stays open for as long as this process lives.
             process = self._process = subprocess.Popen(
                 self._launcher.argv, env={**os.environ, **self._launcher.environment}, stdin=subprocess.PIPE,
-                preexec_fn=ends_with_parent(),
+                preexec_fn=death_signal_setter(),
             )  # fmt: skip
         except OSError as error:
             return f"could not be started: {error.strerror or error}"

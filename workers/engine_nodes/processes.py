@@ -1,12 +1,9 @@
-"""Start of processes that end with the one that started them, and see their own GPUs alone."""
+"""Start of the processes of engines, which see their own GPUs alone."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,8 +11,6 @@ from workers.engine_nodes.links import EngineCommand
 
 PROJECT = Path(__file__).parents[2]
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-PR_SET_PDEATHSIG = 1
-PARENT_GONE = 77
 
 
 class GpuMissing(Exception):
@@ -55,20 +50,3 @@ def name_gpus(numbers: Sequence[int]) -> list[str]:
     if max(numbers) >= len(names):
         raise GpuMissing(f"has {len(names)} GPUs ({VISIBLE}={text!r}), and an engine needs number {max(numbers)}")
     return [names[number] for number in numbers]
-
-
-def ends_with_parent() -> Callable[[], None] | None:
-    """Return a function for the child, between fork and exec, by which the kernel ends it with its parent's thread.
-
-    None if the kernel is not Linux. The library is opened before the fork, which is safe.
-    """
-    if sys.platform != "linux":
-        return None
-    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
-
-    def end_with_parent() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(PARENT_GONE)
-
-    return end_with_parent

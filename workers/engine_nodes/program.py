@@ -23,11 +23,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from workers.agent import death_signal_setter
 from workers.attempt import read_json
 from workers.engine_nodes.handshake import SECONDS, Refused, introduce, set_timeouts
 from workers.engine_nodes.links import CONTACT, EngineCommand, Link
 from workers.engine_nodes.mps import MpsDaemon
-from workers.engine_nodes.processes import VISIBLE, GpuMissing, ends_with_parent, start_engine
+from workers.engine_nodes.processes import VISIBLE, GpuMissing, start_engine
 
 GONE, UNREACHABLE, OTHER_TOKEN = 0, 1, 3
 CONTACT_SECONDS, POLL_SECONDS = 180.0, 0.5
@@ -76,7 +77,7 @@ class NodeProgram:
         service = self._share_gpus() if command.shares_gpus else {}
         connection = self._connect({"node": self._number, "engine": id})
         try:
-            return start_engine(command, connection.fileno(), service, preexec=ends_with_parent())
+            return start_engine(command, connection.fileno(), service, preexec=death_signal_setter())
         finally:
             connection.close()
 

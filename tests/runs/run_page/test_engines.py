@@ -68,6 +68,13 @@ def test_each_engine_has_its_node_if_a_report_names_one(ada_client, run):
     assert "✓ ready gpu1 cuda:0 4" in text and "✓ ready &lt;b&gt;gpu2 cuda:1 2" in text
 
 
+def test_node_is_shown_without_its_domain(ada_client, run):
+    report_at(run, 1, 10, engine(0, 2, node="gpu1.cluster.example.org"), engine(1, 1, node="10.0.0.5"))
+    page = ada_client.get(f"/runs/{run.uid}/weights/").content.decode()
+    assert '<code title="gpu1.cluster.example.org">gpu1</code>' in page
+    assert '<code title="10.0.0.5">10.0.0.5</code>' in page
+
+
 def test_node_of_an_engine_from_an_earlier_version_is_unknown(ada_client, run):
     report_at(run, 1, 10, engine(0, 2, node="gpu1"), engine(1, 1, node="gpu2"))
     report = EngineReport.objects.get()
