@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from workers.config.decode import Problem
 from workers.config.es import BaseLoraConfig
-from workers.config.fields import Bounds, Resource
+from workers.config.fields import Bounds, Resource, Shape
 
+VLLM_SERVER = Shape(r"(https?://[^\s/?#@]+)?", "empty, or an address such as http://node7:8000")
 LAUNCHABLE_EXTRA = (
     "optim", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
     "label_smoothing_factor", "bf16", "fp16", "tf32", "activation_checkpointing", "torch_compile",
@@ -20,8 +21,7 @@ LAUNCHABLE_EXTRA = (
     "log_completions", "num_completions_to_print", "log_unique_prompts", "router_aux_loss_coef",
     "disable_dropout", "cast_lm_head_to_fp32", "pad_to_multiple_of", "generation_batch_size",
     "steps_per_generation", "top_k", "min_p", "repetition_penalty", "generation_kwargs", "chat_template_kwargs",
-    "cache_implementation", "use_vllm", "vllm_enable_sleep_mode", "vllm_gpu_memory_utilization",
-    "vllm_max_model_length", "vllm_tensor_parallel_size", "vllm_importance_sampling_correction",
+    "cache_implementation", "vllm_importance_sampling_correction",
     "vllm_importance_sampling_mode", "vllm_importance_sampling_clip_max", "vllm_importance_sampling_clip_min",
     "vllm_importance_sampling_cap", "delta", "epsilon_high", "sapo_temperature_neg", "sapo_temperature_pos",
     "vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg", "importance_sampling_level",
@@ -31,6 +31,33 @@ LAUNCHABLE_EXTRA = (
     "off_policy_mask_threshold", "use_bias_correction_kl",
 )  # fmt: skip
 """Fields of trl.GRPOConfig that name no file, host, repository or code: the ones a site passes on from `extra`."""
+
+
+@dataclass(frozen=True)
+class GrpoVllmConfig:
+    """vLLM as the generator of training completions. The trainer then runs in vLLM's environment."""
+
+    mode: Literal["colocate", "server"] = "colocate"
+    """colocate: an engine in each process of the trainer, on the same GPU. server: a server that `trl vllm-serve`
+    started, which has GPUs of its own."""
+    gpu_memory_utilization: Annotated[float, Bounds(above=0, at_most=1)] = 0.3
+    """Share of each GPU's memory for vLLM's weights, keys and values, in mode colocate."""
+    tensor_parallel_size: Annotated[int, Bounds(at_least=1, at_most=64)] = 1
+    """GPUs that share one engine, in mode colocate; it must divide the number of processes."""
+    max_model_length: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 0
+    """Maximum length of prompt and completion in tokens; 0 means that of the model."""
+    sleep: bool = False
+    """Free vLLM's memory during each update, in mode colocate. Waking it takes time in each step."""
+    server: Annotated[str, VLLM_SERVER, Resource("by_hand")] = ""
+    """Address of the server, in mode server."""
+    group_port: Annotated[int, Bounds(at_least=1024, at_most=65535)] = 51216
+    """Port on the server's machine over which the weights are sent, in mode server."""
+
+    def problems(self) -> Iterator[Problem]:
+        if self.mode == "server" and not self.server:
+            yield Problem("server", "is missing: mode server needs the address of a server, such as http://node7:8000")
+        if self.mode == "colocate" and self.server:
+            yield Problem("server", "must be empty in mode colocate; or set mode to server")
 
 
 @dataclass(frozen=True)
@@ -73,14 +100,28 @@ class GrpoConfig:
     """Save a checkpoint every this many steps; 0 means only at the end."""
     lora: BaseLoraConfig | None = None
     """Train a LoRA adapter instead of the weights; null for the weights."""
+    sharding: Literal["none", "fsdp", "zero2"] = "none"
+    """Distribution of the training state over the processes. none: each has all of it. fsdp: weights, gradients and
+    optimizer are split (FullyShardedDataParallel). zero2: gradients and optimizer are split (DeepSpeed)."""
+    processes_per_node: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
+    """Processes of the trainer on each node; 0 means one for each GPU, or one without GPUs."""
+    gradient_checkpointing: bool = False
+    """Compute activations again in the backward pass instead of storing them: less memory, about a third more time."""
+    vllm: GrpoVllmConfig | None = None
+    """Generate completions with vLLM; null means with the trained model itself."""
+    completions_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 10
+    """Save all completions of the training, with their advantages, of every so many steps; 0 saves none."""
     extra: Annotated[dict[str, Any], Resource("trainer_arguments")] = field(default_factory=dict)
     """Other fields of trl.GRPOConfig, by their TRL names; the installed TRL checks them before training."""
 
-    def problems(self) -> Iterator[Problem]:
-        batch = self.per_device_train_batch_size * self.gradient_accumulation_steps
+    def processes_on(self, gpus: int) -> int:
+        """Return the processes of the trainer on a node with so many GPUs."""
+        return self.processes_per_node or max(gpus, 1)
+
+    def batch_problems(self, processes: int) -> Iterator[Problem]:
+        """Yield the mistakes in the batch of so many processes in total."""
+        factors = "per_device_train_batch_size × gradient_accumulation_steps"
+        batch = self.per_device_train_batch_size * self.gradient_accumulation_steps * processes
         if batch % self.num_generations:
-            yield Problem(
-                "num_generations",
-                f"must divide per_device_train_batch_size × gradient_accumulation_steps = {batch}, "
-                f"not {self.num_generations}",
-            )
+            factors += f" × {processes} processes" if processes > 1 else ""
+            yield Problem("grpo.num_generations", f"must divide {factors} = {batch}, not {self.num_generations}")

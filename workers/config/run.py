@@ -18,7 +18,8 @@ from workers.config.shallow_json import loads
 from workers.config.tasks import TaskConfig
 
 SCHEMA = 1
-ONE_NODE = "only the engines of method es can be on several nodes, and an adapter server has none"
+ONE_NODE = "only the engines of method es and the processes of grpo can be on several nodes"
+WANDB_NAME = Shape(r"([A-Za-z0-9][\w.-]{0,127})?", "empty, or letters, digits, dots, dashes and underscores")
 GPU_TYPE = Shape(r"([A-Za-z0-9][\w.-]{0,63})?", "empty, or letters, digits, dots, dashes and underscores, such as h100")
 
 
@@ -103,6 +104,16 @@ class TrackingConfig:
     """File with the token for pushing. The token itself is never part of a config."""
     system_seconds: Annotated[float, Bounds(at_least=0, at_most=86_400)] = 10.0
     """Seconds between measurements of CPU, memory and GPU usage; 0 switches them off."""
+    tensorboard: bool = False
+    """Write all metrics to TensorBoard files too, in the folder tensorboard of the attempt's directory."""
+    wandb_project: Annotated[str, WANDB_NAME] = ""
+    """Project at Weights & Biases to which all metrics are sent too; empty means none."""
+    wandb_entity: Annotated[str, WANDB_NAME] = ""
+    """User or team that owns the project; empty means that of the key."""
+    wandb_mode: Literal["online", "offline"] = "online"
+    """offline: write files in the folder wandb of the attempt's directory, which `wandb sync` sends later."""
+    wandb_key_file: Annotated[str, Resource("by_hand")] = ""
+    """File with the key for Weights & Biases. The key itself is never part of a config."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +152,29 @@ class RunConfig:
         for name, section in sections.items():
             if section is not None:
                 yield Problem(name, f"cannot be set in a run with method {self.method}; remove it")
+        if self.grpo is not None:
+            yield from self.grpo.batch_problems(self.processes)
+            yield from self._process_problems(self.grpo)
         if self.compute.nodes > 1 and not self.spreads_over_nodes:
             yield Problem("compute.nodes", f"must be 1, not {self.compute.nodes}: {ONE_NODE}")
+
+    def _process_problems(self, grpo: GrpoConfig) -> Iterator[Problem]:
+        on_node = grpo.processes_on(self.compute.gpus)
+        if self.compute.gpus and on_node > self.compute.gpus:
+            yield Problem(
+                "grpo.processes_per_node", f"must be 0 to {self.compute.gpus}, the GPUs of a node, not {on_node}"
+            )
+        if self.processes == 1 and grpo.sharding != "none":
+            yield Problem("grpo.sharding", f"must be none with one process, not {grpo.sharding}; or set compute.gpus")
+        if grpo.vllm is not None and not self.compute.gpus:
+            yield Problem("grpo.vllm", "needs GPUs: set compute.gpus, or remove it")
+        if grpo.vllm is not None and on_node % grpo.vllm.tensor_parallel_size:
+            yield Problem("grpo.vllm.tensor_parallel_size", f"must divide the {on_node} processes of a node")
+
+    @property
+    def processes(self) -> int:
+        """Return the processes of the trainer on all nodes: several only with method grpo."""
+        return self.compute.nodes * self.grpo.processes_on(self.compute.gpus) if self.grpo else 1
 
     @property
     def steps(self) -> int:
@@ -166,8 +198,8 @@ class RunConfig:
 
     @property
     def spreads_over_nodes(self) -> bool:
-        """Return whether the run can use several nodes: it has engines, which are processes of its own."""
-        return self.es is not None and self.es.backend != "adapter_server"
+        """Return whether the run can use several nodes: it has engines or processes that may be on other nodes."""
+        return self.grpo is not None or (self.es is not None and self.es.backend != "adapter_server")
 
     @property
     def is_answered_elsewhere(self) -> bool:

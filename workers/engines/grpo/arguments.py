@@ -14,8 +14,12 @@ import trl
 from workers.config import ConfigError, GrpoConfig, Problem, RunConfig
 from workers.models import Loaded
 
-NOT_PASSED = ("lora", "extra", "save_steps")
-RENAMED = {f"gradient_checkpointing{end}": f"activation_checkpointing{end}" for end in ("", "_kwargs")}
+NOT_PASSED = (
+    "lora", "extra", "save_steps", "sharding", "processes_per_node", "gradient_checkpointing", "vllm",
+    "completions_every",
+)  # fmt: skip
+VLLM_EXTRA = ("use_vllm", "vllm_mode", "vllm_gpu_memory_utilization", "vllm_tensor_parallel_size")
+RENAMED = {"gradient_checkpointing_kwargs": "activation_checkpointing_kwargs"}
 SETTING_NAMES = tuple(f.name for f in dataclasses.fields(GrpoConfig))
 
 
@@ -26,6 +30,7 @@ def arguments(config: RunConfig, loaded: Loaded, directory: Path) -> trl.GRPOCon
     if problems := list(_problems(settings.extra, fixed)):
         raise ConfigError(problems)
     passed = {name: getattr(settings, name) for name in SETTING_NAMES if name not in NOT_PASSED}
+    passed |= {"activation_checkpointing": settings.gradient_checkpointing} | _generation(settings)
     try:
         return trl.GRPOConfig(**(_preferred(loaded) | passed | fixed | settings.extra))
     except (TypeError, ValueError) as error:
@@ -46,12 +51,26 @@ def prompts_needed(arguments: trl.GRPOConfig) -> int:
     return int(generations * arguments.generation_batch_size // arguments.num_generations)
 
 
+def _generation(settings: GrpoConfig) -> dict[str, Any]:
+    """Return the arguments of the generator of completions."""
+    vllm = settings.vllm
+    if vllm is None:
+        return {}
+    shared = {"use_vllm": True, "vllm_mode": vllm.mode, "vllm_max_model_length": vllm.max_model_length or None}
+    if vllm.mode == "server":
+        return shared | {"vllm_server_base_url": vllm.server, "vllm_group_port": vllm.group_port}
+    return shared | {
+        "vllm_gpu_memory_utilization": vllm.gpu_memory_utilization,
+        "vllm_tensor_parallel_size": vllm.tensor_parallel_size,
+        "vllm_enable_sleep_mode": vllm.sleep,
+    }
+
+
 def _preferred(loaded: Loaded) -> dict[str, Any]:
     """Return replacements for TRL's defaults, which assume a large GPU and a console. `extra` may override them."""
     return {
         "bf16": loaded.dtype == torch.bfloat16 and loaded.device.type == "cuda" and torch.cuda.is_bf16_supported(),
         "fp16": loaded.dtype == torch.float16 and loaded.device.type == "cuda",
-        "activation_checkpointing": False,
         "logging_steps": 1,
         "dataloader_pin_memory": False,
     }
@@ -83,6 +102,8 @@ def _problems(extra: Mapping[str, Any], fixed: Mapping[str, Any]) -> Iterator[Pr
             yield Problem(path, f"is a separate setting: set grpo.{key}")
         elif key in fixed:
             yield Problem(path, "follows from the rest of the config and cannot be set here")
+        elif key in VLLM_EXTRA:
+            yield Problem(path, "is set by grpo.vllm")
         elif key in RENAMED:
             # Transformers accepts the old name as well, but lets the new one, which we set, win silently.
             yield Problem(path, f"is now called {RENAMED[key]}")

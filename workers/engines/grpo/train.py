@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import peft
@@ -20,26 +19,11 @@ from workers.engines.grpo.centre import Centre
 from workers.engines.grpo.checkpoint import Progress, read_progress, restore_generation, state_folder, write_state
 from workers.engines.grpo.exactness import inexact_reasons, resume_message
 from workers.engines.grpo.rewards import Rewards
+from workers.engines.grpo.trainer import Trainer
 from workers.engines.stop import Interrupted
 from workers.models import PromptFormat
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
-
-
-class _Trainer(trl.GRPOTrainer):  # type: ignore[misc]
-    """TRL's trainer, with prompts given as text and made into tokens by the format that evaluation uses too.
-
-    TRL's own step adds a second BOS to text that a template wrote, ends an assistant's turn that is to go on, and
-    fails for messages where the tokenizer has no template.
-    """
-
-    def __init__(self, prompts: PromptFormat, **arguments: Any) -> None:
-        self._prompts = prompts
-        super().__init__(**arguments)
-
-    def _tokenize_prompts(self, prompts: Sequence[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
-        """Return the prompts' token ids; no images and no other fields."""
-        return [self._prompts.encode(prompt) for prompt in prompts], None, {}
 
 
 def train(context: Context) -> None:
@@ -93,7 +77,7 @@ def _trainer(
     if lora is None:
         # Updates of a usual learning rate are too small for 16 bits: the master is float32, autocast does the rest.
         model = model.float().requires_grad_(True)
-    trainer = _Trainer(
+    trainer = Trainer(
         prompts=context.prompts,
         model=model,
         reward_funcs=rewards,

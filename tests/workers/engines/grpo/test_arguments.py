@@ -75,7 +75,7 @@ def test_all_problems_of_extra_are_reported_together(micro: Loaded, tmp_path: Pa
     assert messages[:3] == [
         "grpo.extra.beta: is a separate setting: set grpo.beta",
         "grpo.extra.seed: follows from the rest of the config and cannot be set here",
-        "grpo.extra.gradient_checkpointing: is now called activation_checkpointing",
+        "grpo.extra.gradient_checkpointing: is a separate setting: set grpo.gradient_checkpointing",
     ]
     assert messages[3].startswith("grpo.extra.zzz: is not a field")
 
