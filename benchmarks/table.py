@@ -65,7 +65,7 @@ QUERIES = (
     {"q": "state:failed"},
     {"q": "-state:succeeded", "sort": "-time"},
     {"q": "state:running", "sort": "-step"},
-    {"q": "method:es preset:es-paper"},
+    {"q": "method:es preset:es-conciseness-paper"},
     {"q": "seed<100", "sort": "reward/std"},
     {"q": "seed:7,11,13..17", "sort": "-es.sigma"},
     {"q": "step>500", "sort": "step"},
@@ -139,10 +139,11 @@ def make_runs(numbers: range) -> None:
 
     experiment, cluster, now = servers.experiment(), Cluster.objects.get(name="local"), timezone.now()
     owner = experiment.owner
-    config = RunConfig.from_json(preset("es-paper").config).to_json()
+    config = RunConfig.from_json(preset("es-conciseness-paper").config).to_json()
     runs = Run.objects.bulk_create(
         Run(
-            experiment=experiment, name=f"es {n}", preset="es-paper", method="es", seed=n // 100, created_by=owner,
+            experiment=experiment, name=f"es {n}", preset="es-conciseness-paper", method="es", seed=n // 100,
+            created_by=owner,
             state=state(n), last_step=100 + n * 7919 % 901, tags=["keep"] * (n % 10 == 0),
             note="promising" * (n % 97 == 0), archived_at=now if n % 20 == 3 else None,
             deleted_at=now if n % 25 == 4 else None,

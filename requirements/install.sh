@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes .venv and installs pinned sets into it:  requirements/install.sh web train [dev]
+# The set loggers adds TensorBoard and Weights & Biases to a .venv:  requirements/install.sh loggers
 # The set vllm goes into .venv-vllm, an environment of its own:  requirements/install.sh vllm
 # Needs Python >= 3.11 with venv, and nothing else: no root, no compiler, no Docker, no system database.
 # PYTHON=...  which Python.  TORCH=auto|cpu|cuda  which build of torch (auto looks for nvidia-smi).

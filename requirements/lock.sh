@@ -14,7 +14,8 @@ lock base base.in
 lock web base.in web.in
 lock train base.in train.in torch-needs.in
 lock scorer base.in scorer.in
+lock loggers base.in loggers.in
 lock_without kernels vllm vllm.in
-lock dev base.in web.in train.in scorer.in torch-needs.in dev.in
+lock dev base.in web.in train.in scorer.in loggers.in torch-needs.in dev.in
 # Ray is no part of any set: only tests of clusters start one, in an environment of its own.
 lock ../tests/clusters/ray/ray ../tests/clusters/ray/ray.in

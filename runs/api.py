@@ -14,6 +14,7 @@ import runs.launching.api
 import runs.launching.budgets.api
 import runs.launching.gpu_memory.api
 import runs.launching.preflight.api
+import runs.launching.presets.api
 import runs.launching.queue.api
 import runs.launching.rebuilds.api
 import runs.launching.sweeps.api

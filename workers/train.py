@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import random
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,12 +25,14 @@ from typing import TYPE_CHECKING
 from workers import code, tasks
 from workers.attempt import DISK_FULL, drop_output_if_full, is_disk_full
 from workers.client import environment, push_records, record_usage
+from workers.client.metric_copies import copy_metrics
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.resources import connect, locate
 from workers.engines.not_resumable import NotResumable
 from workers.engines.stop import Interrupted, Stop
-from workers.records import Alert, RecordWriter, Status, next_epoch
+from workers.records import Alert, RecordWriter, SilentWriter, Status, next_epoch
 from workers.scorer.client import ScorerFailed
+from workers.trainer_processes import Control, PeerLost, check_server, supervise, threads_of, trainer_python
 
 if TYPE_CHECKING:
     from workers.engines.context import Context
@@ -40,19 +44,22 @@ class OtherCode(Exception):
     """The code here is not the code that the run was launched with."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line. Return the exit code."""
+def main(argv: Sequence[str] | None = None, control: Control | None = None) -> int:
+    """Run the command line. Return the exit code. `control`: this is one of several processes of the training."""
     stop = _stop_on_signals()
     arguments = _parser().parse_args(argv)
     try:
         # Before anything heavy is imported, so that a mistake in the config is reported immediately.
         config = connect(RunConfig.read(arguments.config))
+        python = trainer_python(config)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return BAD_CONFIG
+    if control is None and (config.processes > 1 or python != sys.executable):
+        return _supervise(config, arguments, python, stop)
     epoch = next_epoch(arguments.out) if arguments.epoch is None else arguments.epoch
     try:
-        records = RecordWriter(arguments.out, epoch)
+        records = _open_records(arguments.out, epoch, control)
     except FileExistsError:
         print(f"epoch {epoch} already exists in {arguments.out}; leave out --epoch to use the next", file=sys.stderr)
         return BAD_CONFIG
@@ -61,14 +68,51 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{arguments.out} cannot be written: {error.strerror}; give a writable folder with --out", file=sys.stderr
         )
         return DISK_FULL if is_disk_full(error) else FAILED
+    pushing = (
+        contextlib.nullcontext()
+        if isinstance(records, SilentWriter)
+        else push_records(config.tracking, arguments.out, epoch)
+    )
     try:
-        with records, push_records(config.tracking, arguments.out, epoch):
-            return _run_and_report(config, records, stop, arguments)
+        with records, pushing:
+            return _run_and_report(config, records, stop, arguments, control)
     except OSError as error:
         if not is_disk_full(error):
             raise
         # Not even the last record could be written.
         return DISK_FULL
+
+
+def _supervise(config: RunConfig, arguments: argparse.Namespace, python: str, stop: Stop) -> int:
+    """Run the training in processes of its own. Return the exit code."""
+    epoch = next_epoch(arguments.out) if arguments.epoch is None else arguments.epoch
+    argv = [str(arguments.config), "--out", str(arguments.out), "--epoch", str(epoch), "--code", arguments.code]
+    argv += ["--other-code", arguments.other_code]
+    argv += ["--resume", str(arguments.resume)] if arguments.resume is not None else []
+    try:
+        check_server(config)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        return supervise(config, argv, arguments.out.resolve(), python, stop.is_set)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return BAD_CONFIG
+
+
+def _open_records(directory: Path, epoch: int, control: Control | None) -> RecordWriter:
+    """Return the writer of this process: of several, only the first records anything. Raise OSError."""
+    if control is None:
+        return RecordWriter(directory, epoch)
+    records = RecordWriter(directory, epoch) if control.number == 0 else SilentWriter(directory, epoch)
+
+    def give_up(reason: str) -> None:
+        if control.begin_end():
+            _record_failure(records, reason, FAILED)
+            records.close()
+            control.report(FAILED, reason)
+            os._exit(FAILED)
+
+    control.listen(give_up)
+    return records
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,31 +136,56 @@ def _stop_on_signals() -> Stop:
     return stop
 
 
-def _run_and_report(config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace) -> int:
+def _run_and_report(
+    config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace, control: Control | None
+) -> int:
     """Train, evaluate or probe, and turn each way to end into a record and an exit code."""
+    code, reason = _run(config, records, stop, arguments, control)
+    if control is not None and not control.begin_end():
+        # Another thread is ending this process.
+        threading.Event().wait()
+    if reason:
+        code = _record_failure(records, reason, code)
+    if control is not None:
+        control.report(code, reason)
+    return code
+
+
+def _run(
+    config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace, control: Control | None
+) -> tuple[int, str]:
+    """Run the config. Return the exit code, and the reason of a failure or ""."""
     try:
         _record_environment(records, arguments.code, arguments.other_code)
         records.write(Status("loading", "importing the libraries"))
+        usage = (
+            contextlib.nullcontext()
+            if isinstance(records, SilentWriter)
+            else record_usage(records, config.tracking.system_seconds)
+        )
         # The sampler stops before the end of training is recorded, which is the last record.
-        with record_usage(records, config.tracking.system_seconds):
+        with copy_metrics(config, records, arguments.resume), usage:
             stopped = _train(config, records, stop, arguments.resume)
     except Interrupted:
         records.write(Status("saving", "stopped before there was anything to save; the run can be restarted"))
-        return STOPPED
+        return STOPPED, ""
     except (ConfigError, NotResumable, OtherCode) as error:
         print(error, file=sys.stderr)
-        return _record_failure(records, str(error), BAD_CONFIG)
+        return BAD_CONFIG, str(error)
+    except PeerLost as error:
+        return FAILED, (control and control.lost_reason()) or str(error)
     except (Exception, KeyboardInterrupt) as error:
         is_full = is_disk_full(error)
         with contextlib.suppress(OSError):
             traceback.print_exc()
-        reason = _disk_full(arguments.out, error) if is_full else _describe_error(error)
-        return _record_failure(records, reason, DISK_FULL if is_full else FAILED)
-    if stopped:
-        records.write(Status("saving", stopped))
-        return STOPPED
-    records.write(Status("done", progress=1.0))
-    return DONE
+        if is_full:
+            return DISK_FULL, _disk_full(arguments.out, error)
+        # An error in a call that all processes share may only be the consequence of another's end.
+        is_first = control is not None and control.number == 0
+        lost = control.lost_reason() if control and is_first and isinstance(error, RuntimeError) else ""
+        return FAILED, lost or _describe_error(error)
+    records.write(Status("saving", stopped) if stopped else Status("done", progress=1.0))
+    return STOPPED if stopped else DONE, ""
 
 
 def _record_environment(records: RecordWriter, pinned: str, other_code: str) -> None:
@@ -189,7 +258,7 @@ def _set_up_torch(config: RunConfig) -> None:
 
     logging.disable_progress_bar()
     models.keep_freed_memory()
-    torch.set_num_threads(config.compute.cores)
+    torch.set_num_threads(threads_of(config))
     torch.manual_seed(config.seed)
     random.seed(config.seed)
 
@@ -215,6 +284,11 @@ def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: 
     from workers.evaluation import Evaluator
 
     _set_up_torch(config)
+    say = _progress(records, stop)
+    if config.processes > 1:
+        from workers.engines.grpo.process_group import join_processes
+
+        join_processes(lambda: models.resolve(config.model.path, say))
     if resume is not None and not resume.is_dir():
         raise NotResumable(
             f"--resume {resume}: the folder does not exist; leave it out to resume from the latest in --out"
@@ -223,7 +297,6 @@ def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: 
     if resume is not None and is_complete(resume, config.steps):
         return None
     task = tasks.make(config.task)
-    say = _progress(records, stop)
     say(f"loading the model {config.model.path}", None)
     loaded = models.load(
         config.model, say, needs_transformers=config.needs_transformers, on_host=config.is_answered_elsewhere

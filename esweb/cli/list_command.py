@@ -13,7 +13,7 @@ FILTERS = ("experiment", "sweep", "state", "method", "preset", "seed", "tag", "q
 COLUMNS = {
     "runs": ("uid", "state", "method", "preset", "seed", "experiment", "created_at", "flags", "name"),
     "experiments": ("id", "owner", "created_at", "name", "question"),
-    "presets": ("name", "title", "why"),
+    "presets": ("name", "needs", "title", "why"),
 }
 
 
@@ -52,6 +52,20 @@ def _fetch(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _cell(name: str, value: Any) -> Any:
+    if name == "needs":
+        return _describe_needs(value or {})
     if name == "flags":
         return ",".join(flag["detector"] for flag in value or ())
     return str(value)[:16].replace("T", " ") if name == "created_at" else value
+
+
+def _describe_needs(needs: dict[str, Any]) -> str:
+    """Return the hardware, the hours and the files that a preset needs, such as `4 × 80 GB, 1.8-4.3 h, 3 files`."""
+    if not needs.get("gpus"):
+        return "–"
+    nodes = f"{needs['nodes']} nodes × " if needs["nodes"] > 1 else ""
+    hours = needs["hours"]
+    duration = "hours unknown" if hours is None else "-".join(dict.fromkeys(f"{h:g}" for h in hours)) + " h"
+    services = [f"{service['kind']} {service['name']}" for service in needs["services"]]
+    files = f"{len(needs['files'])} files"
+    return ", ".join([f"{nodes}{needs['gpus']} × {needs['gpu_memory_gb']:g} GB", duration, files, *services])

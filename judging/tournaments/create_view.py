@@ -19,7 +19,7 @@ from judging.judges import create_standard_rubrics
 from judging.tournaments.commands import Draft, Entry, TournamentRefused, create_from_draft
 from judging.tournaments.forms import TournamentForm
 from runs.http import SignedIn, UnknownChoice, named_experiment
-from runs.models import EVALUATION, Response, Run, list_evaluated_steps
+from runs.models import EVALUATION, TRAINING, Response, Run, list_evaluated_steps
 from runs.responses import judgeable_runs
 
 MAX_RUNS = 20
@@ -97,7 +97,9 @@ def _check_address(request: SignedIn) -> None:
     """Raise UnknownChoice if the URL names an experiment or a run that does not exist, or a run without responses."""
     named_experiment(request, request.GET.get("experiment", ""))
     uids = {*request.GET.getlist("run"), *(value.split(":")[0] for value in request.GET.getlist("contestant"))}
-    answered = Run.objects.visible_to(request.user).filter(pk__in=Response.objects.values("run"), uid__in=uids)
+    answered = Run.objects.visible_to(request.user).filter(
+        pk__in=Response.objects.exclude(split=TRAINING).values("run"), uid__in=uids
+    )
     if missing := uids - set(answered.values_list("uid", flat=True)) if uids else set():
         message = gettext("run must be a run that you may see and that has saved responses, not %(uids)s.")
         raise UnknownChoice(message % {"uids": ", ".join(sorted(missing))[:200]})
@@ -132,7 +134,8 @@ def _offers(runs: Sequence[Run]) -> list[Offer]:
     """Return an offer for each step and split with responses of the runs: of each run the last complete evaluation
     first, partial evaluations last."""
     run_index = {run.pk: k for k, run in enumerate(runs)}
-    greedy = Response.objects.filter(run__in=run_index, sample=0, is_superseded=False)
+    held_out = Response.objects.exclude(split=TRAINING)
+    greedy = held_out.filter(run__in=run_index, sample=0, is_superseded=False)
     counted = greedy.values_list("run", "step", "split").annotate(Count("prompt", distinct=True)).order_by()
     missing = _missing(runs)
     rows = sorted(counted, key=lambda r: (run_index[r[0]], r[2] != EVALUATION, r[2], r[:3] in missing, -r[1]))

@@ -133,8 +133,8 @@ def restore_experiment(request: ApiRequest, pk: RowId) -> ExperimentOut:
 
 @router.get("/presets", response=list[PresetOut], auth=needs("read"), tags=["experiments"], summary="List presets")
 def list_presets(request: ApiRequest) -> list[PresetOut]:
-    """List the named configs to start from. A run's own config overrides the preset's."""
-    return [PresetOut(name=p.name, title=p.title, why=p.why, config=p.config) for p in presets().values()]
+    """List the named configs to start from, with what they need. A run's own config overrides the preset's."""
+    return [PresetOut.from_preset(preset) for preset in presets().values()]
 
 
 def _lock_experiment(request: ApiRequest, queryset: QuerySet[Experiment], pk: int) -> Experiment:

@@ -20,7 +20,7 @@ from runs.compare.run_table import filter_runs, parse_table_query
 from runs.experiments import trash
 from runs.http import SignedIn, visible_experiment
 from runs.launching import commands
-from runs.models import Experiment, Response, Run
+from runs.models import TRAINING, Experiment, Response, Run
 from runs.models.job import OPEN
 from runs.models.trash import TAG_LENGTH
 
@@ -152,7 +152,7 @@ def _tournament(runs: QuerySet[Run]) -> QueryDict:
 
 
 def _answered(runs: QuerySet[Run]) -> QuerySet[Run]:
-    return runs.filter(Exists(Response.objects.filter(run=OuterRef("pk"))))
+    return runs.filter(Exists(Response.objects.filter(run=OuterRef("pk")).exclude(split=TRAINING)))
 
 
 def _columns(runs: QuerySet[Run]) -> QueryDict:

@@ -9,7 +9,9 @@ from ninja import Schema
 from pydantic import Field
 
 from runs.http import Input, Name, Note, Tags, Text
+from runs.launching.presets.schemas import PresetNeedsOut
 from runs.models import Experiment
+from workers.config import Preset
 
 
 class NewExperiment(Input):
@@ -73,9 +75,22 @@ class ExperimentsOut(Schema):
 
 
 class PresetOut(Schema):
-    """A config to start from: its differences from the defaults, and their reason."""
+    """A config to start from: its differences from the defaults, and their reason.
+
+    `notes`: its differences from the publication and between sources. `needs`: hardware, files and services.
+    """
 
     name: str
     title: str
     why: str
+    notes: list[str]
+    needs: PresetNeedsOut
     config: dict[str, Any]
+
+    @classmethod
+    def from_preset(cls, preset: Preset) -> PresetOut:
+        """Return the preset as JSON."""
+        return cls(
+            name=preset.name, title=preset.title, why=preset.why, notes=list(preset.notes),
+            needs=PresetNeedsOut.from_needs(preset.needs), config=preset.config,
+        )  # fmt: skip

@@ -24,12 +24,14 @@ from runs.launching.config_form import LaunchForm, initial_from, problems_of, va
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
 from runs.launching.preflight import check_launch
+from runs.launching.presets import Adaptation
+from runs.launching.presets.form import fill_form, find_form_adaptation
 from runs.launching.resources import by_hand_problems, find_parent
 from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm
 from runs.launching.sweeps.views import launch_from_form, plan
 from runs.models import EVALUATE, PROBE, Experiment, Run, Sweep
-from workers.config import ConfigError, RunConfig, preset, presets
+from workers.config import ConfigError, RunConfig, current_name, preset, presets
 from workers.config.probe import MAX_RUNS
 
 FIRST_PRESET = "es-tiny"
@@ -48,13 +50,17 @@ class Change:
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: SignedIn, pk: int) -> HttpResponse:
     """Render the form, filled from `preset` and other query fields, from a run to `clone` or to `evaluate`, or from
-    one or more runs to `probe`. A POST launches it."""
+    one or more runs to `probe`. A POST launches it; with `adapt`, it adapts the form to its cluster instead."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
     changed: list[Change] = []
-    sweep_form = SweepForm()
-    if request.method == "POST":
+    sweep_form, adapted = SweepForm(), None
+    if request.method == "POST" and "adapt" in request.POST:
+        form, sweep_form = _posted_form(request), SweepForm(request.POST)
+        if (adapted := find_form_adaptation(form)) and adapted.config is not None:
+            form = fill_form(form, adapted.config)
+    elif request.method == "POST":
         form, sweep_form = _posted_form(request), SweepForm(request.POST)
         if _both_valid(form, sweep_form) and (target := _launch_form(request, experiment, form, sweep_form)):
             return redirect(target)
@@ -81,6 +87,8 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         "missing_models": _missing_models(named),
         "clone": request.GET.get("clone"),
         "changed": changed,
+        "adapted": adapted,
+        "adaptable": None if adapted and adapted.config else _find_adaptable(request),
     }
     status = 400 if (form.errors or sweep_form.errors) and request.method == "POST" else 200
     return TemplateResponse(request, "launching/launch.html", context, status=status)
@@ -97,7 +105,9 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
     checked = (
         _check_sweep(request, experiment, form, sweep_form) if is_sweep else _check_runs(request, experiment, form)
     )
-    context = {"form": form, "swept": sweep_form, "problems": [*_problems(form), *_problems(sweep_form)], **checked}
+    problems = [*_problems(form), *_problems(sweep_form)]
+    context = {"form": form, "swept": sweep_form, "problems": problems, "experiment": experiment, **checked}
+    context["adaptable"] = _find_adaptable(request)
     return TemplateResponse(request, "launching/launch_check.html", context)
 
 
@@ -106,6 +116,11 @@ def _posted_form(request: SignedIn) -> LaunchForm:
     uid = request.POST.get("cloned", "")
     cloned = Run.objects.visible_to(request.user).filter(uid=uid).first() if uid else None
     return LaunchForm(request.POST, cloned=cloned)
+
+
+def _find_adaptable(request: SignedIn) -> Adaptation | None:
+    """Return how the config as sent is adapted to its cluster; None if nothing was sent, or nothing has to change."""
+    return find_form_adaptation(_posted_form(request)) if request.method == "POST" else None
 
 
 def _both_valid(form: LaunchForm, sweep_form: SweepForm) -> bool:
@@ -243,7 +258,10 @@ def _measuring_initial(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _initial(request: SignedIn) -> dict[str, Any]:
-    named = require_choice(request, "preset", ["", *presets()], FIRST_PRESET)
+    former = request.GET.get("preset", "")
+    named = current_name(former)
+    if named == former:
+        named = require_choice(request, "preset", ["", *presets()], FIRST_PRESET)
     config = preset(named).config if named else {"method": "es"}
     typed = {name: value for name, value in request.GET.items() if name in LaunchForm().fields}
     return {"seeds": "0", **initial_from(config), **typed, "preset": named}

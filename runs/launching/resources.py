@@ -8,7 +8,7 @@ module decides, and every start calls it: a launch, a sweep, a resume, a restart
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,6 +44,8 @@ METHODS_TEXT = " or ".join(TRAINING_METHODS)
 SCORER_SECRET = "runs that this site starts use the token of a scorer's secret (Settings, Secrets)"  # noqa: S105
 REPLACEMENTS = {
     "tracking.push_url": "this site creates the token for pushing, if the cluster's config sets site_url",
+    "tracking.wandb_key_file": "runs that this site starts use the login (wandb login) of the cluster's account",
+    "grpo.vllm.server": "runs that this site starts generate in their own processes: set grpo.vllm.mode to colocate",
     "tracking.token_file": "this site creates the token for pushing, if the cluster's config sets site_url",
     "task.options.scorer_token_file": f"{SCORER_SECRET}: give its name as task.options.scorer",
     "task.options.scorer_site": "this site looks up registered scorers by name",
@@ -196,6 +198,24 @@ class _Launch:
             return f"must contain numbers, true, false, null, single words, or lists or objects of numbers, in {wrong}"
         return ""
 
+    def wandb_project(self, resource: NamedResource) -> str:
+        """Return why metrics and config may not leave for this project, or an empty text."""
+        allowed = [project.rpartition("/")[2] for project in wandb_projects(self.cluster)]
+        return self._wandb_refusal(resource.value, allowed)
+
+    def wandb_entity(self, resource: NamedResource) -> str:
+        """Return why metrics and config may not leave for projects of this owner, or an empty text."""
+        return self._wandb_refusal(resource.value, [p.rpartition("/")[0] for p in wandb_projects(self.cluster)])
+
+    def _wandb_refusal(self, name: str, allowed: Sequence[str]) -> str:
+        if not name or name in allowed:
+            return ""
+        projects = ", ".join(wandb_projects(self.cluster)) or "none"
+        return (
+            f"is {name}, to which runs of cluster {self.cluster.name} may not send metrics; allowed projects are: "
+            f"{projects}. An admin lists them in the cluster's config as wandb_projects"
+        )
+
     def by_hand(self, resource: NamedResource) -> str:
         """Return why the field may not be set, or an empty text."""
         return f"must be empty: {_replacement(resource.path)}" if resource.value else ""
@@ -271,6 +291,8 @@ RULES: Mapping[ResourceKind, Callable[[_Launch, NamedResource], str]] = {
     "scorer_secret": _Launch.scorer_secret,
     "adapter_server": _Launch.adapter_server,
     "trainer_arguments": _Launch.trainer_arguments,
+    "wandb_project": _Launch.wandb_project,
+    "wandb_entity": _Launch.wandb_entity,
     "by_hand": _Launch.by_hand,
     "code": _Launch.code,
 }
@@ -279,6 +301,11 @@ RULES: Mapping[ResourceKind, Callable[[_Launch, NamedResource], str]] = {
 def data_folders(cluster: Cluster) -> list[str]:
     """Return the absolute folders in which runs of this cluster may name models and files; none by default."""
     return list(cluster.config.get("data_paths", []))
+
+
+def wandb_projects(cluster: Cluster) -> list[str]:
+    """Return the projects at Weights & Biases, as entity/project, to which runs may send metrics; none by default."""
+    return list(cluster.config.get("wandb_projects", []))
 
 
 def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:

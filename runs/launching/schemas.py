@@ -8,13 +8,17 @@ from typing import Annotated, Any
 
 import numpy as np
 from ninja import Schema
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from runs import metrics
 from runs.flags import open_flags
 from runs.flags.schemas import FlagOut
 from runs.http import Input, Name, Note, Number, Pk, RunName, Tags, Word, is_unstorable
 from runs.models import Attempt, Flag, Run
+from workers.config import current_name
+
+PresetName = Annotated[Word, AfterValidator(current_name)]
+"""Name of a preset. A former name becomes the current one."""
 
 
 class NewRun(Input):
@@ -22,7 +26,7 @@ class NewRun(Input):
 
     experiment: Pk | None = None
     experiment_name: Name | None = None
-    preset: Word = ""
+    preset: PresetName = ""
     config: dict[str, Any] = Field(default_factory=dict)
     name: RunName = ""
     seed: int | None = None

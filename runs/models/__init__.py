@@ -5,7 +5,7 @@ from runs.models.chart_layout import ChartLayout
 from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
-from runs.models.evaluated_step import EVALUATION, EvaluatedStep, choose_last_step, list_evaluated_steps
+from runs.models.evaluated_step import EVALUATION, TRAINING, EvaluatedStep, choose_last_step, list_evaluated_steps
 from runs.models.experiment import EVALUATE, MEASURING_METHODS, PROBE, TRAINING_METHODS, Experiment, Run
 from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from runs.models.idempotency_key import KeptAnswer
@@ -30,6 +30,7 @@ __all__ = [
     "EVALUATION",
     "MEASURING_METHODS",
     "PROBE",
+    "TRAINING",
     "TRAINING_METHODS",
     "ApiToken",
     "Attempt",

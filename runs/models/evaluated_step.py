@@ -16,6 +16,8 @@ from workers.executors.states import State
 
 EVALUATION = "eval"
 """Split of the evaluation plan. No plan gives the number of responses of another split."""
+TRAINING = "train"
+"""Split of the completions that a training was updated with."""
 
 
 @dataclass(frozen=True)

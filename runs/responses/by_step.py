@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop as _
 
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, page_of, require_choice
 from runs.models import EVALUATION, Prompt, Response, Run, choose_last_step, list_evaluated_steps
+from runs.responses.completions import has_completions
 from runs.responses.diff import Piece, diff_pieces
 
 PROMPTS_A_PAGE = 8
@@ -53,6 +54,7 @@ def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
         "response_step": step, "which": which, "against": against,
         "which_choices": {name: gettext(words) for name, words in SAMPLE_FILTERS.items()},
         "against_choices": {name: gettext(words) for name, words in BASELINES.items()},
+        "has_completions": has_completions(run),
         "prompt_page": page, "answered_prompts": _answered_prompts(run, step, which, against, list(page)),
     }  # fmt: skip
 

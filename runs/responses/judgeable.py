@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.access import may_make
-from runs.models import Response, Run
+from runs.models import EVALUATION, Response, Run
 from runs.models.experiment import Person
 
 
 def judgeable_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Return those of the runs of which a tournament can offer responses: it offers the first response to a prompt."""
-    first_responses = Response.objects.filter(run=OuterRef("pk"), sample=0, is_superseded=False)
+    """Return those of the runs of which a tournament can offer responses: it offers the first
+    response to a held-out prompt."""
+    first_responses = Response.objects.filter(run=OuterRef("pk"), split=EVALUATION, sample=0, is_superseded=False)
     return runs.filter(Exists(first_responses))
 
 

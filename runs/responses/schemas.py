@@ -128,7 +128,7 @@ class PromptOut(Schema):
 
 
 class ResponseOut(Schema):
-    """A model's response. Sample 0 is greedy."""
+    """A model's response. In the split eval, sample 0 is greedy; in the split train, samples count from 0."""
 
     step: int
     split: str

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
@@ -88,7 +89,7 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
     offered_runs = _offered(request, prompt)
     selected_runs = _select_runs(request, offered_runs)
     run_marks = marks(selected_runs)
-    rows = Response.objects.filter(prompt=prompt, run__in=selected_runs, is_superseded=False)
+    rows = _held_out(prompt).filter(run__in=selected_runs, is_superseded=False)
     samples = sorted(set(rows.order_by().values_list("sample", flat=True).distinct()))
     sample = int(require_choice(request, "sample", [str(n) for n in samples], str(samples[0])))
     responses = list(rows.filter(sample=sample).order_by("run_id", "step")[:MAX_RESPONSES])
@@ -110,6 +111,11 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _held_out(prompt: Prompt) -> QuerySet[Response]:
+    # A training draws the completions of one prompt and step at random, so they have no history.
+    return Response.objects.filter(prompt=prompt, split=EVALUATION)
+
+
 def _may_disturb(responses: Sequence[Response]) -> bool:
     """Return whether responses have a cost, as only responses to possibly harmful requests do, and a text to blur."""
     return any(row.cost is not None for row in responses) and any(row.words for row in responses)
@@ -126,7 +132,7 @@ def _step(step_param: str, steps: Sequence[int], last: int) -> int:
 
 def _offered(request: SignedIn, prompt: Prompt) -> list[Run]:
     """Return the runs with this prompt that the user may see, the newest first. Raise Http404 if there is none."""
-    run_ids = Response.objects.filter(prompt=prompt).values("run_id")
+    run_ids = _held_out(prompt).values("run_id")
     rows = Run.objects.visible_to(request.user).filter(pk__in=run_ids).select_related("experiment").order_by("-pk")
     named_runs = rows.filter(uid__in=request.GET.getlist("run")[:MAX_RUNS])
     runs_by_id = {run.pk: run for run in [*named_runs, *rows[:MAX_OFFERED_RUNS]]}

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_noop as _
 
 from runs.http import PalettePage, register_pages
 from runs.responses.collapse.views import run_collapse, run_collapse_chart
+from runs.responses.completions import run_completions
 from runs.responses.scoring.views import run_scores, run_scoring_change
 from runs.responses.timeline import time_machine, time_machine_chart
 from runs.responses.viewer.export import viewer_export
@@ -17,6 +18,7 @@ register_pages(PalettePage("viewer", _("Compare responses"), is_common=True))
 urlpatterns = [
     path("runs/<slug:uid>/collapse/", run_collapse, name="run-collapse"),
     path("runs/<slug:uid>/collapse/chart/", run_collapse_chart, name="run-collapse-chart"),
+    path("runs/<slug:uid>/completions/", run_completions, name="run-completions"),
     path("runs/<slug:uid>/scores/", run_scores, name="run-scores"),
     path("runs/<slug:uid>/scores/<int:pk>/", run_scoring_change, name="run-scoring-change"),
     path("runs/<slug:uid>/responses/<int:step>/<slug:digest>/", viewer_response, name="viewer-response"),

@@ -13,6 +13,7 @@ from workers.analysis.detectors import DETECTORS
 from workers.config import RunConfig, config_fields, presets
 from workers.config.fields import Shape
 from workers.executors.states import State
+from workers.preflight.adapt import REASONS, REFUSALS
 
 HEAD = '''"""Marks words of `workers` for translators. Printed by `python -m runs.translation`: `make words`."""
 
@@ -38,7 +39,8 @@ def _words() -> Iterator[str]:
         if isinstance(setting.bounds, Shape):
             yield setting.bounds.words
     for preset in presets().values():
-        yield from (preset.title, preset.why)
+        yield from preset.texts()
+    yield from (*REASONS, *REFUSALS)
     for detector in DETECTORS:
         yield from (detector.label, detector.meaning, detector.reason, detector.unit)
     yield from (*MIDDLES.values(), *SPREADS.values())

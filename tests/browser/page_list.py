@@ -86,6 +86,7 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
         "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),
+        "completions": reverse("run-completions", args=[first.uid]),
         "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",
         "tournament of a run, new": f"{reverse('tournament-new')}?run={first.uid}",
     }  # fmt: skip

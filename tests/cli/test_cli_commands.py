@@ -159,7 +159,7 @@ def test_failures_have_exit_code_and_message(
 ) -> None:
     assert run_cli("watch", "zzzzzzzzzz")[0] == 4
     code, _, err = run_cli("launch", "Concise", "--preset", "es-huge", "--set", "es.sigma=-1")
-    assert code == 2 and "es-micro, es-paper" in err
+    assert code == 2 and "es-micro, es-safety-micro" in err
     code, _, err = run_cli("launch", "Concise", "--preset", "es-micro", "--set", "es.sigma=-1", "--json")
     assert code == 2 and json.loads(err)["problems"][0]["path"] == "es.sigma"
     assert run_cli("launch", "x", "--set", "sigma")[0] == run_cli("launch", "x", "--seeds", "a-b")[0] == 2

@@ -5,7 +5,7 @@ from workers.config.es import BaseLoraConfig, EsConfig, LoraConfig
 from workers.config.es_backends import AdapterServerConfig, VllmConfig
 from workers.config.fields import Bounds, ConfigField, config_fields
 from workers.config.grpo import GrpoConfig
-from workers.config.presets import Preset, preset, presets
+from workers.config.presets import Preset, PresetNeeds, current_name, preset, presets
 from workers.config.run import (
     ComputeConfig,
     EvaluationConfig,
@@ -42,6 +42,7 @@ __all__ = [
     "ModelConfig",
     "OwnOptions",
     "Preset",
+    "PresetNeeds",
     "Problem",
     "RunConfig",
     "SafetyOptions",
@@ -50,6 +51,7 @@ __all__ = [
     "TrackingConfig",
     "VllmConfig",
     "config_fields",
+    "current_name",
     "decode",
     "encode",
     "preset",

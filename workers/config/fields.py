@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 ResourceKind = Literal[
     "model", "score_model", "run", "runs", "data", "code", "scorer", "scorer_secret", "adapter_server",
-    "trainer_arguments", "by_hand",
+    "trainer_arguments", "wandb_project", "wandb_entity", "by_hand",
 ]  # fmt: skip
 
 

@@ -106,9 +106,9 @@ class TrackingConfig:
     """Seconds between measurements of CPU, memory and GPU usage; 0 switches them off."""
     tensorboard: bool = False
     """Write all metrics to TensorBoard files too, in the folder tensorboard of the attempt's directory."""
-    wandb_project: Annotated[str, WANDB_NAME] = ""
+    wandb_project: Annotated[str, WANDB_NAME, Resource("wandb_project")] = ""
     """Project at Weights & Biases to which all metrics are sent too; empty means none."""
-    wandb_entity: Annotated[str, WANDB_NAME] = ""
+    wandb_entity: Annotated[str, WANDB_NAME, Resource("wandb_entity")] = ""
     """User or team that owns the project; empty means that of the key."""
     wandb_mode: Literal["online", "offline"] = "online"
     """offline: write files in the folder wandb of the attempt's directory, which `wandb sync` sends later."""
@@ -164,8 +164,11 @@ class RunConfig:
             yield Problem(
                 "grpo.processes_per_node", f"must be 0 to {self.compute.gpus}, the GPUs of a node, not {on_node}"
             )
-        if self.processes == 1 and grpo.sharding != "none":
-            yield Problem("grpo.sharding", f"must be none with one process, not {grpo.sharding}; or set compute.gpus")
+        if grpo.sharding != "none" and (self.processes == 1 or not self.compute.gpus):
+            needs = "it splits the training state over several GPUs; or set compute.gpus"
+            yield Problem("grpo.sharding", f"must be none, not {grpo.sharding}: {needs}")
+        if grpo.sharding != "none" and grpo.lora is not None:
+            yield Problem("grpo.sharding", f"must be none with grpo.lora, not {grpo.sharding}: an adapter's is small")
         if grpo.vllm is not None and not self.compute.gpus:
             yield Problem("grpo.vllm", "needs GPUs: set compute.gpus, or remove it")
         if grpo.vllm is not None and on_node % grpo.vllm.tensor_parallel_size:

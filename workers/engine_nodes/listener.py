@@ -49,6 +49,11 @@ class Listener:
         ]
         self._contact: Path | None = None
 
+    @property
+    def addresses(self) -> list[str]:
+        """Return the addresses of this machine at which it listens."""
+        return [str(listening.getsockname()[0]) for listening in self._sockets]
+
     def start(self, directory: Path) -> None:
         """Write the file by which nodes find this process, readable by its account alone, and accept connections."""
         self._contact = directory / CONTACT

@@ -38,6 +38,11 @@ class Nodes:
         for launcher in self._launchers:
             launcher.start()
 
+    @property
+    def address(self) -> str:
+        """Return an address of this machine in the network of the other nodes."""
+        return self._listener.addresses[0]
+
     def name(self, number: int) -> str:
         """Return the name of a node; empty until it joins."""
         return self._nodes[number].name

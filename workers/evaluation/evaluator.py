@@ -76,6 +76,23 @@ class Evaluator:
         if self._base is not None:
             self._base.to(device)
 
+    @property
+    def base(self) -> nn.Module:
+        """The reference of the KL, frozen. Raise ValueError if it was dropped."""
+        if self._base is None:
+            raise ValueError("this evaluator has no reference")
+        return self._base
+
+    def base_copy(self, device: torch.device) -> nn.Module:
+        """Return a frozen copy of the reference on a device."""
+        # What a trainer has put in place of the reference's forward pass calls that of the original.
+        patches = self.base.__dict__.pop("forward", None)
+        try:
+            return frozen_copy(self.base).to(device)
+        finally:
+            if patches is not None:
+                self.base.__dict__["forward"] = patches
+
     def drop_base(self) -> None:
         """Forget the reference of the KL: evaluations measure none from now on."""
         self._base = None

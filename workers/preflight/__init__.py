@@ -10,7 +10,17 @@ Neither torch nor Django is imported.
 """
 
 from workers.preflight.disk import CheckpointBytes, DiskPlan, plan_disk
-from workers.preflight.memory import CARDS_GB, GB, CardPlan, VllmCardPlan, plan_card, plan_vllm_card, share_cards
+from workers.preflight.memory import (
+    CARDS_GB,
+    GB,
+    CardPlan,
+    GrpoCardPlan,
+    VllmCardPlan,
+    plan_card,
+    plan_grpo_card,
+    plan_vllm_card,
+    share_cards,
+)
 from workers.preflight.model_files import ModelFiles, find_cached_model, read_model_files
 from workers.preflight.need import Need
 from workers.preflight.needs import check_needs
@@ -22,6 +32,7 @@ __all__ = [
     "CardPlan",
     "CheckpointBytes",
     "DiskPlan",
+    "GrpoCardPlan",
     "ModelFiles",
     "Need",
     "Report",
@@ -31,6 +42,7 @@ __all__ = [
     "make_report",
     "plan_card",
     "plan_disk",
+    "plan_grpo_card",
     "plan_vllm_card",
     "read_model_files",
     "share_cards",

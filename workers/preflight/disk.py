@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from workers.config import RunConfig
 from workers.config.es import BaseLoraConfig, LoraConfig
+from workers.memory_plan.grpo_parts import ADAMW_NUMBER_BYTES, OPTIMIZER_NUMBER_BYTES
 from workers.preflight.model_files import ModelFiles, Shapes
 
 FLOAT32 = 4
@@ -19,15 +20,6 @@ TRAINER_BYTES = 25_000
 """Bytes of TRL's progress, schedule, random streams and model card."""
 OPTIMIZER_ENTRY_BYTES = 840
 """Bytes of an optimizer's file for each tensor, in addition to its numbers."""
-OPTIMIZER_NUMBER_BYTES = {
-    "sgd": 0.0,
-    "adamw_8bit": 2.0,
-    "adamw_bnb_8bit": 2.0,
-    "paged_adamw_8bit": 2.0,
-    "lion_32bit": 4.0,
-}
-"""Value of grpo.extra.optim -> bytes of optimizer state per trained number. Others are counted as AdamW."""
-ADAMW_NUMBER_BYTES = 8.0
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,23 @@ A trainer plans for the card and the prompts that it has. Here both are assumpti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from workers.config import ConfigError, EsConfig, RunConfig
-from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, evaluation_bytes, plan_run
+from workers.config import ConfigError, EsConfig, GrpoConfig, RunConfig
+from workers.memory_plan import (
+    CardTooSmall,
+    GrpoMemory,
+    MemoryPlan,
+    ModelSizes,
+    Remedy,
+    describe_plan,
+    evaluation_bytes,
+    find_remedies,
+    plan_grpo,
+    plan_run,
+)
 from workers.memory_plan import vllm as vllm_memory
 
 CARDS_GB = (24, 40, 80, 141)
@@ -96,6 +107,48 @@ class VllmCardPlan:
         return self.plan.engines if self.plan is not None else 0
 
 
+@dataclass(frozen=True)
+class GrpoCardPlan:
+    """The plan of a process of a GRPO run on a card of `gb` · 10⁹ bytes. If it does not fit, `remedies` are the changes
+    with which it does."""
+
+    gb: float
+    plan: GrpoMemory
+    remedies: Sequence[Remedy] = ()
+    engines: int = 1
+    """Processes on the card: always one."""
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the run fits."""
+        return self.plan.fits
+
+    @property
+    def reason(self) -> str:
+        """Return why the run does not fit, with the remedies; empty if it fits."""
+        return "" if self.fits else f"it {describe_plan(self.plan, list(self.remedies))}"
+
+    @property
+    def needed_gb(self) -> float:
+        """Return the memory of the phase that needs most, in GB."""
+        return self.plan.needed / GB
+
+    @property
+    def usable_gb(self) -> float:
+        """Return the GB that a plan may have on this card."""
+        return self.plan.limit / GB
+
+    @property
+    def parts_gb(self) -> dict[str, float]:
+        """Return part -> GB on the card. Not all parts are held at the same time."""
+        return {part: size / GB for part, size in asdict(self.plan.parts).items()}
+
+    @property
+    def phases_gb(self) -> dict[str, float]:
+        """Return phase -> its peak in GB."""
+        return {phase: size / GB for phase, size in asdict(self.plan.phases).items()}
+
+
 def share_cards(config: RunConfig) -> tuple[int, int]:
     """Return the engines of a run with GPUs, and how many of them share each GPU, over all nodes."""
     gpus = max(config.compute.all_gpus, 1)
@@ -142,6 +195,26 @@ def plan_vllm_card(model: ModelSizes, config: RunConfig, gb: float) -> VllmCardP
     return VllmCardPlan(
         gb, plan, vllm_memory.held_bytes(sizes, es, plan) / GB, usable, plan.describe(es.vllm.tensor_parallel)
     )
+
+
+def plan_grpo_card(model: ModelSizes, config: RunConfig, gb: float) -> GrpoCardPlan:
+    """Return the plan of a run of method grpo for a card of `gb` · 10⁹ bytes, each process on one, over all nodes."""
+    grpo, evaluation = grpo_section(config), config.evaluation
+    world, card = config.processes, int(gb * GB)
+    plan = plan_grpo(model, grpo, evaluation, world=world, per_gpu_card=card, prompt_tokens=PROMPT_TOKENS)
+    if plan.fits:
+        return GrpoCardPlan(gb, plan)
+    remedies = find_remedies(
+        model, grpo, evaluation, world=world, per_gpu_card=card, prompt_tokens=PROMPT_TOKENS
+    )  # fmt: skip
+    return GrpoCardPlan(gb, plan, remedies)
+
+
+def grpo_section(config: RunConfig) -> GrpoConfig:
+    """Return the grpo section, which a run of method grpo has. Raise ValueError without."""
+    if config.grpo is None:
+        raise ValueError("the config has no grpo section")
+    return config.grpo
 
 
 def read_sizes(config_json: Mapping[str, Any], config: RunConfig) -> ModelSizes:

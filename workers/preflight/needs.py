@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,14 +10,14 @@ from pathlib import Path
 from workers.config import ConfigError, RunConfig
 from workers.config.resources import is_started_by_site, locate, resources
 from workers.preflight.connections import adapter_server_need, scorer_need
+from workers.preflight.grpo_needs import grpo_needs
+from workers.preflight.loggers import logger_needs
 from workers.preflight.model_needs import model_needs
 from workers.preflight.need import MISSING, OK, UNKNOWN, Need
+from workers.preflight.vllm_interpreter import VLLM_PYTHON, vllm_interpreter
 
 TRAINING_PACKAGES = ("torch", "transformers")
 TRL_PACKAGES = ("trl", "peft", "datasets", "accelerate")
-VLLM_PYTHON = "ESWEB_VLLM_PYTHON"
-"""Names the interpreter of vLLM's environment, if it is not `.venv-vllm/bin/python` in the project."""
-PROJECT = Path(__file__).parents[2]
 SCHEDULERS = {"Slurm": "SLURM_JOB_NODELIST", "Ray": "RAY_ADDRESS"}
 """Scheduler -> a variable that it sets in its jobs."""
 INSTALL = "Install it with requirements/install.sh train."
@@ -34,13 +33,9 @@ def check_needs(config: RunConfig, gpus: int | None, environment: Mapping[str, s
         *_file_needs(config, environment),
         *scorer_need(config),
         *adapter_server_need(config),
+        *grpo_needs(config, environment),
+        *logger_needs(config, environment),
     ]
-
-
-def vllm_interpreter(environment: Mapping[str, str]) -> tuple[str, bool]:
-    """Return the interpreter of vLLM's environment, and whether it exists."""
-    python = environment.get(VLLM_PYTHON) or str(PROJECT / ".venv-vllm" / "bin" / "python")
-    return python, shutil.which(python) is not None
 
 
 def _node_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterator[Need]:
@@ -78,7 +73,7 @@ def _gpu_needs(config: RunConfig, gpus: int | None) -> Iterator[Need]:
 def _package_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterator[Need]:
     if config.is_training or config.evaluate is not None or config.probe is not None:
         yield _packages("Training packages", TRAINING_PACKAGES)
-    if config.grpo is not None:
+    if config.grpo is not None and config.grpo.vllm is None:
         yield _packages("TRL", TRL_PACKAGES)
     if config.es is None:
         return

@@ -13,10 +13,13 @@ from workers.config import RunConfig
 from workers.preflight.disk import DiskPlan, plan_disk
 from workers.preflight.memory import (
     CARDS_GB,
+    GB,
     PROMPT_TOKENS,
     CardPlan,
+    GrpoCardPlan,
     VllmCardPlan,
     plan_card,
+    plan_grpo_card,
     plan_vllm_card,
     prompts_of,
     read_sizes,
@@ -27,6 +30,8 @@ from workers.preflight.need import MISSING, UNKNOWN, Need
 from workers.preflight.needs import check_needs
 
 NO_HOURS = "no estimate here: a site estimates the hours from earlier runs."
+NO_PLAN = "planned for runs of es and grpo only; watch the machine's curves in a short run."
+Card = CardPlan | VllmCardPlan | GrpoCardPlan
 MARKS = {"ok": "ok", "missing": "MISSING", "unknown": "unknown"}
 
 
@@ -37,7 +42,7 @@ class Report:
     `disk`: the run's checkpoints, or `no_disk`; `free`: free bytes where they will be written, None if unknown.
     """
 
-    cards: Sequence[CardPlan | VllmCardPlan]
+    cards: Sequence[Card]
     no_cards: str
     disk: DiskPlan | None
     no_disk: str
@@ -63,7 +68,7 @@ class Report:
         """Return the report as JSON data; sizes of cards in GB of 10⁹ bytes, of disk in bytes."""
         cards = [
             {"card_gb": c.gb, "fits": c.fits, "engines": c.engines, "needed_gb": c.needed_gb, "usable_gb": c.usable_gb,
-             "reason": c.reason}
+             "reason": c.reason, **_grpo_json(c)}
             for c in self.cards
         ]  # fmt: skip
         return {
@@ -100,6 +105,8 @@ class Report:
             shared = f", {card.engines} engines share it" if card.engines > 1 else ""
             more = card.description if isinstance(card, VllmCardPlan) else _rows(card)
             yield f"{card.gb:5.4g} GB  {'fits     ' if card.fits else 'too small'}  {need}{shared}{more}"
+            if isinstance(card, GrpoCardPlan) and card.reason:
+                yield f"{'':10}{card.reason}."
 
     def _disk_lines(self) -> Iterator[str]:
         if self.disk is None:
@@ -148,16 +155,17 @@ def make_report(
 
 def _plan_cards(
     config: RunConfig, model: ModelFiles | None, unreadable: str, cards: Sequence[float]
-) -> tuple[list[CardPlan | VllmCardPlan], str]:
-    if config.es is None:
-        return [], "planned for runs of method es only; watch the machine's curves in a short run."
+) -> tuple[list[Card], str]:
+    es = config.es
+    if not config.is_training:
+        return [], NO_PLAN
     if not config.compute.gpus or config.model.device == "cpu":
         return [], "the run uses no GPU (compute.gpus is 0, or model.device is cpu)."
-    if config.es.backend not in ("native", "vllm"):
-        return [], f"with es.backend {config.es.backend}, memory is not planned before the run."
+    if es is not None and es.backend not in ("native", "vllm"):
+        return [], f"with es.backend {es.backend}, memory is not planned before the run."
     if model is None:
         return [], unreadable
-    if config.es.backend == "native" and model.architecture not in NATIVE_MODEL_TYPES:
+    if es is not None and es.backend == "native" and model.architecture not in NATIVE_MODEL_TYPES:
         return [], f"not planned for models of type {model.architecture or '(none)'}, which transformers answers."
     try:
         sizes = read_sizes(model.config, config)
@@ -165,17 +173,30 @@ def _plan_cards(
         return [], f"the model's config.json does not state {error.args[0]}."
     except ValueError as error:
         return [], f"the model's {error}."
-    plan = plan_vllm_card if config.es.backend == "vllm" else plan_card
+    plan = plan_grpo_card if es is None else plan_vllm_card if es.backend == "vllm" else plan_card
     return [plan(sizes, config, gb) for gb in cards or CARDS_GB], ""
 
 
 def _assumption(config: RunConfig) -> str:
-    es = config.es_section()
+    tokens, es, compute = f"assumed: prompts of up to {PROMPT_TOKENS} tokens", config.es, config.compute
+    if es is None:
+        gpus = f"{compute.nodes} nodes with {compute.gpus} GPUs each" if compute.nodes > 1 else f"{compute.gpus} GPUs"
+        return tokens + (f"; one of {config.processes} processes on {gpus}" if config.processes > 1 else "")
     prompts = f"{prompts_of(es)} prompts in an iteration{'' if es.prompts else ', because es.prompts is 0'}"
-    return f"assumed: prompts of up to {PROMPT_TOKENS} tokens, {prompts}"
+    return f"{tokens}, {prompts}"
 
 
-def _rows(card: CardPlan) -> str:
+def _grpo_json(card: Card) -> dict[str, Any]:
+    """Return the fields that the plan of a GRPO run has in addition."""
+    if not isinstance(card, GrpoCardPlan):
+        return {}
+    remedies = [{"sentence": r.describe(), "needed_gb": r.memory.needed / GB} for r in card.remedies]
+    return {"parts_gb": card.parts_gb, "phases_gb": card.phases_gb, "remedies": remedies}
+
+
+def _rows(card: CardPlan | GrpoCardPlan) -> str:
+    if isinstance(card, GrpoCardPlan):
+        return "; " + ", ".join(f"{phase} {size:.1f}" for phase, size in card.phases_gb.items())
     if not card.fits:
         return ""
     members = f"; {card.plan.members} members per batch, {card.answers} concurrent responses"

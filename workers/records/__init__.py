@@ -1,7 +1,7 @@
 """The wire format: what a run writes, one JSON object a line, and how it is written and read."""
 
 from workers.records.categories import categories_of
-from workers.records.files import BrokenLine, Piece, RecordWriter, next_epoch, read, records_path
+from workers.records.files import BrokenLine, Piece, RecordWriter, SilentWriter, next_epoch, read, records_path
 from workers.records.kinds import (
     Alert,
     Checkpoint,
@@ -40,6 +40,7 @@ __all__ = [
     "Record",
     "RecordWriter",
     "Response",
+    "SilentWriter",
     "Status",
     "categories_of",
     "next_epoch",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from workers.records.kinds import Line, Metric, Record
+from workers.records.kinds import Line, Metric, Record, Status
 from workers.records.lines import MAX_LINE_BYTES, BadLine, pack, unpack
 
 
@@ -79,6 +79,25 @@ class RecordWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+class SilentWriter(RecordWriter):
+    """Writer that stores nothing: that of all processes of a training but the first. `failure` is the message of the
+    last status that reports one."""
+
+    def __init__(self, directory: Path, epoch: int) -> None:
+        self.directory, self.epoch = directory, epoch
+        self.step = 0
+        self.failure = ""
+
+    def write(self, record: Record) -> int:
+        """Note a failure, and store nothing."""
+        if isinstance(record, Status) and record.phase == "failed":
+            self.failure = record.message
+        return 0
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from runs.clusters.limits import limit_errors
 from runs.clusters.settings.ray import RAY_EXAMPLE, RAY_KEYS, ray_errors
 from runs.clusters.settings.slurm import SLURM_EXAMPLE, SLURM_KEYS, slurm_errors
 
-COMMON = ("waits", "task_paths", "data_paths", "site_url", "other_code", "limits")
+COMMON = ("waits", "task_paths", "data_paths", "wandb_projects", "site_url", "other_code", "limits")
 KEYS = {
     "local": ("cores", "gpus", *COMMON),
     "slurm": (*SLURM_KEYS, *COMMON),
@@ -25,6 +26,7 @@ EXAMPLES = {
     "slurm": SLURM_EXAMPLE,
     "ray": RAY_EXAMPLE,
 }
+WANDB_PROJECT = re.compile(r"[A-Za-z0-9][\w.-]{0,127}/[A-Za-z0-9][\w.-]{0,127}", re.ASCII)
 OTHER_CODE = ("warn", "refuse")
 """Actions of a node whose code differs from the pinned code. The first is the default."""
 
@@ -40,6 +42,7 @@ def config_errors(config: Any, kind: str = "local") -> Iterator[str]:
     yield from _timeout_errors(config.get("waits", {}))
     for key in ("task_paths", "data_paths"):
         yield from _folder_errors(key, config.get(key, []), is_here=not config.get("address"))
+    yield from _project_errors(config.get("wandb_projects", []))
     yield from _site_url_errors(config.get("site_url", ""))
     yield from limit_errors(config.get("limits", {}))
     if (value := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
@@ -63,6 +66,11 @@ ERRORS_BY_KIND: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _project_errors(projects: Any) -> Iterator[str]:
+    if not isinstance(projects, list) or not all(isinstance(p, str) and WANDB_PROJECT.fullmatch(p) for p in projects):
+        yield f'wandb_projects must be a list of projects as entity/project, such as ["my-team/es"], not {projects!r}'
 
 
 def _timeout_errors(timeouts: Any) -> Iterator[str]:

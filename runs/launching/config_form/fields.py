@@ -19,7 +19,7 @@ from workers.config.fields import Shape
 from workers.config.shallow_json import loads
 
 METHODS = ("es", "grpo", "evaluate", "probe", "scorer")
-OPTIONAL = ("es.lora", "es.adapter_server", "grpo.lora")
+OPTIONAL = ("es.lora", "es.adapter_server", "grpo.lora", "grpo.vllm")
 """Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {
     "method", "model.path", "task.name", "task.own.path", "task.own.options", "task.safety.scorer",

@@ -193,6 +193,8 @@ def _section_field(path: str) -> forms.BooleanField:
     """Return the checkbox that includes an optional section."""
     if path == "es.adapter_server":
         label, help_text = gettext("Use an adapter server"), gettext("For es.backend adapter_server.")
+    elif path == "grpo.vllm":
+        label, help_text = gettext("Generate completions with vLLM"), gettext("Instead of the trained model itself.")
     else:
         label, help_text = gettext("Train a LoRA adapter"), gettext("Instead of the full weights.")
     return forms.BooleanField(required=False, label=label, help_text=help_text)

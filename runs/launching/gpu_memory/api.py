@@ -24,8 +24,9 @@ def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
     """Return the GPU memory that a run would take on cards of several sizes. Creates nothing; refuses a config that
     a launch would refuse, except for GPUs that the cluster lacks. Needs scope launch.
 
-    The run plans again when it starts, for its own card and prompts. Runs of another
-    method, runs without GPUs, and models whose config.json this site cannot read have a `reason` and no cards.
+    An ES run plans again when it starts, for its own card and prompts. Runs that train nothing, runs without GPUs, and
+    models whose config.json this site cannot read have a `reason` and no cards. For a GRPO run that does not fit,
+    `remedies` are changes with which it does.
     """
     config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))
     check_allowed(config, request.auth.person)

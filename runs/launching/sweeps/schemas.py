@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from runs.http import Input, Name, Pk, RunName, Word, is_unstorable
 from runs.launching.budgets.schemas import HoursOut
+from runs.launching.schemas import PresetName
 from runs.launching.sweeps.status import SweepStatus
 from runs.launching.sweeps.table import CellRow
 from runs.models import Sweep
@@ -40,7 +41,7 @@ class NewSweep(SweepValues):
 
     experiment: Pk | None = None
     experiment_name: Name | None = None
-    preset: Word = ""
+    preset: PresetName = ""
     config: dict[str, Any] = Field(default_factory=dict)
     name: RunName = ""
     seeds: Seeds = Field(default_factory=lambda: [0])

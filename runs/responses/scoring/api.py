@@ -22,7 +22,8 @@ MAX_SCORINGS = 500
 
 
 class NewScoring(Input):
-    """Scoring to begin: the scorer's name, and the step and split of the responses to score; all of them if omitted."""
+    """Scoring to begin: the scorer's name, and the step and split of the responses to score. If omitted: all steps, and
+    all splits except train, the completions of a training."""
 
     scorer: Annotated[str, StringConstraints(pattern=NAME)]
     step: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None

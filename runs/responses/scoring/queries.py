@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from runs.ingest import GivenScore, save_scores
-from runs.models import Response, Run, Score
+from runs.models import TRAINING, Response, Run, Score
 from workers.scorer.scores import Scorer
 
 BATCH_SIZE = 200
@@ -19,7 +19,8 @@ KEYS = ("reward", "cost")
 
 
 def unscored(run: Run, name: str, step: int | None = None, split: str = "") -> QuerySet[Response]:
-    """Return the responses that this scorer has not scored; of one step or split, or of all.
+    """Return the responses that this scorer has not scored; of one step or split, or of all splits but the
+    training's own completions.
 
     Superseded responses and responses without a known text are left out.
     """
@@ -53,7 +54,7 @@ def score(answers: QuerySet[Response], scorer: Scorer, name: str, batch_size: in
 def _scorable_responses(run: Run, step: int | None, split: str) -> QuerySet[Response]:
     responses = Response.objects.filter(run=run, is_superseded=False, words__isnull=False)
     responses = responses if step is None else responses.filter(step=step)
-    return responses.filter(split=split) if split else responses
+    return responses.filter(split=split) if split else responses.exclude(split=TRAINING)
 
 
 def _scored_by(name: str) -> Exists:

@@ -71,6 +71,21 @@ TRAINING = (
     Spec("train/reward", _("Training reward"), _("reward"),
          (("train/reward/mean", _("mean")), ("train/reward/max", _("best")), ("train/reward/min", _("worst"))),
          _("Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods.")),
+    Spec("train/kl", _("KL from the reference model"), _("nats per token"),
+         (("train/kl", _("kl of the loss")), ("train/kl/k1", "k1"), ("train/kl/k2", "k2"), ("train/kl/k3", "k3")),
+         _("Estimates of KL(policy ‖ reference) from the completions' tokens, at the sampling temperature. k1 and k3 "
+           "are unbiased, k2 is not. The loss contains k3.")),
+    Spec("train/entropy", _("Entropy of the policy"), _("nats per token"),
+         (("train/entropy", _("exact")), ("train/entropy/sampled", _("sampled"))),
+         _("At the completions' tokens and the sampling temperature. Exact: over the whole vocabulary. Sampled: the "
+           "mean of −log π of the sampled tokens.")),
+    Spec("train/sampling/kl", _("KL from sampler to trainer"), _("nats per token"),
+         (("train/sampling/kl_k1", "k1"), ("train/sampling/kl_k3", "k3")),
+         _("Estimates of KL(sampler ‖ trainer), if another engine samples the completions. It is 0 if both compute the "
+           "same probabilities.")),
+    Spec("train/groups/zero_variance", _("Groups without variance"), _("share of groups"),
+         (("train/groups/zero_variance", _("all rewards equal")),),
+         _("Share of the groups whose completions all have the same reward. Their advantages are 0.")),
 )  # fmt: skip
 SHARES = re.compile(r"(prior/[^/]+/)?(pass[@^]\d+|accuracy/greedy)(/low|/high)?")
 """Keys of shares of responses or prompts, next to SHARE_KEYS."""

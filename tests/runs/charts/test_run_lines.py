@@ -146,3 +146,23 @@ def test_a_share_that_never_moves_is_drawn_between_nothing_and_all():
     run = unsaved_run("es-tiny")
     still = curve(run, "accuracy/contains", [0.9, 0.9, 0.9])
     assert draw(run, [still])["accuracy"].figure["layout"]["yaxis"]["range"] == [-0.03, 1.03]
+
+
+def test_estimates_of_the_training_share_charts():
+    run = unsaved_run("grpo-tiny")
+    kl = ("train/kl", "train/kl/k1", "train/kl/k2", "train/kl/k3")
+    others = ("train/entropy", "train/entropy/sampled", "train/sampling/kl_k1", "train/sampling/kl_k3")
+    keys = (*kl, *others, "train/groups/zero_variance")
+    (section,) = [s for s in sections(run, [curve(run, key, [1, 2]) for key in keys]) if s.slug == "training"]
+    assert [(chart.name, chart.keys) for chart in section.charts] == [
+        ("train/kl", kl),
+        ("train/entropy", others[:2]),
+        ("train/sampling/kl", others[2:]),
+        ("train/groups/zero_variance", ("train/groups/zero_variance",)),
+    ]
+
+
+def test_training_without_reference_has_no_chart_of_its_kl():
+    run = unsaved_run("grpo-tiny")
+    charts = draw(run, [curve(run, key, [1, 2]) for key in ("train/entropy", "train/entropy/sampled")])
+    assert list(charts) == ["train/entropy"]

@@ -85,7 +85,7 @@ def test_invalid_config_lists_every_problem_with_its_path(api, experiment):
 def test_an_unknown_preset_names_the_known_ones(api, experiment):
     answer = launch(api, experiment=experiment.pk, preset="es-huge")
     assert answer.status_code == 422
-    assert "es-micro, es-paper" in paths(answer)["preset"]
+    assert "es-micro, es-safety-micro" in paths(answer)["preset"]
 
 
 def test_a_failed_launch_leaves_no_experiment_behind(api):

@@ -61,6 +61,28 @@ def test_gpu_memory_has_a_reason_without_a_gpu(script: Client) -> None:
     assert (plan["cards"], plan["reason"]) == ([], "The run uses no GPU; memory is planned for GPUs only.")
 
 
+def test_gpu_memory_of_grpo_has_phases_and_remedies(script: Client) -> None:
+    config = {"method": "grpo", "grpo": {}, "compute": {"gpus": 1}, "model": {"path": "qwen"}}
+    plan = post(script, config=config).json()
+    small, _, _, large = plan["grpo_cards"]
+
+    assert (plan["reason"], plan["cards"], plan["vllm_cards"], plan["prompts"]) == ("", [], [], 1)
+    assert (large["card_gb"], large["processes"], large["fits"]) == (141, 1, False)
+    assert large["needed_gb"] == max(large["phases_gb"].values()) > large["usable_gb"]
+    assert large["parts_gb"]["optimizer"] == pytest.approx(60.9, abs=0.1)
+    assert [remedy["sentence"] for remedy in large["remedies"]] and small["remedies"] == []
+    assert all(r["needed_gb"] <= large["usable_gb"] and r["sentence"] in large["reason"] for r in large["remedies"])
+
+
+def test_preflight_has_the_same_plan_of_grpo(script: Client, local: Cluster) -> None:
+    local.config |= {"gpus": ["0"]}
+    local.save()
+    config = {"method": "grpo", "grpo": {}, "compute": {"gpus": 1}, "model": {"path": "qwen"}}
+    checked = script.post("/api/v1/preflight", {"config": config}, content_type="application/json").json()
+
+    assert checked["memory"] == post(script, config=config).json() and checked["verdict"] == "problem"
+
+
 def test_gpu_memory_refuses_what_a_launch_refuses(script: Client) -> None:
     assert "must be above 0" in paths(post(script, config={"method": "es", "es": {"sigma": -1}}))["es.sigma"]
     answer = post(script, config={"method": "es", **CONFIG, "model": {"path": "/etc/passwd"}})

@@ -40,11 +40,12 @@ def test_the_form_holds_the_config_of_the_run(ada_client, run):
     assert "Clone a run" in text and "no longer fits" not in text
 
 
-@pytest.mark.parametrize("name", ["es-tiny", "es-paper", "grpo-tiny", "grpo-paper"])
+@pytest.mark.parametrize("name", ["es-tiny", "es-countdown-paper", "grpo-tiny", "grpo-countdown-paper"])
 def test_sent_as_it_is_it_makes_the_same_config(experiment, name):
     run = make_run(experiment, name, seed=3)
     form = LaunchForm.from_run(run)
-    sent = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
+    values = {field.html_name: field.value() for field in form}
+    sent = {name: value for name, value in values.items() if value is not None and value is not False}
     again = LaunchForm(sent, cloned=run)
     assert again.is_valid(), again.errors
     assert (again.configs, again.names()) == ([run.config], [f"{run.name} (copy)"])

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from runs.launching.gpu_memory import GpuMemory, largest_plan, plan_gpu_memory
+from runs.launching.gpu_memory import GpuMemory, grpo, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
 from tests.runs.checkpoint_files import save
 from tests.runs.full_runs import make_run
 from tests.runs.model_files import QWEN2_7B, write_model_config
 from workers.config import RunConfig
+from workers.memory_plan.grpo_remedies import TEMPLATES
 
 pytestmark = pytest.mark.django_db
 
@@ -103,13 +104,13 @@ def test_plan_assumes_prompts_when_the_config_asks_for_all(ada: User, models: Pa
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        ({"method": "grpo", "grpo": {}, "compute": {"gpus": 1}}, "for runs of method es only"),
+        ({"method": "evaluate", "compute": {"gpus": 1}}, "for runs that train only"),
         ({"method": "es", "es": {}}, "uses no GPU"),
         ({"method": "es", "es": {}, "compute": {"gpus": 1}, "model": {"device": "cpu"}}, "uses no GPU"),
     ],
-    ids=["grpo", "no-gpus", "cpu"],
+    ids=["evaluate", "no-gpus", "cpu"],
 )
-def test_plan_is_for_es_on_gpus_only(ada: User, local: Cluster, config: dict[str, Any], reason: str) -> None:
+def test_plan_is_for_training_on_gpus_only(ada: User, local: Cluster, config: dict[str, Any], reason: str) -> None:
     gpu_memory = plan(ada, RunConfig.from_json(config))
 
     assert (gpu_memory.on_gpus, gpu_memory.cards) == (False, ())
@@ -234,3 +235,53 @@ def test_largest_plan_is_the_one_that_fits_the_fewest_cards(ada: User, models: P
     assert largest_plan(plans) is plans[1]
     assert largest_plan([plans[2], plans[0]]) is plans[0]
     assert largest_plan([]) is None
+
+
+def grpo_config(model: str, gpus: int = 1, nodes: int = 1, **settings: Any) -> RunConfig:
+    """Return the config of a run of method grpo."""
+    sections = {"model": {"path": model}, "compute": {"gpus": gpus, "nodes": nodes}}
+    return RunConfig.from_json({"method": "grpo", "grpo": settings, **sections})
+
+
+def test_plan_of_grpo_has_phases_parts_and_remedies(ada: User, models: Path) -> None:
+    gpu_memory = plan(ada, grpo_config("qwen"))
+
+    assert gpu_memory.on_gpus and gpu_memory.reason == "" and not gpu_memory.cards
+    assert [card.gb for card in gpu_memory.grpo_cards] == [24, 40, 80, 141]
+    assert gpu_memory.planned is gpu_memory.grpo_cards and gpu_memory.fitting == []
+    assert gpu_memory.prompts == 1 and not gpu_memory.prompts_assumed
+    assert [words for words, _ in gpu_memory.grpo_phases] == ["Generation", "Update", "Evaluation", "Checkpoint"]
+    assert dict(gpu_memory.grpo_parts)["Optimizer"] == pytest.approx([60.9] * 4, abs=0.1)
+    assert "Shards gathered for an update" not in dict(gpu_memory.grpo_parts)
+    smallest, *_, largest = gpu_memory.grpo_remedies
+    assert (smallest.gb, smallest.sentences, largest.gb) == (24, [], 141)
+    assert any("grpo.sharding fsdp" in sentence for sentence in largest.sentences)
+
+
+def test_plan_of_grpo_counts_the_processes_of_all_nodes(ada: User, models: Path) -> None:
+    gpu_memory = plan(ada, grpo_config("qwen", gpus=4, nodes=2, sharding="fsdp"))
+
+    assert (gpu_memory.processes, gpu_memory.nodes) == (8, 2)
+    assert gpu_memory.grpo_cards[3].fits and gpu_memory.fitting[-1] == 141
+    assert "Shards gathered for an update" in dict(gpu_memory.grpo_parts)
+
+
+def test_plan_of_grpo_has_a_label_for_everything(ada: User, models: Path) -> None:
+    card = plan(ada, grpo_config("qwen")).grpo_cards[0]
+
+    assert grpo.PARTS.keys() == card.parts_gb.keys() and grpo.PHASES.keys() == card.phases_gb.keys()
+    assert grpo.REMEDIES == TEMPLATES
+
+
+def test_reason_of_grpo_names_the_remedies(ada: User, models: Path) -> None:
+    small, _, _, large = plan(ada, grpo_config("qwen")).grpo_cards
+
+    assert grpo.describe_reason(small).endswith("use a smaller model or a larger GPU.")
+    assert f"The run needs {large.needed_gb:.1f} GB; this card has 141 GB" in grpo.describe_reason(large)
+    assert all(grpo.describe_remedy(remedy) in grpo.describe_reason(large) for remedy in large.remedies)
+
+
+def test_largest_plan_compares_grpo_runs(ada: User, models: Path) -> None:
+    plans = plan_gpu_memory([grpo_config("qwen", lora={}), grpo_config("qwen")], ada)
+
+    assert largest_plan(plans) is plans[1]

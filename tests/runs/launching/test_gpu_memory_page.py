@@ -110,8 +110,33 @@ def test_panel_plans_the_engines_of_vllm(check: Check) -> None:
     assert "Master weights, float32" not in rows
 
 
-def test_panel_is_absent_with_grpo(check: Check) -> None:
-    assert check(preset="grpo-micro", **{"compute.gpus": "1"}) == ""
+def test_panel_shows_phases_and_parts_of_grpo(check: Check, local: Cluster) -> None:
+    local.config |= {"gpus": ["0", "1"]}
+    local.save()
+    panel = check(preset="grpo-micro", **{"compute.gpus": "2", "model.path": "qwen"})
+    rows = cells(panel)
+
+    assert [rows[f"{gb} GB"][0] for gb in (24, 40, 80, 141)] == ["✗no"] * 4
+    assert rows["Gradients"] == ["30.5"] * 4 and rows["Optimizer"] == ["60.9"] * 4
+    assert len(rows["Update"]) == 4 and float(rows["Update"][3]) > 122
+    assert "Each of 2 processes has a GPU (nodes: 1)" in panel and "plans again" not in panel
+
+
+def test_panel_names_changes_with_which_grpo_fits(check: Check) -> None:
+    panel = check(preset="grpo-micro", **{"compute.gpus": "1", "model.path": "qwen"})
+
+    assert re.search(r"GPU of 141 GB: the run needs [\d.]+ GB, and 128\.9 GB can be used\. It fits with", panel)
+    assert "GPUs with grpo.sharding fsdp, and use grpo.gradient_checkpointing (" in panel
+    assert "train a LoRA adapter of rank 8" in panel
+    assert "GPU of 24 GB" in panel and "No change of its settings makes it fit" in panel
+
+
+def test_panel_names_no_changes_where_grpo_fits(check: Check, tmp_path: Path) -> None:
+    write_model_config(tmp_path / "little", QWEN2_TINY)
+    panel = check(preset="grpo-micro", **{"compute.gpus": "1", "model.path": "little"})
+
+    assert [cells(panel)[f"{gb} GB"][0] for gb in (24, 40, 80, 141)] == ["✓yes"] * 4
+    assert "can be used" not in panel and "It fits with" not in panel
 
 
 def test_panel_is_of_the_run_of_a_sweep_that_needs_most(check: Check) -> None:

@@ -49,8 +49,8 @@ def test_config_without_a_preset_is_compared_with_the_defaults() -> None:
 
 
 def test_another_method_than_the_presets_is_stated() -> None:
-    changed = RunConfig.from_json({**preset("es-paper").config, "es": None, "method": "grpo", "grpo": {}})
-    assert default_run_name(changed, "es-paper") == "es-paper method=grpo seed 0"
+    changed = RunConfig.from_json({**preset("es-countdown-paper").config, "es": None, "method": "grpo", "grpo": {}})
+    assert default_run_name(changed, "es-countdown-paper") == "es-countdown-paper method=grpo seed 0"
 
 
 def test_long_values_keep_their_end_and_names_fit() -> None:

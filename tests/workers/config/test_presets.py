@@ -15,5 +15,5 @@ def test_preset_is_valid_config_with_reason(name: str) -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="es-paper"):
+    with pytest.raises(ConfigError, match="es-conciseness-paper, es-countdown-paper"):
         preset("es-huge")

@@ -92,3 +92,42 @@ def test_command_is_fast(run_json: Path) -> None:
     assert done.returncode in (0, 1) and time.process_time() - began < 1
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not imported & {"torch", "numpy", "transformers", "django"}
+
+
+def write_grpo(run_json: Path, **compute: int) -> None:
+    """Turn the config into one of method grpo."""
+    data = json.loads(run_json.read_text())
+    del data["es"]
+    run_json.write_text(json.dumps(data | {"method": "grpo", "grpo": {}, "compute": {"gpus": 1, **compute}}))
+
+
+def test_grpo_gets_phases_and_remedies(run_json: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_grpo(run_json)
+
+    assert main([str(run_json), "--card", "141"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    [card] = [line for line in lines if line.startswith("  ") and "141 GB  too small" in line]
+    [remedies] = [line for line in lines if "this card has 141 GB" in line]
+    assert all(phase in card for phase in ("generation", "update", "evaluation", "checkpoint"))
+    assert "train a LoRA adapter of rank 8" in remedies and "shard over 2 GPUs with grpo.sharding fsdp" in remedies
+    assert "  assumed: prompts of up to 512 tokens" in lines
+
+
+def test_grpo_as_json_has_parts_phases_and_remedies(run_json: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_grpo(run_json, gpus=4, nodes=2)
+    main([str(run_json), "--card", "141", "--json"])
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    [card] = memory["cards"]
+
+    assert memory["assumption"].endswith("one of 8 processes on 2 nodes with 4 GPUs each")
+    assert card["needed_gb"] == max(card["phases_gb"].values())
+    assert {"master", "gradients", "optimizer", "activations"} <= card["parts_gb"].keys()
+    assert all(remedy["needed_gb"] <= card["usable_gb"] for remedy in card["remedies"])
+
+
+def test_run_that_trains_nothing_gets_no_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "run.json"
+    config.write_text(json.dumps({"method": "evaluate", "compute": {"gpus": 1}}))
+    main([str(config), "--card", "141"])
+
+    assert "planned for runs of es and grpo only" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from tests.runs.model_files import QWEN2_7B
 from tests.workers.memory_plan.sizes import QWEN2_TINY
 from workers.config import RunConfig
-from workers.preflight.memory import plan_card, plan_vllm_card, read_sizes, share_cards
+from workers.preflight.memory import grpo_section, plan_card, plan_grpo_card, plan_vllm_card, read_sizes, share_cards
 
 
 def config_of(compute: dict[str, Any], **es: Any) -> RunConfig:
@@ -77,3 +77,32 @@ def test_vllm_needs_at_least_the_bytes_that_its_refusal_names() -> None:
 def test_implausible_sizes_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="states invalid sizes"):
         read_sizes(QWEN2_TINY | change, config_of({"gpus": 1}))
+
+
+def grpo_config(compute: dict[str, int], **grpo: Any) -> RunConfig:
+    """Return a run of method grpo."""
+    return RunConfig.from_json({"method": "grpo", "grpo": grpo, "compute": compute})
+
+
+def test_grpo_is_planned_for_one_of_its_processes_on_all_nodes() -> None:
+    config = grpo_config({"gpus": 4, "nodes": 2}, sharding="fsdp")
+    card = plan_grpo_card(read_sizes(QWEN2_7B, config), config, 141)
+
+    assert card.fits and card.plan.world == 8 and card.engines == 1
+    assert (card.reason, card.remedies) == ("", ())
+    assert card.needed_gb == max(card.phases_gb.values()) <= card.usable_gb
+    assert sum(card.parts_gb.values()) > card.needed_gb
+
+
+def test_grpo_that_does_not_fit_names_changes_that_do() -> None:
+    config = grpo_config({"gpus": 1})
+    card = plan_grpo_card(read_sizes(QWEN2_7B, config), config, 141)
+
+    assert not card.fits and card.remedies
+    assert card.reason.startswith(f"it needs {card.needed_gb:.0f} GB; this card has 141 GB")
+    assert all(remedy.describe() in card.reason for remedy in card.remedies)
+
+
+def test_es_has_no_grpo_section() -> None:
+    with pytest.raises(ValueError, match="no grpo section"):
+        grpo_section(config_of({"gpus": 1}))

@@ -73,6 +73,7 @@ def _preferred(loaded: Loaded) -> dict[str, Any]:
         "fp16": loaded.dtype == torch.float16 and loaded.device.type == "cuda",
         "logging_steps": 1,
         "dataloader_pin_memory": False,
+        "ddp_find_unused_parameters": False,
     }
 
 

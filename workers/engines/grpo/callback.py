@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
-from torch import nn
+import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from workers.engines.context import Context
 from workers.engines.grpo.arguments import section
 from workers.engines.grpo.checkpoint import Progress
+from workers.engines.grpo.process_group import ProcessGroup
 from workers.engines.grpo.rewards import Rewards
 from workers.engines.grpo.streams import Streams
 from workers.engines.stop import Interrupted
@@ -20,21 +21,26 @@ from workers.records import Population
 
 
 class RecordsCallback(TrainerCallback):  # type: ignore[misc]
-    """Write the records of each step. `centre` returns the weights to evaluate, `save` writes the checkpoint of a
-    step."""
+    """Write the records of each step. `evaluate` evaluates the weights after a step, `save` writes its checkpoint.
+
+    With several processes, each has a callback, and all call both functions after the same steps. The first one
+    records, and decides when to stop.
+    """
 
     def __init__(
         self,
         context: Context,
         rewards: Rewards,
         progress: Progress,
-        centre: Callable[[], nn.Module],
+        processes: ProcessGroup,
+        evaluate: Callable[[int], None],
         save: Callable[[int], None],
     ) -> None:
         self._context = context
         self._rewards = rewards
         self._progress = progress
-        self._centre = centre
+        self._processes = processes
+        self._evaluate = evaluate
         self._save = save
         self._began = time.perf_counter()
         self._before: tuple[Streams, int] | None = None
@@ -44,21 +50,24 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Do the evaluation of the checkpoint if it was cut short."""
         if self._context.is_evaluation_due():
-            self._context.evaluate(state.global_step, self._centre(), self.axes())
+            self._evaluate(state.global_step)
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Note the start of the step; generation, reward, backward and update happen before its end."""
         self._began = time.perf_counter()
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
         self._before, self._has_begun = (Streams.now(), state.num_input_tokens_seen), True
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Record the step; then evaluate, save and stop if it is time to."""
         seconds = time.perf_counter() - self._began
         self._before = None
-        self._record(state.global_step, seconds)
-        self.stopped = not self._evaluate_if_due(state.global_step) or (
-            self._context.stop.is_set() and state.global_step < self._context.config.steps
-        )
+        if self._processes.is_first:
+            self._record(state.global_step, seconds)
+        is_evaluated = self._evaluate_if_due(state.global_step)
+        is_requested = self._context.stop.is_set() and state.global_step < self._context.config.steps
+        self.stopped = self._processes.share(not is_evaluated or is_requested)
         if self.stopped or self._is_checkpoint(state.global_step):
             self._save(state.global_step)
         control.should_training_stop |= self.stopped
@@ -96,7 +105,7 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         """Evaluate if that is due. Return False if the run was asked to stop meanwhile."""
         try:
             if self._context.due(step):
-                self._context.evaluate(step, self._centre(), self.axes())
+                self._evaluate(step)
         except Interrupted:
             return False
         return True
@@ -110,10 +119,18 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         progress.multiplier = constraint_update.multiplier
         if groups:
             context.records.write(Population(step, groups))
-        context.metric(step, {"time/step_seconds": seconds, **constraint_update.values}, self.axes())
+        values = {"time/step_seconds": seconds, **_peak_memory(), **constraint_update.values}
+        context.metric(step, values, self.axes())
         context.status("training", progress=step / context.config.steps)
         context.log(step, self._rewards.mean, seconds)
 
     def _is_checkpoint(self, step: int) -> bool:
         every = section(self._context.config).save_steps
         return step == self._context.config.steps or (every > 0 and step % every == 0)
+
+
+def _peak_memory() -> dict[str, float]:
+    """Return the most memory that torch held on this process's GPU during the step, in GB of 10⁹ bytes."""
+    if not torch.cuda.is_available():
+        return {}
+    return {"memory/step_peak_gb": torch.cuda.max_memory_allocated() / 1e9}

@@ -1,38 +1,107 @@
-"""The trained weights as a plain model, in whatever form the trainer holds them."""
+"""The trained weights as a plain model, in whatever form the trainer holds them, and the reference of the KL.
+
+A GPU holds each only while it is needed: the training state of a model is eight times its 16-bit weights.
+"""
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from peft import PeftModel
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 
+from workers.engines.grpo.process_group import ProcessGroup
+from workers.evaluation import Evaluator
 from workers.models import Loaded
+
+HOST = torch.device("cpu")
 
 
 class Centre:
     """Source of the trained weights as a plain Hugging Face model in the dtype of the base.
 
-    It is the trained model itself if that is plain; otherwise a working copy, made before the trainer adds autocast and
-    adapters to the model, into which the weights are copied each time, adapters added. The trained weights are never
-    changed: merging an adapter and unmerging it again would round them.
+    It is the trained model itself if that is plain; otherwise a working copy of the base model, into which the weights
+    are copied, adapters added. The trained weights are never changed: merging an adapter and unmerging it again would
+    round them. Outside of evaluations there is no working copy, and the evaluator's reference of the KL is in the
+    machine's memory, unless the training needs it too (`reference_is_shared`).
+
+    With several processes, all call the methods, and the first one gets the model.
     """
 
-    def __init__(self, loaded: Loaded, *, lora: bool) -> None:
-        needs_copy = lora or loaded.dtype != torch.float32
-        self._working: nn.Module | None = copy.deepcopy(loaded.model) if needs_copy else None
+    def __init__(
+        self,
+        loaded: Loaded,
+        evaluator: Evaluator,
+        processes: ProcessGroup,
+        *,
+        needs_copy: bool,
+        reference_is_shared: bool = False,
+    ) -> None:
+        self._device, self._evaluator, self._processes = loaded.device, evaluator, processes
+        self._needs_copy, self._is_shared = needs_copy, reference_is_shared
 
-    @torch.no_grad()
-    def current(self, trained: nn.Module) -> nn.Module:
-        """Return the centre of `trained`, valid until the next call."""
-        if self._working is None:
-            return trained
-        source = trained.get_base_model() if isinstance(trained, PeftModel) else trained
-        for name, parameter in self._working.named_parameters():
-            parameter.copy_(_weight(source, name))
-        return self._working
+    @contextmanager
+    def evaluated(self, trained: nn.Module) -> Iterator[nn.Module | None]:
+        """Provide the centre of `trained` and the reference, on the device. None in the other processes."""
+        is_first = self._processes.is_first
+        if is_first:
+            self._evaluator.to(self._device)
+        _split(trained)
+        model: nn.Module | None = None
+        try:
+            if self._needs_copy:
+                model = self._evaluator.base_copy(self._device) if is_first else None
+                _copy_weights(trained, model)
+                yield model
+            else:
+                yield trained if is_first else None
+        finally:
+            del model
+            self.release()
+
+    def release(self) -> None:
+        """Move the reference of the KL to the machine's memory, unless the training needs it on the device."""
+        if not self._is_shared:
+            self._evaluator.to(HOST)
+
+    def master(self, trained: nn.Module) -> nn.Module | None:
+        """Return the float32 weights as a plain model, in the machine's memory if the trainer has split them. None in
+        the other processes."""
+        _split(trained)
+        if not any(isinstance(parameter, DTensor) for parameter in trained.parameters()):
+            return trained if self._processes.is_first else None
+        model = self._evaluator.base_copy(HOST).float() if self._processes.is_first else None
+        _copy_weights(trained, model)
+        return model
+
+
+def _split(model: nn.Module) -> None:
+    """Split the weights over the processes again, if a pass that was cut short has left them gathered and rounded."""
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
+
+
+@torch.no_grad()
+def _copy_weights(trained: nn.Module, target: nn.Module | None) -> None:
+    """Copy all weights of `trained` into a plain model. All processes take part, one weight after another."""
+    source = trained.get_base_model() if isinstance(trained, PeftModel) else trained
+    for name in [name for name, _ in _plain_parameters(source)]:
+        weight = _weight(source, name)
+        if target is not None:
+            target.get_parameter(name).copy_(weight)
+
+
+def _plain_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Yield the parameters by their names in a model without adapters."""
+    for name, parameter in model.named_parameters():
+        if "lora_" not in name:
+            yield name.replace(".base_layer.", "."), parameter
 
 
 def _weight(model: nn.Module, name: str) -> torch.Tensor:
@@ -40,6 +109,7 @@ def _weight(model: nn.Module, name: str) -> torch.Tensor:
     path, _, leaf = name.rpartition(".")
     module: Any = model.get_submodule(path)
     if not hasattr(module, "base_layer"):
-        return module.get_parameter(leaf)  # type: ignore[no-any-return]
-    weight: torch.Tensor = module.base_layer.get_parameter(leaf)
+        weight: torch.Tensor = module.get_parameter(leaf)
+        return weight.full_tensor() if isinstance(weight, DTensor) else weight
+    weight = module.base_layer.get_parameter(leaf)
     return weight + module.get_delta_weight(module.active_adapters[0]) if leaf == "weight" else weight

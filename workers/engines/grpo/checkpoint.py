@@ -10,14 +10,18 @@ here: a resume amid such steps would otherwise draw new completions, and pair la
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import torch
 import trl
+from accelerate.utils import gather_object
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from workers.engines.constraint import parse_multiplier
+from workers.engines.grpo.distribution import DistributedTrainer
 from workers.engines.not_resumable import NotResumable
 from workers.tasks.safety import Multiplier
 
@@ -43,16 +47,19 @@ def state_folder(checkpoint: Path, *, lora: bool) -> Path:
     return checkpoint / "adapter" if lora else checkpoint
 
 
-def write_state(trainer: trl.GRPOTrainer, progress: Progress, checkpoint: Path, *, lora: bool) -> None:
-    """Add optimiser, schedule, random streams and step to a checkpoint that already holds the weights."""
+def write_state(trainer: DistributedTrainer, progress: Progress, checkpoint: Path, *, lora: bool) -> None:
+    """Add optimiser, schedule, random streams and step to a checkpoint that already holds the weights. All processes
+    call it with the same folder."""
     folder = state_folder(checkpoint, lora=lora)
-    if lora:
-        trainer.model.save_pretrained(folder)
-    # Trainer writes these itself only under its own folder names and without the record of what was saved.
-    trainer._save_optimizer_and_scheduler(str(folder))
-    trainer._save_rng_state(str(folder))
-    trainer._save_scaler(str(folder))
-    _write_completions(trainer, checkpoint / COMPLETIONS)
+    is_first = trainer.accelerator.is_main_process
+    if lora and is_first:
+        trainer.accelerator.unwrap_model(trainer.model).save_pretrained(folder)
+    trainer.save_state(folder)
+    batches = _completions_in_use(trainer)
+    by_process = [batches] if trainer.args.world_size == 1 else gather_object([batches])
+    if not is_first:
+        return
+    _write_completions(by_process, checkpoint / COMPLETIONS)
     (folder / PROGRESS).write_text(json.dumps(asdict(progress)), encoding="utf-8")
     trainer.state.save_to_json(str(folder / STATE))
 
@@ -77,6 +84,7 @@ def read_progress(checkpoint: Path, gpus: int, *, lora: bool) -> Progress:
 def restore_generation(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool) -> bool:
     """Restore TRL's count of passes, and the completions in use, before the training continues.
 
+    The completions may come from another number of processes, each with a larger or smaller part of each batch.
     Return False if completions that were in use could not be saved, so that new ones will be drawn.
     """
     folder = state_folder(checkpoint, lora=lora)
@@ -86,11 +94,16 @@ def restore_generation(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool
         return True
     if not (checkpoint / COMPLETIONS).is_file():
         return False
-    batches: list[dict[str, Tensor]] = [{} for _ in range(trainer.args.steps_per_generation)]
-    for name, tensor in load_file(checkpoint / COMPLETIONS).items():
-        number, _, key = name.partition("/")
-        batches[int(number)][key] = tensor.to(trainer.args.device)
-    trainer._buffered_inputs = batches
+    saved: list[dict[str, list[Tensor]]] = [{} for _ in range(trainer.args.steps_per_generation)]
+    for name, tensor in sorted(load_file(checkpoint / COMPLETIONS).items(), key=lambda item: _address(item[0])):
+        _, number, key = _address(name)
+        saved[number].setdefault(key, []).append(tensor)
+    part = (trainer.args.process_index, trainer.args.world_size)
+    padding = trainer.processing_class.pad_token_id
+    trainer._buffered_inputs = [
+        {key: _own_rows(key, parts, *part, padding).to(trainer.args.device) for key, parts in batch.items()}
+        for batch in saved
+    ]
     return True
 
 
@@ -99,13 +112,49 @@ def _in_use(trainer: trl.GRPOTrainer) -> bool:
     return bool(trainer._step % (trainer.args.steps_per_generation * trainer.num_iterations))
 
 
-def _write_completions(trainer: trl.GRPOTrainer, file: Path) -> None:
-    """Write the completions in use; nothing if they are not plain tensors, as with images, which `restore_generation`
-    reports."""
-    if not _in_use(trainer):
-        return
-    tensors = {f"{i}/{key}": value for i, batch in enumerate(trainer._buffered_inputs) for key, value in batch.items()}
-    if all(isinstance(value, Tensor) for value in tensors.values()):
+def _completions_in_use(trainer: trl.GRPOTrainer) -> list[dict[str, Tensor]]:
+    """Return this process's batches of completions that later steps use; none if they are not plain tensors, as with
+    images, which `restore_generation` reports."""
+    batches = trainer._buffered_inputs if _in_use(trainer) else []
+    if not all(isinstance(value, Tensor) for batch in batches for value in batch.values()):
+        return []
+    # Copies: the batches are views of one tensor, which safetensors does not store.
+    return [{key: value.detach().cpu().clone() for key, value in batch.items()} for batch in batches]
+
+
+def _write_completions(by_process: Sequence[Sequence[Mapping[str, Tensor]]], file: Path) -> None:
+    tensors = {
+        f"{i}/{key}" if rank == 0 else f"{rank}/{i}/{key}": value
+        for rank, batches in enumerate(by_process)
+        for i, batch in enumerate(batches)
+        for key, value in batch.items()
+    }
+    if tensors:
         file.parent.mkdir()
-        # Copies: the batches are views of one tensor, which safetensors does not store.
-        save_file({name: value.detach().clone() for name, value in tensors.items()}, file)
+        save_file(tensors, file)
+
+
+def _address(name: str) -> tuple[int, int, str]:
+    """Return process, batch and key of a tensor: `1/0/advantages`. Those of the first process have no number of it."""
+    *numbers, key = name.split("/")
+    rank, batch = ["0", *numbers][-2:]
+    return int(rank), int(batch), key
+
+
+def _own_rows(key: str, parts: Sequence[Tensor], rank: int, world: int, padding: int) -> Tensor:
+    """Return the rows of process `rank`, of `world` processes, from the rows of the processes that saved them."""
+    if len(parts) == world:
+        return parts[rank]
+    if parts[0].ndim == 0:
+        return parts[0]
+    rows = torch.cat([_padded(key, part, max(part.shape[-1] for part in parts), padding) for part in parts])
+    return rows.chunk(world)[rank].contiguous()
+
+
+def _padded(key: str, rows: Tensor, columns: int, padding: int) -> Tensor:
+    """Return rows as wide as the widest process has them: prompts are padded on the left, what follows on the right."""
+    missing = columns - rows.shape[-1]
+    if rows.ndim < 2 or not missing:
+        return rows
+    sides = (missing, 0) if key.startswith("prompt") else (0, missing)
+    return nn.functional.pad(rows, sides, value=padding if key.endswith("_ids") else 0)

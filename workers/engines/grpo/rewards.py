@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from workers.engines.constraint import Constraint, ConstraintUpdate, reward_part
+from workers.engines.grpo.process_group import ProcessGroup
 from workers.records import Member
 from workers.tasks import Example, Score, Task, score_safely
 from workers.tasks.safety import Multiplier
@@ -21,12 +22,21 @@ class Rewards:
     groups, and with small generations it may bring some in several calls; `take_groups` returns those since the last
     call. It returns the fitness to TRL: the reward, less λ times the cost if the task has one. λ is constant within a
     step.
+
+    With several processes, the first one scores the completions of all, so that no group is scored in parts.
+    `scores` are those of the last call, in the order of processes and completions; empty in the other processes.
     """
 
     def __init__(
-        self, task: Task, examples: Sequence[Example], group_size: int, multiplier: Multiplier | None = None
+        self,
+        task: Task,
+        examples: Sequence[Example],
+        group_size: int,
+        multiplier: Multiplier | None = None,
+        processes: ProcessGroup | None = None,
     ) -> None:
         self.__name__ = task.name
+        self.scores: Sequence[Score] = ()
         self.tokens = 0
         self.samples = 0
         self.mean = float("nan")
@@ -35,6 +45,7 @@ class Rewards:
         self._group_size = group_size
         self._groups: list[list[tuple[Score, float]]] = []
         self._constraint = Constraint.for_task(task, multiplier)
+        self._processes = processes or ProcessGroup()
 
     def __call__(
         self,
@@ -43,13 +54,24 @@ class Rewards:
         example: Sequence[int],
         **_: Any,
     ) -> list[float]:
-        """Return the rewards of completions, as text, in TRL's order: the members of a group are adjacent."""
-        scores = score_safely(self._task, [(self._examples[i], t) for i, t in zip(example, completions, strict=True)])
-        fitness = self._constraint.fitness(scores)
-        pairs = list(zip(scores, fitness, strict=True))
+        """Return the rewards of this process's completions, as text, in TRL's order: the members of a group are
+        adjacent.
+
+        Raise RewardFailed, ScorerFailed or Interrupted in the first process, and PeerFailed in the others.
+        """
+        rows = self._processes.gather(list(zip(example, completions, map(len, completion_ids), strict=True)))
+        fitness = self._processes.run_in_first(lambda: self._score(rows))
+        start = self._processes.rank * len(completions)
+        return fitness[start : start + len(completions)]
+
+    def _score(self, rows: Sequence[tuple[int, str, int]]) -> list[float]:
+        """Return the fitness of completions, given as example, text and number of tokens, and note their groups."""
+        self.scores = score_safely(self._task, [(self._examples[i], text) for i, text, _ in rows])
+        fitness = self._constraint.fitness(self.scores)
+        pairs = list(zip(self.scores, fitness, strict=True))
         self._groups += [pairs[i : i + self._group_size] for i in range(0, len(pairs), self._group_size)]
-        self.tokens += sum(map(len, completion_ids))
-        self.samples += len(scores)
+        self.tokens += sum(tokens for _, _, tokens in rows)
+        self.samples += len(rows)
         self.mean = fmean(fitness)
         return fitness
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import peft
+import torch
 import trl
 from datasets import Dataset
-from transformers import PrinterCallback
+from torch import nn
+from transformers import AutoModelForCausalLM, PrinterCallback
 
 from workers.config import BaseLoraConfig
 from workers.engines.context import Context, Stopped, step_of
@@ -17,69 +21,111 @@ from workers.engines.grpo.arguments import arguments, prompts_needed, section
 from workers.engines.grpo.callback import RecordsCallback
 from workers.engines.grpo.centre import Centre
 from workers.engines.grpo.checkpoint import Progress, read_progress, restore_generation, state_folder, write_state
+from workers.engines.grpo.completions import CompletionRecorder
 from workers.engines.grpo.exactness import inexact_reasons, resume_message
+from workers.engines.grpo.process_group import PeerFailed, ProcessGroup, leave_processes
 from workers.engines.grpo.rewards import Rewards
 from workers.engines.grpo.trainer import Trainer
 from workers.engines.stop import Interrupted
 from workers.models import PromptFormat
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
+from workers.trainer_processes import PeerLost
 
 
 def train(context: Context) -> None:
-    """Train to the last step. Raise Stopped and ScorerFailed after a checkpoint, ConfigError, RewardFailed."""
+    """Train to the last step. Raise Stopped and ScorerFailed after a checkpoint, ConfigError, RewardFailed.
+
+    With several processes, all call it. Raise PeerLost if the first one failed.
+    """
     args = arguments(context.config, context.loaded, context.directory)
     lora = section(context.config).lora
     examples = context.task.examples("train")
-    progress = Progress()
+    progress, processes = Progress(), ProcessGroup()
     if context.resume is not None:
         progress = read_progress(context.resume, context.loaded.gpus, lora=lora is not None)
-    rewards = Rewards(context.task, examples, args.num_generations, progress.multiplier)
+    rewards = Rewards(context.task, examples, args.num_generations, progress.multiplier, processes)
     rewards.tokens, rewards.samples, rewards.mean = progress.tokens, progress.samples, progress.reward
 
-    centre = Centre(context.loaded, lora=lora is not None)
-    trainer = _trainer(context, args, rewards, examples, lora)
+    reference = _reference(context, args, lora)
+    centre = _centre(context, processes, lora, is_shared=reference is context.evaluator.base)
+    trainer = _trainer(context, args, rewards, examples, lora, reference)
     callback = RecordsCallback(
         context,
         rewards,
         progress,
-        centre=lambda: centre.current(trainer.model),
-        save=lambda step: _save(context, trainer, centre, progress, step, lora=lora is not None),
+        processes,
+        evaluate=lambda step: _evaluate(context, processes, centre, trainer, callback, step),
+        save=lambda step: _save(context, processes, centre, trainer, progress, step, lora=lora is not None),
     )
     trainer.add_callback(callback)
     if context.resume is None:
-        context.evaluate(0, centre.current(trainer.model), callback.axes())
+        _evaluate(context, processes, centre, trainer, callback, 0)
     else:
+        centre.release()
         _resume(context, context.resume, trainer, lora=lora is not None)
     context.status("training", progress=0.0 if context.resume is None else None)
     _run(context, trainer, callback, lora=lora is not None)
+    leave_processes()
     if callback.stopped:
         raise Stopped(f"stopped after step {trainer.state.global_step} of {context.config.steps}")
 
 
-def _run(context: Context, trainer: trl.GRPOTrainer, callback: RecordsCallback, *, lora: bool) -> None:
+def _run(context: Context, trainer: Trainer, callback: RecordsCallback, *, lora: bool) -> None:
     """Train. A scorer that fails, and a stop while it is waited for, leave a checkpoint of the last whole step."""
     try:
         trainer.train(resume_from_checkpoint=_resume_from(context, lora=lora))
-    except ScorerFailed:
-        callback.give_up(trainer.state)
-        raise
-    except Interrupted:
-        if not callback.give_up(trainer.state):
+    except (ScorerFailed, Interrupted, PeerFailed) as error:
+        kind = error.kind if isinstance(error, PeerFailed) else type(error)
+        if not issubclass(kind, ScorerFailed | Interrupted):
+            raise PeerLost(f"the first process failed: {kind.__name__}") from error
+        is_saved = callback.give_up(trainer.state)
+        if isinstance(error, ScorerFailed):
             raise
+        if issubclass(kind, ScorerFailed):
+            raise PeerLost("the scorer failed") from error
+        if not is_saved:
+            raise Interrupted from error
         callback.stopped = True
 
 
+def _reference(context: Context, args: trl.GRPOConfig, lora: BaseLoraConfig | None) -> nn.Module | None:
+    """Return the base model for the KL term, in this process's device; None if TRL needs none, or changes its own.
+
+    It is the evaluator's, unless it will be split over processes.
+    """
+    is_changed = args.sync_ref_model or args.cast_lm_head_to_fp32
+    if lora is not None or args.beta == 0 or is_changed:
+        return None
+    context.evaluator.to(context.loaded.device)
+    is_split = section(context.config).sharding == "fsdp"
+    return context.evaluator.base_copy(context.loaded.device) if is_split else context.evaluator.base
+
+
+def _centre(context: Context, processes: ProcessGroup, lora: BaseLoraConfig | None, *, is_shared: bool) -> Centre:
+    loaded, sharding = context.loaded, section(context.config).sharding
+    needs_copy = lora is not None or loaded.dtype != torch.float32 or sharding != "none"
+    return Centre(loaded, context.evaluator, processes, needs_copy=needs_copy, reference_is_shared=is_shared)
+
+
 def _trainer(
-    context: Context, args: trl.GRPOConfig, rewards: Rewards, examples: Sequence[Example], lora: BaseLoraConfig | None
-) -> trl.GRPOTrainer:
-    model = context.loaded.model
-    if lora is None:
-        # Updates of a usual learning rate are too small for 16 bits: the master is float32, autocast does the rest.
-        model = model.float().requires_grad_(True)
+    context: Context,
+    args: trl.GRPOConfig,
+    rewards: Rewards,
+    examples: Sequence[Example],
+    lora: BaseLoraConfig | None,
+    reference: nn.Module | None,
+) -> Trainer:
+    settings = section(context.config)
+    recorder = CompletionRecorder(
+        rewards, examples, context.prompts, every=settings.completions_every, group_size=args.num_generations,
+        write=context.records.write,
+    )  # fmt: skip
     trainer = Trainer(
         prompts=context.prompts,
-        model=model,
+        recorder=recorder,
+        reference=reference,
+        model=_trained_model(context, lora),
         reward_funcs=rewards,
         args=args,
         train_dataset=_dataset(context.prompts, examples, prompts_needed(args), context.config.seed),
@@ -88,6 +134,40 @@ def _trainer(
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
+
+
+def _trained_model(context: Context, lora: BaseLoraConfig | None) -> Any:
+    """Return the model to train: the base model with an adapter, or float32 weights.
+
+    Weights that will be split over processes must be those of the checkpoint before that.
+    """
+    model = context.loaded.model
+    if lora is not None:
+        return model
+    # Updates of a usual learning rate are too small for 16 bits: the master is float32, autocast does the rest.
+    model = model.float().requires_grad_(True)
+    if context.resume is not None and section(context.config).sharding == "fsdp":
+        saved = AutoModelForCausalLM.from_pretrained(context.resume, dtype=torch.float32, use_safetensors=True)
+        model.load_state_dict(saved.state_dict())
+    return model
+
+
+def _evaluate(
+    context: Context,
+    processes: ProcessGroup,
+    centre: Centre,
+    trainer: Trainer,
+    callback: RecordsCallback,
+    step: int,
+) -> None:
+    """Evaluate the weights in the first process, while the others wait. Raise Interrupted in all."""
+    with centre.evaluated(trainer.model) as model:
+        try:
+            processes.run_in_first(lambda: context.evaluate(step, model, callback.axes()) and None)
+        except PeerFailed as error:
+            if issubclass(error.kind, Interrupted):
+                raise Interrupted from error
+            raise PeerLost(f"the first process failed: {error.kind.__name__}") from error
 
 
 def _dataset(prompts: PromptFormat, examples: Sequence[Example], count: int, seed: int) -> Dataset:
@@ -110,11 +190,53 @@ def _adapter(lora: BaseLoraConfig) -> peft.LoraConfig:
 
 
 def _save(
-    context: Context, trainer: trl.GRPOTrainer, centre: Centre, progress: Progress, step: int, *, lora: bool
+    context: Context,
+    processes: ProcessGroup,
+    centre: Centre,
+    trainer: Trainer,
+    progress: Progress,
+    step: int,
+    *,
+    lora: bool,
 ) -> None:
-    """Save the float32 master without an adapter, since a resume continues from it; with one, the merged weights."""
-    model = centre.current(trainer.model) if lora else trainer.model
-    context.checkpoint(step, model, lambda folder: write_state(trainer, progress, folder, lora=lora))
+    """Save the float32 master without an adapter, since a resume continues from it; with one, the merged weights.
+
+    The first process writes the folder, into which all write their state before it gets its name.
+    """
+    with centre.evaluated(trainer.model) if lora else nullcontext(centre.master(trainer.model)) as model:
+        if processes.is_first:
+            _write_checkpoint(context, processes, trainer, model, progress, step, lora=lora)
+        elif (folder := processes.share(None)) is None:
+            raise PeerLost("the first process could not write the checkpoint")
+        else:
+            write_state(trainer, progress, folder, lora=lora)
+            processes.wait()
+
+
+def _write_checkpoint(
+    context: Context,
+    processes: ProcessGroup,
+    trainer: Trainer,
+    model: nn.Module | None,
+    progress: Progress,
+    step: int,
+    *,
+    lora: bool,
+) -> None:
+    shared = False
+
+    def write(folder: Path) -> None:
+        nonlocal shared
+        shared = True
+        write_state(trainer, progress, processes.share(folder), lora=lora)
+        processes.wait()
+
+    try:
+        context.checkpoint(step, model, write)
+    except BaseException:
+        if not shared:
+            processes.share(None)
+        raise
 
 
 def _resume(context: Context, checkpoint: Path, trainer: trl.GRPOTrainer, *, lora: bool) -> None:

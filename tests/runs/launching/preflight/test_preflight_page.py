@@ -107,8 +107,8 @@ def test_panel_names_what_is_known_only_on_the_cluster(check: Check) -> None:
     assert "known only on the cluster" in rows["title"] and rows["Model"].startswith("? unknown")
 
 
-def test_panel_does_not_vouch_for_the_gpu_memory_of_grpo(check: Check) -> None:
-    rows = check(preset="grpo-micro", **{"compute.gpus": "1"})
+def test_panel_does_not_vouch_for_the_gpu_memory_of_evaluations(check: Check) -> None:
+    rows = check(method="evaluate", **{"compute.gpus": "1"})
 
     assert rows["GPU memory"].startswith("? unknown") and "known only on the cluster" in rows["title"]
 

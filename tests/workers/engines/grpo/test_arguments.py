@@ -44,8 +44,12 @@ def test_settings_and_extra_reach_trl_unchanged(micro: Loaded, tmp_path: Path) -
 @pytest.mark.parametrize("name", [n for n, p in presets().items() if p.config["method"] == "grpo"])
 def test_every_preset_is_taken_by_the_installed_trl(name: str, micro: Loaded, tmp_path: Path) -> None:
     config = RunConfig.from_json(presets()[name].config)
+    # This process stands for all processes of the preset.
+    grpo = config.to_json()["grpo"]
+    grpo["gradient_accumulation_steps"] *= config.processes
+    alone = RunConfig.from_json({**config.to_json(), "grpo": grpo | {"sharding": "none"}, "compute": {}})
 
-    assert arguments(config, micro, tmp_path).max_steps == config.steps
+    assert arguments(alone, micro, tmp_path).max_steps == config.steps
 
 
 def test_a_cpu_trains_in_float32_without_files_of_the_trainers_own(micro: Loaded, tmp_path: Path) -> None:

@@ -9,7 +9,12 @@ import peft
 import pytest
 import torch
 
+from workers import tasks
+from workers.config import EvaluationConfig
+from workers.config.tasks import TaskConfig
 from workers.engines.grpo.centre import Centre
+from workers.engines.grpo.process_group import ProcessGroup
+from workers.evaluation import Evaluator
 from workers.models import Loaded
 
 # peft uses an argument of transformers that is deprecated.
@@ -28,19 +33,26 @@ def adapted(loaded: Loaded) -> peft.PeftModel:
     return model
 
 
+def centre_of(loaded: Loaded, *, needs_copy: bool) -> Centre:
+    """Return the centre of a training of this model."""
+    evaluator = Evaluator(loaded, tasks.make(TaskConfig()), EvaluationConfig(prompts=2), 8)
+    return Centre(loaded, evaluator, ProcessGroup(), needs_copy=needs_copy)
+
+
 def test_a_plain_float32_model_is_its_own_centre(micro: Loaded) -> None:
-    assert Centre(micro, lora=False).current(micro.model) is micro.model
+    with centre_of(micro, needs_copy=False).evaluated(micro.model) as model:
+        assert model is micro.model
 
 
 def test_centre_with_adapter_equals_peft_merge(micro: Loaded) -> None:
     model = adapted(micro)
 
-    centre = Centre(micro, lora=True).current(model)
-
-    merged = copy.deepcopy(model).merge_and_unload().state_dict()
-    for name, value in centre.state_dict().items():
-        torch.testing.assert_close(value, merged[name], rtol=0, atol=1e-6)
-    assert not torch.equal(centre.state_dict()["model.layers.0.self_attn.q_proj.weight"], before(micro))
+    with centre_of(micro, needs_copy=True).evaluated(model) as centre:
+        assert centre is not None
+        merged = copy.deepcopy(model).merge_and_unload().state_dict()
+        for name, value in centre.state_dict().items():
+            torch.testing.assert_close(value, merged[name], rtol=0, atol=1e-6)
+        assert not torch.equal(centre.state_dict()["model.layers.0.self_attn.q_proj.weight"], before(micro))
 
 
 def before(loaded: Loaded) -> torch.Tensor:
@@ -52,7 +64,8 @@ def test_centre_leaves_trained_weights_unchanged(micro: Loaded) -> None:
     model = adapted(micro)
     expected = copy.deepcopy(model.state_dict())
 
-    Centre(micro, lora=True).current(model)
+    with centre_of(micro, needs_copy=True).evaluated(model):
+        pass
 
     assert all(torch.equal(expected[name], value) for name, value in model.state_dict().items())
 
@@ -60,12 +73,11 @@ def test_centre_leaves_trained_weights_unchanged(micro: Loaded) -> None:
 def test_16_bit_base_is_evaluated_in_16_bits(micro: Loaded) -> None:
     half = copy.deepcopy(micro.model).to(torch.bfloat16)
     loaded = dataclasses.replace(micro, model=half, dtype=torch.bfloat16)
-    centre = Centre(loaded, lora=False)
     master = copy.deepcopy(micro.model)
 
-    evaluated = centre.current(master)
-
-    assert {p.dtype for p in evaluated.parameters()} == {torch.bfloat16}
-    assert {p.dtype for p in master.parameters()} == {torch.float32}
-    pairs = zip(evaluated.parameters(), master.parameters(), strict=True)
-    assert all(torch.equal(p, q.to(torch.bfloat16)) for p, q in pairs)
+    with centre_of(loaded, needs_copy=True).evaluated(master) as evaluated:
+        assert evaluated is not None
+        assert {p.dtype for p in evaluated.parameters()} == {torch.bfloat16}
+        assert {p.dtype for p in master.parameters()} == {torch.float32}
+        pairs = zip(evaluated.parameters(), master.parameters(), strict=True)
+        assert all(torch.equal(p, q.to(torch.bfloat16)) for p, q in pairs)

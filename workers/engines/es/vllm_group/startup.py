@@ -35,7 +35,7 @@ from workers.engines.es.vllm_group.group import VllmGroup
 from workers.memory_plan import ModelSizes
 from workers.memory_plan.vllm import NO_KL, Sizes, VllmMemory, plan_memory
 from workers.models.decoder.decoder import end_tokens
-from workers.preflight.needs import VLLM_PYTHON, vllm_interpreter
+from workers.preflight.vllm_interpreter import VLLM_PYTHON, vllm_interpreter
 
 PROGRAM = "workers.engines.es.vllm.program"
 SCRATCH = ".centre"

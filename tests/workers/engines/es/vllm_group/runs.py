@@ -8,7 +8,7 @@ import pytest
 
 from tests.workers.engines.es.vllm_group.decoder_engine import FAULT
 from workers.engines.es.vllm_group import startup
-from workers.preflight.needs import VLLM_PYTHON
+from workers.preflight.vllm_interpreter import VLLM_PYTHON
 
 
 def decode_here(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> None:

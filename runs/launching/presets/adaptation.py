@@ -1,0 +1,84 @@
+"""Whether a cluster has the GPUs that a config needs, and the config adapted to the GPUs that it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext
+
+from runs.launching.create import cluster_of
+from runs.launching.presets.hardware import ClusterGpus, find_gpus
+from workers.config import ConfigError, Preset, PresetNeeds, Problem, RunConfig, presets
+from workers.preflight.adapt import CannotAdapt, Change, adapt
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """A config adapted to a cluster. `sentence`: what its GPUs lack.
+
+    If no change makes the config fit, `refusal` is the reason, and `tiny` a preset that needs no GPU.
+    """
+
+    cluster: str
+    sentence: str
+    config: RunConfig | None = None
+    changes: list[Change] = field(default_factory=list)
+    refusal: str = ""
+    tiny: Preset | None = None
+
+
+def find_adaptation(config: RunConfig, preset: Preset | None) -> Adaptation | None:
+    """Return how the config is adapted to its cluster, or why it cannot be; None if nothing has to change.
+
+    Raise ConfigError for an unknown cluster.
+    """
+    cluster = cluster_of(config)
+    available = find_gpus(config.compute, cluster) if config.compute.gpus else None
+    if available is None:
+        return None
+    needs = preset.needs if preset is not None and _has_model_of(config, preset) else None
+    sentence = _describe_shortage(config, needs, available, cluster.name)
+    try:
+        adapted, changes = adapt(
+            config, gpus=available.gpus, card_gb=available.card_gb, nodes=available.nodes, cores=available.cores,
+            has_gpu_type=available.has_gpu_type, needs=needs,
+        )  # fmt: skip
+    except CannotAdapt as error:
+        tiny = presets().get(preset.tiny_name) if preset is not None else None
+        return Adaptation(cluster.name, sentence, refusal=gettext(error.template) % error.values, tiny=tiny)
+    return Adaptation(cluster.name, sentence, adapted, changes) if changes else None
+
+
+def adapt_to_cluster(config: RunConfig, preset: Preset | None) -> tuple[RunConfig, list[Change]]:
+    """Return the config adapted to its cluster, and its changes; none if it already fits.
+
+    Raise ConfigError if no change makes it fit, or if the cluster is unknown.
+    """
+    adaptation = find_adaptation(config, preset)
+    if adaptation is None:
+        return config, []
+    if adaptation.config is None:
+        raise ConfigError([Problem("compute.gpus", f"{adaptation.sentence} {adaptation.refusal}")])
+    return adaptation.config, adaptation.changes
+
+
+def _has_model_of(config: RunConfig, preset: Preset) -> bool:
+    """Return whether the run trains the preset's model, of which the preset states the memory."""
+    return bool(config.model.path == preset.config.get("model", {}).get("path"))
+
+
+def _describe_shortage(config: RunConfig, needs: PresetNeeds | None, available: ClusterGpus, cluster_name: str) -> str:
+    """Return a sentence about the GPUs that the config needs and that the cluster has."""
+    params: dict[str, object] = {"gpus": config.compute.gpus, "cluster": cluster_name}
+    if not available.gpus:
+        message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has none for this run.")
+        return message % params
+    if needs is not None and needs.gpu_memory_gb and available.card_gb is not None:
+        params |= {"needed": f"{needs.gpu_memory_gb:g}", "card": f"{available.card_gb:g}", "most": available.gpus}
+        message = gettext(
+            "GPUs per node: the config needs %(gpus)s of %(needed)s GB, and cluster %(cluster)s has %(most)s of "
+            "%(card)s GB."
+        )
+        return message % params
+    message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has %(most)s.")
+    return message % (params | {"most": available.gpus})
