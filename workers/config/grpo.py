@@ -38,7 +38,7 @@ class GrpoVllmConfig:
     """vLLM as the generator of training completions. The trainer then runs in vLLM's environment."""
 
     mode: Literal["colocate", "server"] = "colocate"
-    """colocate: an engine in each process of the trainer, on the same GPU. server: a server that `trl vllm-serve`
+    """colocate: an engine in each process of the trainer, on the same GPU. server: a server that `vllm serve`
     started, which has GPUs of its own."""
     gpu_memory_utilization: Annotated[float, Bounds(above=0, at_most=1)] = 0.3
     """Share of each GPU's memory for vLLM's weights, keys and values, in mode colocate."""
@@ -51,7 +51,7 @@ class GrpoVllmConfig:
     server: Annotated[str, VLLM_SERVER, Resource("by_hand")] = ""
     """Address of the server, in mode server."""
     group_port: Annotated[int, Bounds(at_least=1024, at_most=65535)] = 51216
-    """Port on the server's machine over which the weights are sent, in mode server."""
+    """Port of the first process to which the server connects for the weights, in mode server."""
 
     def problems(self) -> Iterator[Problem]:
         if self.mode == "server" and not self.server:

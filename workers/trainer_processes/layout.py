@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from workers.client.metric_copies.loggers import PYTHON_VARIABLE
 from workers.config import RunConfig
@@ -40,7 +41,7 @@ def ranks_of(config: RunConfig) -> list[Rank]:
 def environment_of(config: RunConfig, rank: Rank, rendezvous: str) -> Mapping[str, str]:
     """Return the variables that are added to the environment of a process."""
     world, nodes = config.processes, config.compute.nodes
-    torchrun = {
+    torchrun: dict[str, str | int | None] = {
         "RANK": rank.number, "LOCAL_RANK": rank.local, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world // nodes,
         "OMP_NUM_THREADS": threads_of(config),
     }  # fmt: skip
@@ -49,6 +50,8 @@ def environment_of(config: RunConfig, rank: Rank, rendezvous: str) -> Mapping[st
         "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH", "")))),
         PYTHON_VARIABLE: sys.executable,
     }
+    if (meeting := urlsplit(rendezvous)).scheme == "tcp":
+        torchrun |= {"MASTER_ADDR": meeting.hostname, "MASTER_PORT": meeting.port}
     distribution = {name: str(value) for name, value in torchrun.items()} if world > 1 else {}
     return distribution | here | {RENDEZVOUS: rendezvous} | variables(config) | (LOOPBACK if nodes == 1 else {})
 
