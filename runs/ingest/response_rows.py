@@ -14,7 +14,6 @@ from django.utils import timezone
 from runs.ingest.prompts import prompt_ids
 from runs.ingest.storable import number, numbers, storable
 from runs.models import (
-    TRAINING,
     Attempt,
     Checkpoint,
     EngineReport,
@@ -111,8 +110,7 @@ def save_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(SUPERSEDE, [attempt.run_id, sorted({record.step for _, record in answers})])
-    held_out = [(storable(record.split), record) for _, record in answers if record.split != TRAINING]
-    queue_collapse(attempt.run_id, held_out)
+    queue_collapse(attempt.run_id, [(storable(record.split), record) for _, record in answers])
     mark_flag_checks_due([attempt.run_id])
 
 

@@ -33,7 +33,8 @@ POSTED = {
     "settings-cluster-test", "tournament-board-order", "viewer-cover", "flag-dismiss", "flag-undo", "home-notes",
     "chart-layout", "line-colour", "try-preset",
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
-    "api:test_cluster", "api:plan_gpu_memory", "api:check_preflight", "api:dismiss_flag", "api:undo_flag_dismissal",
+    "api:test_cluster", "api:plan_gpu_memory", "api:check_preflight", "api:adapt_preset",
+    "api:dismiss_flag", "api:undo_flag_dismissal",
 }  # fmt: skip
 WITHOUT_SITE_CONTENT = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
@@ -70,7 +71,10 @@ SCORERS = (
     "http://localhost.eve.example",
     "nobody",
 )
-SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret", "es.adapter_server.server")
+SHAPED = (
+    "task.options.scorer", "task.options.path", "scorer.secret", "es.adapter_server.server", "grpo.vllm.server",
+    "tracking.wandb_project", "tracking.wandb_entity",
+)  # fmt: skip
 """Marked fields whose shape refuses paths before any rule of a site is checked."""
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
@@ -329,10 +333,39 @@ def test_form_leaves_the_adapter_server_out_unless_it_is_ticked() -> None:
     lambda value: {"method": "es", "es": {
         "backend": "adapter_server", "lora": {}, "adapter_server": {"server": value},
     }},
+    lambda value: {
+        "method": "grpo", "grpo": {"vllm": {"mode": "server", "server": value}}, "compute": {"gpus": 1},
+    },
+    lambda value: {"method": "es", "es": {}, "tracking": {"wandb_project": value}},
+    lambda value: {"method": "es", "es": {}, "tracking": {"wandb_entity": value}},
 ], ids=SHAPED)  # fmt: skip
 def test_shaped_fields_refuse_paths(config: Callable[[str], dict[str, Any]], value: str, ada: User) -> None:
     response = post(calls(ada), "runs", {"experiment_name": "New", "config": config(value)})
     assert response.status_code == 422 and set(paths(response)) <= set(SHAPED)
+    check_nothing_created()
+
+
+def test_metrics_leave_only_for_projects_that_the_cluster_allows(ada: User, experiment: Experiment) -> None:
+    def launch(**tracking: str) -> HttpResponse:
+        config = {"method": "es", "es": {}, "tracking": tracking}
+        return post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
+
+    refused = launch(wandb_project="es", wandb_entity="eve")
+    assert set(paths(refused)) == {"tracking.wandb_project", "tracking.wandb_entity"}
+    assert "allowed projects are: none" in refused.content.decode()
+    check_nothing_created()
+
+    Cluster.objects.filter(name="local").update(config={"wandb_projects": ["lab/es"]})
+    assert set(paths(launch(wandb_project="es", wandb_entity="eve"))) == {"tracking.wandb_entity"}
+    assert launch(wandb_project="es", wandb_entity="lab").status_code == 201
+
+
+def test_servers_of_vllm_are_for_runs_started_by_hand(ada: User, experiment: Experiment) -> None:
+    grpo = {"vllm": {"mode": "server", "server": "http://127.0.0.1:8000"}}
+    config = {"method": "grpo", "grpo": grpo, "compute": {"gpus": 1}}
+    response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
+
+    assert "grpo.vllm.server" in paths(response)
     check_nothing_created()
 
 

@@ -19,16 +19,16 @@ PARTS = {
     "reference": _("Reference model of the KL term"),
     "casts": _("Weights cast for an update"),
     "gathered": _("Shards gathered for an update"),
-    "activations": _("Activations"),
-    "head": _("LM head"),
+    "activations": _("Activations of an update"),
+    "head": _("LM head: logits and gradients of an update"),
     "generating": _("Weights cast or gathered for generation"),
-    "cache": _("Keys and values"),
-    "sampling": _("Logits of one step"),
-    "vllm": _("vLLM"),
+    "cache": _("Key-value cache of a generation"),
+    "sampling": _("Logits of one generated token per completion"),
+    "vllm": _("vLLM: weights and key-value cache"),
     "centre": _("Copies of the weights for an evaluation"),
-    "evaluation": _("Evaluation"),
+    "evaluation": _("Responses of an evaluation"),
     "saving": _("Weights merged or gathered for a checkpoint"),
-    "workspace": _("Workspace"),
+    "workspace": _("Buffers of matrix products and NCCL"),
 }
 """Field of `workers.memory_plan.grpo.Parts` -> label."""
 PHASES = {

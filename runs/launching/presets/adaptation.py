@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs.launching.create import cluster_of
 from runs.launching.presets.hardware import ClusterGpus, find_gpus
 from workers.config import ConfigError, Preset, PresetNeeds, Problem, RunConfig, presets
 from workers.preflight.adapt import CannotAdapt, Change, adapt
+
+OTHER_SHORTAGE = _("Cluster %(cluster)s has the GPUs, but less of something else that the config requests.")
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,39 @@ def _has_model_of(config: RunConfig, preset: Preset) -> bool:
 
 
 def _describe_shortage(config: RunConfig, needs: PresetNeeds | None, available: ClusterGpus, cluster_name: str) -> str:
-    """Return a sentence about the GPUs that the config needs and that the cluster has."""
-    params: dict[str, object] = {"gpus": config.compute.gpus, "cluster": cluster_name}
+    """Return a sentence about what the config needs and what the cluster has."""
+    compute = config.compute
+    params: dict[str, object] = {"gpus": compute.gpus, "cluster": cluster_name, "most": available.gpus}
     if not available.gpus:
         message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has none for this run.")
-        return message % params
-    if needs is not None and needs.gpu_memory_gb and available.card_gb is not None:
-        params |= {"needed": f"{needs.gpu_memory_gb:g}", "card": f"{available.card_gb:g}", "most": available.gpus}
+    elif compute.nodes > available.nodes:
+        params |= {"nodes": compute.nodes, "most": available.nodes}
+        message = gettext("Nodes: the config needs %(nodes)s with GPUs, and cluster %(cluster)s has %(most)s.")
+    elif needs is not None and needs.gpu_memory_gb and available.card_gb is not None:
+        return _describe_memory_shortage(config, needs, available, params)
+    elif compute.gpus > available.gpus:
+        message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has %(most)s.")
+    else:
+        message = gettext(OTHER_SHORTAGE)
+    return message % params
+
+
+def _describe_memory_shortage(
+    config: RunConfig, needs: PresetNeeds, available: ClusterGpus, params: dict[str, object]
+) -> str:
+    """Return a sentence about the number of GPUs and their memory, which must be known."""
+    compute, preset_gpus = config.compute, needs.gpus * needs.nodes
+    params |= {"needed": f"{needs.gpu_memory_gb:g}", "card": f"{available.card_gb:g}"}
+    if compute.gpus > available.gpus or (available.card_gb or 0) < needs.gpu_memory_gb:
         message = gettext(
             "GPUs per node: the config needs %(gpus)s of %(needed)s GB, and cluster %(cluster)s has %(most)s of "
             "%(card)s GB."
         )
-        return message % params
-    message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has %(most)s.")
-    return message % (params | {"most": available.gpus})
+    elif config.grpo is not None and compute.gpus * compute.nodes < preset_gpus:
+        params |= {"all": preset_gpus, "own": compute.gpus * compute.nodes}
+        message = gettext(
+            "GPUs of the run: the preset has %(all)s of %(needed)s GB, and the config has %(own)s of %(card)s GB."
+        )
+    else:
+        message = gettext(OTHER_SHORTAGE)
+    return message % params

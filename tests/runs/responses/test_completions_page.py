@@ -98,7 +98,7 @@ def test_discarded_completions_have_reasons_in_words(ada_client, run):
     response = page(ada_client, run)
     text = words(response)
     assert "8 completions, 4 discarded" in text
-    assert "2: all rewards of the group are equal" in text
+    assert "2 × all rewards of the group are equal" in text
     assert "discarded: cut off at the maximum length" in text
     assert "discarded: too far from the policy that sampled it" in text
     assert "discarded: importance ratio outside its limits" in text

@@ -48,7 +48,11 @@ def train(context: Context) -> None:
     rewards.tokens, rewards.samples, rewards.mean = progress.tokens, progress.samples, progress.reward
 
     reference = _reference(context, args, lora)
-    centre = _centre(context, processes, lora, is_shared=reference is context.evaluator.base)
+    is_shared = reference is context.evaluator.base
+    centre = _centre(context, processes, lora, is_shared=is_shared)
+    if not (processes.is_first or is_shared):
+        # The first process evaluates.
+        context.evaluator.drop_base()
     trainer = _trainer(context, args, rewards, examples, lora, reference)
     callback = RecordsCallback(
         context,

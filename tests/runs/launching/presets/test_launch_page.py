@@ -116,6 +116,24 @@ def test_refused_launch_offers_the_adaptation_without_scripts(ada_client: Client
     assert not Run.objects.exists()
 
 
+def test_check_states_that_the_config_has_fewer_gpus_than_the_preset(ada_client: Client, address: str) -> None:
+    make_cluster("large", "slurm", NodeShape(2, 64, 0, 8, "h200"))
+    page = text_of(ada_client.post(f"{address}check/", form_for(GRPO, "large", **{"compute.gpus": "2"})))
+    assert "the preset has 4 of 80 GB, and the config has 2 of 141 GB." in page and "Adapt to this cluster" in page
+
+
+def test_check_states_that_only_cores_are_missing(ada_client: Client, address: str) -> None:
+    make_cluster("narrow", "slurm", NodeShape(1, 8, 0, 4, "h100"))
+    page = text_of(ada_client.post(f"{address}check/", form_for(GRPO, "narrow")))
+    assert "Cluster narrow has the GPUs, but less of something else that the config requests." in page
+
+
+def test_check_states_the_missing_nodes(ada_client: Client, address: str) -> None:
+    make_cluster("single", "slurm", NodeShape(1, 16, 0, 4, "h100"))
+    page = text_of(ada_client.post(f"{address}check/", form_for(GRPO, "single", **{"compute.nodes": "2"})))
+    assert "Nodes: the config needs 2 with GPUs, and cluster single has 1." in page
+
+
 def test_fitting_config_offers_no_adaptation(ada_client: Client, address: str) -> None:
     make_cluster("large", "slurm", NodeShape(2, 64, 0, 8, "h200"))
     assert "Adapt to this cluster" not in text_of(ada_client.post(f"{address}check/", form_for(GRPO, "large")))

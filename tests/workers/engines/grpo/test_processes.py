@@ -128,6 +128,25 @@ def test_a_restart_of_two_processes_continues_bit_for_bit(of_two: Path, tmp_path
     assert all((resumed[name] == tensor).all() for name, tensor in expected.items())
 
 
+def test_adapter_of_two_processes_with_gradient_checkpointing_resumes_bit_for_bit(tmp_path: Path) -> None:
+    grpo = TWO | {
+        "max_steps": 2,
+        "save_steps": 1,
+        "num_iterations": 1,
+        "lora": {"rank": 4},
+        "gradient_checkpointing": True,
+    }
+    config = config_file(tmp_path, grpo)
+    whole = train(config, tmp_path / "out")
+    resumed = train(config, tmp_path / "again", "--resume", str(tmp_path / "out" / "checkpoints" / "step-000001"))
+
+    assert (whole.returncode, resumed.returncode) == (0, 0), whole.stderr + resumed.stderr
+    expected, restored = (
+        load_file(tmp_path / out / "checkpoints" / "step-000002" / "model.safetensors") for out in ("out", "again")
+    )
+    assert all((restored[name] == tensor).all() for name, tensor in expected.items())
+
+
 LONG = GRPO | {
     "max_steps": 400, "num_iterations": 1, "per_device_train_batch_size": 8, "processes_per_node": 2, "save_steps": 2,
 }  # fmt: skip
