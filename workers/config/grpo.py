@@ -75,7 +75,8 @@ class GrpoConfig:
     num_generations: Annotated[int, Bounds(at_least=2, at_most=10_000)] = 8
     """Completions per prompt, the group size G."""
     per_device_train_batch_size: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 8
-    """Completions per device and forward pass; a multiple of num_generations over all accumulation steps."""
+    """Completions per process and forward pass. Over all processes and accumulation steps, they are a multiple of
+    num_generations."""
     gradient_accumulation_steps: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 1
     """Forward passes before one optimiser step."""
     max_completion_length: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 256

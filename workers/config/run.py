@@ -65,7 +65,8 @@ class ComputeConfig:
     partition: str = ""
     """Partition of a Slurm cluster that has several; empty means the first one."""
     nodes: Annotated[int, Bounds(at_least=1, at_most=256)] = 1
-    """Machines of the cluster that the run uses concurrently. Method es spreads its engines over them."""
+    """Machines of the cluster that the run uses concurrently. Method es spreads its engines over
+    them, method grpo its processes."""
     cores: Annotated[int, Bounds(at_least=1, at_most=1024)] = 1
     """CPU cores of each node, and torch threads."""
     gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
