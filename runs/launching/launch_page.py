@@ -25,7 +25,7 @@ from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
 from runs.launching.preflight import check_launch
 from runs.launching.presets import Adaptation
-from runs.launching.presets.form import fill_form, find_form_adaptation
+from runs.launching.presets.adaptation import fill_form, find_form_adaptation
 from runs.launching.resources import by_hand_problems, find_parent
 from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm

@@ -442,7 +442,7 @@ WORDS = (
     _("The GPUs have less memory than published. Smaller batches take longer; results differ in rounding only."),
     _("No node has more cores. The results stay the same."),
     _("The cluster has no GPUs of this type. Other GPUs may differ in rounding."),
-    _("The config needs GPUs, and the nodes for this run have none. A model of this size cannot be trained there."),
+    _("A model of this size cannot be trained there."),
     _("An ES engine holds 8 bytes per weight, %(needed)s GB for this model, and these GPUs have %(card)s GB. Use larger GPUs or a smaller model."),
     _("Even for a LoRA, the weights and the copy that is evaluated take %(needed)s GB, and these GPUs have %(card)s GB. Use larger GPUs or a smaller model."),
     _("grpo.extra.steps_per_generation is set, so the completions per step would change with the number of GPUs. Remove it first."),

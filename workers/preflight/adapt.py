@@ -52,7 +52,7 @@ REASONS = (
     WHOLE_ADAPTER, FEWER_ROWS, FEWER_CORES, ANY_TYPE,
 )  # fmt: skip
 """All reasons of changes, for translators."""
-NO_GPUS = "The config needs GPUs, and the nodes for this run have none. A model of this size cannot be trained there."
+NO_GPUS = "A model of this size cannot be trained there."
 ES_TOO_LARGE = (
     "An ES engine holds 8 bytes per weight, %(needed)s GB for this model, and these GPUs have %(card)s GB. Use larger "
     "GPUs or a smaller model."

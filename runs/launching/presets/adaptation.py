@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.launching.config_form import LaunchForm, initial_from
 from runs.launching.create import cluster_of
 from runs.launching.presets.hardware import ClusterGpus, find_gpus
 from workers.config import ConfigError, Preset, PresetNeeds, Problem, RunConfig, presets
@@ -40,6 +41,9 @@ def find_adaptation(config: RunConfig, preset: Preset | None) -> Adaptation | No
     if available is None:
         return None
     needs = preset.needs if preset is not None and _has_model_of(config, preset) else None
+    if not available.gpus and (needs is None or not needs.gpus):
+        # The model may train without GPUs; that the cluster has none is a problem of compute.gpus.
+        return None
     sentence = _describe_shortage(config, needs, available, cluster.name)
     try:
         adapted, changes = adapt(
@@ -63,6 +67,26 @@ def adapt_to_cluster(config: RunConfig, preset: Preset | None) -> tuple[RunConfi
     if adaptation.config is None:
         raise ConfigError([Problem("compute.gpus", f"{adaptation.sentence} {adaptation.refusal}")])
     return adaptation.config, adaptation.changes
+
+
+def find_form_adaptation(form: LaunchForm) -> Adaptation | None:
+    """Return how the form's config is adapted to its cluster; None if nothing has to change, or the form is not valid.
+
+    An unknown cluster becomes a problem of its field.
+    """
+    if not form.is_valid():
+        return None
+    try:
+        return find_adaptation(RunConfig.from_json(form.configs[0]), presets().get(form.cleaned_data["preset"]))
+    except ConfigError as error:
+        form.add_problems(error.problems)
+        return None
+
+
+def fill_form(form: LaunchForm, config: RunConfig) -> LaunchForm:
+    """Return a form with the values of this config, and with the preset, seeds and name of the valid form."""
+    typed = {name: form.cleaned_data[name] for name in ("preset", "seeds", "name")}
+    return LaunchForm(initial={**initial_from(config.to_json()), **typed}, cloned=form.cloned)
 
 
 def _has_model_of(config: RunConfig, preset: Preset) -> bool:

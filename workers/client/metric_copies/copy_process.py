@@ -183,7 +183,7 @@ def shared_config(config: RunConfig) -> dict[str, Any]:
 
 
 def _wandb_id(directory: Path) -> str:
-    """Return the id at Weights & Biases: the uid of a site's run, else a random one that the directory keeps."""
+    """Return the id at Weights & Biases: the uid of a site's run, else a random one, stored in the directory."""
     if attempt := ATTEMPT_NAME.fullmatch(directory.name):
         return attempt[1]
     file = directory / WANDB.package / "run-id"

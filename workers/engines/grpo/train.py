@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,12 @@ from workers.engines.context import Context, Stopped, step_of
 from workers.engines.grpo.arguments import arguments, prompts_needed, section
 from workers.engines.grpo.callback import RecordsCallback
 from workers.engines.grpo.centre import Centre
-from workers.engines.grpo.checkpoint import Progress, read_progress, restore_generation, state_folder, write_state
+from workers.engines.grpo.checkpoint import Progress, read_progress, restore_generation, state_folder
 from workers.engines.grpo.completions import CompletionRecorder
 from workers.engines.grpo.exactness import inexact_reasons, resume_message
 from workers.engines.grpo.process_group import PeerFailed, ProcessGroup, leave_processes
 from workers.engines.grpo.rewards import Rewards
+from workers.engines.grpo.saving import save_checkpoint
 from workers.engines.grpo.trainer import Trainer
 from workers.engines.stop import Interrupted
 from workers.models import PromptFormat
@@ -60,7 +60,7 @@ def train(context: Context) -> None:
         progress,
         processes,
         evaluate=lambda step: _evaluate(context, processes, centre, trainer, callback, step),
-        save=lambda step: _save(context, processes, centre, trainer, progress, step, lora=lora is not None),
+        save=lambda step: save_checkpoint(context, processes, centre, trainer, progress, step, lora=lora is not None),
     )
     trainer.add_callback(callback)
     if context.resume is None:
@@ -191,56 +191,6 @@ def _adapter(lora: BaseLoraConfig) -> peft.LoraConfig:
     return peft.LoraConfig(
         r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), task_type="CAUSAL_LM", lora_dropout=0.0
     )
-
-
-def _save(
-    context: Context,
-    processes: ProcessGroup,
-    centre: Centre,
-    trainer: Trainer,
-    progress: Progress,
-    step: int,
-    *,
-    lora: bool,
-) -> None:
-    """Save the float32 master without an adapter, since a resume continues from it; with one, the merged weights.
-
-    The first process writes the folder, into which all write their state before it gets its name.
-    """
-    with centre.evaluated(trainer.model) if lora else nullcontext(centre.master(trainer.model)) as model:
-        if processes.is_first:
-            _write_checkpoint(context, processes, trainer, model, progress, step, lora=lora)
-        elif (folder := processes.share(None)) is None:
-            raise PeerLost("the first process could not write the checkpoint")
-        else:
-            write_state(trainer, progress, folder, lora=lora)
-            processes.wait()
-
-
-def _write_checkpoint(
-    context: Context,
-    processes: ProcessGroup,
-    trainer: Trainer,
-    model: nn.Module | None,
-    progress: Progress,
-    step: int,
-    *,
-    lora: bool,
-) -> None:
-    shared = False
-
-    def write(folder: Path) -> None:
-        nonlocal shared
-        shared = True
-        write_state(trainer, progress, processes.share(folder), lora=lora)
-        processes.wait()
-
-    try:
-        context.checkpoint(step, model, write)
-    except BaseException:
-        if not shared:
-            processes.share(None)
-        raise
 
 
 def _resume(context: Context, checkpoint: Path, trainer: trl.GRPOTrainer, *, lora: bool) -> None:
