@@ -10,6 +10,7 @@ import torch
 import trl
 from accelerate.utils import save_fsdp_optimizer
 from torch import nn
+from torch.distributed.fsdp import MixedPrecisionPolicy
 from transformers.trainer import SCHEDULER_NAME
 from trl.models import prepare_fsdp
 from trl.trainer.utils import add_fused_lm_head
@@ -28,7 +29,9 @@ class DistributedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
             args.beta = 0.0
         super().__init__(args=args, **arguments)
         if self.is_fsdp_enabled:
-            self._keep_outputs_exact()
+            plugin = self.accelerator.state.fsdp_plugin
+            if plugin.mixed_precision_policy is not None:
+                plugin.mixed_precision_policy = exact_policy(plugin.mixed_precision_policy)
         if reference is not None:
             self.beta = args.beta = beta
             self.ref_model = self._prepare_reference(reference)
@@ -65,14 +68,6 @@ class DistributedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
         finally:
             plugin.reshard_after_forward = before
 
-    def _keep_outputs_exact(self) -> None:
-        """Let fsdp leave outputs in float32, and sum gradients in it. Log probabilities of about −10 in bfloat16 would
-        be off by up to 0.03, and each ratio of two policies by 3 %."""
-        plugin = self.accelerator.state.fsdp_plugin
-        if plugin.mixed_precision_policy is not None:
-            exact = {"output_dtype": torch.float32, "reduce_dtype": torch.float32}
-            plugin.mixed_precision_policy = dataclasses.replace(plugin.mixed_precision_policy, **exact)
-
     def _wrap_model(self, model: nn.Module, **arguments: Any) -> nn.Module:
         """Return the model as Trainer wraps it, its gradients being views of what is sent: not one more copy."""
         wrapped: nn.Module = super()._wrap_model(model, **arguments)
@@ -84,6 +79,15 @@ class DistributedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
         """Load the weights of a checkpoint, unless they are split: then the model had them before it was split."""
         if not self.is_fsdp_enabled:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
+
+
+def exact_policy(policy: MixedPrecisionPolicy) -> MixedPrecisionPolicy:
+    """Return the policy with each module's output as it is computed, and with gradients summed in float32.
+
+    accelerate's policy rounds outputs to bfloat16, log probabilities too: those of about −10 would be off by up to
+    0.03, and each ratio of two policies by 3 %.
+    """
+    return dataclasses.replace(policy, output_dtype=None, reduce_dtype=torch.float32)
 
 
 def _match_master(module: nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor | None:
