@@ -17,6 +17,7 @@ RENDEZVOUS = "ESWEB_RENDEZVOUS"
 """Variable with the address at which the processes meet: a file of this machine, or a port of the first node."""
 LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 """Variables that make the processes of one machine listen on its loopback interface alone."""
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,17 @@ def environment_of(config: RunConfig, rank: Rank, rendezvous: str) -> Mapping[st
     if (meeting := urlsplit(rendezvous)).scheme == "tcp":
         torchrun |= {"MASTER_ADDR": meeting.hostname, "MASTER_PORT": meeting.port}
     distribution = {name: str(value) for name, value in torchrun.items()} if world > 1 else {}
-    return distribution | here | {RENDEZVOUS: rendezvous} | variables(config) | (LOOPBACK if nodes == 1 else {})
+    return distribution | here | {RENDEZVOUS: rendezvous} | variables(config) | _interfaces(config)
+
+
+def _interfaces(config: RunConfig) -> dict[str, str]:
+    """Return the variables that limit the network interfaces. A vLLM server on another machine receives weights by
+    NCCL."""
+    if config.compute.nodes > 1:
+        return {}
+    vllm = config.grpo.vllm if config.grpo else None
+    is_elsewhere = vllm is not None and vllm.mode == "server" and urlsplit(vllm.server).hostname not in LOCAL_HOSTS
+    return {name: value for name, value in LOOPBACK.items() if not (is_elsewhere and name.startswith("NCCL"))}
 
 
 def threads_of(config: RunConfig) -> int:
