@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from workers.engines.grpo.rewards import Rewards
 from workers.engines.grpo.saving import save_checkpoint
 from workers.engines.grpo.trainer import Trainer
 from workers.engines.stop import Interrupted
+from workers.engines.vllm_environment import VLLM_VARIABLES
 from workers.models import PromptFormat
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
@@ -38,6 +40,8 @@ def train(context: Context) -> None:
 
     With several processes, all call it. Raise PeerLost if the first one failed.
     """
+    if section(context.config).vllm is not None:
+        os.environ.update(VLLM_VARIABLES)
     args = arguments(context.config, context.loaded, context.directory)
     lora = section(context.config).lora
     examples = context.task.examples("train")
@@ -132,7 +136,7 @@ def _trainer(
         model=_trained_model(context, lora),
         reward_funcs=rewards,
         args=args,
-        train_dataset=_dataset(context.prompts, examples, prompts_needed(args), context.config.seed),
+        train_dataset=prompt_rows(context.prompts, examples, prompts_needed(args), context.config.seed),
         processing_class=context.loaded.tokenizer,
         peft_config=_adapter(lora) if lora else None,
     )
@@ -174,7 +178,7 @@ def _evaluate(
             raise PeerLost(f"the first process failed: {error.kind.__name__}") from error
 
 
-def _dataset(prompts: PromptFormat, examples: Sequence[Example], count: int, seed: int) -> Dataset:
+def prompt_rows(prompts: PromptFormat, examples: Sequence[Example], count: int, seed: int) -> Dataset:
     """Return the run's prompts in the order they are drawn: one shuffle of all examples after another.
 
     TRL would shuffle again at each epoch from its generator's present state, which a resume cannot restore, and would

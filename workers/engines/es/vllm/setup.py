@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workers.engines.vllm_environment import VLLM_VARIABLES
+
 VLLM_VERSION = "0.22.1"
 """The only version that the engines accept: they use parts of vLLM that change between releases."""
 
 ENVIRONMENT = {
+    **VLLM_VARIABLES,
     # The engine itself steps through the requests, in this process.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    # Its sampler needs a compiler on the machine.
-    "VLLM_USE_FLASHINFER_SAMPLER": "0",
     # A forked worker would keep the connection open after the engine's end.
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
 }
 """The environment of an engine: vLLM reads it while it is imported."""
