@@ -87,7 +87,8 @@ def _settings_by_path(task: str) -> dict[str, ConfigField]:
 def _entry(setting: ConfigField | None, name: str, value: Any) -> Entry:
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
     if setting is None:
-        return Entry(name, text, "", is_default=False, field="")
+        # A section that is left out, such as grpo.vllm, or a key that this version does not know.
+        return Entry(name, text, "", is_default=value is None, field="")
     is_default = not setting.required and value == json.loads(json.dumps(setting.default))
     field = field_name(setting.path, setting.tag)
     entry = Entry(name, text, help_of(setting), is_default, field if field in SETTINGS else "")

@@ -6,7 +6,7 @@ GRPO keeps its generation batch: fewer processes accumulate more passes. ES keep
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,13 +88,13 @@ class Change:
 
     @property
     def before_text(self) -> str:
-        """Return the value before, as JSON writes it."""
-        return json.dumps(self.before)
+        """Return the value before in one line."""
+        return _text(self.before)
 
     @property
     def after_text(self) -> str:
-        """Return the value after, as JSON writes it."""
-        return json.dumps(self.after)
+        """Return the value after in one line."""
+        return _text(self.after)
 
 
 def adapt(
@@ -129,6 +129,13 @@ def adapt(
     if needs is not None and needs.gpu_memory_gb and card_gb is not None:
         changes += _memory_changes(_apply(config, changes), needs, card_gb)
     return _apply(config, changes), changes
+
+
+def _text(value: Any) -> str:
+    """Return a value as JSON writes it; the settings of a section in turn: rank 8, alpha 16.0."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(inner)}" for name, inner in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else json.dumps(value)
 
 
 def _apply(config: RunConfig, changes: list[Change]) -> RunConfig:

@@ -98,6 +98,9 @@ def test_smaller_gpus_recompute_activations_before_they_train_lora() -> None:
         ("grpo.sharding", WHOLE_ADAPTER),
     ]  # fmt: skip
     assert adapted.grpo is not None and adapted.grpo.lora is not None
+    assert [(change.before_text, change.after_text) for change in changes[:2]] == [
+        ("false", "true"), ("null", f"rank 8, alpha 16.0, targets {' '.join(adapted.grpo.lora.targets)}"),
+    ]  # fmt: skip
 
 
 def test_fewer_gpus_hold_more_of_the_training_state_each() -> None:
