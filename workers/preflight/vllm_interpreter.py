@@ -1,4 +1,4 @@
-"""The interpreter of vLLM's environment, and which packages an interpreter has. Stdlib only."""
+"""The interpreter of vLLM's environment and its variables, and which packages an interpreter has. Stdlib only."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from pathlib import Path
 
 VLLM_PYTHON = "ESWEB_VLLM_PYTHON"
 """Names the interpreter of vLLM's environment, if it is not `.venv-vllm/bin/python` in the project."""
+VLLM_VARIABLES: Mapping[str, str] = {
+    # Its sampler needs a compiler on the machine.
+    "VLLM_USE_FLASHINFER_SAMPLER": "0",
+    # vLLM would report its use to its makers.
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+"""The variables of each process that runs vLLM, to set before an engine starts."""
 PROJECT = Path(__file__).parents[2]
 SECONDS = 60.0
 PROGRAM = """

@@ -28,8 +28,8 @@ from workers.engines.grpo.rewards import Rewards
 from workers.engines.grpo.saving import save_checkpoint
 from workers.engines.grpo.trainer import Trainer
 from workers.engines.stop import Interrupted
-from workers.engines.vllm_environment import VLLM_VARIABLES
 from workers.models import PromptFormat
+from workers.preflight.vllm_interpreter import VLLM_VARIABLES
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
 from workers.trainer_processes import PeerLost

@@ -14,8 +14,8 @@ import torch
 
 from tests.workers.engines.es.vllm.engines import PLUGIN, PYTHON, save_wide_model
 from tests.workers.engines.grpo.test_processes import GRPO, config_file, values
-from workers.engines.vllm_environment import VLLM_VARIABLES
 from workers.models import Loaded
+from workers.preflight.vllm_interpreter import VLLM_VARIABLES
 
 pytestmark = pytest.mark.skipif(not PYTHON, reason="ESWEB_VLLM_PYTHON names no interpreter of an environment with vLLM")
 VLLM = {"gpu_memory_utilization": 0.1, "max_model_length": 256}

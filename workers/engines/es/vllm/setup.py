@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workers.engines.vllm_environment import VLLM_VARIABLES
+from workers.preflight.vllm_interpreter import VLLM_VARIABLES
 
 VLLM_VERSION = "0.22.1"
 """The only version that the engines accept: they use parts of vLLM that change between releases."""
