@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import urllib.parse
 import urllib.request
@@ -39,6 +40,14 @@ def read_token(file: Path | str) -> str:
     if not text or len(text) > MAX_TOKEN_BYTES or not all(33 <= byte <= 126 for byte in text):
         raise BadToken(f"{file} contains no token, which is one word of at most {MAX_TOKEN_BYTES} printable characters")
     return text.decode("ascii")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, so that nothing sent to it leaves the machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from workers.bearer import is_loopback
 from workers.client.metric_copies.loggers import PYTHON_VARIABLE
 from workers.config import RunConfig
 from workers.engine_nodes.processes import PROJECT
@@ -17,7 +18,6 @@ RENDEZVOUS = "ESWEB_RENDEZVOUS"
 """Variable with the address at which the processes meet: a file of this machine, or a port of the first node."""
 LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 """Variables that make the processes of one machine listen on its loopback interface alone."""
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _interfaces(config: RunConfig) -> dict[str, str]:
     if config.compute.nodes > 1:
         return {}
     vllm = config.grpo.vllm if config.grpo else None
-    is_elsewhere = vllm is not None and vllm.mode == "server" and urlsplit(vllm.server).hostname not in LOCAL_HOSTS
+    is_elsewhere = vllm is not None and vllm.mode == "server" and not is_loopback(urlsplit(vllm.server).hostname or "")
     return {name: value for name, value in LOOPBACK.items() if not (is_elsewhere and name.startswith("NCCL"))}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from workers.bearer import is_loopback
 from workers.client.registry import Offer, register_service
 from workers.scorer.models import ScoreModel
 from workers.scorer.service.app import application
@@ -92,7 +92,7 @@ def token_reader(settings: ServerSettings) -> Callable[[], str]:
     """
     file = settings.token_file or os.environ.get(f"{TOKEN}_FILE", "")
     fixed = os.environ.get(TOKEN, "")
-    if not file and not fixed and not settings.is_open and not _is_loopback(settings.host):
+    if not file and not fixed and not settings.is_open and not is_loopback(settings.host):
         raise NotServed(
             f"others can reach it at {settings.host}: give a token_file (--token-file), or {TOKEN}_FILE or {TOKEN} in"
             " the environment; by hand, --open lets everybody score who can reach it"
@@ -125,13 +125,6 @@ def _public_host(host: str) -> str:
     if host in ("0.0.0.0", "::", ""):  # noqa: S104 requested, with a token
         return socket.getfqdn()
     return f"[{host}]" if ":" in host else host
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _registration(settings: ServerSettings, address: str, reward: ScoreModel, cost: ScoreModel) -> Any:
