@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -18,7 +19,6 @@ from django.utils.translation import gettext_noop as _
 from runs.launching.resources import check_resources, checkpoint_of, data_folders
 from runs.models import Cluster
 from workers.config import ConfigError, RunConfig
-from workers.config.cache import cache_folder
 from workers.config.resources import BUILT_IN_MODELS, NAME, RUN_REFERENCE, find
 from workers.preflight.model_files import CONFIG, ModelFiles, ModelUnreadable, find_cached_model, read_model_files
 
@@ -55,7 +55,8 @@ def _folders(config: RunConfig, person: User, cluster: Cluster) -> Iterator[tupl
     """Yield (folder of the model, folder that no link in it may leave), in the order in which a trainer looks."""
     name = config.model.path
     if name in BUILT_IN_MODELS:
-        root = cache_folder() / "models"
+        # Where runs of this machine make it. One that a remote cluster has made has the same sizes.
+        root = Path(settings.CACHE_DIR) / "models"
         yield from ((folder, root) for folder in sorted(root.glob(f"{name}-*-*"), key=_changed_at, reverse=True))
     elif RUN_REFERENCE.fullmatch(name):
         saved = checkpoint_of(config, person)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from pytest_django.fixtures import Settings
 
 from runs.launching.gpu_memory import GpuMemory, grpo, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
@@ -22,9 +23,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Path:
     """Return the folder of this machine's caches, which are empty."""
-    monkeypatch.setenv("ESWEB_CACHE", str(tmp_path / "caches"))
+    settings.CACHE_DIR = tmp_path / "caches"
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "caches" / "hub"))
     return tmp_path / "caches"
 

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django.fixtures import Settings
 
 from runs.models import Cluster, Experiment
 from tests.runs.launching.test_launch_check import took
 from tests.runs.launching.test_launch_page import sent
 from tests.runs.model_files import QWEN2_7B, write_model_config
+from workers.config.resources import BUILT_IN_MODELS
 
 pytestmark = pytest.mark.django_db
 Check = Callable[..., dict[str, str]]
@@ -30,7 +32,17 @@ class Usage(NamedTuple):
 
 
 @pytest.fixture
-def check(ada_client: Client, experiment: Experiment, local: Cluster, tmp_path: Path) -> Check:
+def cached_models(tmp_path: Path, settings: Settings) -> Path:
+    """Return a folder of the built-in models for this test. Those of all tests exist only once one has made them."""
+    settings.CACHE_DIR = tmp_path / "cache"
+    models = tmp_path / "cache" / "models"
+    for name in BUILT_IN_MODELS:
+        write_model_config(models / f"{name}-0-0", QWEN2_7B | {"num_hidden_layers": 2})
+    return models
+
+
+@pytest.fixture
+def check(ada_client: Client, experiment: Experiment, local: Cluster, tmp_path: Path, cached_models: Path) -> Check:
     """Return a function that sends the form and returns head -> text of the panel's rows. The title is `title`."""
     write_model_config(tmp_path / "qwen", QWEN2_7B)
     local.config = {"data_paths": [str(tmp_path)], "gpus": ["0"]}
@@ -99,6 +111,16 @@ def test_panel_multiplies_hours_by_gpus(check: Check, experiment: Experiment) ->
     run.save()
 
     assert "All runs: about 2 GPU-hours." in check(seeds="0, 1", **{"compute.gpus": "1"})["Hours"]
+
+
+def test_panel_does_not_vouch_for_the_disk_of_a_built_in_model_that_is_not_made_yet(
+    check: Check, cached_models: Path
+) -> None:
+    shutil.rmtree(cached_models)
+    rows = check(**{"model.path": "micro"})
+
+    assert "The first run also makes the micro model, once" in rows["Model"]
+    assert "1 thing is known only on the cluster" in rows["title"]
 
 
 def test_panel_names_what_is_known_only_on_the_cluster(check: Check) -> None:
