@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-tools check bench soak fix lock config-reference words
+.PHONY: help setup demo run test test-tools check bench client soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 # Tests start hundreds of processes; without bytecode on disk each would compile the project again.
@@ -31,6 +31,12 @@ check: .venv/.installed-dev ## Run lint, format, types, contracts, migrations an
 
 bench: .venv/.installed-dev ## Measure every performance goal, next to a goal or peer, in one table; PART=chart measures one
 	$(PY) -m benchmarks $(PART)
+
+client: .venv/.installed-web-train ## Build the wheel of esweb-client, which reports runs from elsewhere, into client/dist
+	rm -rf client/dist client/build
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir client/dist ./client
+	@rm -rf client/build
+	@ls -l client/dist/*.whl
 
 soak: .venv/.installed-dev ## Test for longer with random seeds, at most 10 minutes a part; PART=chaos DURATION=1800 SEED=7 choose
 	$(PY) -m tests.soak $(PART) $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED))

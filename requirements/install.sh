@@ -107,7 +107,7 @@ for set in "$@"; do
   case $set in train | dev) .venv/bin/python -c 'import torch' 2>/dev/null || install_torch ;; esac
   install -r "requirements/$set.lock"
 done
-[ "$*" = vllm ] || install --no-build-isolation --editable .
+[ "$*" = vllm ] || install --no-build-isolation --editable . --editable ./client
 imports=
 for set in "$@"; do
   import_once "$set" &

@@ -33,7 +33,8 @@ PLANTED = [
     ("runs/metrics/reading.py", "runs.metrics.live", "6e. Layers of runs.metrics"),
     ("runs/launching/create.py", "runs.launching.sweeps", "6f. Layers of runs.launching"),
     ("runs/experiments/edit.py", "workers.executors.local", "7. One way to clusters"),
-    ("esweb/cli/errors.py", "numpy", "8. The command line"),
+    ("esweb_client/cli/errors.py", "numpy", "8. The client"),
+    ("runs/access/tokens.py", "esweb_client", "9. The server"),
 ]
 """A file, a module to import there, and the contract that forbids it."""
 HEADING = re.compile(r"^(.+)\n-{5,}$", re.MULTILINE)
@@ -43,6 +44,8 @@ def copy_code(folder: Path) -> Path:
     """Copy the code into the folder and return it."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    client = ROOT / "client" / "esweb_client"
+    shutil.copytree(client, folder / "esweb_client", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 

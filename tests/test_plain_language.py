@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-APPS = ("esweb", "judging", "runs", "workers")
+APPS = ("client", "esweb", "judging", "runs", "workers")
 BANNED = {"asked", "found", "kept", "said", "told"}
 """Participles that say nothing about a value. A name that contains one is allowed only if ALLOWED lists it."""
 VAGUE_CLASS = re.compile(

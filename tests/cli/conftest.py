@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.live_server_helper import LiveServer
 
-from esweb.cli.__main__ import main
+from esweb_client.cli.__main__ import main
 from runs import access
 from runs.models import Cluster, Experiment, Run
 from tests.runs.full_runs import a_bit_of_everything, make_run, record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esweb.cli.errors import BAD_INPUT
+from esweb_client.cli.errors import BAD_INPUT
 from runs.models import Cluster, Experiment, Run
 from tests.cli.conftest import RunCli
 from tests.runs.clusters.stored_inventories import make_clusters

@@ -15,7 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.live_server_helper import LiveServer
 
-from esweb.cli.account import account, account_file
+from esweb_client.cli.account import account, account_file
 from runs.models import Cluster, Experiment, Flag, Run
 from tests.cli.conftest import RunCli
 from tests.runs.attempt_records import answer
@@ -174,7 +174,7 @@ def test_failures_have_exit_code_and_message(
 def test_cli_needs_only_base_install(tmp_path: Path) -> None:
     blocked = "import sys\nfor name in ('django', 'ninja', 'numpy', 'runs'): sys.modules[name] = None\n"
     result = subprocess.run(
-        [sys.executable, "-c", f"{blocked}from esweb.cli.__main__ import main\nsys.exit(main(['ls']))"],
+        [sys.executable, "-c", f"{blocked}from esweb_client.cli.__main__ import main\nsys.exit(main(['ls']))"],
         env={"PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(tmp_path)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (result.returncode, result.stdout) == (3, "")

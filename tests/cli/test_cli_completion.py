@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from esweb.cli.__main__ import main
+from esweb_client.cli.__main__ import main
 
 
 def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -14,8 +14,8 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.live_server_helper import LiveServer
 
-from esweb.cli import errors
-from esweb.cli.arguments import HELPS
+from esweb_client.cli import errors
+from esweb_client.cli.arguments import HELPS
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
 from runs.run_page.config import esweb_command
 from tests.cli.conftest import RunCli
@@ -73,7 +73,7 @@ def test_guide_lists_every_exit_code() -> None:
 
 
 def test_command_on_run_page_launches_equal_run(token: str, runs: dict[str, Run], ada: User) -> None:
-    program = f'esweb() {{ "{sys.executable}" -m esweb.cli "$@"; }}\n'
+    program = f'esweb() {{ "{sys.executable}" -m esweb_client.cli "$@"; }}\n'
     command = program + esweb_command(runs["succeeded"])
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     result = subprocess.run(["/bin/sh", "-c", command], env=environment, capture_output=True, text=True, check=True)

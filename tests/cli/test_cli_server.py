@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import pytest
 
-from esweb.cli import server as calling
-from esweb.cli.account import Account, check_url, is_unencrypted
-from esweb.cli.errors import AWAY, Failure
-from esweb.cli.server import Server
+from esweb_client.cli import server as calling
+from esweb_client.cli.account import Account, check_url, is_unencrypted
+from esweb_client.cli.errors import AWAY, Failure
+from esweb_client.cli.server import Server
 
 
 class ScriptedHandler(BaseHTTPRequestHandler):

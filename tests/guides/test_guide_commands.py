@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from esweb.cli.arguments import parser as make_cli_parser
+from esweb_client.cli.arguments import parser as make_cli_parser
 from runs.clusters.settings import config_errors
 from tests.guides.blocks import LANGUAGES, NEEDS, ROOT, Block, list_pages, read_blocks, without_blocks
 from workers.config import RunConfig

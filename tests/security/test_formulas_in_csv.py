@@ -18,7 +18,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from esweb.cli.__main__ import main
+from esweb_client.cli.__main__ import main
 from judging.boards import save_board
 from judging.models import ChosenPrompt, Contestant, Snapshot, Tournament, Verdict, Voter
 from runs import access

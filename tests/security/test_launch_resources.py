@@ -14,7 +14,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from esweb.cli.__main__ import main
+from esweb_client.cli.__main__ import main
 from runs import access
 from runs.launching.config_form import SETTINGS, field_name
 from runs.launching.config_form.fields import config_from_fields, initial_from

@@ -1,4 +1,4 @@
-"""`esweb COMMAND …`, or `python -m esweb.cli COMMAND …`."""
+"""`esweb COMMAND …`, or `python -m esweb_client.cli COMMAND …`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from esweb.cli.arguments import parser
-from esweb.cli.errors import Failure, print_failure
+from esweb_client.cli.arguments import parser
+from esweb_client.cli.errors import Failure, print_failure
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. Return its exit code: 0 all went well, else one of `esweb.cli.errors`."""
+    """Run a command. Return its exit code: 0 all went well, else one of `esweb_client.cli.errors`."""
     options = parser().parse_args(argv)
     try:
         return int(options.run(options))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from esweb.cli.errors import BAD_INPUT, NOT_ALLOWED, Failure
+from esweb_client.cli.errors import BAD_INPUT, NOT_ALLOWED, Failure
 
 
 @dataclass(frozen=True)

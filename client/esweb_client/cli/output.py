@@ -26,6 +26,6 @@ def print_json(value: Any) -> None:
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print columns as wide as their widest cell."""
     lines = [list(heads), *([plain(cell) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())

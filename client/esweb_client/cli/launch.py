@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from esweb.cli.account import account
-from esweb.cli.errors import BAD_INPUT, Failure
-from esweb.cli.output import plain, print_json
-from esweb.cli.server import Server
-from esweb.cli.watch import watch_one
-from workers.config.shallow_json import loads
+from esweb_client.cli.account import account
+from esweb_client.cli.errors import BAD_INPUT, Failure
+from esweb_client.cli.json_input import loads
+from esweb_client.cli.output import plain, print_json
+from esweb_client.cli.server import Server
+from esweb_client.cli.watch import watch_one
 
 
 def add_config(command: argparse.ArgumentParser) -> None:

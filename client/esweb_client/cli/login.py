@@ -6,10 +6,10 @@ import argparse
 import getpass
 import sys
 
-from esweb.cli.account import Account, check_url, is_unencrypted, save_account
-from esweb.cli.errors import BAD_INPUT, Failure
-from esweb.cli.output import plain, print_json
-from esweb.cli.server import Server
+from esweb_client.cli.account import Account, check_url, is_unencrypted, save_account
+from esweb_client.cli.errors import BAD_INPUT, Failure
+from esweb_client.cli.output import plain, print_json
+from esweb_client.cli.server import Server
 
 
 def add(command: argparse.ArgumentParser) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from esweb.cli.account import account
-from esweb.cli.errors import BAD_INPUT, Failure
-from esweb.cli.launch import add_config, parse_seeds, parse_value, run_request
-from esweb.cli.output import number, plain, print_json, print_table
-from esweb.cli.server import Server
-from workers.config.shallow_json import loads
+from esweb_client.cli.account import account
+from esweb_client.cli.errors import BAD_INPUT, Failure
+from esweb_client.cli.json_input import loads
+from esweb_client.cli.launch import add_config, parse_seeds, parse_value, run_request
+from esweb_client.cli.output import number, plain, print_json, print_table
+from esweb_client.cli.server import Server
 
 VERBS = ("show", "pause", "resume", "extend", "cancel", "uncancel")
 

@@ -6,13 +6,14 @@ import argparse
 import time
 from typing import Any
 
-from esweb.cli.account import account
-from esweb.cli.errors import AWAY, ENDED_BADLY, Failure, print_failure
-from esweb.cli.output import number, plain, print_json
-from esweb.cli.server import Server
-from workers.executors.states import OPEN_STATES
+from esweb_client.cli.account import account
+from esweb_client.cli.errors import AWAY, ENDED_BADLY, Failure, print_failure
+from esweb_client.cli.output import number, plain, print_json
+from esweb_client.cli.server import Server
 
 EVERY_SECONDS = 2.0
+OPEN_STATES = frozenset({"created", "submitting", "queued", "starting", "running", "paused", "stopping"})
+"""States of a run that may still change."""
 PRINTED_SERIES = {"reward": "reward/mean", "kl": "kl"}
 
 

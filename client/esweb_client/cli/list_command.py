@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from esweb.cli.account import account
-from esweb.cli.output import print_json, print_table
-from esweb.cli.server import Server
+from esweb_client.cli.account import account
+from esweb_client.cli.output import print_json, print_table
+from esweb_client.cli.server import Server
 
 FILTERS = ("experiment", "sweep", "state", "method", "preset", "seed", "tag", "q")
 COLUMNS = {

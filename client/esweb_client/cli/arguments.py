@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from esweb import __version__
-from esweb.cli import completion, costs, export, launch, list_command, login, queue_commands, sweeps, watch
-from esweb.cli.errors import CODES
+from esweb_client import __version__
+from esweb_client.cli import completion, costs, export, launch, list_command, login, queue_commands, sweeps, watch
+from esweb_client.cli.errors import CODES
 
 HELPS = {
     "login": "sign in to a server and save its token",

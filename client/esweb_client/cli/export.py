@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from esweb.cli.account import account
-from esweb.cli.errors import BAD_INPUT, Failure
-from esweb.cli.server import Server
-from workers.csv_cells import fields_text, inert
+from esweb_client.cli.account import account
+from esweb_client.cli.csv_cells import fields_text, inert
+from esweb_client.cli.errors import BAD_INPUT, Failure
+from esweb_client.cli.server import Server
 
 AXES = ("step", "wall", "relative", "tokens", "samples", "gpu_seconds")
 HIDDEN = "axes/"
@@ -64,7 +64,7 @@ def _points(options: argparse.Namespace) -> Iterator[Row]:
         for first in range(0, len(keys), KEYS_A_CALL):
             part = keys[first : first + KEYS_A_CALL]
             for curve in server.get("series", {"run": [uid], "key": part, "x": options.x})["curves"]:
-                for x, y, overwritten in zip(curve["x"], curve["y"], curve["overwritten"], strict=True):
+                for x, y, overwritten in zip(curve["x"], curve["y"], curve["overwritten"]):
                     yield {
                         "run": uid,
                         "key": curve["key"],
@@ -114,7 +114,7 @@ def _cell(name: str, value: Any) -> Any:
     """Return the value as a cell: text of users and models is no formula."""
     if name == MEASURED and isinstance(value, dict):
         return inert(fields_text(value))
-    return json.dumps(value) if isinstance(value, dict | bool) else inert(value)
+    return json.dumps(value) if isinstance(value, (dict, bool)) else inert(value)
 
 
 @contextlib.contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 
-from esweb.cli.account import account
-from esweb.cli.errors import BAD_INPUT, Failure
-from esweb.cli.output import number, print_json, print_table
-from esweb.cli.server import Server
+from esweb_client.cli.account import account
+from esweb_client.cli.errors import BAD_INPUT, Failure
+from esweb_client.cli.output import number, print_json, print_table
+from esweb_client.cli.server import Server
 
 
 def add_costs(command: argparse.ArgumentParser) -> None:

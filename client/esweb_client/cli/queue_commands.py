@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from esweb.cli.account import account
-from esweb.cli.output import plain, print_json, print_table
-from esweb.cli.server import Server
+from esweb_client.cli.account import account
+from esweb_client.cli.output import plain, print_json, print_table
+from esweb_client.cli.server import Server
 
 COLUMNS = ("run", "state", "cluster", "person", "since", "place", "name", "why")
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from esweb.cli import errors
-from esweb.cli.account import Account
-from esweb.cli.errors import Failure
+from esweb_client.cli import errors
+from esweb_client.cli.account import Account
+from esweb_client.cli.errors import Failure
 
 TIMEOUT_SECONDS = 60
 TRIES = 3

@@ -74,7 +74,7 @@ def _fish(commands: Commands, helps: Mapping[str, str]) -> str:
         here = f"complete -c esweb -n '__fish_seen_subcommand_from {name}'"
         for option in (word for word in _words(command) if word.startswith("--")):
             values = f" -xa {shlex.quote(' '.join(choices[option]))}" if option in choices else ""
-            lines.append(f"{here} -l {option.removeprefix('--')}{values}")
+            lines.append(f"{here} -l {option[2:]}{values}")
         lines += [f"{here} -f -a {word}" for word in _words(command) if not word.startswith("-")]
     return "\n".join(lines)
 

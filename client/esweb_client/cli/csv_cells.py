@@ -1,0 +1,25 @@
+"""Cells of CSV files that a spreadsheet does not run as formulas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+Cell = TypeVar("Cell")
+FORMULA = re.compile("[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]")
+"""Matches how a formula begins, in full-width signs too: some spreadsheets read them as plain ones."""
+NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
+
+
+def inert(cell: Cell) -> Cell | str:
+    """Return the cell; text that a spreadsheet would run as a formula gets an apostrophe before it. A number stays a
+    number, also as text, such as the response -3."""
+    if not isinstance(cell, str) or not FORMULA.match(cell) or NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
+def fields_text(fields: Mapping[str, object]) -> str:
+    """Return fields as one cell, `origin=import; estimator=k3`, without those that are None."""
+    return "; ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
