@@ -2,6 +2,7 @@
 
 read     reads what the user can see
 ingest   writes the records of the one run that it is bound to, and nothing else
+report   creates external runs and gets a token of scope ingest for each; reads and launches nothing
 launch   reads, and launches, cancels, resumes and rebuilds
 serve    registers services of the user, and nothing else
 admin    does everything that the user may do
@@ -33,6 +34,7 @@ GRANTS = {
     "read": ("read", "launch", "admin"),
     "find": ("read", "launch", "admin", RUN_SCOPE),
     "ingest": ("ingest", "admin", RUN_SCOPE),
+    "report": ("report", "launch", "admin"),
     "launch": ("launch", "admin"),
     "serve": ("serve", "admin", RUN_SCOPE),
     "admin": ("admin",),

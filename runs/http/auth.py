@@ -99,5 +99,5 @@ def require_read_access(view: Callable[..., HttpResponse]) -> Callable[..., Http
 def _check_role(person: User, needed: str) -> None:
     """Raise HttpError if a viewer needs more than read access. Records that a run of theirs still writes are
     accepted."""
-    if needed in ("launch", "serve", "admin") and not access.may_make(person):
+    if needed in ("report", "launch", "serve", "admin") and not access.may_make(person):
         raise HttpError(403, "Your role is viewer, which cannot change anything. Ask an admin for the role member")

@@ -7,6 +7,7 @@ from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
 from runs.models.evaluated_step import EVALUATION, TRAINING, EvaluatedStep, choose_last_step, list_evaluated_steps
 from runs.models.experiment import EVALUATE, MEASURING_METHODS, PROBE, TRAINING_METHODS, Experiment, Run
+from runs.models.external import LOST_AFTER_SECONDS, ExternalRun
 from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from runs.models.idempotency_key import KeptAnswer
 from runs.models.imported import Import
@@ -28,6 +29,7 @@ from runs.models.token import ApiToken
 __all__ = [
     "EVALUATE",
     "EVALUATION",
+    "LOST_AFTER_SECONDS",
     "MEASURING_METHODS",
     "PROBE",
     "TRAINING",
@@ -45,6 +47,7 @@ __all__ = [
     "EngineReport",
     "EvaluatedStep",
     "Experiment",
+    "ExternalRun",
     "Flag",
     "FlagCheck",
     "FlagDismissal",

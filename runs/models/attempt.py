@@ -24,13 +24,17 @@ def checkpoint_folder(directory: Path, step: int) -> Path:
 
 
 class Origin(models.TextChoices):
-    """Origin of an attempt. Automatic attempts are of two kinds, because a preemption does not use up the budget."""
+    """Origin of an attempt. Automatic attempts are of two kinds, because a preemption does not use up the budget.
+
+    An external attempt is one start of a program elsewhere; its `native_id` is the id that the program gave the start.
+    """
 
     LAUNCH = "launch"
     RESUME = "resume"
     RESTART = "restart"
     PREEMPTION = "preemption"
     IMPORT = "import"
+    EXTERNAL = "external"
 
 
 class Hold(models.TextChoices):
@@ -40,7 +44,7 @@ class Hold(models.TextChoices):
     PERSON = "person"
 
 
-LAUNCHED = sorted(origin.value for origin in Origin if origin != Origin.IMPORT)
+LAUNCHED = sorted(origin.value for origin in Origin if origin not in (Origin.IMPORT, Origin.EXTERNAL))
 
 
 class AttemptQuerySet(JobQuerySet["Attempt"]):
@@ -68,7 +72,7 @@ class Attempt(Job):
     cluster = models.ForeignKey(  # type: ignore[assignment]
         Cluster, on_delete=models.PROTECT, null=True, blank=True, related_name="attempts"
     )
-    """None if it was imported: it has run, and finished, outside this site's clusters."""
+    """None if it was imported or is reported from elsewhere: it runs outside this site's clusters."""
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.LAUNCH)
     resumed_attempt = models.PositiveIntegerField(null=True, blank=True)
     resumed_step = models.BigIntegerField(null=True, blank=True)
@@ -95,10 +99,16 @@ class Attempt(Job):
         constraints = (
             models.UniqueConstraint(fields=["run", "n"], name="attempt_n_once_a_run"),
             models.UniqueConstraint(fields=["run"], condition=Q(state__in=OPEN), name="one_open_attempt_a_run"),
+            models.UniqueConstraint(
+                fields=["run", "native_id"],
+                condition=Q(origin=Origin.EXTERNAL) & ~Q(native_id=""),
+                name="external_start_once_a_run",
+            ),
             models.CheckConstraint(
                 condition=Q(cluster__isnull=False, origin__in=LAUNCHED)
-                | Q(cluster__isnull=True, origin=Origin.IMPORT, drained_at__isnull=False) & ~Q(state__in=OPEN),
-                name="imported_attempt_has_ended_nowhere",
+                | Q(cluster__isnull=True, origin=Origin.IMPORT, drained_at__isnull=False) & ~Q(state__in=OPEN)
+                | Q(cluster__isnull=True, origin=Origin.EXTERNAL, drained_at__isnull=False),
+                name="only_attempts_elsewhere_have_no_cluster",
             ),
         )
         indexes = (

@@ -194,6 +194,16 @@ class Run(Shelved):
         return hasattr(self, "source")
 
     @property
+    def is_external(self) -> bool:
+        """Return whether a program elsewhere trains the run and reports it here; no cluster of this site runs it."""
+        return hasattr(self, "external")
+
+    @property
+    def ran_elsewhere(self) -> bool:
+        """Return whether the run was imported or is external: it has no RunConfig, and no files on a cluster here."""
+        return self.is_imported or self.is_external
+
+    @property
     def is_evaluation(self) -> bool:
         """Return whether the run evaluates without training."""
         return self.method == EVALUATE

@@ -7,7 +7,7 @@ from django.db import models
 
 from runs.models.experiment import Run
 
-SCOPES = ("read", "ingest", "launch", "serve", "admin")
+SCOPES = ("read", "ingest", "report", "launch", "serve", "admin")
 RUN_SCOPE = "run"
 """Scope of tokens that the site creates for the attempts it starts; users cannot request it."""
 
