@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation, PathView
@@ -17,7 +18,7 @@ from ninja.parser import Parser
 
 import judging.api  # noqa: F401  (adds its operations to the router)
 import runs.api  # noqa: F401  (likewise)
-from runs.http import add_error_handlers, add_etag, add_refusals, description, not_allowed, require_read_access, router
+from runs.http import add_error_handlers, add_etag, add_refusals, description, not_allowed, router
 from workers.config.shallow_json import loads
 
 
@@ -30,8 +31,8 @@ class BodyParser(Parser):
 
 
 class Api(NinjaAPI):
-    """The API. It answers with problem documents instead of sending a script to the sign-in page: every view needs a
-    token."""
+    """The API. It answers with problem documents instead of sending a script to the sign-in page: every operation needs
+    a token. Only its description is public: it is made from the code and contains no data."""
 
     def _get_urls(self) -> list[URLPattern | URLResolver]:
         urls = super()._get_urls()
@@ -84,7 +85,7 @@ api = Api(
     description=description(),
     urls_namespace="api",
     docs_url=None,
-    docs_decorator=require_read_access,
+    docs_decorator=require_safe,
     parser=BodyParser(),
 )
 add_error_handlers(api)

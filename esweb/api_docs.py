@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
@@ -42,9 +43,13 @@ class Entry:
     call: str
 
 
+@login_not_required
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
-    """Show a list of all operations by group or, with `?group=`, the operations of one group in full."""
+    """Show a list of all operations by group or, with `?group=`, the operations of one group in full.
+
+    Everybody may read it, like the document that it is made from.
+    """
     groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
     document = api.get_openapi_schema()
     for path, methods in document["paths"].items():

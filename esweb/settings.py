@@ -232,6 +232,7 @@ CELERY_BEAT_SCHEDULE = {
     "ask-judges": {"task": "judging.jobs.ask_judges", "schedule": 2.0, "options": {"expires": 4.0}},
     "keep-boards": {"task": "judging.jobs.keep_boards", "schedule": 10.0, "options": {"expires": 10.0}},
     "purge-tournaments": {"task": "judging.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
+    "check-external-runs": {"task": "runs.jobs.check_external_runs", "schedule": 15.0, "options": {"expires": 15.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "purge-copies": {"task": "runs.jobs.purge_copies", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }

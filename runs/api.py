@@ -12,6 +12,7 @@ import runs.importing.api
 import runs.ingest.api
 import runs.launching.api
 import runs.launching.budgets.api
+import runs.launching.external.api
 import runs.launching.gpu_memory.api
 import runs.launching.preflight.api
 import runs.launching.presets.api
@@ -22,4 +23,5 @@ import runs.probes.api
 import runs.responses.api
 import runs.responses.scoring.api
 import runs.run_page.api
+import runs.run_page.log.api
 import runs.service_registry.api  # noqa: F401  (each import adds its operations)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 
 from judging.models import Calibration, Contestant, Judge, Rubric, Tournament, Verdict
 from judging.stats.votes import MISSING
+from runs.models.experiment import config_section
 
 MAX_MISSING_SHARE = 0.02
 """The largest share of a judge's verdicts in a tournament by a rubric that may be missing."""
@@ -120,5 +121,4 @@ def self_preference_warning(judge: Judge, contestants: Sequence[Contestant]) -> 
 
 
 def _base(config: dict[str, object]) -> str:
-    model = config.get("model")
-    return str(model.get("path", "")).casefold() if isinstance(model, dict) else ""
+    return str(config_section(config, "model").get("path", "")).casefold()

@@ -15,7 +15,7 @@ from judging.models.gold import GoldSet
 from judging.models.ownership import OwnedQuerySet
 from judging.models.rubric import Rubric, rubric_names
 from runs.models import Experiment, Prompt, Response, Run
-from runs.models.experiment import Person
+from runs.models.experiment import Person, config_section
 
 
 class TournamentQuerySet(OwnedQuerySet["Tournament"]):
@@ -159,5 +159,5 @@ def identifying_names(contestants: Iterable[Contestant]) -> list[str]:
     """Return the names that would reveal to voters which contestant wrote a response: of runs and of their base
     models."""
     runs = [contestant.run for contestant in contestants if contestant.run is not None]
-    models = {str(run.config.get("model", {}).get("path", "")).rsplit("/", 1)[-1] for run in runs}
+    models = {str(config_section(run.config, "model").get("path", "")).rsplit("/", 1)[-1] for run in runs}
     return sorted({run.name for run in runs} | (models - {""}))

@@ -8,7 +8,6 @@ from runs import access
 from runs.accounts.schemas import MadeTokenOut, MeOut, NewToken, TokenOut, TokensOut
 from runs.http import ApiRequest, Invalid, RowId, idempotent_secret, needs, router
 from runs.models import ApiToken, Run
-from runs.models.token import RUN_SCOPE
 from workers.config import Problem
 
 NEW = {"scope": "read", "name": "notebook", "days": 30}
@@ -29,7 +28,7 @@ def read_me(request: ApiRequest) -> MeOut:
 @router.get("/tokens", response=TokensOut, auth=needs("read"), tags=["tokens"], summary="List your tokens")
 def list_tokens(request: ApiRequest) -> TokensOut:
     """Your tokens, newest first, with the time of each token's last use. The text of a token is not stored."""
-    tokens = ApiToken.objects.filter(user=request.auth.person).exclude(scope=RUN_SCOPE).select_related("run")
+    tokens = ApiToken.objects.filter(user=request.auth.person).created_by_users().select_related("run")
     return TokensOut(items=[TokenOut.from_token(token) for token in tokens.order_by("-pk")])
 
 

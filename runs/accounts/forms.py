@@ -15,6 +15,7 @@ from runs.models import ApiToken, Run, ScorerSecret
 SCOPES = [
     ("read", gettext_lazy("read: reads what you may see")),
     ("launch", gettext_lazy("launch: read, and launches, changes and cancels")),
+    ("report", gettext_lazy("report: creates external runs and writes their records; reads and launches nothing")),
     ("admin", gettext_lazy("admin: all that you may do")),
     ("serve", gettext_lazy("serve: registers services")),
     ("ingest", gettext_lazy("ingest: writes the records of one run")),

@@ -25,7 +25,7 @@ class MeOut(Schema):
 class NewToken(Input):
     """A token to create. A token of scope ingest names the run that it writes; the others name none."""
 
-    scope: Literal["read", "ingest", "launch", "serve", "admin"]
+    scope: Literal["read", "ingest", "report", "launch", "serve", "admin"]
     name: Annotated[str, StringConstraints(max_length=100, pattern=NO_NUL)] = ""
     days: Annotated[int, Field(ge=1, le=access.MAX_DAYS)] = access.DAYS
     run: RunName | None = None

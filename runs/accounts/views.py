@@ -28,7 +28,6 @@ from runs.access import CannotChangeRole, Role, give_role, may_manage_users, not
 from runs.accounts.forms import InvitationForm, SecretForm, TokenForm
 from runs.http import SignedIn, page_of
 from runs.models import ApiToken, ScorerSecret
-from runs.models.token import RUN_SCOPE
 
 PEOPLE_A_PAGE = 50
 ROWS = 50
@@ -176,10 +175,7 @@ def tokens(request: SignedIn) -> HttpResponse:
         "form": TokenForm(request.user) if created else form,
         "made": created[0] if created else None,
         "text": created[1] if created else "",
-        "tokens": ApiToken.objects.filter(user=request.user)
-        .exclude(scope=RUN_SCOPE)
-        .select_related("run")
-        .order_by("-pk"),
+        "tokens": ApiToken.objects.filter(user=request.user).created_by_users().select_related("run").order_by("-pk"),
         "now": timezone.now(),
     }
     return TemplateResponse(request, "accounts/tokens.html", context, status=400 if form.errors else 200)

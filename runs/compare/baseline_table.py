@@ -113,7 +113,7 @@ def _reason(avoids_flags: bool, has_most: bool) -> str:
 
 def _evaluated_seeds(setting: Setting, numbers: Mapping[int, Final]) -> set[tuple[str, int]]:
     """Return (recipe, seed) of the runs that have a number of the evaluator."""
-    return {(run.recipe, run.seed) for run in setting.runs if numbers[run.pk].values.keys() - {SECONDS}}
+    return {run.repetition for run in setting.runs if numbers[run.pk].values.keys() - {SECONDS}}
 
 
 def standings(
@@ -153,7 +153,7 @@ class _Seeds:
 
 def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], provenances: Provenances) -> _Seeds:
     newest_last = sorted(setting.runs, key=lambda run: run.pk)
-    runs = {(run.recipe, run.seed): run for run in newest_last if outcome.name in numbers[run.pk].values}
+    runs = {run.repetition: run for run in newest_last if outcome.name in numbers[run.pk].values}
     ordered = [run for _, run in sorted(runs.items(), key=lambda item: (item[0][1], item[1].pk))]
     by_seed = tuple((run.seed, numbers[run.pk].values[outcome.name]) for run in ordered)
     return _Seeds(by_seed, ways(provenances.get((run.pk, outcome.key)) for run in ordered))

@@ -172,7 +172,7 @@ def _counts_for_nothing(name: str, n: int) -> str:
 def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     out = []
     for setting in settings:
-        counts = Counter((run.recipe, run.seed) for run in setting.runs)
+        counts = Counter(run.repetition for run in setting.runs)
         repeated = sorted({seed for (_, seed), n in counts.items() if n > 1})
         if repeated:
             message = ngettext(
@@ -185,12 +185,17 @@ def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list
 
 
 def _few_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
-    few = [s for s in settings if len({run.seed for run in s.runs}) < FEW_SEEDS]
+    few = [s for s in settings if _count_seeds(s) < FEW_SEEDS]
     if not few:
         return []
-    named = ", ".join(f"{s.name} (n = {len({run.seed for run in s.runs})})" for s in few)
+    named = ", ".join(f"{s.name} (n = {_count_seeds(s)})" for s in few)
     message = gettext("Fewer than %(n)s seeds: %(settings)s. Their spread is uncertain.")
     return [message % {"n": FEW_SEEDS, "settings": named}]
+
+
+def _count_seeds(setting: Setting) -> int:
+    """Return the number of different seeds of a setting; each unknown seed counts as one."""
+    return len({run.repetition[1] for run in setting.runs})
 
 
 CAUTION_RULES: tuple[Rule, ...] = (

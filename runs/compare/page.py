@@ -89,7 +89,9 @@ def judge_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
 def probe_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
     """Return the address that launches a probe of these runs, in the experiment of the first; empty if this user may
     not launch there, and if none of the runs is a training of this site. One query."""
-    trainings = Run.objects.filter(pk__in=[run.pk for run in runs], method__in=TRAINING_METHODS, source__isnull=True)
+    trainings = Run.objects.filter(
+        pk__in=[run.pk for run in runs], method__in=TRAINING_METHODS, source__isnull=True, external__isnull=True
+    )
     trained = set(trainings.values_list("pk", flat=True))
     probed = [run for run in runs if run.pk in trained][:MAX_PROBED_RUNS]
     if not probed or not may_launch(person, probed[0].experiment):

@@ -108,7 +108,8 @@ def protocols_table(protocols: Sequence[Protocol]) -> Table:
 def _texts(evaluation: Evaluation, task: str, curves: Curves) -> dict[str, str]:
     """Return the text of every setting. Numbers of prompts and samples are those recorded, if any step is complete."""
     plan, settings = section(evaluation.run, "evaluation"), section(evaluation.run, EVALUATE)
-    tasks = [section(evaluation.run, "task"), *(settings.get("prior_tasks") or ())]
+    prior_tasks = settings.get("prior_tasks")
+    tasks = [section(evaluation.run, "task"), *(prior_tasks if isinstance(prior_tasks, list | tuple) else ())]
     task_config = next((own for own in tasks if isinstance(own, dict) and own.get("name") == task), {})
     limit, rule = plan.get("max_new_tokens"), settings.get("correct", "")
     default_base = gettext("base model") if settings.get("run") else ""

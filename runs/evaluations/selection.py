@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from runs.charts import Group, Mark, label
 from runs.charts.marks import letter
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, require_choice
 from runs.models import EVALUATE, Experiment, Run
+from runs.models.experiment import config_section
 
 MAX_EVALUATIONS = 10
 STEP_CHOICES = {"ends": _("first and last"), "last": _("last"), "all": _("all")}
@@ -174,10 +175,9 @@ def _look(run: Run) -> tuple[str, str]:
     return "", gettext("model %(path)s") % {"path": section(run, "model").get("path", "")}
 
 
-def section(run: Run, name: str) -> dict[str, Any]:
+def section(run: Run, name: str) -> Mapping[str, Any]:
     """Return a section of the run's config; empty if it has none."""
-    values = run.config.get(name)
-    return values if isinstance(values, dict) else {}
+    return config_section(run.config, name)
 
 
 def chart_query(request: HttpRequest, choice: EvaluationChoice) -> QueryDict:

@@ -99,7 +99,9 @@ def runs_bulk(request: SignedIn, pk: int) -> HttpResponse:
     elif do == "judge":
         return redirect(f"{reverse('tournament-new')}?{_tournament(runs).urlencode()}")
     elif do == "cancel":
-        stopped = commands.cancel_runs(allowed, request.user)
+        if elsewhere := allowed.filter(external__isnull=False, state__in=OPEN).count():
+            messages.warning(request, _elsewhere_message(elsewhere))
+        stopped = commands.cancel_runs(allowed.filter(external__isnull=True), request.user)
         message = ngettext(
             "Cancelling %(n)s run. It saves a checkpoint first, if it has begun to train.",
             "Cancelling %(n)s runs. Each saves a checkpoint first, if it has begun to train.",
@@ -234,6 +236,15 @@ def _run_action(request: SignedIn, experiment: Experiment, do: str, runs: QueryS
     request.session[UNDO] = {
         "experiment": experiment.pk, "do": ACTIONS[do].inverse, "tag": tag, "runs": changed, "said": message,
     }  # fmt: skip
+
+
+def _elsewhere_message(count: int) -> str:
+    message = ngettext(
+        "%(n)s selected run trains elsewhere and is only reported here: stop its program where it runs.",
+        "%(n)s selected runs train elsewhere and are only reported here: stop their programs where they run.",
+        count,
+    )
+    return message % {"n": count}
 
 
 def _skipped_message(count: int) -> str:

@@ -1,13 +1,13 @@
 """Common parts of all pages and API operations: parameters, lookup, paging, errors and authentication."""
 
-from runs.http.auth import ApiRequest, Caller, Token, needs, require_read_access
+from runs.http.auth import ApiRequest, Caller, Token, needs, require_scope
 from runs.http.chart_controls import ChartControls, chart_controls
 from runs.http.choices import must_be_one_of
 from runs.http.display import ago, moment, state_sentence, state_words
 from runs.http.etags import CHANGES, add_etag, check_version
 from runs.http.fields import NO_NUL, Input, Name, Note, Number, Pk, RunName, Tag, Tags, Text, Word, is_unstorable
 from runs.http.htmx_responses import FILES, FORMS, chart_response, page_address, table_response
-from runs.http.idempotency import idempotent, idempotent_secret
+from runs.http.idempotency import idempotency_key, idempotent, idempotent_secret, idempotent_unless
 from runs.http.lookup import (
     EXAMPLE_UID,
     Id,
@@ -117,8 +117,10 @@ __all__ = [
     "get_experiment",
     "get_run",
     "get_runs",
+    "idempotency_key",
     "idempotent",
     "idempotent_secret",
+    "idempotent_unless",
     "invalid",
     "is_file",
     "is_unstorable",
@@ -139,7 +141,7 @@ __all__ = [
     "require_admin",
     "require_choice",
     "require_experiment_and_sweep",
-    "require_read_access",
+    "require_scope",
     "router",
     "state_sentence",
     "state_words",

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
-from ninja.errors import AuthenticationError, HttpError
+from django.http import HttpRequest
+from ninja.errors import HttpError
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from runs import access
-from runs.http.problems import refusal_response
 from runs.models import ApiToken
 
 
@@ -45,9 +42,7 @@ class Token(HttpBearer):
         api_token = access.verify(token)
         if api_token is None:
             return None
-        if not access.includes(api_token.scope, self.needed):
-            scopes = " or ".join(access.GRANTS[self.needed])
-            raise HttpError(403, f"This token has scope {api_token.scope}; this call needs {scopes}")
+        _check_scope(api_token, self.needed)
         _check_role(api_token.user, self.needed)
         return Caller(api_token.user, api_token)
 
@@ -79,21 +74,17 @@ def needs(scope: str) -> list[Callable[[HttpRequest], Any]]:
     return [Token(scope), Session(scope)]
 
 
-def require_read_access(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a plain view for callers that may read, and only for reading. Other callers get 401, or 403 with the
-    reason."""
-    read = require_safe(view)
+def require_scope(caller: Caller, needed: str) -> None:
+    """Raise HttpError if the caller's token does not include this scope, for a call that only sometimes needs it."""
+    if caller.token is not None:
+        _check_scope(caller.token, needed)
 
-    @wraps(view, updated=())
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            if any(authenticate(request) for authenticate in needs("read")):
-                return read(request, *args, **kwargs)
-        except HttpError as error:
-            return refusal_response(request, error)
-        return refusal_response(request, AuthenticationError())
 
-    return inner
+def _check_scope(token: ApiToken, needed: str) -> None:
+    """Raise HttpError if the token's scope does not include the needed one."""
+    if not access.includes(token.scope, needed):
+        scopes = " or ".join(access.GRANTS[needed])
+        raise HttpError(403, f"This token has scope {token.scope}; this call needs {scopes}")
 
 
 def _check_role(person: User, needed: str) -> None:

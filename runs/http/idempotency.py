@@ -7,7 +7,7 @@ response is stored: a refused call created nothing, and is checked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial, wraps
 from hashlib import sha256
@@ -57,19 +57,46 @@ def idempotent_secret(view: View) -> View:
     return view
 
 
-def _add_header_support(operation: Operation, *, stores_body: bool) -> None:
-    operation.view_func = _wrap_view(operation.view_func, stores_body=stores_body)
+def idempotent_unless(is_exempt: Callable[[Mapping[str, Any]], bool]) -> Callable[[View], View]:
+    """Do as `idempotent`, except for calls with arguments of which `is_exempt` is true: they are safe to repeat by
+    themselves, and nothing of their responses is stored."""
+
+    def decorate(view: View) -> View:
+        contribute_operation_callback(view, partial(_add_header_support, stores_body=True, is_exempt=is_exempt))
+        return view
+
+    return decorate
+
+
+def idempotency_key(request: ApiRequest) -> str:
+    """Return the call's Idempotency-Key, or an empty text. Raise Invalid if it is no valid key."""
+    key = request.headers.get(HEADER)
+    if key is None:
+        return ""
+    _check(key)
+    return key
+
+
+def _never(_: Mapping[str, Any]) -> bool:
+    return False
+
+
+def _add_header_support(
+    operation: Operation, *, stores_body: bool, is_exempt: Callable[[Mapping[str, Any]], bool] = _never
+) -> None:
+    operation.view_func = _wrap_view(operation.view_func, stores_body=stores_body, is_exempt=is_exempt)
     extra = operation.openapi_extra or {}
     operation.openapi_extra = extra | {"parameters": [*extra.get("parameters", []), PARAMETER]}
 
 
-def _wrap_view(view: Callable[..., Any], *, stores_body: bool) -> Callable[..., Any]:
+def _wrap_view(
+    view: Callable[..., Any], *, stores_body: bool, is_exempt: Callable[[Mapping[str, Any]], bool]
+) -> Callable[..., Any]:
     @wraps(view)
     def inner(request: ApiRequest, **kwargs: Any) -> Any:
-        key = request.headers.get(HEADER)
-        if key is None:
+        key = idempotency_key(request)
+        if not key or is_exempt(kwargs):
             return view(request, **kwargs)
-        _check(key)
         with transaction.atomic():
             row, is_new = _get_or_create_row(request, key)
             return (

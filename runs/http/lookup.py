@@ -141,7 +141,9 @@ def visible_run(request: SignedIn, uid: str) -> Run:
     """Return the run with its experiment, creator, source and sweep loaded, and its parent if the user may see it.
 
     Raise Http404."""
-    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep")
+    runs = Run.objects.visible_to(request.user).select_related(
+        "experiment", "created_by", "source", "external", "sweep"
+    )
     return get_object_or_404(runs.with_visible_parent(request.user), uid=uid)
 
 

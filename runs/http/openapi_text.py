@@ -9,7 +9,7 @@ from django.conf import settings
 DESCRIPTION = """Launch, watch and read runs that fine-tune language models with Evolution Strategies and GRPO.
 
 **Authentication.** Send `Authorization: Bearer esw_…`; create tokens under Settings, Tokens. A token acts for its user
-within its scope (`read`, `ingest`, `launch`, `serve`, `admin`). Objects that you may not see give 404.
+within its scope (`read`, `ingest`, `report`, `launch`, `serve`, `admin`). Objects that you may not see give 404.
 
 **Errors** are problem documents (RFC 9457). `problems` lists all problems of the request, each with its path.
 

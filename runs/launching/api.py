@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any
 
 from django.db import transaction
+from ninja import BodyEx, P
 from ninja.errors import HttpError
+from pydantic import WrapValidator
 
 from runs import access
-from runs.http import ApiRequest, Caller, Uid, check_owner, get_experiment, get_run, idempotent, needs, router
+from runs.http import (
+    ApiRequest,
+    Caller,
+    Uid,
+    check_owner,
+    get_experiment,
+    get_run,
+    idempotency_key,
+    idempotent,
+    idempotent_unless,
+    needs,
+    require_scope,
+    router,
+)
+from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import cancel_run, launch_run, resume_run
+from runs.launching.external import ExternalRunOut, NewExternalRun, create_external_run
 from runs.launching.request import get_own_experiment, merged
 from runs.launching.resume import CannotResume
 from runs.launching.run_names import copy_name
@@ -21,22 +40,45 @@ EXAMPLE = {"experiment_name": "Concise", "preset": "es-tiny", "config": {"es": {
 CLONE = {"seed": 2, "config": {"es": {"iterations": 50}}}
 
 
+def _choose_body(body: Any, _: Any) -> NewRun | NewExternalRun:
+    """Read the body as its kind demands, so that errors name the fields of one kind only."""
+    kind = body.get("kind", "launched") if isinstance(body, dict) else "launched"
+    if kind not in ("launched", "external"):
+        raise ValueError(f"kind must be launched or external, not {str(kind)[:100]!r}")
+    return (NewExternalRun if kind == "external" else NewRun).model_validate(body)
+
+
+NewRunOfAnyKind = Annotated[NewRun | NewExternalRun, WrapValidator(_choose_body)]
+
+
+def _is_external(arguments: Mapping[str, Any]) -> bool:
+    return isinstance(arguments.get("new"), NewExternalRun)
+
+
 @router.post(
     "/runs",
-    response={201: RunOut | RunsOut},
-    auth=needs("launch"),
+    response={201: ExternalRunOut | RunOut | RunsOut},
+    auth=needs("report"),
     tags=["runs"],
-    summary="Launch a run",
+    summary="Launch a run, or report an external one",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
-@idempotent
-def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
+@idempotent_unless(_is_external)
+def launch(request: ApiRequest, new: BodyEx[NewRunOfAnyKind, P()]) -> tuple[int, ExternalRunOut | RunOut | RunsOut]:
     """Launch a run and return it without waiting; it starts when there is room. Needs scope launch.
 
     `config` is merged over the preset's, and holds only values that differ from the defaults. With `seeds` one run is
     created for each, all of them or none, and the response lists them. If a config is invalid, the response is 422 with
     all problems, each with the path of its key and the valid choices.
+
+    With kind external, create a run that a program trains elsewhere; scope report suffices. The response adds `attempt`
+    and a token of scope ingest that writes its records. The same `id` continues the run: a new `start` is its next
+    attempt, and the same `start` is the same attempt with a new token. Idempotency-Key serves as `start` if none is
+    given.
     """
+    if isinstance(new, NewExternalRun):
+        return 201, _report_start(request, new)
+    require_scope(request.auth, "launch")
     # All runs are checked and created before any is submitted.
     with transaction.atomic():
         experiment = get_own_experiment(request.auth, new.experiment, new.experiment_name)
@@ -45,13 +87,28 @@ def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
     return 201, runs_out(runs) if new.seeds else run_out(runs[0])
 
 
+def _report_start(request: ApiRequest, new: NewExternalRun) -> ExternalRunOut:
+    key = idempotency_key(request)
+    start = create_external_run(request.auth, new, new.start or (key and sha256(key.encode()).hexdigest()))
+    run = get_run(request.auth, start.attempt.run.uid)
+    return ExternalRunOut(
+        **run_out(run).model_dump(),
+        attempt=start.attempt.key,
+        token=start.token_text,
+        token_expires_at=start.token.expires_at,
+    )
+
+
 @router.post("/runs/{uid}/cancel", response={202: RunOut}, auth=needs("launch"), tags=["runs"], summary="Cancel a run")
 def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     """Request the end of a run: it saves a checkpoint if it can, and ends as cancelled. A pending automatic restart is
-    called off. Needs scope launch, and that you created the run or own its experiment. 409 if the run has ended."""
+    called off. Needs scope launch, and that you created the run or own its experiment. 409 if the run has ended, or
+    trains elsewhere."""
     run = get_run(request.auth, uid)
     if not access.may_cancel(request.auth.person, run):
         raise HttpError(403, "Only the user who launched a run, or the owner of its experiment, may cancel it")
+    if refusal := cancel_refusal(run):
+        raise HttpError(409, refusal)
     if not run.is_open and not run.waits_to_restart:
         raise HttpError(409, f"Run {uid} has already ended ({run.state})")
     cancel_run(run, request.auth.person)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from runs.clusters import executor_for, timeouts_of
 from runs.launching.create import clear_moves
@@ -25,9 +26,18 @@ KILL_SECONDS = 5.0
 ON_CLUSTER = (State.STARTING.value, State.RUNNING.value, State.PAUSED.value, State.STOPPING.value)
 
 
+def cancel_refusal(run: Run) -> str:
+    """Return why the run cannot be cancelled here; an empty text if it can, or if it has ended."""
+    if not (run.is_open and run.is_external):
+        return ""
+    message = gettext("%(name)s trains elsewhere and is only reported here: stop its program where it runs.")
+    return message % {"name": run.name}
+
+
 def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
-    """Record that the run must end and not restart. Return the attempt to cancel; None if none is open."""
-    if call_off_restart(run, person):
+    """Record that the run must end and not restart. Return the attempt to cancel; None if none is open, and for an
+    external run, whose program only its own machine can stop."""
+    if run.is_external or call_off_restart(run, person):
         return None
     clear_moves(run)
     attempt = run.attempts.open().order_by("-n").first()

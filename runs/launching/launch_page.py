@@ -20,7 +20,7 @@ from runs.access import may_launch
 from runs.http import SignedIn, require_choice, visible_experiment, visible_run
 from runs.launching.budgets import Estimator, hours_of, resources_of, total
 from runs.launching.commands import launch_run
-from runs.launching.config_form import LaunchForm, initial_from, problems_of, value_at
+from runs.launching.config_form import LaunchForm, can_be_cloned, initial_from, problems_of, value_at
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
 from runs.launching.preflight import check_launch
@@ -67,7 +67,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
     elif "clone" in request.GET:
         cloned = visible_run(request, request.GET["clone"])
         form = LaunchForm.from_run(cloned)
-        for problem in by_hand_problems(cloned.config):
+        for problem in by_hand_problems(cloned.config) if can_be_cloned(cloned) else ():
             messages.warning(request, gettext("Omitted: %(problem)s.") % {"problem": problem})
         changed = _apply_changes(request, form)
     elif "evaluate" in request.GET:

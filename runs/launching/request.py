@@ -23,15 +23,15 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def get_own_experiment(caller: Caller, experiment: int | None, name: str | None) -> Experiment:
     """Return the caller's own experiment of this number, or else of this name. Raise Http404, HttpError."""
     if experiment is None:
-        return _get_or_create(caller.person, name or "")
+        return get_or_create_experiment(caller.person, name or "")
     own = get_experiment(caller, experiment)
     check_owner(caller, own)
     return own
 
 
-def _get_or_create(person: User, name: str) -> Experiment:
-    """Return the user's first experiment of that name; create it if there is none."""
+def get_or_create_experiment(person: User, name: str) -> Experiment:
+    """Return the user's first experiment of that name that is not in the trash; create it if there is none."""
     # The user is locked, so that two scripts that start together share one experiment.
     User.objects.select_for_update().get(pk=person.pk)
-    experiments = Experiment.objects.filter(owner=person, name=name).order_by("pk")
+    experiments = Experiment.objects.filter(owner=person, name=name, deleted_at=None).order_by("pk")
     return experiments.first() or Experiment.objects.create(owner=person, name=name)

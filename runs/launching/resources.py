@@ -124,6 +124,8 @@ class _Launch:
         """Return why no weights of the run can be read, or an empty text. `name`: the text that names it."""
         if run is None:
             return f"names {name}, but you see no such run"
+        if run.ran_elsewhere:
+            return f"names {name}, but {_elsewhere_reason(run)}"
         if run.method not in TRAINING_METHODS:
             return f"names {name}, which has method {run.method}; it must be a run of method {METHODS_TEXT}"
         return self._attempts_refusal(run, name)
@@ -228,6 +230,8 @@ class _Launch:
         run, step = _parse(reference, self.person)
         if run is None or step is None:
             return f"names {reference}, but you see no such run"
+        if run.ran_elsewhere:
+            return f"names {reference}, but {_elsewhere_reason(run)}"
         saved = checkpoints.at_step(run, step)
         if saved is None:
             steps = [str(step) for step in list(checkpoints.by_step(run))[:MAX_NAMED_STEPS]]
@@ -318,9 +322,10 @@ def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:
 
 def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
     """Return a problem for each field of a stored config that only a manually started run may set."""
+    prior_tasks = _value_at(config, "evaluate.prior_tasks")
     prior_paths = [
         f"evaluate.prior_tasks.{number}.{path}"
-        for number in range(len(_value_at(config, "evaluate.prior_tasks") or ()))
+        for number in range(len(prior_tasks) if isinstance(prior_tasks, list | tuple) else 0)
         for path in REPLACEMENTS
         if path.startswith("task.options.")
     ]
@@ -337,6 +342,12 @@ def _value_at(config: Any, path: str) -> Any:
         else:
             config = config.get(part) if isinstance(config, Mapping) else None
     return config
+
+
+def _elsewhere_reason(run: Run) -> str:
+    """Return why this site has no weights of a run that was imported, or that a program elsewhere reports."""
+    how = "imported" if run.is_imported else "trained elsewhere and only reported here"
+    return f"that run was {how}: no attempt of that run has started on a cluster of this site"
 
 
 def _replacement(path: str) -> str:

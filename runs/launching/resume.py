@@ -16,6 +16,7 @@ from runs.launching.budgets import LIMIT_PATH, check_resume_limits
 from runs.launching.create import new_attempt
 from runs.launching.transitions import publish
 from runs.models import Attempt, Cluster, Origin, Run, Sweep
+from runs.models.experiment import config_count
 from workers.config import ConfigError
 from workers.executors.base import STOPPED_BY_ESWEB
 from workers.executors.states import State
@@ -28,13 +29,11 @@ BAD_CONFIG = 2
 
 
 def restart_budget(run: Run) -> int:
-    """Return how many restarts the run's config allows.
+    """Return how many restarts the run's config allows; none for a run that trains elsewhere.
 
     Other parts of the config may no longer fit this version.
     """
-    compute = run.config.get("compute")
-    allowed = compute.get("restarts", 0) if isinstance(compute, dict) else 0
-    return allowed if isinstance(allowed, int) else 0
+    return 0 if run.ran_elsewhere else config_count(run.config, "compute", "restarts")
 
 
 def count_restarts(run: Run) -> int:
@@ -132,6 +131,10 @@ def resume_refusal(run: Run) -> str:
     """Return why the run cannot be resumed now; an empty text if it can."""
     if run.is_imported:
         message = gettext("%(name)s was imported and has no checkpoint here to resume from; clone it to train it here")
+    elif run.is_external:
+        message = gettext(
+            "%(name)s trains elsewhere and is only reported here: start its program again there to continue it"
+        )
     elif run.is_open:
         message = gettext("%(name)s has not ended (%(state)s)")
     elif run.state == State.SUCCEEDED.value and run.is_evaluation:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from django.db.models import Q
 from ninja import Schema
 from pydantic import AfterValidator, Field, model_validator
 
@@ -24,6 +25,7 @@ PresetName = Annotated[Word, AfterValidator(current_name)]
 class NewRun(Input):
     """A run to launch, or one for each of `seeds`. Give `experiment`, or `experiment_name`: yours, created if new."""
 
+    kind: Literal["launched"] = "launched"
     experiment: Pk | None = None
     experiment_name: Name | None = None
     preset: PresetName = ""
@@ -69,14 +71,20 @@ class ChangedRun(Input):
     archived: bool | None = None
 
 
+Kind = Literal["launched", "imported", "external"]
+
+
 class RunOut(Schema):
-    """A run. `url` is its page. `parent`: the uid of the training with the model that this run evaluates or examines,
-    the first of several, if it is known and you may see it; `parent_step`: its step, if the config names one.
+    """A run. `url` is its page. `kind`: launched if this site runs it, imported if it was read from files, external if
+    a program elsewhere trains and reports it. `parent`: the uid of the training with the model that this run evaluates
+    or examines, the first of several, if it is known and you may see it; `parent_step`: its step, if the config names
+    one.
 
     `flags`: the open flags, signs that its training cheats.
     """
 
     uid: str
+    kind: Kind
     name: str
     experiment: int
     sweep: int | None
@@ -97,10 +105,11 @@ class RunOut(Schema):
     config: dict[str, Any]
 
     @classmethod
-    def from_run(cls, run: Run, flags: Sequence[Flag], **more: Any) -> Any:
+    def from_run(cls, run: Run, kind: Kind, flags: Sequence[Flag], **more: Any) -> Any:
         """Return the run as JSON; `flags` are its open ones, `more` holds the fields that a wider schema adds."""
         return cls(
             uid=run.uid,
+            kind=kind,
             name=run.name,
             experiment=run.experiment_id,
             sweep=run.sweep_id,
@@ -134,8 +143,8 @@ class AttemptOut(Schema):
     """One scheduler job of a run. `reason` is why it waits or how it ended; `phase` is the trainer's activity.
 
     It resumes from `resumed_step`, saved by attempt `resumed_attempt`; both are null if it starts from the beginning.
-    `origin` is what created it: launch, resume, restart or preemption. If `restart_at` is not null, the next attempt
-    follows at that time.
+    `origin` is what created it: launch, resume, restart, preemption, import or external. If `restart_at` is not null,
+    the next attempt follows at that time.
     """
 
     key: str
@@ -191,31 +200,59 @@ class AttemptsOut(Schema):
     items: list[AttemptOut]
 
 
+class ExternalOut(Schema):
+    """The program that trains an external run: its name, machine and command, the state of its code, its results, and
+    the silence in seconds after which it counts as lost."""
+
+    program: str
+    host: str
+    command: str
+    git: dict[str, Any]
+    summary: dict[str, Any]
+    lost_after_seconds: float
+
+
 class RunDetail(RunOut):
-    """A run with its attempts, oldest first, and the newest value of each key."""
+    """A run with its attempts, oldest first, and the newest value of each key. `external` is null unless its kind is
+    external."""
 
     attempts: list[AttemptOut]
     latest: dict[str, Number]
+    external: ExternalOut | None
 
 
 def run_out(run: Run) -> RunOut:
     """Return one run as JSON, with its open flags."""
-    schema: RunOut = RunOut.from_run(run, open_flags([run.pk]).get(run.pk, ()))
-    return schema
+    return runs_out([run]).items[0]
 
 
 def runs_out(runs: Sequence[Run], following: int | None = None) -> RunsOut:
-    """Return runs as JSON, with their open flags. One query, however many runs."""
-    flags = open_flags(run.pk for run in runs)
-    return RunsOut(items=[RunOut.from_run(run, flags.get(run.pk, ())) for run in runs], next=following)
+    """Return runs as JSON, with their open flags. Two queries, however many runs."""
+    flags, kinds = open_flags(run.pk for run in runs), _kinds(runs)
+    items = [RunOut.from_run(run, kinds.get(run.pk, "launched"), flags.get(run.pk, ())) for run in runs]
+    return RunsOut(items=items, next=following)
 
 
 def run_detail(run: Run) -> RunDetail:
     """Return a run as JSON, with its attempts and the newest value of each key."""
+    kind = _kinds([run]).get(run.pk, "launched")
     attempts = [AttemptOut.from_attempt(attempt) for attempt in run.attempts.order_by("n")]
     newest = metrics.latest([run])[run.pk]
     values = metrics.json_floats(np.array(list(newest.values()), np.float64))
     detail: RunDetail = RunDetail.from_run(
-        run, open_flags([run.pk]).get(run.pk, ()), attempts=attempts, latest=dict(zip(newest, values, strict=True))
+        run,
+        kind,
+        open_flags([run.pk]).get(run.pk, ()),
+        attempts=attempts,
+        latest=dict(zip(newest, values, strict=True)),
+        external=ExternalOut.from_orm(run.external) if kind == "external" else None,
     )
     return detail
+
+
+def _kinds(runs: Sequence[Run]) -> dict[int, Kind]:
+    """Return the kinds of those runs that this site does not run. One query."""
+    elsewhere = Run.objects.filter(pk__in=[run.pk for run in runs])
+    elsewhere = elsewhere.filter(Q(source__isnull=False) | Q(external__isnull=False))
+    rows = elsewhere.values_list("pk", "external__pk")
+    return {pk: "imported" if external is None else "external" for pk, external in rows}

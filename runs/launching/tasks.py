@@ -8,6 +8,7 @@ from django.conf import settings
 from runs.clusters.connection_test import advance_tests
 from runs.launching.cancel import cancel_job
 from runs.launching.code import purge_copies as purge_unused
+from runs.launching.external import check_silence
 from runs.launching.reconcile import reconcile_cluster
 from runs.launching.submit import submit_job
 from runs.models import Attempt, Cluster, Job, Rebuild
@@ -50,6 +51,12 @@ def tick_clusters() -> None:
     """Tick every cluster, each in a task of its own."""
     for pk in Cluster.objects.values_list("pk", flat=True):
         tick_cluster.apply_async((pk,), expires=2 * settings.TICK_SECONDS)
+
+
+@shared_task(name="runs.jobs.check_external_runs")  # type: ignore[untyped-decorator]
+def check_external_runs() -> None:
+    """Mark silent external runs as lost, and those that are heard again as running."""
+    check_silence()
 
 
 @shared_task(name="runs.jobs.purge_copies")  # type: ignore[untyped-decorator]

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from runs.access import changeable, may_cancel, may_resume
 from runs.http import SignedIn, state_words, visible_experiment, visible_run
+from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import cancel_run, resume_run
 from runs.launching.resume import CannotResume
 from runs.models import Attempt, Experiment, Run
@@ -24,7 +25,9 @@ def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
     run = visible_run(request, uid)
     if not may_cancel(request.user, run):
         raise PermissionDenied
-    if run.is_open:
+    if refusal := cancel_refusal(run):
+        messages.warning(request, refusal)
+    elif run.is_open:
         cancel_run(run, request.user)
         message = gettext("Cancel of %(name)s requested. It saves a checkpoint first if it has started.")
         messages.info(request, message % {"name": run.name})
@@ -73,7 +76,9 @@ def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
 def interrupted_runs(request: SignedIn, experiment: Experiment) -> QuerySet[Run]:
     """Return the interrupted runs of an experiment without an automatic restart that this user may resume."""
     waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
-    interrupted = experiment.runs.current().filter(state=State.INTERRUPTED).exclude(pk__in=waiting)
+    interrupted = (
+        experiment.runs.current().filter(state=State.INTERRUPTED, source=None, external=None).exclude(pk__in=waiting)
+    )
     return changeable(request.user, interrupted).select_related("experiment").order_by("pk")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
+from runs.models.experiment import config_section
+
 
 @dataclass(frozen=True)
 class HeadlineMetric:
@@ -60,4 +62,5 @@ def has_task_metrics(task: str) -> bool:
 
 def task_of(config: Mapping[str, Any]) -> str:
     """Return the name of the task of a config; an empty text if it has none."""
-    return str((config.get("task") or {}).get("name", ""))
+    name = config_section(config, "task").get("name", "")
+    return name if isinstance(name, str) else ""

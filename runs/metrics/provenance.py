@@ -1,7 +1,8 @@
 """Provenance of a run's held-out series: who measured it, with which estimator, on answers decoded in which way.
 
 A run that esweb started is measured by the common evaluator, as its config states. Imported or pushed series are known
-as far as their file states; the rest is called unknown. Nothing is guessed from a key.
+as far as their file states; the rest is called unknown, as are all that programs elsewhere report. Nothing is guessed
+from a key.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from django.utils.translation import gettext_noop as _
 from runs.models import Attempt, Run
 from workers.csv_cells import fields_text
 
-EVALUATOR, IMPORTED, PUSHED = "evaluator", "import", "push"
+EVALUATOR, IMPORTED, PUSHED, EXTERNAL = "evaluator", "import", "push", "external"
 EXACT, K3, MEAN, UNKNOWN = "exact", "k3", "mean", "unknown"
 GREEDY, SAMPLED = "greedy", "sampled"
 EVALUATION_FILE = "evaluation"
@@ -34,7 +35,10 @@ FILE_KEY_PREFIX = "eval/"
 """Prefix of keys that only the evaluation of a file has, not the common evaluator."""
 FACT_PATHS = (("evaluation", "temperature"), ("evaluation", "samples"), ("imported", "evaluation_do_sample"))
 """Config paths that determine a provenance."""
-ORIGINS = {EVALUATOR: _("common evaluator"), IMPORTED: _("imported"), PUSHED: _("pushed by a script")}
+ORIGINS = {
+    EVALUATOR: _("common evaluator"), IMPORTED: _("imported"), PUSHED: _("pushed by a script"),
+    EXTERNAL: _("reported by a program elsewhere"),
+}  # fmt: skip
 ESTIMATORS = {EXACT: _("exact"), K3: _("k3 estimate"), MEAN: _("mean"), UNKNOWN: _("unknown estimator")}
 
 
@@ -89,7 +93,8 @@ def with_origins(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def origins_of(runs: Collection[Run]) -> dict[int, str]:
-    """Return by run id the origin of its series: EVALUATOR, PUSHED, or IMPORTED with the kind of file after a colon.
+    """Return by run id the origin of its series: EVALUATOR, PUSHED, EXTERNAL, or IMPORTED with the kind of file
+    after a colon.
 
     One query, however many runs there are; none for runs that were read `with_origins`.
     """
@@ -104,8 +109,8 @@ def origin_expression() -> Case:
     is_started = Exists(Attempt.objects.filter(run=OuterRef("pk"), cluster__isnull=False))
     imported = Concat(Value(f"{IMPORTED}:"), F("source__kind"))
     return Case(
-        When(source__isnull=False, then=imported), When(is_started, then=Value(EVALUATOR)), default=Value(PUSHED),
-        output_field=TextField(),
+        When(source__isnull=False, then=imported), When(external__isnull=False, then=Value(EXTERNAL)),
+        When(is_started, then=Value(EVALUATOR)), default=Value(PUSHED), output_field=TextField(),
     )  # fmt: skip
 
 

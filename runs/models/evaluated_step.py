@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils.translation import gettext
 
-from runs.models.experiment import Run
+from runs.models.experiment import Run, config_section
 from runs.models.response import Response
 from workers.executors.states import State
 
@@ -42,15 +42,18 @@ class EvaluatedStep:
 def list_evaluated_steps(runs: Iterable[Run], split: str = EVALUATION) -> dict[int, tuple[EvaluatedStep, ...]]:
     """Return by run id the steps at which its answers were stored, ascending. One query, however many runs there are.
 
-    A run that was imported has no partial steps: such a run is partial as a whole (its state).
+    A run that ran elsewhere has no partial steps: an import is partial as a whole (its state), and the evaluation plan
+    of an external run is not known.
     """
     by_id = {run.pk: run for run in runs}
     rows = Response.objects.filter(run__in=list(by_id), split=split, is_superseded=False).order_by("run", "step")
-    counts = rows.values_list("run", "run__source", "step").annotate(n=Count("pk"), greedy=Count("pk", Q(sample=0)))
+    counted = rows.values_list("run", "run__source", "run__external", "step")
+    counts = counted.annotate(n=Count("pk"), greedy=Count("pk", Q(sample=0)))
     steps = {}
-    for (pk, source), rows_of_run in groupby(counts, lambda row: row[:2]):
-        answered = [(step, n, greedy) for _, _, step, n, greedy in rows_of_run]
-        whole = _count_whole(by_id[pk], answered) if source is None and split == EVALUATION else 0
+    for (pk, source, external), rows_of_run in groupby(counts, lambda row: row[:3]):
+        answered = [(step, n, greedy) for *_, step, n, greedy in rows_of_run]
+        is_planned = source is None and external is None and split == EVALUATION
+        whole = _count_whole(by_id[pk], answered) if is_planned else 0
         steps[pk] = tuple(EvaluatedStep(step, n, max(n, whole)) for step, n, _ in answered)
     return steps
 
@@ -71,13 +74,13 @@ def _count_whole(run: Run, answered: Sequence[tuple[int, int, int]]) -> int:
     ((_, n, greedy), *others) = answered
     if others or run.state == State.SUCCEEDED:
         return max(n for _, n, _ in answered)
-    plan = run.config.get("evaluation") if isinstance(run.config, dict) else None
+    plan = config_section(run.config, "evaluation")
     prompts, samples = (_read_count(plan, name) for name in ("prompts", "samples"))
     if prompts is None or samples is None:
         return 0
     return (greedy if n > greedy else prompts) * (1 + samples)
 
 
-def _read_count(plan: Any, name: str) -> int | None:
-    value = plan.get(name) if isinstance(plan, dict) else None
+def _read_count(plan: Mapping[str, Any], name: str) -> int | None:
+    value = plan.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

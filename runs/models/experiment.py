@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -42,6 +43,21 @@ UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 def new_uid() -> str:
     """Return a public name for a run: ten letters without look-alikes, so that installations never share a job name."""
     return "".join(secrets.choice(UID_LETTERS) for _ in range(10))
+
+
+def config_section(config: object, name: str) -> Mapping[str, Any]:
+    """Return a section of a config; empty if there is none, or if it is no object: imported and external runs have
+    configs of any form."""
+    section = config.get(name) if isinstance(config, Mapping) else None
+    return section if isinstance(section, Mapping) else {}
+
+
+def config_count(config: object, section: str, name: str, default: int = 0) -> int:
+    """Return a whole number of a config from 0; the default if there is none."""
+    value = config_section(config, section).get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        return default
+    return value
 
 
 class ExperimentQuerySet(ShelvedQuerySet["Experiment"]):
@@ -204,6 +220,12 @@ class Run(Shelved):
         return self.is_imported or self.is_external
 
     @property
+    def repetition(self) -> tuple[str, int]:
+        """Return what distinguishes this run of its setting from others: the recipe and the seed. A run of unknown seed
+        (-1) is a repetition of its own, with a number below -1 for its seed."""
+        return self.recipe, self.seed if self.seed >= 0 else -1 - self.pk
+
+    @property
     def is_evaluation(self) -> bool:
         """Return whether the run evaluates without training."""
         return self.method == EVALUATE
@@ -222,9 +244,9 @@ class Run(Shelved):
     def prior_tasks(self) -> list[str]:
         """Return the names of the further tasks of an evaluation. The prompts of their responses have the task's name
         among their categories."""
-        settings = self.config.get(EVALUATE) if isinstance(self.config, dict) else None
-        tasks = settings.get("prior_tasks") if isinstance(settings, dict) else None
-        return [task["name"] for task in tasks or () if isinstance(task, dict) and isinstance(task.get("name"), str)]
+        tasks = config_section(self.config, EVALUATE).get("prior_tasks")
+        listed = tasks if isinstance(tasks, list | tuple) else ()
+        return [task["name"] for task in listed if isinstance(task, dict) and isinstance(task.get("name"), str)]
 
     @property
     def waits_to_restart(self) -> bool:
@@ -234,11 +256,10 @@ class Run(Shelved):
     def same_question(self, prefix: str = "") -> dict[str, Any]:
         """Return the filters of runs with the same model and task, as far as the config names them; empty if it names
         neither. `prefix`: the path from the filtered rows to their run, such as `run__`."""
-        config = self.config if isinstance(self.config, dict) else {}
         return {
-            f"{prefix}config__{section}__{name}": config[section][name]
+            f"{prefix}config__{section}__{name}": values[name]
             for section, name in (("model", "path"), ("task", "name"))
-            if isinstance(config.get(section), dict) and name in config[section]
+            if name in (values := config_section(self.config, section))
         }
 
     def reached_step(self) -> int:

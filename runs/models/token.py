@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Exists, OuterRef
 
+from runs.models.attempt import Attempt, Origin
 from runs.models.experiment import Run
 
 SCOPES = ("read", "ingest", "report", "launch", "serve", "admin")
 RUN_SCOPE = "run"
 """Scope of tokens that the site creates for the attempts it starts; users cannot request it."""
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    """Tokens, selected by their creator."""
+
+    def created_by_users(self) -> Self:
+        """Return the tokens that users created for themselves.
+
+        The site creates the others for attempts: of launched runs, and of external runs, whose tokens are named by the
+        attempt's key.
+        """
+        attempts = Attempt.objects.filter(run=OuterRef("run_id"), key=OuterRef("name"), origin=Origin.EXTERNAL)
+        return self.exclude(scope=RUN_SCOPE).exclude(Exists(attempts))
 
 
 class ApiToken(models.Model):
@@ -23,6 +40,8 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiTokenQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name or f"token {self.pk}"

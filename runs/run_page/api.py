@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import orjson
@@ -15,6 +16,7 @@ from runs.compare import load_environments
 from runs.http import (
     EXAMPLE_UID,
     ApiRequest,
+    Caller,
     Id,
     Int,
     Invalid,
@@ -42,6 +44,13 @@ from workers.config import Problem, presets
 from workers.executors.states import State
 
 MAX_CURVES = 2_000
+KIND_FILTERS = {
+    "launched": {"source__isnull": True, "external__isnull": True},
+    "imported": {"source__isnull": False},
+    "external": {"external__isnull": False},
+}
+METHODS = ("es", "grpo", "evaluate", "probe", "scorer", "unknown")
+"""Methods of runs that esweb launches or imports. Runs from elsewhere may have other ones."""
 
 
 @router.get(
@@ -56,10 +65,7 @@ def list_attempts(request: ApiRequest, uid: Uid) -> AttemptsOut:
 @router.get("/attempts/{key}", response=AttemptDetail, auth=needs("read"), tags=["attempts"], summary="Read an attempt")
 def read_attempt(request: ApiRequest, key: Key) -> AttemptDetail:
     """Return an attempt with all its events."""
-    visible = Attempt.objects.filter(run__in=Run.objects.visible_to(request.auth.person))
-    attempt = visible.select_related("run").filter(key=key).first()
-    if attempt is None:
-        raise Http404(f"There is no attempt {key} that you may see")
+    attempt = get_visible_attempt(request.auth, key)
     events = [EventOut.from_orm(event) for event in attempt.events.order_by("at", "pk")]
     (environment,) = load_environments([attempt])
     environment_json = {**environment.facts, "packages": environment.packages} if environment.facts else None
@@ -67,6 +73,15 @@ def read_attempt(request: ApiRequest, key: Key) -> AttemptDetail:
         attempt, run=attempt.run.uid, events=events, code=attempt.code, environment=environment_json
     )
     return detail
+
+
+def get_visible_attempt(caller: Caller, key: str) -> Attempt:
+    """Return the attempt with its run. Raise Http404."""
+    visible = Attempt.objects.filter(run__in=Run.objects.visible_to(caller.person))
+    attempt = visible.select_related("run").filter(key=key).first()
+    if attempt is None:
+        raise Http404(f"There is no attempt {key} that you may see")
+    return attempt
 
 
 Axis = Literal["step", "wall", "relative", "tokens", "samples", "gpu_seconds"]
@@ -78,7 +93,8 @@ def list_runs(
     experiment: Id = None,
     sweep: Id = None,
     state: State | None = None,
-    method: Literal["es", "grpo", "evaluate", "probe", "scorer", "unknown"] | None = None,
+    kind: Literal["launched", "imported", "external"] | None = None,
+    method: Word | None = None,
     preset: Word | None = None,
     seed: Int | None = None,
     tag: Tag | None = None,
@@ -90,7 +106,8 @@ def list_runs(
     """List the runs that you may see, newest first, filtered by the parameters.
 
     Read further pages with `cursor`; runs launched meanwhile do not shift them. The reply is 404 for an unknown
-    experiment or sweep, and 422 for an unknown preset. A seed, a tag or words that no run has give an empty list."""
+    experiment or sweep, and 422 for an unknown method or preset. A seed, a tag or words that no run has give an empty
+    list."""
     require_experiment_and_sweep(request.auth, experiment, sweep)
     filters = {
         "experiment_id": experiment,
@@ -103,18 +120,20 @@ def list_runs(
     permitted = _permitted_runs(request.auth.person, shelf).with_visible_parent(request.auth.person)
     runs = on_shelf(permitted, shelf).select_related("created_by")
     runs = runs.filter(**{name: value for name, value in filters.items() if value is not None})
-    if preset is not None and not runs.exists():
-        _check_preset(request.auth.person, preset)
+    if (method is not None or preset is not None) and not runs.exists():
+        _check_choice(request.auth.person, "method", METHODS, method)
+        _check_choice(request.auth.person, "preset", presets(), preset)
     runs = runs.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
+    runs = runs if kind is None else runs.filter(**KIND_FILTERS[kind])
     items, following = paginate(runs, cursor, limit)
     return runs_out(items, following)
 
 
-def _check_preset(person: User, preset: str) -> None:
-    """Raise Invalid for a preset that neither the site nor any run has."""
-    used_presets = Run.objects.permitted_to(person).order_by("preset").values_list("preset", flat=True).distinct()
-    if preset not in (valid := sorted({*presets(), *used_presets})):
-        raise unknown_choice("preset", valid, preset)
+def _check_choice(person: User, name: str, site_choices: Iterable[str], value: str | None) -> None:
+    """Raise Invalid for a method or preset that neither the site nor any run has."""
+    run_choices = Run.objects.permitted_to(person).order_by(name).values_list(name, flat=True).distinct()
+    if value is not None and value not in (valid := sorted({*site_choices, *run_choices})):
+        raise unknown_choice(name, valid, value)
 
 
 def _permitted_runs(person: User, shelf: str) -> RunQuerySet:

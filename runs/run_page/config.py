@@ -12,11 +12,16 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs.http import SignedIn, visible_run
-from runs.launching.config_form import SETTINGS, field_name, help_of, short_text
+from runs.launching.config_form import SETTINGS, can_be_cloned, field_name, help_of, short_text
+from runs.metrics import task_of
 from runs.models import Run
 from runs.run_page.tabs import tab_page
 from workers.config import ConfigField, RunConfig, config_fields
 
+MAX_FOREIGN_SETTINGS = 60
+"""Settings of another program's config that the overview shows. The tab shows all."""
+MAX_UNKNOWN_LENGTH = 300
+"""Characters of the value of an unknown setting that the page shows. The JSON below has all."""
 END = "END_OF_CONFIG"
 """Ends a here-document. No line of printed JSON is only this: each begins with a space or a bracket."""
 
@@ -41,10 +46,10 @@ class Entry:
         return " ".join(filter(None, (self.name, self.value, self.full_value)))
 
 
-def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
+def config_sections(config: Mapping[str, Any], *, is_foreign: bool = False) -> list[tuple[str, list[Entry]]]:
     """Return (section, its settings). JSONB forgets the order of keys, so the order is that of RunConfig; unknown keys
-    come last."""
-    settings_by_path = _settings_by_path((config.get("task") or {}).get("name", ""))
+    come last. is_foreign: the config is another program's, in which names mean anything, so all keys are unknown."""
+    settings_by_path = {} if is_foreign else _settings_by_path(task_of(config))
     order = {path: i for i, path in enumerate(settings_by_path)}
     sections: dict[str, list[Entry]] = {}
     for path, value in sorted(
@@ -56,13 +61,16 @@ def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
 
 
 def changed_settings(run: Run) -> list[tuple[str, Entry]]:
-    """Return (path, setting) of the settings of a run that differ from their defaults."""
-    return [
+    """Return (path, setting) of the settings of a run that differ from their defaults; of a program elsewhere the first
+    MAX_FOREIGN_SETTINGS."""
+    is_foreign = not can_be_cloned(run)
+    changed = [
         (f"{section}.{entry.name}" if section else entry.name, entry)
-        for section, entries in config_sections(run.config)
+        for section, entries in config_sections(run.config, is_foreign=is_foreign)
         for entry in entries
         if not entry.is_default
     ]
+    return changed[:MAX_FOREIGN_SETTINGS] if is_foreign else changed
 
 
 @require_safe
@@ -70,7 +78,8 @@ def run_config(request: SignedIn, uid: str) -> HttpResponse:
     """Render the tab: the whole config, and the commands that launch the run again."""
     run = visible_run(request, uid)
     context = {
-        "config": config_sections(run.config),
+        "config": config_sections(run.config, is_foreign=not can_be_cloned(run)),
+        "is_foreign": not can_be_cloned(run),
         "config_json": json.dumps(run.config, indent=2, ensure_ascii=False),
         "by_esweb": esweb_command(run),
         "by_hand": train_command(run),
@@ -88,7 +97,9 @@ def _entry(setting: ConfigField | None, name: str, value: Any) -> Entry:
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
     if setting is None:
         # A section that is left out, such as grpo.vllm, or a key that this version does not know.
-        return Entry(name, text, "", is_default=value is None, field="")
+        is_long = len(text) > MAX_UNKNOWN_LENGTH
+        shown = f"{text[:MAX_UNKNOWN_LENGTH]}…" if is_long else text
+        return Entry(name, shown, "", is_default=value is None, field="", full_value=text if is_long else "")
     is_default = not setting.required and value == json.loads(json.dumps(setting.default))
     field = field_name(setting.path, setting.tag)
     entry = Entry(name, text, help_of(setting), is_default, field if field in SETTINGS else "")

@@ -18,6 +18,7 @@ from runs.responses.viewer.views import is_covered
 from runs.run_page.config import changed_settings
 from runs.run_page.curves import named_charts
 from runs.run_page.evaluations import evaluations_context
+from runs.run_page.external import program_facts
 from runs.run_page.probes import probes_context
 from runs.run_page.tabs import tab_fragment, tab_page
 from runs.run_page.tiles import read_tiles
@@ -45,7 +46,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     # The tiles come with the state, which every tab shows.
     context = {
         **flags, **_charts_context(request, run), **evaluations_context(run, request.user),
-        **probes_context(run, request.user), "changed_settings": changed_settings(run),
+        **probes_context(run, request.user), "changed_settings": changed_settings(run), "program": program_facts(run),
     }  # fmt: skip
     return tab_page(request, run, "overview", context)
 

@@ -17,7 +17,7 @@ from runs import checkpoints, launching
 from runs.compare.run_table import steps_of
 from runs.http import ago, state_words
 from runs.launching import resume_refusal
-from runs.models import Attempt, RecordFile, Run
+from runs.models import Attempt, Origin, RecordFile, Run
 from runs.run_page.tiles import read_tiles
 from runs.run_page.time_left import seconds_left
 from workers.executors.mirror import MirrorState, read_state
@@ -37,6 +37,8 @@ def with_delivery(attempts: QuerySet[Attempt]) -> list[Attempt]:
 
 
 def _delivery(attempt: Attempt, is_pushed: bool) -> str:
+    if attempt.origin == Origin.EXTERNAL:
+        return gettext("The program reports here over HTTP.")
     if attempt.cluster is None or not attempt.submits:
         return ""
     copy = read_state(attempt.directory)
@@ -92,11 +94,12 @@ def status_context(run: Run) -> dict[str, Any]:
     attempts, tiles = list(run.attempts.order_by("-n")), read_tiles(run)
     newest = attempts[0] if attempts else None
     steps, step = steps_of(run), _last_step(run)
+    share = _share(attempts, step, steps)
     return {
         "used_up": _used_up(run, attempts),
-        "resources": None if run.is_imported else launching.resources_of(run.config),
+        "resources": None if run.ran_elsewhere else launching.resources_of(run.config),
         "attempt": newest, "step": step, "steps": steps,
-        "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
+        "share": share, "shows_progress": _shows_progress(run, share), "seconds": _seconds(attempts),
         "seconds_left": seconds_left(run, newest, steps),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
         "tiles": tiles, "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in tiles)]),
@@ -141,6 +144,11 @@ def _share(attempts: list[Attempt], step: int, steps: int) -> float:
     """Return the share that is done, 0 to 1: by steps, or by the run's own progress before its first step."""
     progress = attempts[0].progress if attempts else None
     return min(1.0, step / steps) if steps and step else progress or 0.0
+
+
+def _shows_progress(run: Run, share: float) -> bool:
+    """Return whether the page shows a bar of the share: of an external run only while its program reports one."""
+    return share < 1 and not run.is_imported and (not run.is_external or (run.is_open and share > 0))
 
 
 def _seconds(attempts: list[Attempt]) -> float | None:

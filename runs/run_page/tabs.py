@@ -20,6 +20,7 @@ from runs.compare.run_table import quote
 from runs.experiments import LAMBDA, RunEditForm
 from runs.flags import open_flags
 from runs.http import SignedIn
+from runs.launching.config_form import can_be_cloned
 from runs.models import TRAINING_METHODS, Run
 from runs.run_page.status import status_context
 
@@ -72,12 +73,14 @@ def tab_fragment(request: SignedIn, run: Run, template: str, context: Mapping[st
 
 def state_context(request: SignedIn, run: Run) -> dict[str, Any]:
     """Return the template context of the run's state, with what the user may do."""
+    launches = may_launch(request.user, run.experiment)
     return {
         **status_context(run),
-        "may_cancel": may_cancel(request.user, run),
+        "may_cancel": may_cancel(request.user, run) and not run.ran_elsewhere,
         "may_resume": may_resume(request.user, run),
-        "may_launch": may_launch(request.user, run.experiment),
-        "can_be_evaluated": run.method in TRAINING_METHODS and not run.is_imported,
+        "may_launch": launches,
+        "may_clone": launches and can_be_cloned(run),
+        "can_be_evaluated": run.method in TRAINING_METHODS and not run.ran_elsewhere,
     }
 
 

@@ -23,6 +23,7 @@ from runs.compare import (
     standings_context,
 )
 from runs.flags import open_flags
+from runs.launching.config_form import can_be_cloned
 from runs.models import Flag, Run
 from runs.run_page import (
     SYSTEM,
@@ -120,7 +121,8 @@ class SharedRun:
         return {
             "run": self.run, **status_context(self.run), "own_charts": arrange(own, layout),
             "sections": arrange_sections(self.run, sections, layout),
-            "config": config_sections(self.run.config), "is_open": self.run.is_open, "flags": _public_flags(self.run),
+            "config": config_sections(self.run.config, is_foreign=not can_be_cloned(self.run)),
+            "is_open": self.run.is_open, "flags": _public_flags(self.run),
             "controls": controls, "chart_layout": layout,
         }  # fmt: skip
 

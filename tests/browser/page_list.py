@@ -85,6 +85,7 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
         "launch, probe": f"{reverse('launch', args=[first.experiment_id])}?probe={first.uid}",
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
+        "external run": Run.objects.get(external__isnull=False).get_absolute_url(),
         "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),
         "completions": reverse("run-completions", args=[first.uid]),
         "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from esweb_client.cli.__main__ import main
 from runs import access
 from runs.models import Cluster, Experiment, Run
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
+from tests.runs.live_server import serving
 
 RunCli = Callable[..., tuple[int, str, str]]
 
@@ -37,6 +38,15 @@ def run_cli(token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         return code, printed.out, printed.err
 
     return run_command
+
+
+@pytest.fixture
+def asgi_server(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Let the commands call a server over ASGI, as a site runs one, and yield its address. Downloads need it."""
+    with serving() as port:
+        url = f"http://127.0.0.1:{port}"
+        monkeypatch.setenv("ESWEB_URL", url)
+        yield url
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from esweb_client.cli.__main__ import main
+from esweb_client.cli.arguments import HELPS
 
 
 def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -19,11 +20,14 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
     ("typed", "offered"),
     [
         (["la"], ["launch"]),
-        (["l"], ["login", "launch", "ls", "limits"]),
+        (["l"], ["login", "launch", "ls", "logs", "limits"]),
         (["launch", "Concise", "--pre"], ["--preset"]),
         (["export", "--format", ""], ["csv", "jsonl"]),
         (["ls", "exp"], ["experiments"]),
         (["completion", "z"], ["zsh"]),
+        (["judge", "s"], ["show", "start"]),
+        (["cluster", "t"], ["test"]),
+        (["logs", "--fo"], ["--follow"]),
     ],
 )
 def test_bash_completes_matching_words(
@@ -40,7 +44,7 @@ def test_bash_completes_matching_words(
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_is_valid_in_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = script(shell, capsys)
-    assert all(name in text for name in ("login", "launch", "watch", "ls", "cancel", "resume", "export"))
+    assert all(name in text for name in HELPS)
     if shutil.which(shell):
         result = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True, check=False)
         assert (result.returncode, result.stderr) == (0, "")

@@ -5,7 +5,7 @@
 - A run is visible to users who see its experiment, and changed by its creator, its experiment's owner, and admins; an
   experiment is changed by its owner and by admins. A viewer changes nothing. Nobody changes invisible rows.
 - A token has its user's rights: scope read reads, launch reads and changes, admin does everything, ingest only writes
-  records of its own run. An expired token does nothing.
+  records of its own run, and report only creates external runs. An expired token does nothing.
 - A link shows its runs, except private or deleted ones, while its user is active and may create rows.
 """
 
@@ -60,6 +60,14 @@ def sees_all(plan: Plan, caller: Caller) -> bool:
 def may_change_experiment(plan: Plan, caller: Caller, experiment: int) -> bool:
     """Return whether the caller may rename, archive or delete the experiment, or launch in it."""
     return _may_change(plan, caller, experiment, {plan.experiments[experiment].owner})
+
+
+def may_report_run(plan: Plan, caller: Caller, experiment: int) -> bool:
+    """Return whether the caller may create an external run in the experiment: scope report permits this alone."""
+    token = caller.token
+    if token is not None and token.scope == "report":
+        return is_known(plan, caller) and may_change_experiment(plan, Caller(token.person), experiment)
+    return may_change_experiment(plan, caller, experiment)
 
 
 def may_change_run(plan: Plan, caller: Caller, run: int) -> bool:

@@ -34,7 +34,7 @@ POSTED = {
     "chart-layout", "line-colour", "try-preset",
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
     "api:test_cluster", "api:plan_gpu_memory", "api:check_preflight", "api:adapt_preset",
-    "api:dismiss_flag", "api:undo_flag_dismissal",
+    "api:dismiss_flag", "api:undo_flag_dismissal", "api:send_heartbeat", "api:end_attempt",
 }  # fmt: skip
 WITHOUT_SITE_CONTENT = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
@@ -176,6 +176,15 @@ def _launch(site: Site, target: Target) -> Call:
     return "post", "/api/v1/runs", {"experiment": site.experiments[target.experiment].pk, "preset": "es-micro"}
 
 
+def _report(site: Site, target: Target) -> Call:
+    experiment = site.experiments[target.experiment].pk
+    return "post", "/api/v1/runs", {"kind": "external", "experiment": experiment, "id": "program", "start": "1"}
+
+
+def _attempt_call(action: str) -> Callable[[Site, Target], Call]:
+    return lambda site, aim: ("post", f"/api/v1/attempts/esweb-{site.runs[aim.run].uid}-a1/{action}", {})
+
+
 def _push(site: Site, target: Target) -> Call:
     line = pack(0, NOON, Metric(7, {"reward/mean": 7.0})).decode()
     return "post", f"/api/v1/attempts/esweb-{site.runs[target.run].uid}-a1/records?epoch=3", line
@@ -207,6 +216,9 @@ WRITES: dict[str, Callable[[Site, Target], Call]] = {
     "resume all": _experiment_call("form", "/resume/", {}),
     "launch by form": _experiment_call("form", "/launch/", launch_form()),
     "launch": _launch,
+    "report run": _report,
+    "send heartbeat": _attempt_call("heartbeat"),
+    "end attempt": _attempt_call("end"),
     "bulk tag": _all_runs("tag", tag="changed"),
     "bulk delete": _all_runs("delete"),
     "bulk cancel all": _all_runs("cancel", all="1"),

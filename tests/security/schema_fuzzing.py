@@ -135,7 +135,10 @@ def _aim_body(draw: st.DrawFn, case: Case, sample: SampleRows) -> None:
     content = case.operation.definition.raw["requestBody"]["content"].get("application/json", {})
     if "config" in content.get("example", {}):
         case.body["config"] = draw(configs())
-    if case.path.endswith("/runs"):
+    if case.path.endswith("/runs") and case.body.get("kind") == "external":
+        case.body.pop("project", None)
+        case.body["experiment"] = draw(st.sampled_from(sample.experiments))
+    elif case.path.endswith("/runs"):
         case.body["preset"] = "es-micro"
         case.body.pop("experiment_name", None)
         case.body["experiment"] = draw(st.sampled_from(sample.experiments))

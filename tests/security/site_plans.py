@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 ROLES = ("viewer", "member", "admin")
-SCOPES = ("read", "ingest", "launch", "admin")
+SCOPES = ("read", "ingest", "report", "launch", "admin")
 
 
 @dataclass(frozen=True)

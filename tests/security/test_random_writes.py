@@ -142,6 +142,11 @@ def is_push(request: Request) -> bool:
     return request.name == "push records"
 
 
+def is_report(request: Request) -> bool:
+    """Return whether the request creates an external run, for which scope report is enough."""
+    return request.name == "report run"
+
+
 def push_status(client: Client, uid: str) -> int:
     """Return the status of an empty push to the run's first attempt."""
     address = f"/api/v1/attempts/esweb-{uid}-a1/records"
@@ -173,7 +178,7 @@ def may_change(site: Site, caller: Caller, request: Request, change: Change) -> 
     if change.kind is SavedView:
         return may_change_view(site, caller, change.row)
     if change.kind is ApiToken:
-        return change.is_new and may_have_token(site, caller, change.row)
+        return change.is_new and may_have_token(site, caller, request, change.row)
     if change.kind is Run or change.row.keys() & {"run_id", "attempt_id"}:
         return may_change_run(site, caller, request, find_run(change))
     return False
@@ -182,7 +187,8 @@ def may_change(site: Site, caller: Caller, request: Request, change: Change) -> 
 def may_change_run(site: Site, caller: Caller, request: Request, run: Run) -> bool:
     """Return the oracle's decision for a run of the plan; for a new run its decision for the experiment."""
     if run.pk not in {site_run.pk for site_run in site.runs}:
-        return expected_access.may_change_experiment(site.plan, caller, position(site.experiments, run.experiment_id))
+        decide = expected_access.may_report_run if is_report(request) else expected_access.may_change_experiment
+        return decide(site.plan, caller, position(site.experiments, run.experiment_id))
     n = position(site.runs, run.pk)
     may_push = is_push(request) and expected_access.may_write_records(site.plan, caller, n)
     return may_push or expected_access.may_change_run(site.plan, caller, n)
@@ -197,12 +203,15 @@ def may_change_view(site: Site, caller: Caller, row: Row) -> bool:
     return experiment is None or expected_access.sees(site.plan, caller, position(site.experiments, experiment))
 
 
-def may_have_token(site: Site, caller: Caller, row: Row) -> bool:
+def may_have_token(site: Site, caller: Caller, request: Request, row: Row) -> bool:
     """Return whether the token is the caller's own, for a run that they may change.
 
-    A script must send a token of scope admin.
+    A script must send a token of scope admin, unless it creates an external run.
     """
     is_own = row["user_id"] == site.people[expected_access.person_of(caller) or 0].pk
+    if is_report(request):
+        run = Run.objects.get(pk=row["run_id"])
+        return is_own and row["scope"] == "ingest" and may_change_run(site, caller, request, run)
     is_enough = caller.token is None or caller.token.scope == "admin"
     return (
         is_own and is_enough and expected_access.may_change_run(site.plan, caller, position(site.runs, row["run_id"]))

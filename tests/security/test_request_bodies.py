@@ -36,7 +36,9 @@ from tests.security.delivery import PIECE, Delivery, deliver, endless_body
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unlimited_calls")]
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-SCOPES = ("read", "ingest", "launch", "serve", "admin")
+SCOPES = ("read", "ingest", "report", "launch", "serve", "admin")
+PUBLIC = {"api-docs", "api:openapi-json"}
+"""Descriptions of the API, which everybody may read."""
 UPLOAD_IN_TEST = 3 * 1024 * 1024
 """Upload limit in tests, instead of hundreds of megabytes."""
 
@@ -109,7 +111,7 @@ def test_api_reads_no_body_of_unauthorised_sender(
                 sent = request(address, method, token)
                 visited.add(name)
                 delivery = deliver(application, with_content_length(sent, 8176) if n % 2 else sent, endless_body())
-                if delivery.calls or delivery.status < 300:
+                if delivery.calls or (delivery.status < 300 and name not in PUBLIC):
                     failures[name, method, token] = delivery
     assert len(visited) > 80
     assert not failures, list(failures.items())[:5]

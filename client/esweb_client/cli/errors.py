@@ -14,7 +14,7 @@ NOT_FOUND = 4
 AWAY = 5
 ENDED_BADLY = 6
 CODES = """exit codes: 0 success, 1 refused, 2 bad input, 3 not signed in or not allowed, 4 not found,
-5 the server does not answer, 6 a watched run did not succeed, 130 interrupted"""
+5 the server does not answer, 6 a watched run or test did not succeed, 130 interrupted"""
 
 
 class Failure(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,11 @@ def run_request(options: argparse.Namespace) -> dict[str, Any]:
     """Return experiment, preset, name and config, as the API takes them. Raise Failure."""
     key = "experiment" if options.experiment.isdecimal() else "experiment_name"
     experiment = {key: int(options.experiment) if key == "experiment" else options.experiment}
-    return {**experiment, "preset": options.preset, "name": options.name, "config": _config(options)}
+    config = _read(options.config) if options.config else {}
+    set_values(config, options.set)
+    if options.cluster:
+        config["compute"] = {**_section(config, "compute"), "cluster": options.cluster}
+    return {**experiment, "preset": options.preset, "name": options.name, "config": config}
 
 
 def _body(options: argparse.Namespace) -> dict[str, Any]:
@@ -91,9 +96,9 @@ def _body(options: argparse.Namespace) -> dict[str, Any]:
     return body
 
 
-def _config(options: argparse.Namespace) -> dict[str, Any]:
-    config = _read(options.config) if options.config else {}
-    for setting in options.set:
+def set_values(config: dict[str, Any], settings: Sequence[str]) -> None:
+    """Change the config by each --set KEY=VALUE. Raise Failure."""
+    for setting in settings:
         key, sign, value = setting.partition("=")
         if not sign or not key:
             raise Failure(BAD_INPUT, f"--set must be KEY=VALUE, such as es.sigma=0.01, not {setting!r}")
@@ -104,9 +109,6 @@ def _config(options: argparse.Namespace) -> dict[str, Any]:
             if not isinstance(target, dict):
                 raise Failure(BAD_INPUT, f"--set {key}: {section} is a value, not a section")
         target[name] = parse_value(value)
-    if options.cluster:
-        config["compute"] = {**_section(config, "compute"), "cluster": options.cluster}
-    return config
 
 
 def _section(config: dict[str, Any], name: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--experiment", type=int, help="runs of this experiment, by its id")
     command.add_argument("--sweep", type=int, help="runs of this sweep, by its number")
     command.add_argument("--state", help="runs in this state, such as running or failed")
-    command.add_argument("--method", choices=["es", "grpo", "evaluate", "probe", "scorer"], help="runs of this method")
+    command.add_argument("--method", help="runs of this method, such as es, grpo or evaluate")
     command.add_argument("--preset", help="runs of this preset")
     command.add_argument("--seed", type=int, help="runs of this seed")
     command.add_argument("--tag", help="runs or experiments with this tag")

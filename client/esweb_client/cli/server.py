@@ -8,8 +8,8 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from esweb_client.cli import errors
@@ -27,6 +27,7 @@ CODES = {
     422: errors.BAD_INPUT,
 }
 Query = Mapping[str, Any]
+Result = TypeVar("Result")
 
 
 class NoRedirectHandler(urllib.request.HTTPRedirectHandler):
@@ -48,7 +49,10 @@ class Server:
         """Return the data at an address below /api/v1. Unchanged data is not sent again. Raise Failure."""
         address = self._address(path, query)
         etag, cached = self._cache.get(address, ("", None))
-        response = self._call("GET", address, headers={"If-None-Match": etag} if etag else {})
+        headers = {"If-None-Match": etag} if etag else {}
+        response = self._call(
+            "GET", address, headers=headers, read=lambda reply: (reply.headers.get("ETag", ""), _json(reply))
+        )
         if response is None:
             return cached
         tag, body = response
@@ -58,12 +62,28 @@ class Server:
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the response to a POST, which is done once even if it is sent several times. Raise Failure."""
         headers = {"Idempotency-Key": str(uuid.uuid4()), "Content-Type": "application/json"}
-        response = self._call("POST", self._address(path), json.dumps(body or {}).encode(), headers)
-        return response[1] if response else None
+        return self._call("POST", self._address(path), json.dumps(body or {}).encode(), headers)
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Change the object at an address, and return the response. Raise Failure."""
+        headers = {"Content-Type": "application/json"}
+        return self._call("PATCH", self._address(path), json.dumps(body).encode(), headers)
 
     def delete(self, path: str) -> None:
         """Remove the object at an address. Raise Failure."""
         self._call("DELETE", self._address(path))
+
+    def upload(self, path: str, body: bytes, content_type: str) -> Any:
+        """Return the response to a POST of a form with files, which is safe to repeat. Raise Failure."""
+        return self._call("POST", self._address(path), body, {"Content-Type": content_type})
+
+    def download(self, path: str, read: Callable[[http.client.HTTPResponse], Result]) -> Result:
+        """Return what `read` makes of the response at an address. Raise Failure.
+
+        `read` is called again if the transfer breaks, which it reports by an OSError or HTTPException.
+        """
+        result: Result = self._call("GET", self._address(path), headers={"Accept": "*/*"}, read=read)
+        return result
 
     def pages(self, path: str, query: Query, limit: int | None = None) -> Iterator[Any]:
         """Yield the items of a list, page after page, at most `limit` of them."""
@@ -83,9 +103,14 @@ class Server:
         return f"{self.account.url}/api/v1/{quote(path)}{query_string}"
 
     def _call(
-        self, method: str, address: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[str, Any] | None:
-        """Return (ETag, the response's data); None if it has not changed."""
+        self,
+        method: str,
+        address: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        read: Callable[[http.client.HTTPResponse], Any] | None = None,
+    ) -> Any:
+        """Return the response's JSON data, or what `read` makes of the response; None if it has not changed."""
         request_headers = {
             "Authorization": f"Bearer {self.account.token}",
             "Accept": "application/json",
@@ -95,19 +120,25 @@ class Server:
             request = urllib.request.Request(address, body, request_headers, method=method)  # noqa: S310 (checked at login)
             try:
                 with self._opener.open(request, timeout=TIMEOUT_SECONDS) as response:
-                    return response.headers.get("ETag", ""), json.loads(response.read() or b"null")
+                    return (read or _json)(response)
             except urllib.error.HTTPError as error:
-                if error.code == 304:
-                    return None
-                wait = _wait_seconds(error)
-                if wait is None or attempt == TRIES:
-                    raise _refusal(error) from error
+                # An error is an open response too.
+                with error:
+                    if error.code == 304:
+                        return None
+                    wait = _wait_seconds(error)
+                    if wait is None or attempt == TRIES:
+                        raise _refusal(error) from error
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if attempt == TRIES:
                     raise Failure(errors.AWAY, f"{self.account.url} does not answer: {_reason(error)}") from error
                 wait = attempt
             time.sleep(wait)
         raise AssertionError("unreachable")
+
+
+def _json(response: http.client.HTTPResponse) -> Any:
+    return json.loads(response.read() or b"null")
 
 
 def _wait_seconds(error: urllib.error.HTTPError) -> int | None:

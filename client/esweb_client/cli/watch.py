@@ -44,7 +44,7 @@ def watch_one(server: Server, uid: str, every: float = EVERY_SECONDS, *, as_json
         if status != previous:
             print_json(status) if as_json else print(_line(status), flush=True)
             previous = status
-        if run["state"] not in OPEN_STATES and not _will_restart(run):
+        if run["state"] not in OPEN_STATES and not will_restart(run):
             return 0 if run["state"] == "succeeded" else ENDED_BADLY
         time.sleep(max(every, 0.1))
 
@@ -75,6 +75,6 @@ def _line(status: dict[str, Any]) -> str:
     return "  ".join(parts)
 
 
-def _will_restart(run: dict[str, Any]) -> bool:
+def will_restart(run: dict[str, Any]) -> bool:
     """Return whether its next attempt will be created automatically."""
     return any(attempt["restart_at"] for attempt in run["attempts"])

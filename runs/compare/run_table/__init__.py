@@ -1,6 +1,6 @@
 """Tables of runs: filtered by a one-line query, sorted, paged and grouped by any key, for pages and the API."""
 
-from runs.compare.run_table.columns import METHODS, NAME, SUMMARIES, Column, Kind
+from runs.compare.run_table.columns import NAME, SUMMARIES, Column, Kind
 from runs.compare.run_table.conditions import filter_by_terms, sort_bounds
 from runs.compare.run_table.files import data_table, notes, paper_table
 from runs.compare.run_table.gap_order import GapOrigin
@@ -29,7 +29,6 @@ from runs.compare.run_table.vocabulary import Vocabulary, config_keys, vocabular
 __all__ = [
     "MAX_EXPORTED_ROWS",
     "MAX_STEP_RUNS",
-    "METHODS",
     "NAME",
     "OPERATORS",
     "SORTED",

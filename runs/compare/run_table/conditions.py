@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 
@@ -41,9 +42,10 @@ def filter_by_terms(runs: QuerySet[Run], terms: list[Term], vocabulary: Vocabula
         runs = runs.trainings()  # type: ignore[attr-defined]
     if not any(term.key == "archived" for term in terms):
         runs = runs.filter(archived_at__isnull=True)
+    every = runs
     for term in terms:
         try:
-            runs = _filter_by_term(runs, term, vocabulary)
+            runs = _filter_by_term(runs, term, vocabulary, every)
         except InvalidTerm as error:
             problems.append(Problem(term.at, term.end, str(error)))
     if problems:
@@ -51,14 +53,25 @@ def filter_by_terms(runs: QuerySet[Run], terms: list[Term], vocabulary: Vocabula
     return runs
 
 
-def _filter_by_term(runs: QuerySet[Run], term: Term, vocabulary: Vocabulary) -> QuerySet[Run]:
+def _filter_by_term(runs: QuerySet[Run], term: Term, vocabulary: Vocabulary, every: QuerySet[Run]) -> QuerySet[Run]:
     column = vocabulary.column(term.key or "name")
+    if column is not None and column.key == "method":
+        column = _with_present_methods(column, term, every)
     if column is None:
         raise InvalidTerm(vocabulary.unknown_key_message(term.key))
     if column.key in COMPUTED:
         runs = annotate_column(runs, column, _name(column))
     condition = CONDITIONS[column.kind](column, term)
     return runs.filter(~condition if term.negated else condition)
+
+
+def _with_present_methods(column: Column, term: Term, runs: QuerySet[Run]) -> Column:
+    """Return the column of methods with those of the runs among its choices, if the term names an unknown one: the
+    methods of external runs are any words. One query, only then."""
+    if all(value in column.choices for value in term.values):
+        return column
+    present = runs.order_by().values_list("method", flat=True).distinct()
+    return replace(column, choices=tuple(dict.fromkeys((*column.choices, *sorted(present)))))
 
 
 def _name(column: Column) -> str:

@@ -21,6 +21,7 @@ from runs.compare.run_table.rows import Row, group_names, rows_of
 from runs.compare.run_table.table_query import TableQuery, parse_table_query
 from runs.metrics import Provenance
 from runs.models import EVALUATE, PROBE, Experiment, Run
+from runs.models.experiment import config_count
 
 RUNS_PER_PAGE = 60
 GROUPS_PER_PAGE = 60
@@ -178,8 +179,7 @@ def filter_runs(runs: QuerySet[Run], query: TableQuery) -> tuple[QuerySet[Run], 
 
 def steps_of(run: Run) -> int:
     """Return the number of updates that a run will make, from its stored config; 0 if the config does not give it."""
-    section = run.config.get(run.method) or {}
-    return int(section.get("iterations") or section.get("max_steps") or 0)
+    return config_count(run.config, run.method, "iterations") or config_count(run.config, run.method, "max_steps")
 
 
 def _count_matching(query: TableQuery, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> RunCount:

@@ -9,13 +9,14 @@ from datetime import datetime
 from itertools import chain, groupby
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Max, Q, QuerySet
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Max, QuerySet
 from django.utils.translation import gettext, ngettext
 
 from runs.experiments import audit_log
 from runs.experiments.home.sections import FINAL, runs_in
 from runs.flags import open_flags
-from runs.models import MEASURING_METHODS, Attempt, AttemptEvent, Cluster, Experiment, Flag, Run
+from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Flag, Run
 from workers.executors.states import State
 
 MAX_EXPERIMENTS = 12
@@ -157,12 +158,9 @@ def _launch_changes(runs: QuerySet[Run], since: datetime, me: str) -> Iterator[t
 def _end_changes(runs: QuerySet[Run], since: datetime) -> Iterator[tuple[int, Change]]:
     last = Attempt.objects.filter(run__in=runs, ended_at__gte=since, run__state__in=FINAL).order_by()
     groups = last.values_list("run__experiment_id", "run__state")
-    measurements = Count("run", filter=Q(run__method__in=MEASURING_METHODS))
-    counted = groups.annotate(n=Count("run", distinct=True), measurements=measurements, at=Max("ended_at"))
+    methods = ArrayAgg("run__method", distinct=True)
+    counted = groups.annotate(n=Count("run", distinct=True), methods=methods, at=Max("ended_at"))
     for pk, group in groupby(sorted(counted.order_by("-at")[:MAX_GROUPS]), key=lambda row: row[0]):
         rows = list(group)
-        ended = [
-            FinalStateCount(state, n, runs_in(pk, (State(state),), bool(measurements)))
-            for _, state, n, measurements, _ in rows
-        ]
+        ended = [FinalStateCount(state, n, runs_in(pk, (State(state),), methods)) for _, state, n, methods, _ in rows]
         yield pk, Change(max(at for *_, at in rows), ended=ended)

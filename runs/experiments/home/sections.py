@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
 from django.contrib.auth.models import User
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
@@ -119,16 +121,16 @@ def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str
     first = list(attempts.order_by(*order).values_list("pk", flat=True)[:MAX_ATTEMPTS])
     attempts_by_id = Attempt.objects.select_related(*NEIGHBOURS).in_bulk(first)
     by_experiment = attempts.order_by().values_list("run__experiment_id", "run__experiment__name")
-    measurements = Count("pk", filter=Q(run__method__in=MEASURING_METHODS))
-    counted = by_experiment.annotate(n=Count("pk"), measurements=measurements).order_by("-n", "-run__experiment_id")
-    shares = [Share(name, n, runs_in(pk, states, bool(measurements))) for pk, name, n, measurements in counted]
+    methods = ArrayAgg("run__method", distinct=True)
+    counted = by_experiment.annotate(n=Count("pk"), methods=methods).order_by("-n", "-run__experiment_id")
+    shares = [Share(name, n, runs_in(pk, states, methods)) for pk, name, n, methods in counted]
     return Section([attempts_by_id[pk] for pk in first], shares)
 
 
-def runs_in(experiment: int, states: tuple[State, ...], with_measurements: bool = False) -> str:
-    """Return the address of the table of an experiment's runs in these states; `with_measurements`: also of
-    evaluations and probes, which train nothing."""
+def runs_in(experiment: int, states: tuple[State, ...], methods: Collection[str] = ()) -> str:
+    """Return the address of the table of an experiment's runs in these states and of these methods. The methods are
+    named only if evaluations or probes are among them, which the table leaves out otherwise."""
     query = run_table.format_term("state", ":", *(state.value for state in states))
-    if with_measurements:
-        query += f" {run_table.format_term('method', ':', *run_table.METHODS)}"
+    if not set(MEASURING_METHODS).isdisjoint(methods):
+        query += f" {run_table.format_term('method', ':', *methods)}"
     return f"{reverse('experiment', args=[experiment])}?q={quote(query, safe=':,')}"

@@ -16,8 +16,9 @@ from runs.charts import X_WORDS, Chart, Mark, line, marks, spoken
 from runs.compare import Choice, ComparisonSettings, chart_query, parse_settings
 from runs.experiments.lambda_page.charts import KEYS, LAMBDA, NAMES, RAW, SMOOTHED, THRESHOLD, multiplier_charts
 from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, visible_experiment
-from runs.metrics import Curve, cursors
+from runs.metrics import Curve, cursors, task_of
 from runs.models import Experiment, Run
+from runs.models.experiment import config_section
 from workers.analysis.aggregate import Floats
 from workers.analysis.constraint import ConstraintSummary, Peak, Stay, find_peak, find_stay, summarise_constraint
 from workers.analysis.smoothing import Smoothing, smooth
@@ -127,10 +128,9 @@ def _outcome(mark: Mark, curves: Curves, smoothing: Smoothing) -> Outcome:
 def _stay(run: Run, x: Floats, y: Floats) -> Stay | None:
     """Return the longest stay of λ on a limit of the run's config, or None if it is short. Other runs have no known
     limits."""
-    task = run.config.get("task", {})
-    if not isinstance(task, dict) or task.get("name") != "safety" or run.is_imported:
+    if task_of(run.config) != "safety" or run.ran_elsewhere:
         return None
-    options = task.get("options", {})
+    options = config_section(run.config["task"], "options")
     least, most = (float(options.get(name, getattr(SafetyOptions, name))) for name in ("lambda_min", "lambda_max"))
     longest_stay = find_stay(x, y, least, most)
     return longest_stay if longest_stay and longest_stay.points >= LONG_POINTS else None

@@ -82,10 +82,14 @@ class Estimator:
         return self._past_runs[lookup]
 
 
+TRAINED_HERE = {"source__isnull": True, "external__isnull": True}
+"""Filters of runs that a cluster of this site has trained: others may have configs of any form."""
+
+
 def _past(person: User, model: str, cluster: str, method: str) -> list[PastRun]:
     """The newest first. One query."""
     alike = {"config__model__path": model, "config__compute__cluster": cluster}
-    runs = Run.objects.visible_to(person).filter(state=State.SUCCEEDED, method=method, **alike)
+    runs = Run.objects.visible_to(person).filter(state=State.SUCCEEDED, method=method, **alike, **TRAINED_HERE)
     timed = runs.annotate(took=Sum(F("attempts__ended_at") - F("attempts__started_at"))).order_by("-pk")
     rows = timed.values_list("preset", "config", "took")[:MAX_PAST_RUNS]
     return [PastRun(p, _size(c), _steps(c), took.total_seconds()) for p, c, took in rows if took]

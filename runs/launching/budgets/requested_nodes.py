@@ -8,6 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from runs.models.experiment import config_count, config_section
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -43,10 +45,9 @@ class Resources:
 
 def resources_of(config: Mapping[str, Any]) -> Resources:
     """Return what a run's config requests. Configs of earlier versions are of one node."""
-    compute = config.get("compute", {})
     return Resources(
-        int(compute.get("nodes", 1)),
-        int(compute.get("gpus", 0)),
-        int(compute.get("cores", 1)),
-        str(compute.get("gpu_type", "")),
+        config_count(config, "compute", "nodes", 1),
+        config_count(config, "compute", "gpus"),
+        config_count(config, "compute", "cores", 1),
+        str(config_section(config, "compute").get("gpu_type", "")),
     )

@@ -6,6 +6,7 @@ problem in one pass, and each problem is displayed at its field. So the form, th
 
 from runs.launching.config_form.fields import (
     SETTINGS,
+    can_be_cloned,
     config_from_fields,
     field_name,
     help_of,
@@ -22,6 +23,7 @@ from runs.launching.config_form.section_lists import short_text
 __all__ = (
     "SETTINGS",
     "LaunchForm",
+    "can_be_cloned",
     "config_from_fields",
     "field_name",
     "help_of",

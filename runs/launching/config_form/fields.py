@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.launching.config_form.section_lists import without_defaults
-from runs.models import TRAINING_METHODS
+from runs.models import TRAINING_METHODS, Run
 from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
 from workers.config.fields import Shape
 from workers.config.shallow_json import loads
@@ -212,6 +212,12 @@ TITLES = {
     "compute": _("Compute"),
     "tracking": _("Tracking"),
 }
+
+
+def can_be_cloned(run: Run) -> bool:
+    """Return whether the launch form may be filled from the run: the config of an external run is rarely one that this
+    site can train."""
+    return not run.is_external or not problems_of(run.config)
 
 
 def problems_of(config: Mapping[str, Any]) -> list[Problem]:

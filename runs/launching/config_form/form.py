@@ -19,6 +19,7 @@ from runs.launching.config_form.fields import (
     SUGGESTED,
     TITLES,
     SettingField,
+    can_be_cloned,
     config_from_fields,
     field_name,
     initial_from,
@@ -110,11 +111,13 @@ class LaunchForm(forms.Form):
     @classmethod
     def from_run(cls, run: Run) -> LaunchForm:
         """Return the form with this run's values. Values that are no longer valid are reported."""
+        if not can_be_cloned(run):
+            return cls._refusing(run)
         problems = problems_of(run.config)
         # The config is decoded, so that a choice that was renamed has its current name.
         config = run.config if problems else RunConfig.from_json(run.config).to_json()
         filled = initial_from(config) | {
-            "seeds": str(run.seed),
+            "seeds": str(max(run.seed, 0)) if run.is_external else str(run.seed),
             "preset": run.preset if run.preset in presets() else "",
         }
         if not problems:
@@ -123,6 +126,18 @@ class LaunchForm(forms.Form):
         form.full_clean()
         # The form checked only settings with a field. A removed setting has none, and is reported with its value.
         form.add_problems(p for p in problems if p.path not in (*form.fields, "seed", "schema"))
+        return form
+
+    @classmethod
+    def _refusing(cls, run: Run) -> LaunchForm:
+        """Return the form with the values of a new launch, and why it has none of this external run."""
+        form = cls(initial={**initial_from({"method": "es"}), "seeds": "0"})
+        form.full_clean()
+        form.cleaned_data = {}
+        message = gettext(
+            "%(name)s trains elsewhere, and its config is not one that this site can train. None of its values is used."
+        )
+        form.add_error(None, message % {"name": run.name})
         return form
 
     def clean(self) -> dict[str, Any]:

@@ -28,7 +28,11 @@ def short_text(setting: ConfigField, value: Any) -> str | None:
     Each section has its name, and its settings that differ from their defaults.
     """
     sections = without_defaults(setting, value) if setting.section is not None else None
-    if not sections or not all(isinstance(section, Mapping) and NAME in section for section in sections):
+    if (
+        not isinstance(sections, list)
+        or not sections
+        or not all(isinstance(section, Mapping) and NAME in section for section in sections)
+    ):
         return None
     return ", ".join(_section_text(section) for section in sections)
 

@@ -35,6 +35,10 @@ def rebuild_refusal(run: Run) -> str:
     """Return why the run's checkpoints cannot be rebuilt; an empty text if they can."""
     if run.is_imported:
         return gettext("The run was imported; its checkpoints and its replay log are on the machine where it ran.")
+    if run.is_external:
+        return gettext(
+            "The run trains elsewhere and is only reported here; its checkpoints are on the machine where it runs."
+        )
     if (newest := run.newest_attempt()) is not None and newest.cluster is not None and newest.cluster.is_remote:
         message = gettext(
             "Only saved checkpoints are available, because the replay log is on %(cluster)s, and this machine cannot "

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from runs.models import Attempt
 from runs.run_page.log.line_index import BLOCK_BYTES, PAGE_BYTES, beginning_of_line, newlines_before
 from runs.run_page.log.terminal import Span, Terminal
 
@@ -56,6 +57,15 @@ class LogPage:
 
 
 EMPTY_PAGE = LogPage(0, 0, 0, 1, [])
+
+
+def log_path(attempt: Attempt | None) -> Path | None:
+    """Return the path of the attempt's log, or None if there is no attempt or the path is a link.
+
+    A user may have put a link to another file in place of the log.
+    """
+    path = attempt.directory / "log.txt" if attempt else None
+    return None if path and path.is_symlink() else path
 
 
 def page_from(path: Path | None, at: int, words: str = "") -> LogPage:

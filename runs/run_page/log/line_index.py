@@ -29,7 +29,7 @@ def beginning_of_line(file: BinaryIO, at: int) -> int:
     file.seek(low)
     before = file.read(at - low)
     newline = before.rfind(b"\n")
-    return low + newline + 1 if newline >= 0 else low if low == 0 else at
+    return low + newline + 1 if newline >= 0 else low if low == 0 and at < PAGE_BYTES else at
 
 
 def newlines_before(path: Path, file: BinaryIO, end: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.http import FileResponse, Http404, HttpResponse, QueryDict
@@ -13,7 +12,7 @@ from django_htmx.http import replace_url
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, page_address, visible_run
 from runs.models import Attempt, Run
 from runs.run_page.attempts import attempts_context
-from runs.run_page.log.files import LogPage, find, page_from, page_until
+from runs.run_page.log.files import LogPage, find, log_path, page_from, page_until
 from runs.run_page.log.line_index import line_start
 from runs.run_page.tabs import tab_fragment, tab_page
 
@@ -37,7 +36,7 @@ class LogQuery:
 
     def page(self) -> LogPage | None:
         """Return the lines; None if no line contains the words."""
-        path = _path(self.attempt)
+        path = log_path(self.attempt)
         position = self.positions.get
         if (number := position("log_line")) is not None:
             return page_from(path, line_start(path, number), self.words)
@@ -56,7 +55,7 @@ def log_context(request: SignedIn, run: Run) -> dict[str, Any]:
     page = query.page()
     n = None if query.attempt is None or query.attempt == attempts[0] else query.attempt.n
     return {
-        "log": page or page_until(_path(query.attempt)), "log_is_missed": page is None, "log_selection": query,
+        "log": page or page_until(log_path(query.attempt)), "log_is_missed": page is None, "log_selection": query,
         "log_follows": query.is_following, "log_attempts": attempts, "log_n": n, "log_params": _page_params(request, n),
     }  # fmt: skip
 
@@ -121,17 +120,8 @@ def _canonical(params: dict[str, str], page: LogPage) -> dict[str, object]:
     return {**stable_params, **({"log_from": page.start} if seeks else {})}
 
 
-def _path(attempt: Attempt | None) -> Path | None:
-    """Return the path of the attempt's log, or None if there is no attempt or the path is a link.
-
-    A user may have put a link to another file in place of the log.
-    """
-    path = attempt.directory / "log.txt" if attempt else None
-    return None if path and path.is_symlink() else path
-
-
 def _file(attempt: Attempt | None, name: str) -> FileResponse:
-    path = _path(attempt)
+    path = log_path(attempt)
     if path is None or not path.is_file():
         raise Http404("This run has no log yet.")
     return FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")

@@ -67,6 +67,7 @@ def test_scopes_include_their_rights():
     assert allowed == {
         "read": {"read", "launch", "admin"},
         "ingest": {"ingest", "admin"},
+        "report": {"report", "launch", "admin"},
         "launch": {"launch", "admin"},
         "serve": {"serve", "admin"},
         "admin": {"admin"},
@@ -103,7 +104,7 @@ def test_the_command_prints_the_token_alone_on_stdout(ada):
 
 
 def test_the_command_names_the_valid_choices(ada, experiment):
-    with pytest.raises(CommandError, match="must be one of read, ingest, launch, serve, admin, not 'all'"):
+    with pytest.raises(CommandError, match="must be one of read, ingest, report, launch, serve, admin, not 'all'"):
         create("ada", "--scope", "all")
     with pytest.raises(CommandError, match="Unknown user 'eve'; the users are: ada"):
         create("eve", "--scope", "read")

@@ -1,9 +1,10 @@
 """One's own tokens over the API, and who one is."""
 
 import pytest
+from django.utils import timezone
 
-from runs.access import give_role
-from runs.models import ApiToken
+from runs.access import give_role, issue
+from runs.models import ApiToken, Attempt, Origin, key_of
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 
@@ -47,6 +48,19 @@ def test_foreign_token_is_neither_listed_nor_revoked(api, bo):
     assert ApiToken.objects.filter(pk=foreign_token).exists()
 
 
+def test_tokens_of_external_attempts_are_not_listed(api, ada, ada_client, experiment):
+    run = make_run(experiment)
+    attempt = Attempt.objects.create(
+        run=run, n=2, key=key_of(run, 2), cluster=None, origin=Origin.EXTERNAL, state="succeeded",
+        drained_at=timezone.now(),
+    )  # fmt: skip
+    issue(ada, "ingest", name=attempt.key, run=run)
+    issue(ada, "ingest", name="my own", run=run)
+    assert [token["name"] for token in api.get("/api/v1/tokens").json()["items"]] == ["my own", ""]
+    page = ada_client.get("/settings/tokens/").content.decode()
+    assert "my own" in page and attempt.key not in page
+
+
 def test_ingest_token_is_limited_to_an_own_run(api, bo, experiment):
     run = make_run(experiment)
     assert make(api, scope="ingest", run=run.uid).json()["token"]["run"] == run.uid
@@ -58,4 +72,4 @@ def test_ingest_token_is_limited_to_an_own_run(api, bo, experiment):
 
 
 def test_an_unknown_scope_names_the_scopes(api):
-    assert "'read', 'ingest', 'launch', 'serve' or 'admin'" in paths(make(api, scope="root"))["new.scope"]
+    assert "'read', 'ingest', 'report', 'launch', 'serve' or 'admin'" in paths(make(api, scope="root"))["new.scope"]

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
+from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
@@ -22,7 +23,21 @@ from runs.experiments import trash
 from runs.http import EXAMPLE_UID
 from runs.launching.budgets import set_limit
 from runs.launching.sweeps.commands import NewSweep, cancel_sweep, launch_sweep
-from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Flag, Limit, Run, SavedView, Scoring, Sweep
+from runs.models import (
+    ApiToken,
+    Attempt,
+    Cluster,
+    ClusterTest,
+    Experiment,
+    ExternalRun,
+    Flag,
+    Limit,
+    Origin,
+    Run,
+    SavedView,
+    Scoring,
+    Sweep,
+)
 from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
 from tests.conftest import person
@@ -45,6 +60,13 @@ def end_run(run: Run) -> None:
     """End the run, because only an ended run can be resumed."""
     full_runs.end(run, "interrupted")
     Run.objects.update(state="interrupted")
+
+
+def make_external(run: Run) -> None:
+    """Make the run one that a program elsewhere reports, because only such programs send heartbeats and ends."""
+    ExternalRun.objects.create(run=run, owner=run.created_by)
+    now = timezone.now()
+    Attempt.objects.update(cluster=None, origin=Origin.EXTERNAL, state="running", drained_at=now, started_at=now)
 
 
 def register_service(run: Run) -> None:
@@ -152,6 +174,8 @@ PREPARED = {
     "beat_service": register_service,
     "withdraw_service": register_service,
     "resume": end_run,
+    "send_heartbeat": make_external,
+    "end_attempt": make_external,
     "uncancel_sweep": lambda run: cancel_sweep(Sweep.objects.get(), run.created_by),
     "restore_run": lambda run: trash.delete_run(run, run.created_by),
     "restore_experiment": lambda run: trash.delete_experiment(run.experiment, run.created_by),
@@ -241,7 +265,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_operations_with_a_body_have_an_example() -> None:
-    assert len(BODIES) == 34
+    assert len(BODIES) == 36
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

@@ -9,7 +9,7 @@ from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import make_attempt, make_run
 
 READ, LAUNCH, INGEST = {"read", "launch", "admin"}, {"launch", "admin"}, {"ingest", "admin"}
-SERVE = {"serve", "admin"}
+SERVE, REPORT = {"serve", "admin"}, {"report", "launch", "admin"}
 SERVICE = {"kind": "scorer", "name": "x", "instance": "0123456789", "address": "http://node7:8000"}
 
 
@@ -24,7 +24,6 @@ def operations(attempt):
     view = SavedView.objects.create(owner=attempt.run.created_by, name="x", page="experiments").pk
     token = access.issue(attempt.run.created_by, "read")[0].pk
     return [
-        ("get", "/api/v1/openapi.json", None, READ),
         ("get", "/api/v1/me", None, READ),
         ("get", "/api/v1/tokens", None, READ),
         ("post", "/api/v1/tokens", {"scope": "read"}, {"admin"}),
@@ -51,6 +50,7 @@ def operations(attempt):
         ("get", f"/api/v1/series?run={uid}&key=a", None, READ),
         ("post", "/api/v1/experiments", {"name": "x"}, LAUNCH),
         ("post", "/api/v1/runs", {"experiment_name": "x", "preset": "es-micro"}, LAUNCH),
+        ("post", "/api/v1/runs", {"kind": "external", "project": "x"}, REPORT),
         ("post", f"/api/v1/runs/{uid}/cancel", {}, LAUNCH),
         ("post", f"/api/v1/runs/{uid}/clone", {"config": {"compute": {"cluster": "local"}}}, LAUNCH),
         ("post", f"/api/v1/runs/{uid}/resume", {}, LAUNCH),
@@ -58,6 +58,8 @@ def operations(attempt):
         ("post", f"/api/v1/runs/{uid}/checkpoints/0", {}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/checkpoints/7/download", None, READ),
         ("post", f"/api/v1/attempts/{attempt.key}/records", "", INGEST),
+        ("post", f"/api/v1/attempts/{attempt.key}/heartbeat", {}, INGEST),
+        ("post", f"/api/v1/attempts/{attempt.key}/end", {}, INGEST),
         ("get", "/api/v1/services", None, READ),
         ("post", "/api/v1/services", SERVICE, SERVE),
         ("put", "/api/v1/services/scorer/x/beat", {"instance": SERVICE["instance"]}, SERVE),
@@ -69,8 +71,8 @@ def operations(attempt):
     ]
 
 
-LET_IN_AND_REFUSED = {"resume": 409, "download": 404}
-"""Statuses for a caller with the right, because there is nothing to resume or download."""
+LET_IN_AND_REFUSED = {"resume": 409, "download": 404, "heartbeat": 409, "end": 409}
+"""Statuses for a caller with the right, because there is nothing to resume or download, and no external run."""
 
 
 def call(client, method, address, body):
@@ -92,7 +94,7 @@ def test_a_wrong_token_is_no_token(attempt, text):
     assert client.get(f"/api/v1/runs/{attempt.run.uid}").status_code == 401
 
 
-@pytest.mark.parametrize("scope", ["read", "ingest", "launch", "serve", "admin"])
+@pytest.mark.parametrize("scope", ["read", "ingest", "report", "launch", "serve", "admin"])
 def test_a_token_does_what_its_scope_includes_and_nothing_else(attempt, ada, scope):
     client = calls(ada, scope, run=attempt.run if scope == "ingest" else None)
     for method, address, body, allowed in operations(attempt):
@@ -132,6 +134,9 @@ def test_token_cannot_reach_rows_hidden_from_its_user(attempt, cy):
         ("post", f"/api/v1/runs/{uid}/checkpoints/0", {}),
         ("get", f"/api/v1/runs/{uid}/checkpoints/0/download", None),
         ("post", f"/api/v1/attempts/{attempt.key}/records", ""),
+        ("post", f"/api/v1/attempts/{attempt.key}/heartbeat", {}),
+        ("post", f"/api/v1/attempts/{attempt.key}/end", {}),
+        ("post", "/api/v1/runs", {"kind": "external", "experiment": attempt.run.experiment_id}),
     ]
     client = calls(cy, "admin")
     for method, address, body in hidden:
@@ -193,6 +198,7 @@ def test_the_description_names_every_operation_and_loads_nothing_from_elsewhere(
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     operations = [op for path in described["paths"].values() for op in path.values()]
-    assert len(operations) == 100
+    assert len(operations) == 103
     assert all(op["summary"] and op["description"] and op["security"] for op in operations)
-    assert Client().get("/api/v1/docs").status_code in (302, 404)
+    page = Client().get("/api/v1/docs")
+    assert page.status_code == 200 and b'src="http' not in page.content

@@ -77,7 +77,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_runs(api, experi
     for i in range(20):
         make_run(experiment, f"es {i}")
     api.get("/api/v1/runs")
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         api.get("/api/v1/runs?limit=20")
 
 

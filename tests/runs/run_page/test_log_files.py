@@ -61,6 +61,7 @@ def test_a_huge_line_is_read_from_its_end(tmp_path):
     log.write_bytes(b"x" * (3 * PAGE_BYTES) + b"\n" + "Ende: ä\n".encode())
     assert page_until(log).text == "Ende: ä"
     assert len(page_from(log, 0).text) == PAGE_BYTES
+    assert page_from(log, PAGE_BYTES).start == PAGE_BYTES
 
 
 def test_rewritten_progress_bar_is_one_line(tmp_path):

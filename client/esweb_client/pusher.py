@@ -1,0 +1,192 @@
+"""The thread that sends a run to the server while it is written. Any error makes it wait, never the training."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from esweb_client.connection import MAX_PAUSE_SECONDS, Refusal, Server, Unreachable
+from esweb_client.notices import warn_once
+from esweb_client.sender import Sender, read_end
+from esweb_client.state import State
+
+EVERY_SECONDS = 0.25
+MAX_SLOWNESS = 8.0
+CHANGES_SECONDS = 1.0
+REQUEST_SECONDS = 30.0
+MAX_HEARTBEAT_SECONDS = 15.0
+TEMPORARY = (401, 403, 404, 408, 429)
+"""Refusals that a new token or time can change."""
+ENDING_TRIES = 3
+"""Tries to reach a server at the end of a run if nothing listens at its address."""
+
+
+class Pusher:
+    """Sender of a run's own spool, and of those that earlier starts of the run left behind."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        state: State,
+        find_server: Callable[[], Server],
+        leftovers: Callable[[], list[Path]],
+        lost_after_seconds: float,
+    ) -> None:
+        self.sender, self.state = sender, state
+        self.is_done = False
+        self._find_server, self._leftovers = find_server, leftovers
+        self._older: list[Sender] | None = None
+        self._heartbeat_seconds = min(MAX_HEARTBEAT_SECONDS, lost_after_seconds / 4)
+        self._contact_at = self._changes_at = 0.0
+        self._ending = threading.Event()
+        self._end: dict[str, Any] = {}
+        self._deadline = float("inf")
+        self._failures = 0
+        self._slowness = 1.0
+        self._thread = threading.Thread(target=self._run, name="esweb-push", daemon=True)
+
+    def start(self, ready: threading.Event, patience: float = 5.0) -> None:
+        """Start to send once `ready` is set: the machine and the code are described by then."""
+        self._ready, self._patience = ready, patience
+        self._thread.start()
+
+    def finish(self, end: dict[str, Any], seconds: float) -> bool:
+        """Send the rest and the end, for so many seconds at most. Return whether the server has everything."""
+        self._end, self._deadline = end, time.monotonic() + seconds
+        self._failures = 0
+        self._ending.set()
+        self._thread.join(max(0.0, seconds))
+        return self.is_done
+
+    def _run(self) -> None:
+        self._ready.wait(self._patience)
+        while not (self.is_done or self._is_late()):
+            self._wait(self._try())
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the next try. The end of the run interrupts the wait that it meets, and none after that."""
+        if not self._ending.is_set():
+            self._ending.wait(seconds)
+        elif seconds:
+            time.sleep(max(0.0, min(seconds, self._deadline - time.monotonic())))
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._deadline
+
+    def _try(self) -> float:
+        """Do what is due. Return the seconds to wait before the next try."""
+        try:
+            has_more = self._step()
+        except Refusal as refusal:
+            if refusal.retry_after is not None:
+                # A server that is busy with many runs gets fewer and larger pushes from each.
+                self._slowness = min(MAX_SLOWNESS, 2 * self._slowness)
+                return max(EVERY_SECONDS, refusal.retry_after)
+            self._warn(f"refusal {refusal.status}", f"the server refused: {refusal}. Records wait in the spool.")
+        except Unreachable as error:
+            self._warn("away", f"the server cannot be reached: {error}. Records wait in the spool.")
+            if error.is_refused and self._ending.is_set() and self._failures >= ENDING_TRIES - 1:
+                self._deadline = 0.0
+        except Exception as error:
+            # An error here must not end the thread: the rest of the run would never be sent.
+            self._warn("push", f"records could not be pushed ({type(error).__name__}: {error}); trying again")
+        else:
+            self._failures = 0
+            self._slowness = max(1.0, 0.95 * self._slowness)
+            return 0.0 if has_more else EVERY_SECONDS * self._slowness
+        self._failures += 1
+        return float(min(MAX_PAUSE_SECONDS, EVERY_SECONDS * 2 ** min(self._failures, 10)))
+
+    def _warn(self, kind: str, message: str) -> None:
+        # After the deadline, `finish` has said what the user needs to know.
+        if not self._is_late():
+            warn_once(kind, message)
+
+    def _step(self) -> bool:
+        """Send the most urgent part. Return whether more is waiting. Raise Refusal or Unreachable."""
+        is_ending = self._ending.is_set()
+        if not self.sender.is_registered:
+            self._register()
+        # Records come first: nothing that is wrong with a change may stop them.
+        if self.sender.send_piece(self._timeout):
+            self._contact_at = time.monotonic()
+            return True
+        if self._is_due(is_ending):
+            self._report_changes()
+            return True
+        if is_ending:
+            self.sender.end(self._end, self._timeout)
+            self.is_done = True
+            return False
+        return self._send_older()
+
+    def _register(self) -> None:
+        server = self._find_server()
+        if self._older is None:
+            # Earlier starts are registered first, so that the attempts are numbered in the order of the starts.
+            self._older = [Sender.of_folder(folder) for folder in self._leftovers()]
+        for older in list(self._older):
+            if not older.attempt:
+                self._try_older(older, lambda: older.register(server, self._timeout))  # noqa: B023
+        self.sender.register(server, self._timeout)
+        self._contact_at = time.monotonic()
+
+    def _is_due(self, is_ending: bool) -> bool:
+        """Return whether to send a heartbeat: after a change, and after a long silence."""
+        now = time.monotonic()
+        if self.state.has_changes and (is_ending or now - self._changes_at >= CHANGES_SECONDS):
+            return True
+        return now - self._contact_at >= self._heartbeat_seconds
+
+    def _report_changes(self) -> None:
+        changes = self.state.take_changes()
+        try:
+            self.sender.heartbeat(changes, self._timeout)
+        except (Refusal, Unreachable) as error:
+            # Changes that the server can never store must not stop the records.
+            if not _is_final(error):
+                self.state.restore_changes(changes)
+                raise
+            warn_once("changes", f"the server refused a change of the run: {error}")
+        self._contact_at = self._changes_at = time.monotonic()
+
+    def _send_older(self) -> bool:
+        """Send one piece of what an earlier start left behind. Return whether there may be more."""
+        if not self._older:
+            return False
+        older = self._older[0]
+        self._try_older(older, lambda: self._send_piece_of(older))
+        return True
+
+    def _send_piece_of(self, older: Sender) -> None:
+        assert self._older is not None and older.folder is not None  # noqa: S101 (read from a folder)
+        if not older.is_registered:
+            older.register(self._find_server(), self._timeout)
+        if not older.send_piece(self._timeout):
+            older.end(read_end(older.folder), self._timeout)
+            self._older.remove(older)
+
+    def _try_older(self, older: Sender, work: Callable[[], None]) -> None:
+        """Do the work. What the server will never take stays in its folder, and must not stop the run itself."""
+        try:
+            work()
+        except Refusal as refusal:
+            if not _is_final(refusal):
+                raise
+            assert self._older is not None  # noqa: S101 (its callers have read them)
+            self._older.remove(older)
+            warn_once(
+                "older", f"the server refused an earlier start of the run, which stays in {older.folder}: {refusal}"
+            )
+
+    @property
+    def _timeout(self) -> float:
+        return min(REQUEST_SECONDS, max(1.0, self._deadline - time.monotonic()))
+
+
+def _is_final(error: Exception) -> bool:
+    """Return whether a repeated request would be refused again."""
+    return isinstance(error, Refusal) and 400 <= error.status < 500 and error.status not in TEMPORARY

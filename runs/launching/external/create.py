@@ -1,0 +1,247 @@
+"""Create external runs, and the attempts of their later starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from ninja.errors import HttpError
+
+from runs import access
+from runs.http import Caller, Invalid, check_owner, get_experiment
+from runs.launching.external.schemas import MAX_CONFIG_BYTES, MAX_DETAIL_BYTES, Heartbeat, NewExternalRun, within
+from runs.launching.request import get_or_create_experiment, merged
+from runs.launching.transitions import publish, transition, update_facts
+from runs.models import ApiToken, Attempt, Experiment, ExternalRun, Origin, Run, key_of
+from workers.config import Problem
+from workers.executors.states import State
+
+MAX_TAGS = 50
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+UNKNOWN_SEED = -1
+STARTED_AGAIN = "the program was started again"
+"""Reason of an attempt that ended because the next start was reported, before its own end was."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a program: its attempt, and a new token to write the attempt's records."""
+
+    attempt: Attempt
+    token: ApiToken
+    token_text: str
+
+
+def create_external_run(caller: Caller, new: NewExternalRun, start_id: str) -> Start:
+    """Create the run and its first attempt; the next attempt of a known run; neither, if this start is known.
+
+    An older attempt that was still running ends as interrupted. Raise HttpError or Http404 if the experiment or the id
+    belongs to another run or user or is in the trash, or if a later start of the run still runs, and Invalid if the
+    merged config is too large.
+    """
+    person = caller.person
+    with transaction.atomic():
+        # A user's runs are created one at a time, so that repeated calls create each experiment, run and start once.
+        User.objects.select_for_update().get(pk=person.pk)
+        experiment = None if new.experiment is None else _own_experiment(caller, new.experiment)
+        external = _find(person, new.id) if new.id else _find_unnamed(person, start_id)
+        if external is None:
+            external = _create(person, new, experiment or get_or_create_experiment(person, new.project or ""))
+        else:
+            _update(external, new)
+        attempt = _get_or_create_attempt(external, new, start_id)
+        ApiToken.objects.filter(run=external.run, name=attempt.key, expires_at__lt=timezone.now()).delete()
+        token, text = access.issue(person, "ingest", name=attempt.key, run=external.run)
+    return Start(attempt, token, text)
+
+
+def bounded_time(seconds: float | None, earliest: datetime, now: datetime) -> datetime:
+    """Return the reported time, between `earliest` and now; now if it is unknown or before `EARLIEST`.
+
+    The sender's clock may be wrong, and must not create a time that has not come yet."""
+    if seconds is None or seconds < EARLIEST.timestamp():
+        return now
+    if seconds >= now.timestamp():
+        return now
+    return max(datetime.fromtimestamp(seconds, tz=UTC), min(earliest, now))
+
+
+def merge_news(external: ExternalRun, news: Heartbeat) -> None:
+    """Store what a program reports about its run. Raise Invalid if the merged values exceed a limit."""
+    run = external.run
+    changed: dict[str, Any] = {}
+    if news.config:
+        changed["config"] = _limited("config", merged(_object(run.config), news.config), MAX_CONFIG_BYTES)
+    if news.tags:
+        changed["tags"] = _with_tags(run.tags, news.tags)
+    changed |= {name: value for name in ("name", "note") if (value := getattr(news, name))}
+    _save(run, changed)
+    merge_summary(external, news.summary)
+
+
+def merge_summary(external: ExternalRun, summary: dict[str, Any]) -> None:
+    """Merge the program's results over the former ones. Raise Invalid if they are too large."""
+    if summary:
+        merged_summary = merged(_object(external.summary), summary)
+        _save(external, {"summary": _limited("summary", merged_summary, MAX_DETAIL_BYTES)})
+
+
+def _own_experiment(caller: Caller, pk: int) -> Experiment:
+    experiment = get_experiment(caller, pk)
+    check_owner(caller, experiment)
+    return experiment
+
+
+def _find_unnamed(person: User, start_id: str) -> ExternalRun | None:
+    """Return the user's external run without an id of its own that has this start, locked; None if there is none."""
+    starts = ExternalRun.objects.select_for_update(of=("self",)).select_related("run__experiment")
+    unnamed = starts.filter(owner=person, client_id="", run__deleted_at=None, run__experiment__deleted_at=None)
+    return unnamed.filter(run__attempts__native_id=start_id).first() if start_id else None
+
+
+def _find(person: User, client_id: str) -> ExternalRun | None:
+    """Return the user's external run with this client id or uid, locked; None if there is none.
+
+    Raise HttpError if it is in the trash or no longer visible, or if the id is the uid of a visible run that is not an
+    external one of this user. Runs of others that the user may not see do not exist for them.
+    """
+    own = ExternalRun.objects.select_for_update(of=("self",)).select_related("run__experiment").filter(owner=person)
+    external = own.filter(client_id=client_id).first() or own.filter(run__uid=client_id).first()
+    if external is None:
+        if Run.objects.visible_to(person).filter(uid=client_id).exists():
+            raise HttpError(
+                403, f"Run {client_id} is not an external run of yours, so it cannot be continued; choose another id"
+            )
+        return None
+    run = external.run
+    if run.deleted_at is not None or run.experiment.deleted_at is not None:
+        trashed = f"run {run.uid}" if run.deleted_at is not None else f"experiment {run.experiment_id}"
+        raise HttpError(
+            409,
+            f"The run with id {client_id} is in the trash. Restore {trashed} on the page Trash, or choose another id",
+        )
+    if not Run.objects.visible_to(person).filter(pk=run.pk).exists():
+        raise HttpError(
+            403, f"The run with id {client_id} is in an experiment that you may no longer see; choose another id"
+        )
+    return external
+
+
+def _create(person: User, new: NewExternalRun, experiment: Experiment) -> ExternalRun:
+    run = Run(
+        experiment=experiment, method=new.method, seed=_seed(new), config=new.config, preset=new.group, tags=new.tags,
+        note=new.note, created_by=person, state=State.RUNNING.value,
+    )  # fmt: skip
+    run.name = new.name or new.id or run.uid
+    run.save()
+    return ExternalRun.objects.create(
+        run=run, owner=person, client_id=new.id, program=new.program, host=new.host, command=new.command, git=new.git,
+        lost_after_seconds=new.lost_after_seconds,
+    )  # fmt: skip
+
+
+def _seed(new: NewExternalRun) -> int:
+    if new.seed is not None:
+        return new.seed
+    seed = new.config.get("seed")
+    is_seed = isinstance(seed, int) and not isinstance(seed, bool) and -(2**63) <= seed < 2**63
+    return seed if is_seed and seed is not None else UNKNOWN_SEED
+
+
+def _update(external: ExternalRun, new: NewExternalRun) -> None:
+    """Store what this start states about a known run, over what former starts have stated."""
+    merge_news(external, Heartbeat(config=new.config, name=new.name, tags=new.tags, note=new.note))
+    run_fields: dict[str, Any] = {}
+    if "method" in new.model_fields_set:
+        run_fields["method"] = new.method
+    if (seed := _seed(new)) != UNKNOWN_SEED:
+        run_fields["seed"] = seed
+    if new.group:
+        run_fields["preset"] = new.group
+    _save(external.run, run_fields)
+    facts = {name: value for name in ("program", "host", "command", "git") if (value := getattr(new, name))}
+    if "lost_after_seconds" in new.model_fields_set:
+        facts["lost_after_seconds"] = new.lost_after_seconds
+    _save(external, facts)
+
+
+def _get_or_create_attempt(external: ExternalRun, new: NewExternalRun, start_id: str) -> Attempt:
+    run, now = external.run, timezone.now()
+    if start_id and (known := run.attempts.select_related("run").filter(native_id=start_id).first()) is not None:
+        note_contact(known, now)
+        return known
+    for older in run.attempts.open().select_related("run"):
+        _refuse_earlier_start(older, new)
+        transition(older, State.INTERRUPTED, STARTED_AGAIN)
+    newest = run.newest_attempt()
+    n = 1 if newest is None else newest.n + 1
+    attempt = Attempt.objects.create(
+        run=run, n=n, key=key_of(run, n), cluster=None, origin=Origin.EXTERNAL, state=State.RUNNING, native_id=start_id,
+        started_at=bounded_time(new.started_at, EARLIEST, now), heartbeat_seen_at=now, drained_at=now,
+    )  # fmt: skip
+    Run.objects.filter(pk=run.pk).update(state=State.RUNNING.value)
+    run.state = State.RUNNING.value
+    attempt.note(_describe_start(new), after=State.RUNNING)
+    publish(attempt)
+    return attempt
+
+
+def _refuse_earlier_start(running: Attempt, new: NewExternalRun) -> None:
+    """Raise HttpError if the start is of an earlier program than the attempt that runs: its records came late."""
+    began = running.started_at
+    if new.started_at is not None and began is not None and new.started_at < began.timestamp():
+        raise HttpError(
+            409,
+            f"Attempt {running.key} of this run started later and still runs; report the earlier start after its end",
+        )
+
+
+def _describe_start(new: NewExternalRun) -> str:
+    return " ".join(
+        [
+            "started elsewhere",
+            *([f"on {new.host}"] if new.host else []),
+            *([f"by {new.program}"] if new.program else []),
+        ]
+    )
+
+
+def note_contact(attempt: Attempt, now: datetime) -> None:
+    """Store that the program was heard now. A lost attempt that is the run's newest runs again.
+
+    Call this with the external run locked.
+    """
+    if attempt.state == State.LOST.value and attempt.sets_run_state:
+        transition(attempt, State.RUNNING, "the program was heard again", ended_at=None, heartbeat_seen_at=now)
+    else:
+        update_facts(attempt, heartbeat_seen_at=now)
+
+
+def _save(row: Run | ExternalRun, fields: dict[str, Any]) -> None:
+    changed = {name: value for name, value in fields.items() if getattr(row, name) != value}
+    if changed:
+        for name, value in changed.items():
+            setattr(row, name, value)
+        row.save(update_fields=list(changed))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _with_tags(old: list[str], new: list[str]) -> list[str]:
+    tags = list(dict.fromkeys([*old, *new]))
+    if len(tags) > MAX_TAGS:
+        raise Invalid(Problem("tags", f"a run has at most {MAX_TAGS} tags; together with its former ones {len(tags)}"))
+    return tags
+
+
+def _limited(path: str, value: dict[str, Any], max_bytes: int) -> dict[str, Any]:
+    try:
+        return within(value, max_bytes)
+    except ValueError as error:
+        raise Invalid(Problem(path, f"{error}, after it was merged over the former one")) from error
