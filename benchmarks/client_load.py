@@ -2,6 +2,8 @@
 
     python -m benchmarks.client_load [CLIENTS [SECONDS]]
 
+The trainings start together, which takes the site some seconds: the measurement begins once all are registered and have
+reported their machines.
 Each training is a process of its own that logs 20 values ten times a second, as fast trainings do; all run on the
 machine of the site. A record is received once this process sees its committed batch in the database, which it looks for
 every 20 ms. At the end, the values of each run are compared with those that were logged.
@@ -24,7 +26,7 @@ CLIENTS, SECONDS = 50, 20
 KEYS, HZ = 20, 10
 GOAL_SECONDS = 0.5
 LOOK_SECONDS = 0.02
-LATE_BATCHES = 1_000
+LATE_BATCHES = 200
 """Batches before the newest that are looked at again: ids are given before commits, so that an older one may follow."""
 CLIENT = f"""
 import sys, time
@@ -63,6 +65,14 @@ def clients(count: int, seconds: int, address: str) -> Iterator[list[subprocess.
         yield processes
 
 
+def wait_for_environments(count: int) -> None:
+    """Wait until all attempts have reported their environments: then their starts are over."""
+    from runs.models import Attempt
+
+    while Attempt.objects.filter(environment__isnull=False).count() < count:
+        time.sleep(LOOK_SECONDS)
+
+
 def receive(processes: Sequence[subprocess.Popen[bytes]]) -> list[float]:
     """Return the seconds from the call to the sight of its committed batch, of each record, until all have ended."""
     from runs.metrics.packing import unpack
@@ -74,8 +84,9 @@ def receive(processes: Sequence[subprocess.Popen[bytes]]) -> list[float]:
     newest = max(seen, default=0)
     while True:
         has_ended = all(process.poll() is not None for process in processes)
-        for batch in Batch.objects.filter(pk__gt=newest - LATE_BATCHES).exclude(pk__in=seen).order_by("pk"):
-            now = time.time()
+        late = set(Batch.objects.filter(pk__gt=newest - LATE_BATCHES).values_list("pk", flat=True)) - seen
+        now = time.time()
+        for batch in Batch.objects.filter(pk__in=late).order_by("pk") if late else ():
             seen.add(batch.pk)
             newest = max(newest, batch.pk)
             delays += [now - t for t in unpack(batch.keys, batch.data).t.tolist()]
@@ -110,6 +121,7 @@ def main(count: int = CLIENTS, seconds: int = SECONDS) -> int:
         for process in processes:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
+        wait_for_environments(count)
         for process in processes:
             assert process.stdin is not None
             process.stdin.write(b"\n")

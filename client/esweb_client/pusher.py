@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from esweb_client.sender import Sender, read_end
 from esweb_client.state import State
 
 EVERY_SECONDS = 0.25
-MAX_SLOWNESS = 8.0
+MAX_SLOWNESS = 4.0
 CHANGES_SECONDS = 1.0
 REQUEST_SECONDS = 30.0
 MAX_HEARTBEAT_SECONDS = 15.0
@@ -65,6 +66,8 @@ class Pusher:
         self._ready.wait(self._patience)
         while not (self.is_done or self._is_late()):
             self._wait(self._try())
+        for sender in (self.sender, *(self._older or ())):
+            sender.close()
 
     def _wait(self, seconds: float) -> None:
         """Wait for the next try. The end of the run interrupts the wait that it meets, and none after that."""
@@ -95,8 +98,9 @@ class Pusher:
             self._warn("push", f"records could not be pushed ({type(error).__name__}: {error}); trying again")
         else:
             self._failures = 0
-            self._slowness = max(1.0, 0.95 * self._slowness)
-            return 0.0 if has_more else EVERY_SECONDS * self._slowness
+            self._slowness = max(1.0, 0.7 * self._slowness)
+            # The pauses vary, so that trainings that started together do not push together.
+            return 0.0 if has_more else EVERY_SECONDS * self._slowness * random.uniform(0.75, 1.25)
         self._failures += 1
         return float(min(MAX_PAUSE_SECONDS, EVERY_SECONDS * 2 ** min(self._failures, 10)))
 
@@ -113,10 +117,11 @@ class Pusher:
         # Records come first: nothing that is wrong with a change may stop them.
         if self.sender.send_piece(self._timeout):
             self._contact_at = time.monotonic()
-            return True
+            if is_ending or self.sender.is_behind:
+                return True
         if self._is_due(is_ending):
             self._report_changes()
-            return True
+            return is_ending
         if is_ending:
             self.sender.end(self._end, self._timeout)
             self.is_done = True
@@ -167,6 +172,7 @@ class Pusher:
             older.register(self._find_server(), self._timeout)
         if not older.send_piece(self._timeout):
             older.end(read_end(older.folder), self._timeout)
+            older.close()
             self._older.remove(older)
 
     def _try_older(self, older: Sender, work: Callable[[], None]) -> None:

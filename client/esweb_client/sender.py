@@ -13,7 +13,7 @@ from urllib.parse import quote, urljoin
 from esweb_client.connection import Refusal, Server
 from esweb_client.notices import warn_once
 from esweb_client.pieces import COLUMNS, Piece, build_piece
-from esweb_client.reader import PIECE_LINES, Cursor, Entry, parse, read_entries
+from esweb_client.reader import PIECE_BYTES, PIECE_LINES, Cursor, Entry, parse, read_entries
 from esweb_client.spool import END, META, RECORDS, SENT, STATE, Spool, read_json, write_json
 
 SAVE_SECONDS = 2.0
@@ -28,6 +28,8 @@ class Sender:
         self.attempt = ""
         self.uid = ""
         self.url = ""
+        self.is_behind = False
+        """Whether the last push left records for the next one, which need not wait."""
         self._server: Server | None = None
         self._cursor = Cursor()
         self._next_seq = 0
@@ -57,14 +59,30 @@ class Sender:
         """Register the start, or get another token for it. Raise Refusal or Unreachable."""
         state = read_json(self.folder / STATE) if self.folder else {}
         changed = {key: state[key] for key in ("config", "name", "tags", "note") if state.get(key)}
-        response = server.post_json("runs", {**self.request, **changed}, timeout)
+        response = self._post_registration(server, changed, timeout)
         try:
             self.attempt, token, self.uid = (str(response[key]) for key in ("attempt", "token", "uid"))
         except KeyError as error:
             raise Refusal(200, response, f"the response to the registration has no {error}", None) from None
         self.url = urljoin(f"{server.url}/", str(response.get("url") or f"runs/{self.uid}/"))
-        self._server = Server(server.url, token)
+        self.close()
+        self._server = Server(server.url, token, keeps_open=True)
         self.save(now=True)
+
+    def _post_registration(self, server: Server, changed: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """Register with what changed, else as the run began, else without its config: records matter more than that."""
+        bodies = [{**self.request, **changed}, self.request, {**self.request, "config": {}}]
+        for body in bodies[:-1]:
+            try:
+                return server.post_json("runs", body, timeout)
+            except Refusal as refusal:
+                if refusal.status not in (413, 422):
+                    raise
+                problems = "; ".join(f"{path}: {message}" for path, message in refusal.problems)
+                warn_once(
+                    "registration", f"the server refused a part of the run's settings: {refusal} {problems}"[:500]
+                )
+        return server.post_json("runs", bodies[-1], timeout)
 
     def send_piece(self, timeout: float = 30.0) -> bool:
         """Push the next records. Return whether there may be more. Raise Refusal or Unreachable."""
@@ -74,13 +92,17 @@ class Sender:
             has_passed = after != self._cursor
             self._cursor = after
             return has_passed
+        read_bytes = after.offset - self._cursor.offset
         piece = build_piece(unsent, self._replaced, columns=unsent[0].seq >= self._lines_before)
         try:
             path = f"attempts/{quote(self.attempt)}/records?epoch=0"
             response = self._connected.post(path, piece.body, piece.content_type, timeout, compress=True)
         except Refusal as refusal:
             self._react(refusal, piece)
+            self.is_behind = True
             return True
+        is_cut = len(entries) >= self._max_lines or read_bytes > PIECE_BYTES // 2
+        self.is_behind = is_cut or len(piece.entries) < len(unsent)
         self._confirm(piece, int(response.get("next_seq", 0)))
         return True
 
@@ -98,6 +120,12 @@ class Sender:
             warn_once("summary", f"the server refused the summary of the run: {refusal}")
             self._post_to_attempt("end", {**body, "summary": {}}, timeout)
         self.save(now=True, is_ended=True)
+
+    def close(self) -> None:
+        """Close the connection and forget the token: a next use must register again."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
 
     def save(self, *, now: bool = False, is_ended: bool = False) -> None:
         """Write how far the spool was sent, every few seconds."""
@@ -206,7 +234,7 @@ class Sender:
     def _forget_token(self, refusal: Refusal) -> None:
         """Register again before the next call if the token has expired or the attempt is unknown."""
         if refusal.status in (401, 403, 404):
-            self._server = None
+            self.close()
 
 
 def read_end(folder: Path) -> dict[str, Any]:

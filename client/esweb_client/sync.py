@@ -72,6 +72,13 @@ def _sync_spool(folder: Path, server: Server) -> SpoolResult:
     sender = Sender.of_folder(folder)
     if is_sent(folder):
         return SpoolResult(folder, KNOWN_SENT, run_id, sender.url)
+    try:
+        return _send(sender, folder, server, run_id)
+    finally:
+        sender.close()
+
+
+def _send(sender: Sender, folder: Path, server: Server, run_id: str) -> SpoolResult:
     failures = 0
     while True:
         try:

@@ -22,7 +22,8 @@ API, PUSHES = "/api/v1/", "/records"
 RESERVED_CONNECTIONS = 2
 """Connections to the database that pushes leave free."""
 MAX_CONCURRENT_PUSHES = max(1, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] - RESERVED_CONNECTIONS)
-MAX_WAITING_PUSHES = 32
+MAX_WAITING_PUSHES = 96
+"""A hundred trainings may push at the same moment. A waiting push is at most 1 MiB, and waits for PATIENCE_SECONDS."""
 PATIENCE_SECONDS = 2.0
 RETRY_SECONDS = 1
 

@@ -126,7 +126,9 @@ def recognise_push(scope: Scope) -> Push | None:
 def _may_write(push: Push) -> bool | Precheck:
     try:
         check_connections()
-        writes = ingest.may_write(push.token, push.key)
+        # Within the slots, so that looking up tokens takes no connection that is left for pages.
+        with BackPressure.slots.occupied():
+            writes = ingest.may_write(push.token, push.key)
         return Precheck(is_nobody=True) if writes is None else writes
     except Overloaded as overloaded:
         return Precheck(overload_reason=str(overloaded))
