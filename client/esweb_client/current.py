@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from esweb_client.connection import Unreachable
 from esweb_client.leftovers import find_leftovers
@@ -150,13 +150,15 @@ def _build_pusher(settings: Settings, state: State, spool: Spool, request: dict[
 
 
 def _install_hooks() -> None:
-    """Finish the run when the process ends, note its last error, and adopt the run in forked processes; once."""
+    """Finish the run when the process ends, note how it ended, and adopt the run in forked processes; once."""
     global _has_hooks
     if _has_hooks:
         return
     _has_hooks = True
     atexit.register(_finish_at_exit)
     sys.excepthook = functools.partial(_note_error, sys.excepthook)
+    # The interpreter reports no exit code to what runs at its end.
+    sys.exit = functools.partial(_note_exit, sys.exit)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_announce_fork, after_in_child=_adopt_in_child)
 
@@ -165,6 +167,14 @@ def _note_error(hook: Any, kind: type[BaseException], error: BaseException, at: 
     global _error
     _error = error
     hook(kind, error, at)
+
+
+def _note_exit(leave: Any, code: Any = None) -> NoReturn:
+    global _error
+    if code not in (None, 0):
+        _error = SystemExit(code)
+    leave(code)
+    raise AssertionError("unreachable")
 
 
 def _finish_at_exit() -> None:

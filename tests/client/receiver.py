@@ -59,6 +59,9 @@ class Receiver:
         self.before: Callable[[str, bytes], Reply | None] = lambda path, body: None
         self.after: Callable[[str, Reply], Reply] = lambda path, reply: reply
         self.url = ""
+        self.connections = 0
+        self.hangs_up = False
+        """Whether connections are closed after each response, without a word, as a server does with idle ones."""
 
     @property
     def attempt(self) -> AttemptStore:
@@ -132,14 +135,24 @@ def running_receiver(port: int = 0, receiver: Receiver | None = None) -> Iterato
     receiver = receiver or Receiver()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            receiver.connections += 1
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            status, content, headers = receiver.respond(self.path, body, token)
+            # A proxy gets the whole address.
+            path = self.path.removeprefix("http://esweb.invalid")
+            status, content, headers = receiver.respond(path, body, token)
             if status:
                 self._reply(status, json.dumps(content).encode(), headers)
+            if receiver.hangs_up or not status:
+                self.close_connection = True
 
         def _reply(self, status: int, data: bytes, headers: dict[str, str]) -> None:
             self.send_response(status)

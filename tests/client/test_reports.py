@@ -112,8 +112,10 @@ def test_exception_ends_the_run_as_failed(start: Start, receiver: Receiver) -> N
         ("raise ValueError('bad batch')", "failed", "ValueError: bad batch"),
         ("raise KeyboardInterrupt", "cancelled", "interrupted from the keyboard"),
         ("run.finish(exit_code=3, reason='no memory')", "failed", "no memory"),
+        ("import sys; sys.exit(2)", "failed", "SystemExit: 2"),
+        ("import sys; sys.exit()", "succeeded", ""),
     ],
-    ids=["end", "exception", "keyboard", "exit_code"],
+    ids=["end", "exception", "keyboard", "exit_code", "sys_exit_2", "sys_exit"],
 )
 def test_end_of_the_process_ends_the_run(
     receiver: Receiver, spools: Path, last_line: str, state: str, reason: str

@@ -42,6 +42,11 @@ def assert_all_arrived(receiver: Receiver, count: int = RECORDS) -> None:
     assert receiver.attempt.end is not None
 
 
+def run_values(receiver: Receiver) -> list[float]:
+    """Return the values that have arrived so far; none before the run is registered."""
+    return receiver.attempt.values("x") if receiver.attempts else []
+
+
 @pytest.mark.parametrize("path", ["runs", "records", "end", "heartbeat"])
 @pytest.mark.parametrize(
     "reply",
@@ -55,6 +60,32 @@ def test_call_that_fails_twice_is_repeated(start: Start, receiver: Receiver, pat
     log(run)
     finish(run)
     assert_all_arrived(receiver)
+
+
+@pytest.mark.parametrize("hangs_up", [False, True], ids=["open", "closed"])
+def test_connection_stays_open_between_pushes(start: Start, receiver: Receiver, hangs_up: bool) -> None:
+    receiver.hangs_up = hangs_up
+    run = start()
+    for step in range(10):
+        log(run, 1, first=step)
+        wait_until(lambda step=step: len(run_values(receiver)) > step, "the arrival of a record")
+    finish(run)
+    assert_all_arrived(receiver, 10)
+    pushes = sum("/records" in path for path, _ in receiver.requests)
+    assert pushes >= 10
+    # The registration has one of its own.
+    assert (receiver.connections == 2) is not hangs_up
+
+
+def test_proxy_of_the_environment_is_used(start: Start, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", receiver.url)
+    run = start(server_url="http://esweb.invalid")
+    log(run)
+    finish(run)
+    assert_all_arrived(receiver)
+    assert run.url == "http://esweb.invalid/runs/run0/"
 
 
 @pytest.mark.parametrize("path", ["runs", "records", "end"])

@@ -57,13 +57,13 @@ class RecordWriter:
             return self._seq - 1
 
     def _append(self, line: bytes) -> None:
-        end = os.fstat(self._fd).st_size
+        written = 0
         try:
-            while line:
-                line = line[os.write(self._fd, line) :]
+            while written < len(line):
+                written += os.write(self._fd, line[written:] if written else line)
         except OSError:
             # A part of a line would make one broken line of itself and the next record.
-            os.ftruncate(self._fd, end)
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
             raise
 
     def close(self) -> None:

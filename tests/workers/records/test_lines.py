@@ -98,3 +98,17 @@ def test_any_text_is_one_line(text: str) -> None:
 def test_invalid_line_is_refused_with_reason(line: bytes, words: str) -> None:
     with pytest.raises(BadLine, match=words.replace("(", r"\(")):
         unpack(line)
+
+
+@pytest.mark.parametrize("key", ["reward/mean", "100 %", "%d", 'a "quoted" key', "σ ✓", "line\nbreak"])
+def test_metric_of_floats_is_packed_like_any_other(key: str) -> None:
+    values = {key: 0.1 + 0.2, "tiny": 5e-324, "large": -1.7976931348623157e308, "minus zero": -0.0}
+    line = pack(3, 1.5, Metric(7, values, {"tokens": 512.0}))
+    assert json.loads(line) == {
+        "seq": 3, "t": 1.5, "kind": "metric", "step": 7, "values": values, "axes": {"tokens": 512.0},
+    }  # fmt: skip
+    # Whole numbers, and sums that overflow, take the way of all other records.
+    for slow in ({**values, "whole": 1}, {"a": 1.7e308, "b": 1.7e308}):
+        assert json.loads(pack(3, 1.5, Metric(7, slow))) == {
+            "seq": 3, "t": 1.5, "kind": "metric", "step": 7, "values": slow,
+        }  # fmt: skip
