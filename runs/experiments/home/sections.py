@@ -29,7 +29,7 @@ FAILED_STATES = (
     State.FAILED, State.OOM, State.TIMEOUT, State.LOST, State.NODE_LOST, State.PREEMPTED, State.INTERRUPTED,
 )  # fmt: skip
 FINAL = [state.value for state in State if state.is_final]
-NEIGHBOURS = ("run__experiment", "run__created_by", "run__source")
+NEIGHBOURS = ("run__experiment", "run__created_by", "run__source", "run__external")
 COLUMNS = tuple(filter(None, map(Vocabulary(()).column, ("state", "method", "step", "reward/mean", "kl", "time"))))
 
 

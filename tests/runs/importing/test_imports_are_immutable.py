@@ -47,11 +47,11 @@ def test_database_constraint_keeps_imports_ended_without_cluster(
     experiment: Experiment, change: dict[str, object]
 ) -> None:
     attempts = Attempt.objects.filter(run=imported_run(experiment))
-    with pytest.raises(IntegrityError, match="imported_attempt_has_ended_nowhere"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="only_attempts_elsewhere_have_no_cluster"), transaction.atomic():
         attempts.update(**change)
 
 
 def test_only_an_imported_attempt_is_without_a_cluster(experiment: Experiment, local: Cluster) -> None:
     attempts = Attempt.objects.filter(run=imported_run(experiment))
-    with pytest.raises(IntegrityError, match="imported_attempt_has_ended_nowhere"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="only_attempts_elsewhere_have_no_cluster"), transaction.atomic():
         attempts.update(cluster=local)
