@@ -20,12 +20,13 @@ from runs.access import may_launch
 from runs.http import SignedIn, require_choice, visible_experiment, visible_run
 from runs.launching.budgets import Estimator, hours_of, resources_of, total
 from runs.launching.commands import launch_run
-from runs.launching.config_form import LaunchForm, can_be_cloned, initial_from, problems_of, value_at
+from runs.launching.config_form import LaunchForm, can_be_cloned, initial_from, problems_of
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
 from runs.launching.preflight import check_launch
 from runs.launching.presets import Adaptation
 from runs.launching.presets.adaptation import fill_form, find_form_adaptation
+from runs.launching.request import value_at
 from runs.launching.resources import by_hand_problems, find_parent
 from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm

@@ -20,6 +20,17 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def value_at(config: Mapping[str, Any], path: str) -> Any:
+    """Return the value in a config at a dotted path; None if there is none. A number is a place in a list."""
+    value: Any = config
+    for key in path.split("."):
+        if isinstance(value, list | tuple) and key.isdigit():
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
 def get_own_experiment(caller: Caller, experiment: int | None, name: str | None) -> Experiment:
     """Return the caller's own experiment of this number, or else of this name. Raise Http404, HttpError."""
     if experiment is None:

@@ -19,6 +19,7 @@ from django.contrib.auth.models import User
 from runs import access, checkpoints
 from runs.checkpoints import SavedCheckpoint
 from runs.launching.credentials import site_url_of
+from runs.launching.request import value_at
 from runs.models import TRAINING_METHODS, Attempt, Cluster, Run, ScorerSecret
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.fields import ResourceKind
@@ -322,7 +323,7 @@ def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:
 
 def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
     """Return a problem for each field of a stored config that only a manually started run may set."""
-    prior_tasks = _value_at(config, "evaluate.prior_tasks")
+    prior_tasks = value_at(config, "evaluate.prior_tasks")
     prior_paths = [
         f"evaluate.prior_tasks.{number}.{path}"
         for number in range(len(prior_tasks) if isinstance(prior_tasks, list | tuple) else 0)
@@ -330,18 +331,8 @@ def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
         if path.startswith("task.options.")
     ]
     prior_paths = [path.replace(".task.options.", ".options.") for path in prior_paths]
-    values = ((path, _value_at(config, path)) for path in (*REPLACEMENTS, *prior_paths))
+    values = ((path, value_at(config, path)) for path in (*REPLACEMENTS, *prior_paths))
     return [Problem(path, f"{value!r}: {_replacement(path)}") for path, value in values if value]
-
-
-def _value_at(config: Any, path: str) -> Any:
-    """Return the value at a dotted path, of which a number is the place in a list; None if there is none."""
-    for part in path.split("."):
-        if isinstance(config, list | tuple) and part.isdigit():
-            config = config[int(part)] if int(part) < len(config) else None
-        else:
-            config = config.get(part) if isinstance(config, Mapping) else None
-    return config
 
 
 def _elsewhere_reason(run: Run) -> str:

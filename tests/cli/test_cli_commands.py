@@ -15,11 +15,14 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.live_server_helper import LiveServer
 
+from esweb_client.cli import csv_cells, watch
 from esweb_client.cli.account import account, account_file
 from runs.models import Cluster, Experiment, Flag, Run
 from tests.cli.conftest import RunCli
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import end, make_run, record
+from workers import csv_cells as server_csv_cells
+from workers.executors.states import OPEN_STATES
 from workers.records import Metric
 
 
@@ -179,3 +182,12 @@ def test_cli_needs_only_base_install(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.startswith("esweb: not signed in")
+
+
+def test_rules_that_the_client_repeats_are_those_of_the_server() -> None:
+    """The client imports nothing of the server, so it has copies of two small rules."""
+    assert watch.OPEN_STATES == OPEN_STATES
+    cells = ["", "a", "=1+1", "+1", "-3", "-3.5e-7", "-x", "@sum", "\tx", "\nx", "\uff1d1", 3, -3.5, None, "1e400"]
+    assert list(map(csv_cells.inert, cells)) == list(map(server_csv_cells.inert, cells))
+    fields = {"origin": "import", "estimator": None, "n": 3}
+    assert csv_cells.fields_text(fields) == server_csv_cells.fields_text(fields)

@@ -15,7 +15,6 @@ from runs.launching.config_form.fields import (
     parse_seeds,
     parse_value,
     problems_of,
-    value_at,
 )
 from runs.launching.config_form.form import LaunchForm
 from runs.launching.config_form.section_lists import short_text
@@ -33,5 +32,4 @@ __all__ = (
     "parse_value",
     "problems_of",
     "short_text",
-    "value_at",
 )  # fmt: skip

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.launching.config_form.section_lists import without_defaults
+from runs.launching.request import value_at
 from runs.models import TRAINING_METHODS, Run
 from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
 from workers.config.fields import Shape
@@ -229,17 +230,6 @@ def problems_of(config: Mapping[str, Any]) -> list[Problem]:
             Problem(p.path, f"{p.message}. Its value was {value_at(config, p.path)!r:.200}") for p in error.problems
         ]
     return []
-
-
-def value_at(config: Mapping[str, Any], path: str) -> Any:
-    """Return the value in a config at a dotted path; None if there is none. A number is a place in a list."""
-    value: Any = config
-    for key in path.split("."):
-        if isinstance(value, list | tuple) and key.isdigit():
-            value = value[int(key)] if int(key) < len(value) else None
-        else:
-            value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def config_from_fields(data: Mapping[str, Any]) -> dict[str, Any]:

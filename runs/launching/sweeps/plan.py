@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
+from runs.launching.request import value_at
 from runs.launching.run_names import format_value
 from workers.config import ConfigError, Problem, RunConfig, config_fields
 
@@ -139,7 +140,7 @@ def _list_choices(choices: Iterable[str]) -> str:
 def _plan_run(base: Mapping[str, Any], cell: Cell, seed: int) -> PlannedRun:
     config = RunConfig.from_json({**_apply_cell(base, cell), "seed": seed})
     whole = config.to_json()
-    return PlannedRun({key: _value_at(whole, key) for key in cell}, seed, config)
+    return PlannedRun({key: value_at(whole, key) for key in cell}, seed, config)
 
 
 def _apply_cell(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
@@ -151,10 +152,4 @@ def _apply_cell(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
             inner = target.get(section)
             target[section] = target = inner if isinstance(inner, dict) else {}
         target[name] = value
-    return config
-
-
-def _value_at(config: Any, key: str) -> Any:
-    for name in key.split("."):
-        config = config.get(name) if isinstance(config, Mapping) else None
     return config

@@ -20,6 +20,11 @@ def attempt(private_experiment):
 
 def operations(attempt):
     """Return (method, address, body, scopes with the right) of each call."""
+    return [*operations_of_site(attempt), *operations_of_run(attempt)]
+
+
+def operations_of_site(attempt):
+    """Return the calls that name no row of a run or experiment, or create one."""
     uid = attempt.run.uid
     view = SavedView.objects.create(owner=attempt.run.created_by, name="x", page="experiments").pk
     token = access.issue(attempt.run.created_by, "read")[0].pk
@@ -33,6 +38,25 @@ def operations(attempt):
         ("get", f"/api/v1/views/{view}", None, READ),
         ("patch", f"/api/v1/views/{view}", {"name": "z"}, LAUNCH),
         ("delete", f"/api/v1/views/{view}", None, LAUNCH),
+        ("get", "/api/v1/experiments", None, READ),
+        ("get", "/api/v1/presets", None, READ),
+        ("post", "/api/v1/presets/es-micro/adapt", {}, LAUNCH),
+        ("get", "/api/v1/runs", None, READ),
+        ("get", f"/api/v1/series?run={uid}&key=a", None, READ),
+        ("post", "/api/v1/experiments", {"name": "x"}, LAUNCH),
+        ("post", "/api/v1/runs", {"experiment_name": "x", "preset": "es-micro"}, LAUNCH),
+        ("post", "/api/v1/runs", {"kind": "external", "project": "x"}, REPORT),
+        ("get", "/api/v1/services", None, READ),
+        ("post", "/api/v1/services", SERVICE, SERVE),
+        ("put", "/api/v1/services/scorer/x/beat", {"instance": SERVICE["instance"]}, SERVE),
+        ("delete", f"/api/v1/services/scorer/x?instance={SERVICE['instance']}", None, SERVE),
+    ]
+
+
+def operations_of_run(attempt):
+    """Return the calls that name the run, its attempt or its experiment; those that delete come last."""
+    uid = attempt.run.uid
+    return [
         ("get", f"/api/v1/experiments/{attempt.run.experiment_id}", None, READ),
         ("patch", f"/api/v1/experiments/{attempt.run.experiment_id}", {"tags": ["a"]}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/attempts", None, READ),
@@ -40,17 +64,10 @@ def operations(attempt):
         ("get", f"/api/v1/runs/{uid}/engines", None, READ),
         ("get", f"/api/v1/runs/{uid}/probes", None, READ),
         ("get", f"/api/v1/attempts/{attempt.key}", None, READ),
+        ("get", f"/api/v1/attempts/{attempt.key}/log", None, READ),
         ("patch", f"/api/v1/runs/{uid}", {"tags": ["a"]}, LAUNCH),
-        ("get", "/api/v1/experiments", None, READ),
-        ("get", "/api/v1/presets", None, READ),
-        ("post", "/api/v1/presets/es-micro/adapt", {}, LAUNCH),
-        ("get", "/api/v1/runs", None, READ),
         ("get", f"/api/v1/runs/{uid}", None, READ),
         ("get", f"/api/v1/runs/{uid}/responses", None, READ),
-        ("get", f"/api/v1/series?run={uid}&key=a", None, READ),
-        ("post", "/api/v1/experiments", {"name": "x"}, LAUNCH),
-        ("post", "/api/v1/runs", {"experiment_name": "x", "preset": "es-micro"}, LAUNCH),
-        ("post", "/api/v1/runs", {"kind": "external", "project": "x"}, REPORT),
         ("post", f"/api/v1/runs/{uid}/cancel", {}, LAUNCH),
         ("post", f"/api/v1/runs/{uid}/clone", {"config": {"compute": {"cluster": "local"}}}, LAUNCH),
         ("post", f"/api/v1/runs/{uid}/resume", {}, LAUNCH),
@@ -60,10 +77,6 @@ def operations(attempt):
         ("post", f"/api/v1/attempts/{attempt.key}/records", "", INGEST),
         ("post", f"/api/v1/attempts/{attempt.key}/heartbeat", {}, INGEST),
         ("post", f"/api/v1/attempts/{attempt.key}/end", {}, INGEST),
-        ("get", "/api/v1/services", None, READ),
-        ("post", "/api/v1/services", SERVICE, SERVE),
-        ("put", "/api/v1/services/scorer/x/beat", {"instance": SERVICE["instance"]}, SERVE),
-        ("delete", f"/api/v1/services/scorer/x?instance={SERVICE['instance']}", None, SERVE),
         ("delete", f"/api/v1/runs/{uid}", None, LAUNCH),
         ("post", f"/api/v1/runs/{uid}/restore", None, LAUNCH),
         ("delete", f"/api/v1/experiments/{attempt.run.experiment_id}", None, LAUNCH),
@@ -120,6 +133,7 @@ def test_token_cannot_reach_rows_hidden_from_its_user(attempt, cy):
         ("get", f"/api/v1/runs/{uid}/populations", None),
         ("get", f"/api/v1/runs/{uid}/engines", None),
         ("get", f"/api/v1/attempts/{attempt.key}", None),
+        ("get", f"/api/v1/attempts/{attempt.key}/log", None),
         ("get", f"/api/v1/experiments/{attempt.run.experiment_id}", None),
         ("patch", f"/api/v1/experiments/{attempt.run.experiment_id}", {}),
         ("delete", f"/api/v1/experiments/{attempt.run.experiment_id}", None),
