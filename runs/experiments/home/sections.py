@@ -17,6 +17,7 @@ from runs.compare import run_table
 from runs.compare.run_table import Vocabulary
 from runs.experiments.home.result_rows import ResultRow, result_rows
 from runs.launching import resume_refusal
+from runs.launching.config_form import can_be_cloned
 from runs.models import MEASURING_METHODS, Attempt, Run
 from runs.models.experiment import RunQuerySet
 from workers.executors.states import State
@@ -73,7 +74,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed run, and whether this user may resume it or launch another run in its experiment."""
+    """A failed run, and whether this user may resume it, and may launch a run of its config again."""
 
     attempt: Attempt
     may_resume: bool
@@ -113,7 +114,7 @@ def failures(section: Section, person: User) -> list[Failure]:
 def _failure(attempt: Attempt, person: User) -> Failure:
     run = attempt.run
     resumable = may_resume(person, run) and not resume_refusal(run)
-    return Failure(attempt, resumable, may_launch(person, run.experiment))
+    return Failure(attempt, resumable, may_launch(person, run.experiment) and can_be_cloned(run))
 
 
 def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str) -> Section:

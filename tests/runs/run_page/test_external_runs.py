@@ -257,3 +257,12 @@ def test_page_needs_few_queries_also_after_many_starts(ada_client: Client, exter
     with CaptureQueriesContext(connection) as captured:
         page(ada_client, native, "run-config")
     assert before["run-config"] <= len(captured)
+
+
+def test_home_does_not_offer_to_launch_a_config_of_another_program_again(
+    ada_client: Client, experiment: Experiment
+) -> None:
+    make_external_run(experiment, config={"lr": 1e-5}, state="lost", name="lost elsewhere")
+    text = ada_client.get("/").content.decode()
+    assert "lost elsewhere" in text
+    assert "Launch again" not in text
