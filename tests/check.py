@@ -1,4 +1,4 @@
-"""`python -m tests.check`: run all parts of `make check`, with the time of each part.
+"""`python -m tests.check`: run all parts of `make check`; print times and what the tests of each package cost.
 
 Lint goes first, since it takes seconds; nothing else runs if it fails. Types and import contracts are checked
 concurrently with the tests, which wait a lot.
@@ -6,17 +6,22 @@ concurrently with the tests, which wait a lot.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+
+from tests.cost import PYTEST, package_lines, read
+from tests.cost_plugin import VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-PYTEST = ("-m", "pytest", "-n", "auto", "--durations=10", "--durations-min=0")
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a part. Its output is shown immediately unless the tests print at that time."""
+    """The result of a part, and what is printed of it after all parts."""
 
     part: Part
     code: int
@@ -44,7 +49,7 @@ def main() -> int:
     if not any(outcome.code for outcome in outcomes):
         outcomes += _static_and_tests()
     for outcome in outcomes:
-        if outcome.code and outcome.output:
+        if outcome.output:
             print(f"\n== {outcome.part.name} ==\n{outcome.output}")
     print("\n" + "\n".join(_table(outcomes)))
     return int(any(outcome.code for outcome in outcomes))
@@ -53,8 +58,16 @@ def main() -> int:
 def _static_and_tests() -> list[Outcome]:
     with ThreadPoolExecutor() as threads:
         futures = [threads.submit(_run, part, quiet=True) for part in _static()]
-        tests = _run(Part("tests", [sys.executable, *PYTEST]))
+        tests = _run_tests()
         return [tests, *(future.result() for future in futures)]
+
+
+def _run_tests() -> Outcome:
+    """Run the tests. The output of the outcome is what they cost, since theirs was shown while they ran."""
+    with tempfile.TemporaryDirectory(prefix="esweb-cost-") as folder:
+        argv = [sys.executable, *PYTEST, "--durations=10", "--durations-min=0"]
+        outcome = _run(Part("tests", argv), variables={VARIABLE: folder})
+        return replace(outcome, output="\n".join(package_lines(read(Path(folder)))))
 
 
 def _lint() -> list[Part]:
@@ -76,16 +89,18 @@ def _static() -> list[Part]:
     ]
 
 
-def _run(part: Part, *, quiet: bool = False) -> Outcome:
+def _run(part: Part, *, quiet: bool = False, variables: Mapping[str, str] = MappingProxyType({})) -> Outcome:
     if not quiet:
         print(f"== {part.name} ==", flush=True)
     started_at = time.monotonic()
     result = subprocess.run(
         ["nice", "-n", str(part.niceness), *part.argv],
-        cwd=ROOT, check=False, text=True,
+        cwd=ROOT, check=False, text=True, env=os.environ | variables,
         stdout=subprocess.PIPE if quiet else None, stderr=subprocess.STDOUT if quiet else None,
     )  # fmt: skip
-    return Outcome(part, result.returncode, time.monotonic() - started_at, result.stdout or "")
+    # What a quiet part printed is of interest if it failed.
+    output = result.stdout if result.returncode else None
+    return Outcome(part, result.returncode, time.monotonic() - started_at, output or "")
 
 
 def _table(outcomes: Sequence[Outcome]) -> list[str]:
