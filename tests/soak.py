@@ -2,8 +2,8 @@
 
     python -m tests.soak [PART ...] [--duration SECONDS] [--seed N]
 
-A part is a few test files that run until its time is over (tests/soak_plugin.py). A new part is one line of PARTS.
-Exits 1 if a part failed, after all of them have run.
+A part is a few test files that run until its time is over, or the tests of a package that are marked `soak`
+(tests/soak_plugin.py). A new part is one line of PARTS. Exits 1 if a part failed, after all of them have run.
 """
 
 from __future__ import annotations
@@ -35,8 +35,19 @@ class Part:
     tests: tuple[str, ...]
     shows_output: bool = True
     """False if the site logs a line for most requests."""
+    is_marked: bool = False
+    """Whether the part is what `make test` leaves out of a package: its tests that are marked `soak`, each once."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return pytest's options for this part."""
+        return ("--soak", *("-s",) * self.shows_output, *("-m", "soak") * self.is_marked)
 
 
+MARKED_PACKAGES = (
+    "browser", "client", "clusters", "esweb", "guides", "judging", "runs", "security", "workers",
+)  # fmt: skip
+"""Folders of `tests` with tests that are marked `soak`."""
 PARTS = (
     Part(
         "chaos", "Everything is killed and frozen in turn, disks are full, and the clock is set.",
@@ -74,9 +85,13 @@ PARTS = (
     ),
     Part(
         "pages", "Every page is opened with ten thousand runs, also on a slow connection.",
-        ("tests/browser/test_every_page.py", "tests/browser/test_layout_shift.py"), shows_output=False,
+        ("tests/browser/test_every_page.py",), shows_output=False,
     ),
     Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_soak.py",)),
+    *(
+        Part(package, f"What `make test` leaves out of tests/{package}.", (f"tests/{package}",), False, is_marked=True)
+        for package in MARKED_PACKAGES
+    ),
 )  # fmt: skip
 
 
@@ -110,7 +125,7 @@ def soak(part: Part, seconds: int, seed: int) -> Outcome:
             "-q",
             "-p",
             "tests.soak_plugin",
-            *["-s"] * part.shows_output,
+            *part.options,
             *part.tests,
         ]
         code = subprocess.run(argv, cwd=ROOT, env=os.environ | env, check=False).returncode

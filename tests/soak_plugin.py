@@ -1,6 +1,8 @@
-"""Duration of tests: a few rounds in `make test`, and in `make soak` until the time of the part is over.
+"""A pytest plugin: what `make soak` runs beyond `make test`.
 
-`python -m tests.soak` sets the environment variables and loads this module as a pytest plugin.
+Tests marked `soak` run in `make soak` only, as the part of their package; a smaller twin of each runs in `make test`.
+Tests that use `rounds` run a few rounds in `make test`, and in `make soak` until the time of the part is over.
+`python -m tests.soak` sets the environment variables.
 """
 
 from __future__ import annotations
@@ -66,6 +68,21 @@ def _ends_at() -> float:
     return _started_at + SECONDS * (_position + 1) / max(1, len(_tests))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="run the tests that are marked `soak` too")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `soak`, unless this is a soak or a single test is named."""
+    if config.getoption("soak") or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if item.get_closest_marker("soak")]
+    if left_out:
+        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     _tests[:] = [item.nodeid for item in session.items]
 
@@ -78,3 +95,5 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped:
         count(1, SKIPPED)
+    elif report.when == "call" and report.passed:
+        count(1, "tests")
