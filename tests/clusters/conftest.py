@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 
 from runs import clusters
 from tests.clusters import ray as our_ray
+from tests.clusters.fakes.far import KINDS, Far, make_far
 from tests.clusters.ray import RayHead, RayNode
 from tests.clusters.scripted_ray import ScriptedRay
 from tests.clusters.scripted_ray import make_ray_cluster as cluster_on_ray
@@ -152,3 +153,12 @@ def ray_executor(ray: RayHead, db: None, site_disk: Path, monkeypatch: pytest.Mo
     executor = ScriptedRay(ray, site_disk / "queue")
     monkeypatch.setitem(clusters.EXECUTORS, "ray", lambda cluster: executor)
     return executor
+
+
+@pytest.fixture(params=KINDS)
+def far(
+    request: pytest.FixtureRequest, db: None, site_disk: Path, cluster_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Far]:
+    """Yield the cluster `far` on a fake of each kind, or of the kinds that a mark of the test names."""
+    with make_far(request.param, cluster_disk, monkeypatch) as cluster:
+        yield cluster

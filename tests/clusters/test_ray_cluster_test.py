@@ -12,6 +12,8 @@ from tests.clusters.ray import RayHead
 from tests.clusters.scripted_ray import make_ray_cluster
 from tests.clusters.test_slurm_cluster_test import failed_step, run_cluster_test
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def cluster(ray: RayHead, db: None, site_disk: Path) -> Cluster:

@@ -16,6 +16,8 @@ from tests.clusters.scripted_slurm import launch_run, wait_until_ended
 from tests.runs.local_cluster import attempt_of, tick_until
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 SHOWS_ENV = "import os; open('env', 'w').write(repr(dict(os.environ)))"
 KILLS_ITSELF = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
 ENDS = [

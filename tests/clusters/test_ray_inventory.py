@@ -13,6 +13,8 @@ from tests.clusters.scripted_ray import make_ray_cluster
 from tests.runs.local_cluster import run_of, tick_cluster
 from workers.config import ConfigError
 
+pytestmark = pytest.mark.soak
+
 
 def test_tick_reads_the_nodes_of_ray(ray: RayHead, db: None, experiment: Experiment, site_disk: Path) -> None:
     rays = tick_cluster(make_ray_cluster(ray))

@@ -1,6 +1,6 @@
 """Raylet, head, dashboard, agents, programs and the worker are killed at random times: every run succeeds once.
 
-`make test` kills twice, by one seed; `make soak PART=ray` runs for its duration, by another seed.
+`make soak PART=ray` runs for its duration, by another seed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tests.workers.attempts import read
 from workers.attempt import Process, owner
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
 SEED, KILLS = soak_plugin.seed(25), 2
 """The seed with which the worker is killed, then a program: a killed raylet has a test of its own."""
 SETTLING_SECONDS = 90.0

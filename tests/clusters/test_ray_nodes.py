@@ -28,6 +28,8 @@ from workers.config.run import ComputeConfig
 from workers.engine_nodes.ray_job import ADDRESS, JOB, PYTHON, RESOURCES, ray_nodes
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 STAND_IN = f"""
 import json, os, time
 line = {{"pid": os.getpid(), "cuda": os.environ["CUDA_VISIBLE_DEVICES"], "note": os.environ["NOTE"],

@@ -21,6 +21,7 @@ def test_ray_folder_is_closed_to_other_users(ray: RayHead) -> None:
     assert ray.root.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.soak
 def test_scorer_serves_on_ray_until_cancelled(
     experiment: Experiment, ray: RayHead, live_server: Any, site_disk: Path
 ) -> None:

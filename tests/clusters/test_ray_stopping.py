@@ -6,6 +6,7 @@ import html
 import signal
 from dataclasses import replace
 
+import pytest
 from django.test import Client
 
 from runs import launching
@@ -19,6 +20,7 @@ from tests.workers.attempts import IGNORES_TERM, read
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
 SAVES_SLOWLY = """
 import signal, sys, time
 def stop(number, frame):

@@ -19,6 +19,8 @@ from tests.workers.attempts import python
 from workers.executors.base import Spec
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 COUNTS = "open('ran', 'a').write('x'); print('no such prompt'); raise SystemExit(5)"
 
 

@@ -23,6 +23,8 @@ from tests.clusters.training import (
 )
 from tests.runs.local_cluster import attempt_of
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def clusters(local: Cluster, ray: RayHead, site_disk: Path) -> Cluster:

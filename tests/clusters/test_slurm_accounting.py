@@ -13,6 +13,8 @@ from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 
 def test_accounting_remembers_finished_job(slurm_with_accounting: SlurmCluster, tmp_path: Path) -> None:
     executor, spec = ScriptedSlurm(slurm_with_accounting.conf, tmp_path / "queue"), job(tmp_path, "ends")

@@ -13,6 +13,8 @@ from tests.clusters.scripted_slurm import OVER_SSH, make_slurm_cluster
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def cluster(slurm: SlurmCluster, access_config: dict[str, str], db: None, site_disk: Path) -> Cluster:
@@ -57,9 +59,3 @@ def test_refused_config_is_named_with_remedy(cluster: Cluster) -> None:
 def test_failed_connection_is_named_with_remedy(cluster: Cluster) -> None:
     assert failed_step(cluster, folder="/proc/none").startswith("folder: ")
     assert failed_step(cluster, address="ssh://root@127.0.0.1:1").startswith("reach: ")
-
-
-def test_concurrent_requests_share_one_cluster_test(db: None) -> None:
-    cluster = make_slurm_cluster()
-    first = begin_test(cluster, None)
-    assert begin_test(cluster, None) == first

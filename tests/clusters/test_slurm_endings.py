@@ -10,6 +10,8 @@ from tests.clusters.scripted_slurm import ScriptedSlurm, launch_run, wait_until_
 from tests.runs.local_cluster import attempt_of
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 KILLS_ITSELF = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
 ENDS = [
     ("pass", State.SUCCEEDED, "done"),

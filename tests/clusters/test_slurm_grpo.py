@@ -19,6 +19,8 @@ from tests.runs.local_cluster import attempt_of, tick_until_true
 from workers.config import preset
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def clusters(local: Cluster, slurm: SlurmCluster, site_disk: Path) -> None:

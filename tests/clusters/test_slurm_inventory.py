@@ -21,6 +21,8 @@ from tests.clusters.slurm.config import CORES, GPU_TYPES, GPUS, MEMORY_MB, NODES
 from tests.runs.local_cluster import attempt_of, tick_cluster
 from workers.config import ConfigError
 
+pytestmark = pytest.mark.soak
+
 
 @OVER_SSH
 def test_tick_reads_the_nodes_of_slurm(slurm: SlurmCluster, access_config: dict[str, str], db: None) -> None:

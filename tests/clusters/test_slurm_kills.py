@@ -1,6 +1,6 @@
 """Controller, nodes, agents, programs and the worker are killed at random times: every run succeeds once.
 
-`make test` kills twice, by one seed; `make soak PART=slurm` runs for its duration, by another seed, here and over SSH.
+`make soak PART=slurm` runs for its duration, by another seed, here and over SSH.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tests.workers.attempts import read
 from workers.attempt import Process, owner
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
 SEED, KILLS = soak_plugin.seed(41), 2
 """The seed with which the controller is killed, then an agent."""
 KINDS = ("controller", "node", "agent", "program", "worker")

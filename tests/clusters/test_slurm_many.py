@@ -17,6 +17,8 @@ from workers.config import RunConfig, preset
 from workers.executors.slurm.job import NEVER, naming_commands
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 MANY, CANCELLED = 60, 20
 
 

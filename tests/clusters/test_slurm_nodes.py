@@ -30,6 +30,8 @@ from workers.engine_nodes.slurm_job import slurm_nodes
 from workers.executors.base import NodeShape
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 SEED = soak_plugin.seed(157)
 LONG = {"es": {"iterations": 60, "population": 6, "rows": 32, "checkpoint_every": 10, "hash_every": 1}}
 

@@ -12,6 +12,8 @@ from tests.clusters.scripted_slurm import BUSY, ScriptedSlurm, launch_run, wait_
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.soak
+
 
 def run_orphans_command(*arguments: str) -> str:
     out = StringIO()

@@ -21,6 +21,8 @@ from workers.executors.base import Rejected, Spec
 from workers.executors.slurm import Site
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 BARE = str(Path(sys.base_prefix) / "bin" / "python3")
 """An interpreter in which esweb is not installed."""
 SHOWS_ENV = "import os; open('env', 'w').write(repr(dict(os.environ)))"

@@ -12,7 +12,7 @@ from tests.clusters.scorer_job import check_scorer_until_cancelled
 from tests.clusters.scripted_slurm import make_slurm_cluster
 from tests.clusters.slurm import SlurmCluster
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 
 def test_scorer_serves_on_slurm_until_cancelled(

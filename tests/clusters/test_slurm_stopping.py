@@ -33,6 +33,8 @@ from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 SAVES = """
 import json, os, signal, sys, time
 def stop(number, frame):

@@ -30,6 +30,8 @@ from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec
 from workers.executors.states import State
 
+pytestmark = pytest.mark.soak
+
 COUNTS = "open('ran', 'a').write('x')"
 
 

@@ -27,6 +27,8 @@ from workers.executors.shell import Reply
 from workers.executors.states import State
 from workers.executors.submit_hosts import SharedDisk
 
+pytestmark = pytest.mark.soak
+
 
 def sbatch_options() -> list[str]:
     """Return the first option of each sbatch since the recorded commands were cleared."""

@@ -31,6 +31,8 @@ from tests.clusters.training import (
 from tests.runs.checkpoint_files import unpack_reply
 from tests.runs.local_cluster import attempt_of
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def clusters(local: Cluster, slurm: SlurmCluster, sshd: Sshd, site_disk: Path, cluster_disk: Path) -> None:

@@ -50,12 +50,12 @@ def test_concurrent_commands_share_one_connection(ssh: OpenSsh, sshd: Sshd) -> N
     # The connection reports its end before it has ended.
     wait_until(lambda: not ssh.connection.control_path.exists(), "the SSH connection to close")
     before = sshd.logins()
-    with ThreadPoolExecutor(20) as threads:
+    with ThreadPoolExecutor(12) as threads:
         codes = [
             reply.code
-            for reply in threads.map(lambda n: ssh.run(["/bin/sh", "-c", f"exit {n}"], PATIENCE_SECONDS), range(20))
+            for reply in threads.map(lambda n: ssh.run(["/bin/sh", "-c", f"exit {n}"], PATIENCE_SECONDS), range(12))
         ]
-    assert codes == list(range(20)) and sshd.logins() == before + 1
+    assert codes == list(range(12)) and sshd.logins() == before + 1
 
 
 def test_failed_command_differs_from_unstarted_one(ssh: OpenSsh) -> None:
@@ -137,7 +137,7 @@ def test_folder_is_read_while_sent(ssh: OpenSsh, tmp_path: Path) -> None:
 
 def test_fetch_does_not_block_commands_and_can_be_closed(ssh: OpenSsh, tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
-        file.truncate(1 << 30)
+        file.truncate(1 << 26)
     fetches = [ssh.fetch(str(tmp_path)) for _ in range(2)]
     assert ssh.run(["true"], PATIENCE_SECONDS).code == 0
     for fetched in fetches:
@@ -146,3 +146,28 @@ def test_fetch_does_not_block_commands_and_can_be_closed(ssh: OpenSsh, tmp_path:
     ssh.fetch(str(tmp_path)).close()
     with pytest.raises(Unreachable, match="/opt/none"):
         replace(ssh, python="/opt/none").fetch(str(tmp_path))
+
+
+def test_files_of_a_job_are_sent_linked_and_fetched(ssh: OpenSsh, tmp_path: Path) -> None:
+    home, key = tmp_path / "runs", "esweb-x-a1"
+    directory = home / "x" / key
+    directory.mkdir(parents=True)
+    (directory / "run.json").write_text("{}")
+    disk = RemoteDisk(ssh, PurePosixPath(tmp_path / "far"), home, tmp_path / "code")
+    disk.send([directory / "run.json"])
+    there = Path(disk.cluster_path(directory))
+    assert there == tmp_path / "far" / "runs" / "x" / key and (there / "run.json").read_text() == "{}"
+    disk.link(home / "arrays" / "x", [directory])
+    assert (tmp_path / "far" / "runs" / "arrays" / "x" / "0").resolve() == there
+    (there / "log.txt").write_text("hello\n")
+    (there / "exit.json").write_text('{"code": 0}')
+    argv = ["/bin/sh", "-c", "echo out; echo error >&2; exit 3"]
+    reply = disk.run_and_fetch(argv, [key, "esweb-other-a1", "no key"], PATIENCE_SECONDS)
+    assert (reply.code, reply.out, reply.err) == (3, "out\n", "error\n")
+    assert (directory / "log.txt").read_text() == "hello\n" and (directory / "exit.json").read_text() == '{"code": 0}'
+    fetched = disk.fetch(directory)
+    assert fetched.files == [("exit.json", 11), ("log.txt", 6), ("run.json", 2)]
+    fetched.close()
+    assert disk.run(["cat"], PATIENCE_SECONDS, "a\nb\n").out == "a\nb\n"
+    with pytest.raises(Unreachable, match=r"on root@127.0.0.1:\d+: /proc/"):
+        RemoteDisk(ssh, PurePosixPath("/proc/none"), home, tmp_path / "code").send([directory / "run.json"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each_case
 from workers.executors.diagnosis import diagnose, explain_message
 
 LOGS = [
@@ -38,7 +37,7 @@ TRACEBACK = """Traceback (most recent call last):
 """
 
 
-@pytest.mark.parametrize(("line", "sentence"), LOGS)
+@each_case(("line", "sentence"), LOGS)
 def test_known_sign_is_reported_with_its_line(tmp_path: Path, line: str, sentence: str) -> None:
     log = tmp_path / "slurm.log"
     log.write_text(f"starting\n{line}\nbye\n")

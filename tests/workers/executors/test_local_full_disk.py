@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.small_disks import needs_small_disk, small_disk
 from tests.waiting import wait_until
 from workers.executors import local
@@ -24,7 +26,10 @@ UNTIL_RELEASED = "import pathlib, time\nwhile not pathlib.Path('go').exists(): t
 
 
 @needs_small_disk
-def test_job_on_full_disk_waits_for_room(machine: Local, job: Callable[..., Spec], tmp_path: Path) -> None:
+def test_job_on_full_disk_waits_for_room(
+    machine: Local, job: Callable[..., Spec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "START_TRIES", 3)
     (tmp_path / "attempts").mkdir()
     with small_disk(tmp_path / "attempts", 1) as disk:
         first, second = job("first", UNTIL_RELEASED, cores=2), job("second", "open('ran', 'x')")

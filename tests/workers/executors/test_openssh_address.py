@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from workers.executors.openssh import Access, Address, BadAddress
 from workers.executors.openssh.connection import describe_error
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "address"),
     [
         ("ssh://ada@login.example.org:2222", Address("login.example.org", "ada", 2222)),
@@ -22,7 +23,7 @@ def test_address_or_alias_is_parsed(text: str, address: Address) -> None:
     assert Address.parse(text) == address
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["", "-oProxyCommand=x", "ssh://-oProxyCommand=x", "a b", "a;b", "$(x)", "ssh://a/b", "-l@host", "a:99999",
              "ssh://x@y@z -p", "a\nb", "http://a"],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.free_ports import unused_port
 from workers.attempt import CLOSED_EPOCH, lease
 from workers.executors.base import Ambiguous, NotBegun, Rejected, Spec, Unreachable
@@ -83,7 +84,7 @@ def failed(message: str, error: str | None = None) -> dict[str, Any]:
     return job("FAILED", message=message, error_type=error)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "error", "words"),
     [
         ((500, "Traceback\n  ...\nRuntimeError: no agent"), Ambiguous, "Ray answered 500: RuntimeError: no agent"),
@@ -107,7 +108,7 @@ def test_submit_of_existing_job_succeeds(ray: Ray, dashboard: Dashboard, tmp_pat
     assert ray.submit(Spec("k", tmp_path / "k", ("true",))) == "k"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "text"),
     [
         (404, "404: Not Found"),
@@ -202,7 +203,7 @@ def test_token_is_read_from_file_for_each_request(dashboard: Dashboard, tmp_path
     assert [header for _, header in dashboard.requests] == ["Bearer one", "Bearer two"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "state", "words"),
     [
         (job("RUNNING", driver_agent_http_address="http://10.0.0.5:52365"), State.RUNNING, "on 10.0.0.5"),

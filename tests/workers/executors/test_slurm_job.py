@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.waiting import PATIENCE_SECONDS
 from workers.executors.base import NodeShape, NotBegun, Rejected, Spec, Unreachable
 from workers.executors.shell import LocalShell
 from workers.executors.slurm import Site, Slurm
 from workers.executors.slurm.inventory import parse_nodes
-from workers.executors.slurm.job import SCRIPT, sbatch_argv
+from workers.executors.slurm.job import NEVER, SCRIPT, array_argv, array_name, naming_commands, sbatch_argv
 
 
 def spec(directory: Path, **needs: object) -> Spec:
@@ -68,6 +70,46 @@ def test_job_script_executes_no_argument(tmp_path: Path) -> None:
     assert output == f"loads <{bad}>\n{bad} * --epoch 0\n" and not (tmp_path / "x").exists()
 
 
+def run_script(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the job's script in that folder, with a module command that knows no module `nosuch`."""
+    (folder / "job.sh").write_text(SCRIPT)
+    bash = 'module() { [ "$2" != nosuch ]; }; export -f module; exec bash "$@"'
+    return subprocess.run(
+        ["bash", "-c", bash, "-", folder / "job.sh", *arguments], cwd=folder, env={"PATH": os.defpath, **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_job_script_starts_an_array_task_in_its_directory(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "1").symlink_to(tmp_path / "run")
+    done = run_script(
+        tmp_path, "--", "/bin/sh", "-c", 'echo "$PWD $*"', "-", SLURM_ARRAY_TASK_ID="1", SLURM_RESTART_COUNT="2"
+    )
+    assert done.stdout == f"{tmp_path}/run {tmp_path}/run --epoch 2\n"
+
+
+def test_job_script_names_what_is_missing(tmp_path: Path) -> None:
+    for arguments, variables, reason in (
+        (["nosuch", "--", "echo", "started"], {}, "esweb job: the module nosuch was not loaded\n"),
+        (["--", "echo", "started"], {"SLURM_ARRAY_TASK_ID": "7"}, "esweb job: its directory is not there\n"),
+    ):
+        done = run_script(tmp_path, *arguments, **variables)
+        assert (done.returncode, done.stdout) == (78, "") and done.stderr.endswith(reason)
+
+
+def test_array_begins_under_the_names_of_its_tasks(tmp_path: Path) -> None:
+    specs = [spec(tmp_path / str(n), gpus=1) for n in range(3)]
+    argv = array_argv(Site(partition="gpu"), specs, array_name("esweb-x-a1"), tmp_path / "50%")
+    options = set(argv[: argv.index(str(tmp_path / "0" / "job.sh"))])
+    assert {"--job-name=esweb-x-a1-array", "--array=0-2", f"--begin={NEVER}", f"--chdir={tmp_path}/50%"} < options
+    assert {f"--output={tmp_path}/50%%/%a/slurm.log", "--partition=gpu", "--gres=gpu:1", "--export=NIL"} < options
+    assert argv[-2:] == ["-m", "workers.agent"]
+    assert naming_commands("7", ["a", "b"]) == (
+        "update JobId=7_0 JobName=a StartTime=now\nupdate JobId=7_1 JobName=b StartTime=now\n"
+    )
+
+
 def test_slurm_commands_get_no_environment_of_esweb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJANGO_SECRET_KEY", "planted")
     monkeypatch.setenv("SBATCH_PARTITION", "high")
@@ -87,7 +129,7 @@ def test_missing_slurm_commands_are_unreachable(tmp_path: Path, monkeypatch: pyt
         LocalShell().run(["/bin/sleep", f"{PATIENCE_SECONDS:.0f}"], 0.2)
 
 
-@pytest.mark.parametrize("key", ["a;b", "$(x)", "-a", "a b", "../a", "a\n"])
+@each_case("key", ["a;b", "$(x)", "-a", "a b", "../a", "a\n"])
 def test_hostile_key_is_refused_without_side_effects(tmp_path: Path, key: str) -> None:
     with pytest.raises(Rejected, match="is not a valid key"):
         Slurm(Site(), tmp_path).submit(Spec(key, tmp_path / "job", ("true",)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from workers.executors.slurm.reasons import describe_reason
 from workers.executors.slurm.replies import latest_rows, refusal, rows
 from workers.executors.slurm.states import STATES, state_of
 from workers.executors.states import State
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "state"),
     [
         ("PENDING", State.QUEUED),
@@ -35,7 +36,7 @@ def test_unknown_slurm_state_is_never_final() -> None:
     assert [state_of("HIBERNATING", has_node) for has_node in (True, False)] == [State.RUNNING, State.QUEUED]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "text"),
     [
         ("Priority", "waiting: other jobs have priority (Slurm: Priority)"),
@@ -55,7 +56,7 @@ def test_waiting_reason_is_described(reason: str, text: str) -> None:
     assert describe_reason(reason).startswith(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("printed", "expected"),
     [
         ("sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: Invalid partition "
