@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -50,6 +50,8 @@ class View:
 
 VIEWS = (View("light", NARROW, "all but colours"), View("light", WIDE, "all"), View("dark", WIDE, "colours"))
 """A narrow page shows nothing that a wide one does not, in the same colours."""
+ONE_VIEW = View("dark", NARROW, "all")
+"""The view of a state of a page in `make test`. Pages as they are opened are checked in light colours and wide."""
 
 
 def find_axe_faults(page: Page, rules: Rules = "all", scope: str = "html") -> list[list[object]]:
@@ -86,14 +88,19 @@ def choose_theme(page: Page, theme: Theme) -> None:
     )
 
 
-def check_views(page: Page, set_theme: Callable[[Page, Theme], None] = prefer_theme, scope: str = "html") -> str:
+def check_views(
+    page: Page,
+    views: Sequence[View],
+    set_theme: Callable[[Page, Theme], None] = prefer_theme,
+    scope: str = "html",
+) -> str:
     """Return as JSON what is wrong with the open page in which view; "{}" if nothing is.
 
     The first view is the one in which the page before was left: each change makes all charts draw again.
     """
     is_narrow = page.viewport_size is not None and page.viewport_size["width"] == NARROW
     faults_by_view = {}
-    for view in VIEWS if is_narrow else reversed(VIEWS):
+    for view in views if is_narrow else reversed(views):
         set_theme(page, view.theme)
         page.set_viewport_size({"width": view.width, "height": HEIGHT})
         faults = find_overflow(page, view.width), find_axe_faults(page, view.rules, scope)

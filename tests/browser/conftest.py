@@ -20,10 +20,11 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, WebError, expect
 
 from esweb.asgi import make_application
 from runs.models import Experiment
+from tests.browser.axe import ONE_VIEW, VIEWS, View
 from tests.conftest import person
 from tests.runs.conftest import patient_searches
 from tests.tools import not_installed
@@ -85,11 +86,62 @@ def browser_context_args(browser_context_args: dict[str, object]) -> dict[str, o
 
 
 @pytest.fixture(scope="session")
+def shared_context(browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[BrowserContext]:
+    """Yield the context that tests use one after another: its cache has the scripts, downloaded and compiled."""
+    context = browser.new_context(**browser_context_args)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def own_context() -> None:
+    """Give the test a context of its own: one whose clock was replaced cannot get it back."""
+
+
+@pytest.fixture
+def context(
+    request: pytest.FixtureRequest, browser: Browser, browser_context_args: dict[str, Any]
+) -> Iterator[BrowserContext]:
+    """Yield a context without cookies and pages, and close the pages that the test leaves."""
+    if "own_context" in request.fixturenames:
+        with browser.new_context(**browser_context_args) as own:
+            yield own
+        return
+    context: BrowserContext = request.getfixturevalue("shared_context")
+    yield context
+    for page in context.pages:
+        page.close()
+    context.clear_cookies()
+
+
+@pytest.fixture
+def page(context: BrowserContext, address: str) -> Page:
+    """Return a new page; the browser has forgotten what earlier tests let scripts store."""
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
+    session.detach()
+    return page
+
+
+@pytest.fixture(params=[(ONE_VIEW,), pytest.param(VIEWS, marks=pytest.mark.soak)], ids=["one view", "every view"])
+def views(request: pytest.FixtureRequest) -> tuple[View, ...]:
+    """Return the views in which a page is checked: one in `make test`, every one in `make soak PART=browser`."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
 def collected_static(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Serve bundled and compressed scripts and styles, as users get them; unbundled, a page costs 70 requests."""
+    """Serve bundled scripts and styles, as users get them; unbundled, a page costs 70 requests.
+
+    To compress them would take 14 seconds of a core.
+    """
     storages = {**settings.STORAGES, "staticfiles": {"BACKEND": "esweb.middleware.static_files.BundledStorage"}}
     static_root = tmp_path_factory.mktemp("static")
-    with override_settings(STORAGES=storages, STATIC_ROOT=static_root, WHITENOISE_USE_FINDERS=False):
+    with override_settings(
+        STORAGES=storages, STATIC_ROOT=static_root, WHITENOISE_USE_FINDERS=False,
+        WHITENOISE_SKIP_COMPRESS_EXTENSIONS=("js", "css"),
+    ):  # fmt: skip
         call_command("collectstatic", interactive=False, verbosity=0)
         yield
 
@@ -150,10 +202,16 @@ def complaints(page: Page) -> Iterator[list[str]]:
         if message.type in ("error", "warning") and not message.text.startswith(ABORTED_REQUEST_PREFIXES):
             messages.append(message.text)
 
+    def record_error(error: WebError) -> None:
+        messages.append(str(error.error))
+
     page.set_default_timeout(PATIENCE_MS)
     page.context.on("console", record_message)
-    page.context.on("weberror", lambda error: messages.append(str(error.error)))
+    page.context.on("weberror", record_error)
     yield messages
+    # Later tests use the same context.
+    page.context.remove_listener("console", record_message)
+    page.context.remove_listener("weberror", record_error)
     assert messages == []
 
 

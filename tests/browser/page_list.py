@@ -10,6 +10,7 @@ from esweb.middleware.fragments import PAGES as FRAGMENTS
 from judging.models import Judge, Tournament
 from runs.access import Scope, link_text
 from runs.models import Experiment, Run
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from tests.security.random_requests import POSTED
 
 GROUPED = "?group=recipe&group=state"
@@ -104,6 +105,21 @@ def run_pages(name: str, run: Run) -> dict[str, str]:
         name: run.get_absolute_url(),
         **{f"{name}, {tab}": reverse(f"run-{tab}", args=[run.uid]) for tab in tabs},
     }
+
+
+def drawn_pages(experiment: Experiment) -> dict[str, str]:
+    """Create two runs with records of every kind, and return pages on which charts draw them."""
+    pair = [make_run(experiment, name, 0, "succeeded") for name in ("es-tiny", "grpo-tiny")]
+    for run in pair:
+        record(run, a_bit_of_everything())
+    both = f"?run={pair[0].uid}&run={pair[1].uid}"
+    link = link_text(experiment.owner, Scope.COMPARE, [run.uid for run in pair], "day")
+    return {
+        "compare, drawn": reverse("compare") + both, "compare, grouped": f"{reverse('compare')}{both}&group=method",
+        "compare, every setting": f"{reverse('compare')}{both}&config=everything&smooth=0.6&key=x&y=log",
+        "viewer": reverse("viewer") + both, "curves, drawn": reverse("run-curves", args=[pair[0].uid]),
+        "shared comparison, drawn": reverse("shared", args=[link]),
+    }  # fmt: skip
 
 
 def pages_of_site() -> dict[str, str]:

@@ -11,7 +11,7 @@ from runs.models import ApiToken, SavedView
 from runs.run_page.log import files
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
-from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
+from tests.browser.axe import HEIGHT, VIEWS, WIDE, check_views, choose_theme
 from tests.browser.chart_readout import scroll_to_chart
 from tests.browser.page_idle import wait_until_idle
 from tests.runs.attempt_records import make_attempt
@@ -23,28 +23,15 @@ from tests.runs.model_files import QWEN2_7B, write_model_config
 from workers.executors.states import State
 from workers.records import Metric
 
+STATES = ("run", "launch", "problems", "attempts", "restart", "palette", "keys", "log")
+"""What becomes of pages after they were opened, or with rows that other tests do not make."""
 PAGES = (
-    "experiments",
-    "nothing",
-    "experiment",
-    "empty",
-    "run",
-    "waiting",
-    "launch",
-    "problems",
-    "missing",
-    "attempts",
-    "restart",
-    "clone",
-    "palette",
-    "keys",
-    "log",
-    "sweep",
-    "queue",
-    "costs",
+    "experiments", "nothing", "experiment", "empty", "waiting", "missing", "clone", "sweep", "queue", "costs", "curves",
+    "responses", "weights", "config", "checkpoints",
     # Last, since its visitor must not be signed in.
     "login",
-)
+)  # fmt: skip
+"""Kinds of pages that test_every_page.py opens too, in one view."""
 DIALOGS = ("palette", "keys")
 """Dialogs above a page that is checked separately."""
 
@@ -66,7 +53,7 @@ def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
     local.config = {"data_paths": [str(tmp_path / "models")], "gpus": ["0"]}
     local.save()
     monkeypatch.setattr(files, "PAGE_LINES", 50)
-    for seed in range(12):
+    for seed in range(4):
         succeeded = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
         record(succeeded, [evaluation(0, -40), evaluation(5, -10)])
     empty = type(experiment).objects.create(name="An experiment with a very long name" * 3, owner=ada)
@@ -134,12 +121,12 @@ def visit(page, addresses, name):
         scroll_to_chart(page, "reward")
 
 
-def test_page_kinds_pass_axe_and_fit(signed_in, addresses, complaints):
+def test_states_of_pages_pass_axe_and_fit(signed_in, addresses, complaints, views):
     faults = {}
-    for name in PAGES:
+    for name in (*STATES, *(PAGES if views == VIEWS else ())):
         visit(signed_in, addresses, name)
         scope = "dialog[open]" if name in DIALOGS else "html"
-        faults[name] = check_views(signed_in, choose_theme, scope)
+        faults[name] = check_views(signed_in, views, choose_theme, scope)
     assert {name: page_faults for name, page_faults in faults.items() if page_faults != "{}"} == {}
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
@@ -178,10 +165,12 @@ def other_paths(ada, experiment, runs_dir):
     ]  # fmt: skip
 
 
+@pytest.mark.soak
 def test_other_pages_pass_axe_and_fit(signed_in, address, other_paths, complaints):
     check_pages(signed_in, address, other_paths, complaints)
 
 
+@pytest.mark.soak
 def test_new_users_pages_pass_axe_and_fit(signed_in, address, complaints):
     names = ("home", "experiments", "compare", "saved-views", "bin", "settings-tokens")
     check_pages(signed_in, address, map(reverse, names), complaints)
@@ -191,33 +180,30 @@ def check_pages(page, address, paths, complaints):
     """Check each page in every view."""
     for path in paths:
         page.goto(address + path)
-        problems = check_views(page)
+        problems = check_views(page, VIEWS)
         assert problems == "{}", f"{path}: {problems}"
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
 
-def test_first_tab_offers_skip_link(signed_in, address, run):
+def test_tab_offers_skip_link_and_follows_page_order_with_visible_focus(signed_in, address, experiment):
     signed_in.goto(f"{address}/experiments/")
     signed_in.keyboard.press("Tab")
     focus = signed_in.locator(":focus")
     expect(focus).to_have_text("Skip to the content")
     assert focus.bounding_box()["y"] >= 0
-    signed_in.keyboard.press("Enter")
-    expect(signed_in.locator("#main")).to_be_focused()
-
-
-def test_tab_follows_page_order_with_visible_focus(signed_in, address, run):
-    signed_in.goto(f"{address}/experiments/")
     names, positions = [], []
     for _ in range(14):
-        signed_in.keyboard.press("Tab")
         focus = signed_in.locator(":focus")
         names.append(focus.get_attribute("aria-label") or focus.text_content().strip() or focus.get_attribute("name"))
         positions.append(focus.evaluate("e => [...document.querySelectorAll('*')].indexOf(e)"))
         assert focus.evaluate("e => getComputedStyle(e).outlineStyle") != "none"
+        signed_in.keyboard.press("Tab")
     assert names[:3] == ["Skip to the content", "esweb", "Experiments"]
     assert {"Keys", "Theme: system. Switch to light", "Sign out"} <= set(names)
     assert positions == sorted(positions)
+    signed_in.get_by_role("link", name="Skip to the content").focus()
+    signed_in.keyboard.press("Enter")
+    expect(signed_in.locator("#main")).to_be_focused()
 
 
 def test_dialog_returns_focus_when_its_button_was_refreshed(signed_in, address, run):
@@ -235,10 +221,11 @@ def test_dialog_returns_focus_when_its_button_was_refreshed(signed_in, address, 
     expect(signed_in.locator("#cancel-button")).to_be_focused()
 
 
-def test_theme_persists_and_recolours_charts(signed_in, address, run):
+def test_charts_have_a_table_of_numbers_and_follow_the_theme_which_persists(signed_in, address, run):
     page = signed_in
     page.emulate_media(color_scheme="light")
     page.goto(f"{address}{run.experiment.get_absolute_url()}")
+    check_numbers(page.locator("#chart-reward"))
     scroll_to_chart(page, "reward")
     colour = "document.querySelector('#chart-reward .plot').data.find(trace => !trace.fill).line.color"
     light = page.evaluate(colour)
@@ -252,9 +239,8 @@ def test_theme_persists_and_recolours_charts(signed_in, address, run):
     expect(page.locator("html:not([data-theme])")).to_have_count(1)
 
 
-def test_chart_numbers_are_available_as_table(signed_in, address, run):
-    signed_in.goto(f"{address}{run.experiment.get_absolute_url()}")
-    chart = signed_in.locator("#chart-reward")
+def check_numbers(chart):
+    """Check that the numbers of a chart are available as a table."""
     chart.get_by_text("Numbers", exact=True).click()
     chart.get_by_role("columnheader", name="mean").wait_for()
     expect(chart.get_by_role("link", name="Download as CSV")).to_be_visible()

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from runs.metrics import live
 from runs.responses.collapse import tasks
-from tests.browser.axe import check_views
+from tests.browser.axe import VIEWS, check_views
 from tests.browser.chart_readout import point_at, scroll_to_chart
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import make_run, record
@@ -99,6 +99,7 @@ def test_lambda_and_constraint_charts_share_cursor(signed_in, address, experimen
     point_at(page, "lambda", until="j_c")
 
 
+@pytest.mark.soak
 def test_alignment_pages_pass_axe_and_fit(signed_in, address, experiment, runs):
     prompt = runs[1].response_set.first().prompt.word
     for path in (
@@ -106,4 +107,4 @@ def test_alignment_pages_pass_axe_and_fit(signed_in, address, experiment, runs):
         f"/prompts/{prompt}/?run={runs[1].uid}",
     ):  # fmt: skip
         signed_in.goto(address + path)
-        assert check_views(signed_in) == "{}", path
+        assert check_views(signed_in, VIEWS) == "{}", path

@@ -102,14 +102,28 @@ def group_button(page, name):
     return page.locator("chart-legend").get_by_role("button", name=re.compile(f"^{name}", re.IGNORECASE))
 
 
-def test_browser_formats_numbers_as_server(open_page):
+def test_open_charts_list_values_save_pictures_fill_the_screen_and_pass_axe_with_menu_open(open_page, views):
+    """One page, which these checks leave as it was."""
+    check_numbers(open_page)
+    check_notes(open_page)
+    check_readout(open_page)
+    check_cursor(open_page)
+    check_picture(open_page, "SVG picture", b"<svg")
+    check_picture(open_page, "PNG picture", b"\x89PNG")
+    check_full_screen(open_page)
+    open_page.locator("#chart-reward .chart-menu > summary").click()
+    assert check_views(open_page, views) == "{}"
+
+
+def check_numbers(open_page):
+    """Check that the browser formats numbers as the server does."""
     path = open_page.evaluate("document.querySelector('script[src*=\"js/pages/experiment\"]').src")
     path = re.sub(r"pages/experiment.*", "chart-numbers.js", path)
     actual = open_page.evaluate(FORMAT_ALL, [path, [repr(value) for value in HARD_VALUES]])
     assert actual == [[number(value), share(value)] for value in HARD_VALUES]
 
 
-def test_charts_are_drawn_in_reading_order(signed_in, address, experiment, runs):
+def test_charts_are_drawn_in_reading_order_and_on_a_busy_page(signed_in, address, experiment, runs):
     page = signed_in
     page.set_viewport_size({"width": 1440, "height": 3000})
     page.add_init_script(RECORD_DRAWN)
@@ -118,16 +132,15 @@ def test_charts_are_drawn_in_reading_order(signed_in, address, experiment, runs)
     in_reading_order = page.evaluate(IDS_IN_READING_ORDER)
     assert len(in_reading_order) >= 3
     assert page.evaluate("drawn")[: len(in_reading_order)] == in_reading_order
+    # Also one that came into view of a busy page.
+    page.add_init_script(LATE_VISIBILITY)
+    page.goto("about:blank")
+    page.goto(f"{address}/experiments/{experiment.pk}/#chart-reward")
+    page.wait_for_selector("#chart-reward .main-svg .trace")
 
 
-def test_chart_that_came_into_view_of_a_busy_page_is_drawn(signed_in, address, experiment, runs):
-    signed_in.add_init_script(LATE_VISIBILITY)
-    signed_in.goto(f"{address}/experiments/{experiment.pk}/#chart-reward")
-    signed_in.wait_for_selector("#chart-reward .main-svg .trace")
-
-
-def test_readout_lists_values_without_covering_plot(open_page):
-    page = open_page
+def check_readout(page):
+    """Check that the readout lists the values at the pointer without covering the plot."""
     before = page.locator("#chart-reward .plot").bounding_box()
     point_at(page, "reward", 0.5, 0.4)
     readout = page.locator("#chart-reward .chart-readout")
@@ -158,8 +171,8 @@ def test_readout_lists_at_most_five_lines(signed_in, address, runs, experiment):
     expect(page.locator("#chart-reward-mean .chart-readout .more")).to_have_text(f"+{8 - shown} more")
 
 
-def test_cursor_moves_on_all_charts_of_axis(open_page):
-    page = open_page
+def check_cursor(page):
+    """Check that the cursor moves on all charts of an axis."""
     point_at(page, "reward", 0.5, 0.4, until="kl")
     expect(page.locator("#chart-kl .where")).to_have_text("step 10")
     lines = [page.locator(f"#chart-{chart} .chart-cursor") for chart in ("reward", "kl", "tradeoff")]
@@ -169,8 +182,36 @@ def test_cursor_moves_on_all_charts_of_axis(open_page):
     expect(lines[2]).to_be_hidden()
 
 
-def test_zoom_is_shared_and_survives_refresh_reload_and_links(open_page):
+def check_picture(page, name, start):
+    """Check that a picture is saved, with its title."""
+    page.locator("#chart-reward .chart-menu > summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).locator("visible=true").click()
+    assert download.value.suggested_filename == f"concise-reward.{name[:3].lower()}"
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(start)
+    if start == b"<svg":
+        text = content.decode()
+        assert all(word in text for word in ("Held-out reward", ">step<", "n = 2", "rgb(255, 255, 255)"))
+    expect(page.locator("#chart-reward .chart-menu")).not_to_have_attribute("open", "")
+
+
+def check_full_screen(page):
+    """Check that a chart fills the screen and returns."""
+    height = "document.querySelector('#chart-reward .plot')._fullLayout.height"
+    before = page.evaluate(height)
+    button = page.get_by_role("button", name=re.compile("full screen: held-out reward", re.IGNORECASE))
+    button.click()
+    page.wait_for_function(f"(before) => {height} > 1.5 * before", arg=before)
+    expect(button).to_have_accessible_name(re.compile("^Exit full screen"))
+    button.click()
+    page.wait_for_function(f"(before) => {height} === before", arg=before)
+
+
+def test_zoom_is_shared_reset_and_survives_refresh_reload_and_links(open_page):
     page = open_page
+    check_dragging(page)
+    check_double_click(page)
     page.evaluate(ZOOM, ["reward", [4, 12]])
     wait_for_range(page, "kl", [4, 12])
     expect(page).to_have_url(re.compile("from=4&to=12"))
@@ -189,22 +230,8 @@ def test_zoom_is_shared_and_survives_refresh_reload_and_links(open_page):
     expect(page).not_to_have_url(re.compile("from="))
 
 
-def test_double_click_resets_zoom_of_all_charts(open_page):
-    page = open_page
-    page.evaluate(ZOOM, ["reward", [4, 12]])
-    wait_for_range(page, "kl", [4, 12])
-    page.locator("#chart-kl .nsewdrag").dblclick()
-    expect(page).not_to_have_url(re.compile("from="))
-    for chart in ("kl", "reward"):
-        page.wait_for_function(
-            "(chart) => { const [a, b] = document.querySelector(`#chart-${chart} .plot`)._fullLayout.xaxis.range;"
-            " return a <= 0 && b >= 20; }",
-            arg=chart,
-        )
-
-
-def test_dragging_zooms_all_charts(open_page):
-    page = open_page
+def check_dragging(page):
+    """Check that dragging zooms all charts."""
     box = page.locator("#chart-reward .nsewdrag").bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 0.25 * box["width"], y)
@@ -220,24 +247,24 @@ def test_dragging_zooms_all_charts(open_page):
     )
 
 
-def test_saved_view_keeps_zoom_and_hidden_lines(open_page, address):
-    page = open_page
+def check_double_click(page):
+    """Check that a double click resets the zoom of all charts."""
     page.evaluate(ZOOM, ["reward", [4, 12]])
     wait_for_range(page, "kl", [4, 12])
-    group_button(page, "GRPO").click()
-    page.locator(".save-view > summary").click()
-    page.locator(".save-view").get_by_label("Name").fill("Close")
-    page.locator(".save-view").get_by_role("button", name="Save").click()
-    page.get_by_role("status").get_by_text("Close").wait_for()
-    page.goto(f"{address}/views/")
-    page.get_by_role("link", name="Close").first.click()
-    expect(page).to_have_url(re.compile("from=4&to=12"))
-    expect(page).to_have_url(re.compile("hide=grpo-0"))
+    page.locator("#chart-kl .nsewdrag").dblclick()
+    expect(page).not_to_have_url(re.compile("from="))
+    for chart in ("kl", "reward"):
+        page.wait_for_function(
+            "(chart) => { const [a, b] = document.querySelector(`#chart-${chart} .plot`)._fullLayout.xaxis.range;"
+            " return a <= 0 && b >= 20; }",
+            arg=chart,
+        )
 
 
-def test_legend_hides_line_on_all_charts_until_shown(open_page, runs):
+def test_legend_isolates_and_hides_lines_on_all_charts_until_shown_and_in_saved_views(open_page, address, runs):
     page = open_page
     wait_for_lines(page, "reward", ["es-0", "grpo-0"])
+    check_isolated_line(page)
     group_button(page, "GRPO").click()
     expect(group_button(page, "GRPO")).to_have_attribute("aria-pressed", "false")
     for chart in ("reward", "kl"):
@@ -255,10 +282,12 @@ def test_legend_hides_line_on_all_charts_until_shown(open_page, runs):
     wait_for_lines(page, "reward", ["es-0", "grpo-0"])
     expect(page).not_to_have_url(re.compile("hide="))
     expect(page.get_by_role("button", name="Show all")).to_be_hidden()
+    scroll_to_chart(page, "kl")
+    check_saved_view(page, address)
 
 
-def test_legend_isolates_line_by_keyboard_and_double_click(open_page):
-    page = open_page
+def check_isolated_line(page):
+    """Check that the legend isolates a line by keyboard and by a double click, and shows all again."""
     only = page.get_by_role("button", name=re.compile("^Show only GRPO", re.IGNORECASE))
     only.press("Enter")
     wait_for_lines(page, "reward", ["grpo-0"])
@@ -267,9 +296,26 @@ def test_legend_isolates_line_by_keyboard_and_double_click(open_page):
     wait_for_lines(page, "reward", ["es-0", "grpo-0"])
     group_button(page, "ES").dblclick()
     wait_for_lines(page, "reward", ["es-0"])
+    page.get_by_role("button", name="Show all").click()
+    wait_for_lines(page, "reward", ["es-0", "grpo-0"])
 
 
-def test_smoothing_changes_lines_without_reload(open_page):
+def check_saved_view(page, address):
+    """Check that a saved view keeps the zoom and hidden lines."""
+    page.evaluate(ZOOM, ["reward", [4, 12]])
+    wait_for_range(page, "kl", [4, 12])
+    group_button(page, "GRPO").click()
+    page.locator(".save-view > summary").click()
+    page.locator(".save-view").get_by_label("Name").fill("Close")
+    page.locator(".save-view").get_by_role("button", name="Save").click()
+    page.get_by_role("status").get_by_text("Close").wait_for()
+    page.goto(f"{address}/views/")
+    page.get_by_role("link", name="Close").first.click()
+    expect(page).to_have_url(re.compile("from=4&to=12"))
+    expect(page).to_have_url(re.compile("hide=grpo-0"))
+
+
+def test_smoothing_changes_lines_csv_and_table_without_reload(open_page):
     page = open_page
     raw = page.evaluate(Y_VALUES, "reward")
     page.evaluate("window.sameDocument = true")
@@ -290,25 +336,11 @@ def test_smoothing_changes_lines_without_reload(open_page):
     page.wait_for_function(f"(raw) => ({Y_VALUES})('reward') === raw", arg=raw)
     expect(page).not_to_have_url(re.compile("smooth="))
     assert page.evaluate("window.sameDocument")
+    check_smoothed_table(page)
 
 
-@pytest.mark.parametrize(("name", "start"), [("SVG picture", b"<svg"), ("PNG picture", b"\x89PNG")])
-def test_picture_is_saved_with_title(open_page, name, start):
-    page = open_page
-    page.locator("#chart-reward .chart-menu > summary").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name=name).locator("visible=true").click()
-    assert download.value.suggested_filename == f"concise-reward.{name[:3].lower()}"
-    content = Path(download.value.path()).read_bytes()
-    assert content.startswith(start)
-    if start == b"<svg":
-        text = content.decode()
-        assert all(word in text for word in ("Held-out reward", ">step<", "n = 2", "rgb(255, 255, 255)"))
-    expect(page.locator("#chart-reward .chart-menu")).not_to_have_attribute("open", "")
-
-
-def test_csv_and_table_have_smoothing_of_page(open_page):
-    page = open_page
+def check_smoothed_table(page):
+    """Check that the CSV and the table of a chart have the smoothing of the page."""
     page.locator("chart-smoothing").get_by_label("Smoothing", exact=True).select_option("gaussian")
     expect(page).to_have_url(re.compile("smooth=gaussian-5"))
     page.locator("#chart-reward .chart-menu > summary").click()
@@ -319,23 +351,7 @@ def test_csv_and_table_have_smoothing_of_page(open_page):
         page.locator("#chart-reward").get_by_text("Numbers", exact=True).click()
 
 
-def test_chart_fills_screen_and_returns(open_page):
-    page = open_page
-    height = "document.querySelector('#chart-reward .plot')._fullLayout.height"
-    before = page.evaluate(height)
-    button = page.get_by_role("button", name=re.compile("full screen: held-out reward", re.IGNORECASE))
-    button.click()
-    page.wait_for_function(f"(before) => {height} > 1.5 * before", arg=before)
-    expect(button).to_have_accessible_name(re.compile("^Exit full screen"))
-    button.click()
-    page.wait_for_function(f"(before) => {height} === before", arg=before)
-
-
-def test_charts_pass_axe_and_fit_with_menu_open(open_page):
-    open_page.locator("#chart-reward .chart-menu > summary").click()
-    assert check_views(open_page) == "{}"
-
-
+@pytest.mark.soak
 def test_hidden_chart_adopts_zoom_when_it_scrolls_into_view(signed_in, address, experiment, runs):
     page = signed_in
     page.set_viewport_size({"width": 900, "height": 500})
@@ -354,9 +370,24 @@ TOOLBAR_AND_LEGEND = """(chart) => {
 """A script that returns whether the toolbar of a chart is clear of its legend."""
 
 
-def test_toolbar_is_clear_of_legend_on_phone_and_full_screen(signed_in, address, runs):
-    page = signed_in
-    page.set_viewport_size({"width": 390, "height": 844})
+def check_notes(open_page):
+    """Check that the note on lines is in the cards that it is about."""
+    notes = open_page.locator(".chart .chart-note")
+    expect(open_page.locator("#chart-reward .chart-note")).to_contain_text("Bold: the mean of a group's runs.")
+    # Reward against KL draws paths, not means with a band.
+    expect(open_page.locator("#chart-tradeoff .chart-note")).to_have_count(0)
+    expect(notes).not_to_have_count(0)
+    expect(open_page.get_by_text("All charts share the cursor and the zoom")).to_have_count(1)
+
+
+@pytest.fixture
+def phone(signed_in):
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+    return signed_in
+
+
+def test_toolbar_is_clear_of_legend_on_phone_and_full_screen(phone, address, runs):
+    page = phone
     page.goto(f"{address}{reverse('run-curves', args=[runs[0].uid])}")
     scroll_to_chart(page, "reward")
     page.evaluate("Plotly.relayout(document.querySelector('#chart-reward .plot'), { showlegend: true })")
@@ -366,18 +397,8 @@ def test_toolbar_is_clear_of_legend_on_phone_and_full_screen(signed_in, address,
     assert page.evaluate(TOOLBAR_AND_LEGEND, "reward")
 
 
-def test_help_of_a_chart_fits_a_phone(signed_in, address, experiment, runs):
-    page = signed_in
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{address}/experiments/{experiment.pk}/")
-    for summary in page.locator(".chart .help > summary").all():
-        summary.click()
-    assert find_overflow(page, 390) == ""
-
-
-def test_legend_of_groups_stays_in_view_above_its_charts(signed_in, address, ada, experiment, runs):
-    page = signed_in
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_legend_of_groups_stays_in_view_and_help_of_charts_fits_a_phone(phone, address, ada, experiment, runs):
+    page = phone
     link = reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")])
     for path in (f"/experiments/{experiment.pk}/", link):
         page.goto(address + path)
@@ -387,12 +408,7 @@ def test_legend_of_groups_stays_in_view_above_its_charts(signed_in, address, ada
         box, plot = legend.bounding_box(), page.locator("#chart-reward").bounding_box()
         assert box["y"] >= 0 and box["height"] < 50
         assert plot["y"] < box["y"]
-
-
-def test_note_on_lines_is_in_the_cards_that_it_is_about(open_page):
-    notes = open_page.locator(".chart .chart-note")
-    expect(open_page.locator("#chart-reward .chart-note")).to_contain_text("Bold: the mean of a group's runs.")
-    # Reward against KL draws paths, not means with a band.
-    expect(open_page.locator("#chart-tradeoff .chart-note")).to_have_count(0)
-    expect(notes).not_to_have_count(0)
-    expect(open_page.get_by_text("All charts share the cursor and the zoom")).to_have_count(1)
+    page.goto(f"{address}/experiments/{experiment.pk}/")
+    for summary in page.locator(".chart .help > summary").all():
+        summary.click()
+    assert find_overflow(page, 390) == ""

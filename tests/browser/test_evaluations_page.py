@@ -4,6 +4,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from tests.browser.chart_readout import point_at, scroll_to_chart, values_at_pointer
+from tests.browser.page_idle import find_overflow
 from tests.runs.evaluation_runs import make_evaluation, make_training, record_steps
 
 BROKEN_WORDS = """cell => {
@@ -27,23 +28,22 @@ def record_evaluation(experiment, name):
     return record_steps(run, {0: [0, 1, 0, 2], 10: [1, 3, 1, 4]}, {0: [2, 2], 10: [1, 0]})
 
 
-def test_readout_of_a_chart_over_k_names_k(signed_in, address, experiment):
-    record_evaluation(experiment, "evaluate es")
+def test_chart_over_k_names_k_and_names_of_evaluations_break_between_words_on_a_phone(signed_in, address, experiment):
+    record_evaluation(experiment, "evaluate grpo-tiny-reckless save_steps=10 seed 1")
     page = signed_in
     page.goto(f"{address}{reverse('evaluations', args=[experiment.pk])}")
+    check_readout(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    name = page.locator(".evaluations tbody th").first
+    expect(name).to_be_visible()
+    assert name.evaluate(BROKEN_WORDS) == []
+    assert find_overflow(page, 390) == ""
+
+
+def check_readout(page):
+    """Check that the readout of a chart over k names k."""
     chart = page.locator('[data-chart="pass@k"]').get_attribute("id").removeprefix("chart-")
     scroll_to_chart(page, chart)
     point_at(page, chart, 0.98, 0.4)
     expect(page.locator(f"#chart-{chart} .chart-readout .where")).to_have_text("k = 4")
     expect(values_at_pointer(page, chart)).to_have_count(2)
-
-
-def test_names_of_evaluations_break_between_words_on_a_phone(signed_in, address, experiment):
-    record_evaluation(experiment, "evaluate grpo-tiny-reckless save_steps=10 seed 1")
-    page = signed_in
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{address}{reverse('evaluations', args=[experiment.pk])}")
-    name = page.locator(".evaluations tbody th").first
-    expect(name).to_be_visible()
-    assert name.evaluate(BROKEN_WORDS) == []
-    assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -25,7 +25,14 @@ def open_page(signed_in, address, run):
     return signed_in
 
 
-def test_palette_opens_experiment_by_keyboard(open_page, experiment, ada):
+def test_keys_open_the_palette_are_ignored_in_fields_and_can_be_disabled(open_page, experiment, ada):
+    check_reduced_motion(open_page)
+    check_shortcuts(open_page)
+    check_palette(open_page, ada)
+
+
+def check_palette(open_page, ada):
+    """Check that the palette opens an experiment by keyboard."""
     other = Experiment.objects.create(name="Countdown", owner=ada)
     open_page.keyboard.press("Control+k")
     field = open_page.get_by_role("combobox", name="Go to")
@@ -43,7 +50,8 @@ def test_palette_opens_experiment_by_keyboard(open_page, experiment, ada):
     open_page.wait_for_url(f"**{other.get_absolute_url()}")
 
 
-def test_shortcuts_are_ignored_in_fields_and_can_be_disabled(open_page):
+def check_shortcuts(open_page):
+    """Check that single keys are ignored in fields and can be disabled."""
     open_page.keyboard.press("/")
     search = open_page.get_by_label("Find curves")
     expect(search).to_be_focused()
@@ -60,6 +68,19 @@ def test_shortcuts_are_ignored_in_fields_and_can_be_disabled(open_page):
     expect(keys).to_be_hidden()
     open_page.get_by_role("button", name="Keys").click()
     expect(keys.get_by_role("checkbox")).not_to_be_checked()
+    open_page.keyboard.press("Escape")
+
+
+def check_reduced_motion(open_page):
+    """Check that a preference for reduced motion disables animations."""
+    # The sign that something is being fetched fades in.
+    open_page.evaluate("document.querySelector('#state').classList.add('htmx-request')")
+    for preference, moves in (("reduce", False), ("no-preference", True)):
+        open_page.emulate_media(reduced_motion=preference)
+        durations_ms = open_page.evaluate("document.getAnimations().map(a => a.effect.getComputedTiming().duration)")
+        assert any(duration > 10 for duration in durations_ms) == moves
+    open_page.emulate_media(reduced_motion="reduce")
+    open_page.evaluate("document.querySelector('#state').classList.remove('htmx-request')")
 
 
 def test_focus_is_restored_after_a_swap(open_page, run):
@@ -87,7 +108,7 @@ def request_curves(page):
     page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
 
 
-def test_failed_fetch_is_reported_with_retry(open_page, complaints):
+def test_failed_fetch_is_reported_with_retry_or_a_way_to_sign_in(open_page, complaints):
     alert = open_page.get_by_role("alert")
     open_page.route("**/curves/**", lambda route: route.abort())
     request_curves(open_page)
@@ -108,9 +129,11 @@ def test_failed_fetch_is_reported_with_retry(open_page, complaints):
         alert.get_by_role("button", name="Try again").click()
     expect(open_page.locator("request-errors")).to_be_hidden()
     complaints.clear()
+    check_signed_out(open_page)
 
 
-def test_signed_out_user_can_sign_in_without_leaving_page(open_page):
+def check_signed_out(open_page):
+    """Check that a user who is signed out can sign in without leaving the page."""
     open_page.context.clear_cookies(name="sessionid")
     request_curves(open_page)
     alert = open_page.locator("request-errors")
@@ -118,12 +141,3 @@ def test_signed_out_user_can_sign_in_without_leaving_page(open_page):
     address = "/login/?next=" + open_page.evaluate("encodeURIComponent(location.pathname)")
     expect(alert.get_by_role("link", name="Sign in again")).to_have_attribute("href", address)
     expect(open_page.locator("#chart-reward")).to_be_visible()
-
-
-def test_reduced_motion_disables_animations(open_page):
-    # The sign that something is being fetched fades in.
-    open_page.evaluate("document.querySelector('#state').classList.add('htmx-request')")
-    for preference, moves in (("reduce", False), ("no-preference", True)):
-        open_page.emulate_media(reduced_motion=preference)
-        durations_ms = open_page.evaluate("document.getAnimations().map(a => a.effect.getComputedTiming().duration)")
-        assert any(duration > 10 for duration in durations_ms) == moves

@@ -43,7 +43,14 @@ def matching_settings(page, words):
     return {name for name, text in texts if all(pattern.search(text) for pattern in patterns)}
 
 
-def test_mistake_is_reported_at_its_field_while_typing(form):
+def test_mistakes_are_reported_at_their_fields_while_typing_and_unfold_them(form):
+    check_mistake(form)
+    check_notes(form)
+    check_folded_mistake(form)
+
+
+def check_mistake(form):
+    """Check that a mistake is reported at its field while it is typed."""
     sigma = form.locator("[name='es.sigma']")
     sigma.fill("")
     sigma.press_sequentially("tiny")
@@ -58,13 +65,74 @@ def test_mistake_is_reported_at_its_field_while_typing(form):
     expect(sigma).not_to_have_attribute("aria-invalid", "true")
 
 
-def test_mistake_unfolds_its_field(form):
+def check_notes(form):
+    """Check that notes that stop nothing are not red."""
+    form.get_by_label("Key 1").select_option("es.sigma")
+    form.locator("[name='sweep-values_1']").fill("0.1, 0.2")
+    expect(form.locator("#standing")).to_contain_text("Ready: a sweep of")
+    ink, bad = (
+        form.locator(place).evaluate("e => getComputedStyle(e).color") for place in ("#standing summary", ".danger, h1")
+    )
+    assert form.locator(".tone-bad").count() == 0
+    form.locator("[name='sweep-values_1']").fill("none")
+    expect(form.locator("#standing .tone-bad summary")).to_contain_text("1 problem to fix")
+    assert form.locator("#standing summary").evaluate("e => getComputedStyle(e).color") not in (ink, bad)
+
+
+def check_folded_mistake(form):
+    """Check that a mistake unfolds its field."""
     memory = form.locator("[name='compute.memory_mb']")
     memory.evaluate("e => { e.value = 'lots'; e.dispatchEvent(new Event('input', { bubbles: true })) }")
     expect(form.locator("[id='id_compute.memory_mb_problems']")).to_be_visible()
 
 
-def test_changed_preset_is_checked_immediately(form):
+def test_method_shows_its_fields_only(form):
+    check_scorer(form)
+    check_probe(form)
+    check_evaluation(form)
+    check_changed_preset(form)
+
+
+def check_scorer(form):
+    """Check that the form of a scorer has no fields of training."""
+    form.get_by_label("A scorer, no training").check()
+    expect(form.locator("#part-scorer")).to_be_visible()
+    for part in ("task", "es", "grpo", "evaluation"):
+        expect(form.locator(f"#part-{part}")).to_be_hidden()
+    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+
+
+def check_probe(form):
+    """Check that the form of an examination has the runs and the task."""
+    form.get_by_label("Examination of the weights of a model or of runs, no training").check()
+    for part, is_shown in (("probe", True), ("task", True), ("evaluation", True), ("evaluate", False), ("es", False)):
+        expect(form.locator(f"#part-{part}")).to_be_visible(visible=is_shown)
+    runs = form.locator("[name='probe.runs']")
+    expect(runs).to_be_visible()
+    expect(form.locator("[name='probe.groups']")).to_be_hidden()
+    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+    runs.fill('["run:2222222222"]')
+    expect(form.locator("[id='id_probe.runs_problems']")).to_contain_text("you see no such run")
+
+
+def check_evaluation(form):
+    """Check that an evaluation has no interval of evaluations."""
+    every = form.locator("[name='evaluation.every']")
+    methods = {
+        "GRPO": True, "Evaluation of a model or a run, no training": False,
+        "Examination of the weights of a model or of runs, no training": False,
+    }  # fmt: skip
+    for method, is_shown in methods.items():
+        form.get_by_label(method).check()
+        expect(form.locator("[name='evaluation.prompts']")).to_be_visible()
+        expect(every).to_be_visible(visible=is_shown)
+    form.get_by_label("Search settings").fill("evaluation.every")
+    expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
+    form.get_by_label("Search settings").press("Escape")
+
+
+def check_changed_preset(form):
+    """Check that another preset fills the form and is checked immediately."""
     form.get_by_label("Start from").select_option("grpo-micro")
     expect(form.locator("[name='method'][value='grpo']")).to_be_checked()
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
@@ -86,74 +154,36 @@ def test_gpu_memory_appears_only_for_gpu_runs(form, local, tmp_path):
     expect(cards).to_have_count(0)
 
 
-def test_scorer_form_shows_only_scorer_fields(form):
-    form.get_by_label("A scorer, no training").check()
-    expect(form.locator("#part-scorer")).to_be_visible()
-    for part in ("task", "es", "grpo", "evaluation"):
-        expect(form.locator(f"#part-{part}")).to_be_hidden()
-    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+SEARCHES = {
+    "sigma": {"es.sigma"},
+    "σ": {"es.sigma", "es.alpha", "es.layer_scale"},
+    "lr": {"es.alpha"},
+    "perturbed copies": {"es.population"},
+    "no such word": set(),
+}
+"""What is typed, and settings that match; further ones may match too, each by all typed words."""
 
 
-def test_probe_form_shows_the_runs_and_the_task(form):
-    form.get_by_label("Examination of the weights of a model or of runs, no training").check()
-    for part, is_shown in (("probe", True), ("task", True), ("evaluation", True), ("evaluate", False), ("es", False)):
-        expect(form.locator(f"#part-{part}")).to_be_visible(visible=is_shown)
-    runs = form.locator("[name='probe.runs']")
-    expect(runs).to_be_visible()
-    expect(form.locator("[name='probe.groups']")).to_be_hidden()
-    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
-    runs.fill('["run:2222222222"]')
-    expect(form.locator("[id='id_probe.runs_problems']")).to_contain_text("you see no such run")
+def test_search_shows_matching_settings_and_counts_those_of_other_methods(form):
+    search = form.get_by_role("searchbox", name="Search settings")
+    for typed, names in SEARCHES.items():
+        matching = matching_settings(form, typed)
+        assert names <= matching and bool(names) == bool(matching), typed
+        form.keyboard.press("/")
+        expect(search).to_be_focused()
+        form.keyboard.type(typed)
+        expect(form.locator("form-search [role=status]")).to_contain_text(f"{len(matching)} match")
+        assert set(shown_settings(form)) == matching, typed
+        expect(form.locator("#part-run")).to_be_hidden()
+        expect(form.get_by_role("button", name="Launch")).to_be_visible()
+        search.press("Escape")
+        search.blur()
+    check_folded_settings(form)
+    check_other_methods(form)
 
 
-def test_evaluation_has_no_interval_of_evaluations(form):
-    every = form.locator("[name='evaluation.every']")
-    methods = {
-        "GRPO": True, "Evaluation of a model or a run, no training": False,
-        "Examination of the weights of a model or of runs, no training": False,
-    }  # fmt: skip
-    for method, is_shown in methods.items():
-        form.get_by_label(method).check()
-        expect(form.locator("[name='evaluation.prompts']")).to_be_visible()
-        expect(every).to_be_visible(visible=is_shown)
-    form.get_by_label("Search settings").fill("evaluation.every")
-    expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
-
-
-@pytest.mark.parametrize(
-    ("typed", "names"),
-    [
-        ("sigma", {"es.sigma"}),
-        ("σ", {"es.sigma", "es.alpha", "es.layer_scale"}),
-        ("lr", {"es.alpha"}),
-        ("perturbed copies", {"es.population"}),
-        ("no such word", set()),
-    ],
-)
-def test_search_shows_only_matching_settings(form, typed, names):
-    """Further settings may match too, each by all typed words."""
-    matching = matching_settings(form, typed)
-    assert names <= matching and bool(names) == bool(matching)
-    form.keyboard.press("/")
-    expect(form.get_by_role("searchbox", name="Search settings")).to_be_focused()
-    form.keyboard.type(typed)
-    expect(form.locator("form-search [role=status]")).to_contain_text(f"{len(matching)} match")
-    assert set(shown_settings(form)) == matching
-    expect(form.locator("#part-run")).to_be_hidden()
-    expect(form.get_by_role("button", name="Launch")).to_be_visible()
-
-
-def test_search_counts_matches_of_other_methods(form):
-    form.get_by_label("Search settings").fill("grpo.learning_rate")
-    expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
-    form.get_by_label("Search settings").press("Escape")
-    form.get_by_label("GRPO").check()
-    form.get_by_label("Search settings").fill("grpo.learning_rate")
-    expect(form.locator("form-search [role=status]")).to_have_text("1 match")
-    assert shown_settings(form) == ["grpo.learning_rate"]
-
-
-def test_search_opens_folded_settings_and_escape_folds_them_again(form):
+def check_folded_settings(form):
+    """Check that a search opens folded settings and that Escape folds them again."""
     search, rows = form.get_by_label("Search settings"), form.locator("[name='es.hash_every']")
     expect(rows).to_be_hidden()
     search.fill("hash_every")
@@ -164,6 +194,17 @@ def test_search_opens_folded_settings_and_escape_folds_them_again(form):
     expect(search).to_have_value("")
     expect(rows).to_be_hidden()
     expect(form.locator("[name='es.sigma']")).to_be_visible()
+
+
+def check_other_methods(form):
+    """Check that matches of other methods are counted."""
+    form.get_by_label("Search settings").fill("grpo.learning_rate")
+    expect(form.locator("form-search [role=status]")).to_have_text("0 matches. 1 more in another method or task")
+    form.get_by_label("Search settings").press("Escape")
+    form.get_by_label("GRPO").check()
+    form.get_by_label("Search settings").fill("grpo.learning_rate")
+    expect(form.locator("form-search [role=status]")).to_have_text("1 match")
+    assert shown_settings(form) == ["grpo.learning_rate"]
 
 
 def test_search_hides_neither_values_nor_errors(form):
@@ -181,7 +222,20 @@ def test_search_hides_neither_values_nor_errors(form):
     assert (run.config["es"]["population"], run.config["es"]["sigma"], run.config["es"]["prompts"]) == (4, 0.02, 8)
 
 
-def test_sections_are_linked_and_stay_in_view(form):
+def test_sections_are_linked_stay_in_view_and_the_current_one_is_marked(form):
+    check_focused_section(form)
+    check_section_in_view(form, 1440, 900)
+    check_section_in_view(form, 390, 844)
+    check_section_links(form)
+    form.set_viewport_size({"width": 390, "height": 200})
+    form.goto(form.url.partition("#")[0])
+    # The first one is, while none is in view.
+    expect(form.locator("#part-run")).not_to_be_in_viewport()
+    expect(form.get_by_role("navigation", name="Sections").locator("[aria-current]")).to_have_text("Run")
+
+
+def check_section_links(form):
+    """Check that sections are linked and that their links stay in view."""
     links = form.get_by_role("navigation", name="Sections")
     for width, height in ((1440, 900), (390, 844)):
         form.set_viewport_size({"width": width, "height": height})
@@ -193,9 +247,11 @@ def test_sections_are_linked_and_stay_in_view(form):
     expect(links.get_by_role("link", name="GRPO")).to_be_hidden()
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
-def test_link_of_the_section_in_view_is_marked(form, size):
-    form.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+def check_section_in_view(form, width, height):
+    """Check that the link of the section in view is marked."""
+    form.set_viewport_size({"width": width, "height": height})
+    form.mouse.move(width / 2, height / 2)
+    form.mouse.wheel(0, -9000)
     current = form.get_by_role("navigation", name="Sections").locator("[aria-current]")
     links = form.locator(".launch-sections a")
     places = "links => links.map(({ offsetLeft, offsetWidth, offsetTop }) => [offsetLeft, offsetWidth, offsetTop])"
@@ -205,21 +261,14 @@ def test_link_of_the_section_in_view_is_marked(form, size):
     expect(current).to_have_text("Tracking")
     expect(current).to_be_in_viewport(ratio=1)
     assert links.evaluate_all(places) == before
-    form.mouse.move(size[0] / 2, size[1] / 2)
     form.mouse.wheel(0, -9000)
     expect(current).to_have_text("Run")
     form.locator("#part-es").evaluate("section => scrollBy(0, section.getBoundingClientRect().top - 80)")
     expect(current).to_have_text("Evolution Strategies")
 
 
-def test_link_of_the_first_section_is_marked_while_none_is_in_view(form):
-    form.set_viewport_size({"width": 390, "height": 200})
-    form.reload()
-    expect(form.locator("#part-run")).not_to_be_in_viewport()
-    expect(form.get_by_role("navigation", name="Sections").locator("[aria-current]")).to_have_text("Run")
-
-
-def test_link_of_the_section_with_the_focus_is_marked(form):
+def check_focused_section(form):
+    """Check that the link of the section with the focus is marked."""
     current = form.get_by_role("navigation", name="Sections").locator("[aria-current]")
     expect(current).to_have_text("Run")
     form.locator("#part-sweep select").first.focus()
@@ -231,17 +280,70 @@ def test_link_of_the_section_with_the_focus_is_marked(form):
     expect(form.locator("#part-compute h2")).to_be_in_viewport()
 
 
-def test_notes_that_stop_nothing_are_not_red(form):
-    form.get_by_label("Key 1").select_option("es.sigma")
-    form.locator("[name='sweep-values_1']").fill("0.1, 0.2")
-    expect(form.locator("#standing")).to_contain_text("Ready: a sweep of")
-    ink, bad = (
-        form.locator(place).evaluate("e => getComputedStyle(e).color") for place in ("#standing summary", ".danger, h1")
-    )
-    assert form.locator(".tone-bad").count() == 0
-    form.locator("[name='sweep-values_1']").fill("none")
-    expect(form.locator("#standing .tone-bad summary")).to_contain_text("1 problem to fix")
-    assert form.locator("#standing summary").evaluate("e => getComputedStyle(e).color") not in (ink, bad)
+def test_choices_of_the_form_show_their_fields_keep_input_and_are_in_the_address(form):
+    check_method_switch(form)
+    check_task_choice(form)
+    form.get_by_label("Start from").select_option("es-tiny-reckless")
+    form.wait_for_url("**/launch/?preset=es-tiny-reckless")
+    expect(form.locator("[name='es.sigma']")).to_have_value("0.03")
+
+
+def check_method_switch(page):
+    """Check that a method shows its fields and keeps their input."""
+    page.locator("[name='es.sigma']").fill("0.5")
+    page.get_by_label("GRPO").check()
+    expect(page.locator("#part-grpo")).to_be_visible()
+    expect(page.locator("#part-es")).to_be_hidden()
+    page.get_by_label("Evolution Strategies").check()
+    expect(page.locator("[name='es.sigma']")).to_have_value("0.5")
+
+
+def check_task_choice(page):
+    """Check that a task shows its options."""
+    page.locator("[name='task.name']").select_option("own")
+    expect(page.locator("textarea[name='task.own.options']")).to_be_visible()
+    page.get_by_text("More settings: Task").click()
+    expect(page.locator("[name='task.reward_seconds']")).to_be_visible()
+    expect(page.locator("[name='task.countdown.train_file']")).to_be_hidden()
+    page.locator("[name='task.name']").select_option("countdown")
+    expect(page.locator("[name='task.countdown.train_file']")).to_be_visible()
+    expect(page.locator("[name='task.own.path']")).to_be_hidden()
+
+
+def test_invalid_form_keeps_input_and_shows_problems_at_their_fields(form, complaints):
+    check_invalid_settings(form)
+    check_invalid_task(form)
+    assert not Run.objects.exists()
+    # The form is answered with 400, which the browser's console reports.
+    assert [c for c in complaints if "400" not in c] == []
+    complaints.clear()
+
+
+def check_invalid_settings(page):
+    """Check that a form with mistakes is shown again, with what was typed."""
+    page.locator("[name='es.sigma']").fill("tiny")
+    page.get_by_text("More settings: Evolution Strategies").click()
+    page.locator("[name='es.rows']").fill("-1")
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_text("Nothing was launched.").wait_for()
+    expect(page.locator("[name='es.sigma']")).to_have_value("tiny")
+    # A problem in a folded part opens it.
+    expect(page.locator("[name='es.rows']")).to_be_visible()
+    page.locator("[name='es.sigma']").fill("0.1")
+    page.locator("[name='es.rows']").fill("0")
+
+
+def check_invalid_task(page):
+    """Check that an invalid task of one's own is reported at its field."""
+    page.locator("[name='task.name']").select_option("own")
+    page.locator("[name='task.own.path']").fill("my_task:Task")
+    page.locator("[name='task.own.options']").fill("{words")
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_role("alert").get_by_text("must be an object, not '{words'").wait_for()
+    page.locator("[name='task.own.options']").fill('{"words": 3}')
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_role("alert").get_by_text("does not allow custom tasks").wait_for()
+    expect(page.locator("[name='task.own.options']")).to_have_value('{"words": 3}')
 
 
 def test_fast_arrow_keys_on_a_slow_connection_end_on_the_last_preset(slow_form):

@@ -27,7 +27,6 @@ def test_leaderboard_updates_with_other_options(
     signed_in.goto(address + reverse("tournament-board", args=[tournament.pk]))
     expect(signed_in.locator("live-chart svg .errorbars")).to_have_count(1)
     expect(signed_in.get_by_role("region", name="Ratings per category").get_by_text("no ratings")).to_be_visible()
-    assert find_axe_faults(signed_in) == []
 
     signed_in.get_by_role("heading", name="Options").click()
     signed_in.get_by_label("Ties", exact=True).select_option("davidson")

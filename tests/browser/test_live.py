@@ -30,33 +30,16 @@ def open_page(signed_in, address, run):
     return signed_in
 
 
-def test_open_page_receives_new_points(open_page, run):
+def test_open_page_receives_new_points_keeps_its_zoom_and_has_no_gap_after_a_cut(open_page, run):
+    check_reconnection(open_page, run)
+    check_zoom(open_page, run)
+    check_new_points(open_page, run)
+
+
+def check_reconnection(open_page, run):
+    """Check that a page that was cut off gets the points that came meanwhile, and opens a broken socket again."""
     assert drawn_x(open_page, "reward", "reward/mean") == [0, 5]
     open_page.evaluate("window.sameDocument = true")
-    record(run, [evaluation(10, -20.0)])
-    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10])
-    record(run, [evaluation(15, -10.0)])
-    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10, 15])
-    # A key that is new gets its chart.
-    record(run, [Metric(6, {"train/entropy": 0.5})])
-    open_page.wait_for_selector("#chart-train-entropy")
-    # A step that comes again greys the old one.
-    record(run, [Metric(5, {"kl": 0.5})])
-    scroll_to_chart(open_page, "kl")
-    open_page.get_by_text("overwritten by a resume").first.wait_for()
-    assert open_page.evaluate("window.sameDocument")
-
-
-def test_zoom_survives_new_points(open_page, run):
-    open_page.evaluate("Plotly.relayout(document.querySelector('#chart-reward .plot'), {'xaxis.range': [1, 4]})")
-    record(run, [evaluation(10, -20.0)])
-    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10])
-    open_page.evaluate("document.querySelector('#chart-reward live-chart').refresh()")
-    open_page.wait_for_function("() => document.querySelector('#chart-reward .summary').textContent.includes('−20')")
-    assert open_page.evaluate("document.querySelector('#chart-reward .plot').layout.xaxis.range") == [1, 4]
-
-
-def test_reconnected_page_has_no_gap(open_page, run):
     steps = [0, 5]
     for step in (10, 20):
         open_page.evaluate("document.querySelector('live-run').close()")
@@ -65,13 +48,38 @@ def test_reconnected_page_has_no_gap(open_page, run):
         steps += [step, step + 1]
         open_page.evaluate("document.querySelector('live-run').open()")
         wait_for_x(open_page, "reward", "reward/mean", steps)
-    # A socket that breaks is opened again.
     open_page.evaluate("document.querySelector('live-run').socket.close()")
     record(run, [evaluation(30, -20.0)])
     wait_for_x(open_page, "reward", "reward/mean", [*steps, 30])
     open_page.wait_for_selector("live-run[data-state=live]")
 
 
+def check_zoom(open_page, run):
+    """Check that a zoom survives new points and a new figure."""
+    open_page.evaluate("Plotly.relayout(document.querySelector('#chart-reward .plot'), {'xaxis.range': [1, 4]})")
+    record(run, [evaluation(40, -25.0)])
+    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10, 11, 20, 21, 30, 40])
+    open_page.evaluate("document.querySelector('#chart-reward live-chart').refresh()")
+    open_page.wait_for_function("() => document.querySelector('#chart-reward .summary').textContent.includes('−25')")
+    assert open_page.evaluate("document.querySelector('#chart-reward .plot').layout.xaxis.range") == [1, 4]
+
+
+def check_new_points(open_page, run):
+    """Check that points arrive one after another, a new key gets its chart, and a step that comes again greys the old
+    one, all without a reload."""
+    record(run, [evaluation(50, -20.0)])
+    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10, 11, 20, 21, 30, 40, 50])
+    record(run, [evaluation(55, -10.0)])
+    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10, 11, 20, 21, 30, 40, 50, 55])
+    record(run, [Metric(6, {"train/entropy": 0.5})])
+    open_page.wait_for_selector("#chart-train-entropy")
+    record(run, [Metric(5, {"kl": 0.5})])
+    scroll_to_chart(open_page, "kl")
+    open_page.get_by_text("overwritten by a resume").first.wait_for()
+    assert open_page.evaluate("window.sameDocument")
+
+
+@pytest.mark.usefixtures("own_context")
 def test_page_polls_when_sockets_fail(signed_in, address, run):
     page = signed_in
     page.add_init_script(
@@ -105,7 +113,14 @@ def open_tab(signed_in, address, run):
     return open_tab
 
 
-def test_responses_of_open_tab_follow_run(open_tab, run):
+def test_open_tabs_follow_run(open_tab, run):
+    check_responses(open_tab, run)
+    check_population(open_tab, run)
+    check_log_and_state(open_tab, run)
+
+
+def check_responses(open_tab, run):
+    """Check that responses appear, and that an earlier step can be read then."""
     open_page = open_tab("run-responses")
     record(run, [answer(10, "Barcelona"), answer(10, "Barcelona!", sample=1)])
     open_page.get_by_text("Barcelona", exact=True).wait_for()
@@ -114,7 +129,8 @@ def test_responses_of_open_tab_follow_run(open_tab, run):
     open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()
 
 
-def test_population_and_engines_of_open_tab_follow_run(open_tab, run):
+def check_population(open_tab, run):
+    """Check that the population and the engines follow the run."""
     open_page = open_tab("run-weights")
     record(run, [Population(10, (Member(0, -3.0), Member(1, -1.0)))])
     open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for()
@@ -123,7 +139,8 @@ def test_population_and_engines_of_open_tab_follow_run(open_tab, run):
     expect(open_page.locator("#engines .verdict-line")).to_contain_text("equal weights after step 10.")
 
 
-def test_log_and_state_of_open_tab_follow_run(open_tab, run):
+def check_log_and_state(open_tab, run):
+    """Check that the log and the state follow the run."""
     open_page = open_tab("run-log")
     folder = run.newest_attempt().directory
     folder.mkdir(parents=True)
@@ -149,6 +166,7 @@ def test_engines_appear_with_first_report(signed_in, address, experiment, runs_d
     expect(signed_in.locator("#engines tbody tr")).to_have_count(2)
 
 
+@pytest.mark.usefixtures("own_context")
 def test_experiment_page_follows_its_runs(signed_in, address, experiment, run):
     page = signed_in
     page.clock.install()

@@ -29,7 +29,14 @@ def publish_growth(page):
         page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:log'))")
 
 
-def test_log_end_is_followed_while_it_grows(open_page, log):
+def test_log_is_followed_and_what_is_searched_selected_and_wrapped_survives_reload(open_page, log):
+    check_growth(open_page, log)
+    check_search(open_page)
+    check_selection(open_page)
+
+
+def check_growth(open_page, log):
+    """Check that the end of the log is followed while it grows."""
     expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
     with log.open("a") as file:
         file.write("\x1b[32mline 2001\x1b[0m\n")
@@ -39,7 +46,8 @@ def test_log_end_is_followed_while_it_grows(open_page, log):
     open_page.wait_for_function(f"() => ({below})(document.querySelector('#log-text')) < 2")
 
 
-def test_search_hit_survives_reload(open_page):
+def check_search(open_page):
+    """Check that the hit of a search survives a reload, and that the end is a link away."""
     open_page.get_by_label("Find", exact=True).fill("LINE 7")
     open_page.keyboard.press("Enter")
     expect(open_page.locator("#log-text .hit").first).to_have_text("line 7\n")
@@ -49,10 +57,11 @@ def test_search_hit_survives_reload(open_page):
     open_page.reload()
     expect(open_page.locator("#log-text .hit").first).to_have_text("line 700\n")
     open_page.get_by_role("link", name="End", exact=True).click()
-    expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
+    expect(open_page.locator("#log-text .line").last).to_have_text("line 2001\n")
 
 
-def test_selected_line_and_wrapping_survive_reload(open_page):
+def check_selection(open_page):
+    """Check that the selected line and wrapping survive a reload."""
     wrap = open_page.get_by_role("button", name="Wrap lines")
     expect(open_page.locator("#log-text")).to_have_css("white-space", "pre-wrap")
     wrap.press("Enter")

@@ -41,38 +41,3 @@ def test_user_signs_in_launches_and_cancels_run(page, address, ada, complaints):
     page.get_by_text("Cancel of first one requested").wait_for()
     run.refresh_from_db()
     assert run.state == "cancelled"
-
-
-def test_invalid_launch_form_keeps_input_and_shows_problems(signed_in, address, experiment, complaints):
-    page = signed_in
-    page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-tiny")
-    page.locator("[name='es.sigma']").fill("tiny")
-    page.get_by_text("More settings: Evolution Strategies").click()
-    page.locator("[name='es.rows']").fill("-1")
-    page.get_by_role("button", name="Launch").click()
-    page.get_by_text("Nothing was launched.").wait_for()
-    expect(page.locator("[name='es.sigma']")).to_have_value("tiny")
-    # A problem in a folded part opens it.
-    expect(page.locator("[name='es.rows']")).to_be_visible()
-    # The form is answered with 400, which the browser's console reports.
-    assert [c for c in complaints if "400" not in c] == []
-    complaints.clear()
-
-
-def test_method_switch_shows_its_fields_and_keeps_input(signed_in, address, experiment):
-    page = signed_in
-    page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-tiny")
-    page.locator("[name='es.sigma']").fill("0.5")
-    page.get_by_label("GRPO").check()
-    expect(page.locator("#part-grpo")).to_be_visible()
-    expect(page.locator("#part-es")).to_be_hidden()
-    page.get_by_label("Evolution Strategies").check()
-    expect(page.locator("[name='es.sigma']")).to_have_value("0.5")
-
-
-def test_preset_choice_is_in_address(signed_in, address, experiment):
-    page = signed_in
-    page.goto(f"{address}{experiment.get_absolute_url()}launch/")
-    page.get_by_label("Start from").select_option("es-tiny-reckless")
-    page.wait_for_url("**/launch/?preset=es-tiny-reckless")
-    expect(page.locator("[name='es.sigma']")).to_have_value("0.03")

@@ -48,19 +48,19 @@ def test_header_is_one_row_on_every_screen(signed_in: Page, address: str) -> Non
         assert links(page) == ([] if width < 768 else LINKS)
 
 
-def test_everything_in_the_header_of_a_phone_is_a_large_target(phone: Page) -> None:
-    menu_button(phone).click()
-    assert links(phone) == LINKS
-    for item in phone.locator(".bar :is(a, button):visible").all():
-        box = item.bounding_box()
-        assert box and min(box["width"], box["height"]) >= SMALLEST_TARGET_PX, item.inner_text()
-    for name in ("Settings", "Sign out", "Go to"):
-        expect(
-            phone.locator(".bar").get_by_role("button", name=name).or_(phone.get_by_role("link", name=name))
-        ).to_be_visible()
+def test_menu_of_a_phone_opens_and_closes_and_its_targets_are_large(phone: Page) -> None:
+    check_keyboard(phone)
+    check_press_outside(phone)
+    check_targets(phone)
+    phone.keyboard.press("Escape")
+    check_way_back(phone)
+    # The search button opens the palette.
+    phone.get_by_role("button", name="Go to").click()
+    expect(phone.get_by_role("combobox", name="Go to")).to_be_focused()
 
 
-def test_menu_opens_and_closes_by_keyboard_and_focus_returns(phone: Page) -> None:
+def check_keyboard(phone: Page) -> None:
+    """Check that the menu opens and closes by keyboard, and that the focus returns."""
     button = menu_button(phone)
     expect(button).to_have_attribute("aria-expanded", "false")
     button.press("Enter")
@@ -73,9 +73,33 @@ def test_menu_opens_and_closes_by_keyboard_and_focus_returns(phone: Page) -> Non
     assert links(phone) == []
 
 
-def test_menu_closes_on_a_press_outside(phone: Page) -> None:
+def check_press_outside(phone: Page) -> None:
+    """Check that a press outside closes the menu."""
     menu_button(phone).click()
     phone.mouse.click(200, 800)
+    expect(menu_button(phone)).to_have_attribute("aria-expanded", "false")
+    assert links(phone) == []
+
+
+def check_targets(phone: Page) -> None:
+    """Check that everything in the header is a large target."""
+    menu_button(phone).click()
+    assert links(phone) == LINKS
+    for item in phone.locator(".bar :is(a, button):visible").all():
+        box = item.bounding_box()
+        assert box and min(box["width"], box["height"]) >= SMALLEST_TARGET_PX, item.inner_text()
+    for name in ("Settings", "Sign out", "Go to"):
+        expect(
+            phone.locator(".bar").get_by_role("button", name=name).or_(phone.get_by_role("link", name=name))
+        ).to_be_visible()
+
+
+def check_way_back(phone: Page) -> None:
+    """Check that a page that was left shows a closed menu when the reader goes back."""
+    menu_button(phone).click()
+    phone.get_by_role("link", name="Queue").click()
+    phone.wait_for_url("**/queue/")
+    phone.go_back()
     expect(menu_button(phone)).to_have_attribute("aria-expanded", "false")
     assert links(phone) == []
 
@@ -90,20 +114,6 @@ def test_current_page_and_section_are_marked(phone: Page, address: str, experime
         menu_button(phone).click()
         expect(phone.locator("#main-menu [aria-current]")).to_have_text(name)
         expect(phone.locator("#main-menu [aria-current]")).to_have_attribute("aria-current", mark)
-
-
-def test_left_page_shows_a_closed_menu_when_the_reader_goes_back(phone: Page) -> None:
-    menu_button(phone).click()
-    phone.get_by_role("link", name="Queue").click()
-    phone.wait_for_url("**/queue/")
-    phone.go_back()
-    expect(menu_button(phone)).to_have_attribute("aria-expanded", "false")
-    assert links(phone) == []
-
-
-def test_search_button_opens_the_palette(phone: Page) -> None:
-    phone.get_by_role("button", name="Go to").click()
-    expect(phone.get_by_role("combobox", name="Go to")).to_be_focused()
 
 
 def test_menu_works_without_scripts(browser: Browser, address: str, ada: User) -> None:

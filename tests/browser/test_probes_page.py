@@ -19,9 +19,10 @@ def probes(experiment, runs_dir):
     return reverse("probes", args=[experiment.pk])
 
 
-def test_arrow_keys_move_between_cells_of_one_tab_stop(signed_in, address, probes):
+def test_arrow_keys_move_between_named_cells_of_one_tab_stop(signed_in, address, probes):
     page = signed_in
     page.goto(f"{address}{probes}")
+    check_cell(page)
     cells = page.locator("heat-map").first.locator("td > a, li > a")
     expect(page.locator("heat-map").first.locator("a[tabindex='0']")).to_have_count(1)
     cells.first.focus()
@@ -35,26 +36,20 @@ def test_arrow_keys_move_between_cells_of_one_tab_stop(signed_in, address, probe
     expect(page.locator("#tensor h2")).to_have_text("model.embed_tokens.weight")
 
 
-def test_a_cell_is_named_by_its_tensor_and_its_sign_is_visible(signed_in, address, probes):
-    page = signed_in
-    page.goto(f"{address}{probes}")
+def check_cell(page):
+    """Check that a cell is named by its tensor and that its sign is visible."""
     cell = page.get_by_role("link", name="model.layers.0.mlp.up_proj.weight: 4, by chance 1")
     expect(cell).to_have_count(1)
     assert cell.evaluate("node => getComputedStyle(node, '::before').content").startswith('"+"')
 
 
-def test_heat_maps_scroll_inside_their_box_on_a_phone(signed_in, address, probes):
+def test_heat_maps_scroll_inside_their_box_on_a_phone_and_a_line_chart_has_its_band(signed_in, address, probes):
     page = signed_in
     page.set_viewport_size({"width": 390, "height": 844})
     for query in ("", "?tensor=model.norm.weight", "?measure=interpolation/reward"):
         page.goto(f"{address}{probes}{query}")
         expect(page.locator("#measure-title")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") == 390, query
-
-
-def test_line_chart_is_drawn_with_its_band(signed_in, address, probes):
-    page = signed_in
-    page.goto(f"{address}{probes}?measure=interpolation/reward")
     page.locator("#chart-reward").scroll_into_view_if_needed()
     expect(page.locator("#chart-reward .plot .scatterlayer .trace")).to_have_count(4)
     expect(page.locator("#chart-reward .plot .scatterlayer .fills path")).not_to_have_count(0)

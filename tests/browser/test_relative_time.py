@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
@@ -9,6 +10,7 @@ from runs.http import ago
 from runs.models import Experiment
 
 
+@pytest.mark.usefixtures("own_context")
 def test_relative_time_follows_the_clock(signed_in, address, experiment):
     Experiment.objects.filter(pk=experiment.pk).update(created_at=timezone.now() - timedelta(hours=3))
     signed_in.clock.install()

@@ -23,7 +23,14 @@ def visible_headings(page):
     return page.locator("#curve-wall .chart:visible :is(h2, h4)")
 
 
-def test_curve_search_regex_is_in_address(open_page):
+def test_folds_and_search_of_curves_and_settings_survive_reload_and_reach_the_next_launch(open_page):
+    check_folded_sections(open_page)
+    check_search(open_page)
+    check_changed_setting(open_page)
+
+
+def check_search(open_page):
+    """Check that the search of curves is in the address, as a regular expression."""
     before = visible_headings(open_page).all_text_contents()
     # An invalid regular expression hides nothing.
     open_page.get_by_label("Find curves").fill("kl(")
@@ -40,7 +47,8 @@ def test_curve_search_regex_is_in_address(open_page):
     expect(open_page.get_by_label("Find curves")).to_have_value("^kl|step_seconds")
 
 
-def test_folded_sections_stay_folded_with_new_curves(open_page):
+def check_folded_sections(open_page):
+    """Check that folded sections stay folded, also with new curves."""
     open_page.locator("details[data-slug=training] > summary").press("Enter")
     expect(open_page).to_have_url(re.compile("folded=training"))
     with open_page.expect_response("**/curves/**"):
@@ -53,7 +61,8 @@ def test_folded_sections_stay_folded_with_new_curves(open_page):
     expect(open_page).not_to_have_url(re.compile("folded"))
 
 
-def test_setting_is_searched_and_changed_for_next_launch(open_page):
+def check_changed_setting(open_page):
+    """Check that a setting is searched and changed for the next launch."""
     open_page.get_by_role("link", name="Config", exact=True).click()
     open_page.get_by_label("Find settings").fill("sigma")
     expect(open_page.locator("#config-knobs tr:visible th")).to_have_text(["sigma"])

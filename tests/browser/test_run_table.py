@@ -20,7 +20,7 @@ def runs(experiment: Experiment) -> list[Run]:
     return created
 
 
-def test_two_clicks_lead_to_the_run_with_the_largest_gap(
+def test_two_clicks_lead_to_the_run_with_the_largest_gap_on_narrow_pages_too(
     signed_in: Page, address: str, experiment: Experiment, runs: list[Run]
 ) -> None:
     page = signed_in
@@ -40,11 +40,6 @@ def test_two_clicks_lead_to_the_run_with_the_largest_gap(
     expect(page.get_by_text("Pinned:")).to_have_count(0)
     assert "gap" not in page.url
 
-
-def test_cards_of_a_narrow_page_sort_by_the_difference(
-    signed_in: Page, address: str, experiment: Experiment, runs: list[Run]
-) -> None:
-    page = signed_in
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{address}{experiment.get_absolute_url()}?pin={runs[0].uid}")
     page.locator(".gap-sorts").get_by_role("link", name="Reward").click()

@@ -66,10 +66,12 @@ def change_state(run, state):
     live.publish_changed(run.uid, "state")
 
 
-def test_run_page_has_outline_status_and_chart_regions(open_page):
+def test_run_page_has_outline_status_chart_regions_and_announces_only_state_changes(open_page, run):
     check_state(open_page)
     check_outline(open_page)
     check_charts(open_page)
+    check_announcements(open_page, run)
+    check_silence(open_page)
 
 
 def check_state(page):
@@ -110,7 +112,8 @@ def check_charts(page):
     assert cells[5:10] == ["reward/mean", "5", "−40.90", "", "greedy"]
 
 
-def test_existing_live_region_announces_only_state_changes(open_page, run):
+def check_announcements(open_page, run):
+    """Check that the existing live region announces changes of the state and nothing else."""
     region = open_page.locator("live-region").element_handle()
     open_page.evaluate(
         "new MutationObserver(() => (window.told = true))"
@@ -125,6 +128,29 @@ def test_existing_live_region_announces_only_state_changes(open_page, run):
     assert region.evaluate("region => region.isConnected")
 
 
+def check_silence(open_page):
+    """Check that the live region is silent while its part has no text to announce."""
+    region = open_page.locator("live-region")
+    before = region.text_content()
+    replace = """text => {
+        const state = document.getElementById("state");
+        state.innerHTML = text;
+        state.dispatchEvent(new CustomEvent("htmx:afterSettle", { bubbles: true }));
+    }"""
+    open_page.evaluate(replace, "<p>Nothing</p>")
+    # The part loses its text again before the announcement of the text.
+    open_page.evaluate(f"""() => {{
+        const replace = {replace};
+        replace('<p data-announce-key="queued" hidden>Queued again</p>');
+        document.getElementById("state").innerHTML = "";
+    }}""")
+    open_page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 100))")
+    assert region.text_content() == before
+    open_page.evaluate(replace, '<p data-announce-key="lost" hidden>Lost</p>')
+    expect(region).to_have_text("Lost")
+
+
+@pytest.mark.usefixtures("own_context")
 def test_new_numbers_are_announced_after_quiet_period(signed_in, address, run):
     signed_in.clock.install()
     signed_in.goto(f"{address}{run.get_absolute_url()}")
@@ -148,24 +174,3 @@ def test_experiment_page_announces_changed_state_counts(signed_in, address, run)
     expect(region).to_have_count(0)
     change_state(run, "succeeded")
     expect(region).to_have_text("Runs: 1 node lost, 1 succeeded.")
-
-
-def test_live_region_is_silent_while_its_part_has_no_text_to_announce(open_page):
-    region = open_page.locator("live-region")
-    before = region.text_content()
-    replace = """text => {
-        const state = document.getElementById("state");
-        state.innerHTML = text;
-        state.dispatchEvent(new CustomEvent("htmx:afterSettle", { bubbles: true }));
-    }"""
-    open_page.evaluate(replace, "<p>Nothing</p>")
-    # The part loses its text again before the announcement of the text.
-    open_page.evaluate(f"""() => {{
-        const replace = {replace};
-        replace('<p data-announce-key="queued" hidden>Queued again</p>');
-        document.getElementById("state").innerHTML = "";
-    }}""")
-    open_page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 100))")
-    assert region.text_content() == before
-    open_page.evaluate(replace, '<p data-announce-key="lost" hidden>Lost</p>')
-    expect(region).to_have_text("Lost")

@@ -1,8 +1,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from runs.access import Scope, link_text
-from tests.browser.axe import check_views
 from tests.browser.chart_readout import scroll_to_chart
 from tests.browser.conftest import PATIENCE_MS
 from tests.browser.page_idle import wait_for_page
@@ -57,13 +55,3 @@ def test_comparison_is_shared_with_stranger_by_keyboard(signed_in, browser, addr
     stranger.reload()
     expect(stranger.get_by_text("This link is no longer valid")).to_be_visible()
     stranger.context.close()
-
-
-def test_shared_pages_pass_axe_and_fit(signed_in, ada, address, experiment, runs):
-    texts = (
-        link_text(ada, Scope.RUN, [runs[0].uid], "day"), link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day"),
-        link_text(ada, Scope.COMPARE, [run.uid for run in runs], "day"),
-    )  # fmt: skip
-    for path in (f"/share/?page=run&run={runs[0].uid}", *(f"/shared/{text}/" for text in texts)):
-        signed_in.goto(f"{address}{path}")
-        assert check_views(signed_in) == "{}", path

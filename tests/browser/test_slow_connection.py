@@ -112,8 +112,16 @@ def selected_runs(page: Page) -> set[str]:
     return set(uids)
 
 
-def test_growth_that_arrives_after_a_search_does_not_replace_its_result(log_page: Page, log: Path) -> None:
-    page = log_page
+def test_searches_and_growth_of_a_log_do_not_replace_each_other(log_page: Page, log: Path) -> None:
+    check_growth_after_search(log_page)
+    check_newest_search(log_page)
+    log_page.get_by_role("link", name="End", exact=True).click()
+    expect(log_page.locator("#log-text .line").last).to_have_text(f"line {LINES}\n")
+    check_text_and_caret(log_page, log)
+
+
+def check_growth_after_search(page: Page) -> None:
+    """Check that growth that arrives after a search does not replace its result."""
     route = hold_request(page, GROWN, lambda: publish(page, "log"))
     page.get_by_label("Find", exact=True).fill("LINE 7")
     page.keyboard.press("Enter")
@@ -124,8 +132,8 @@ def test_growth_that_arrives_after_a_search_does_not_replace_its_result(log_page
     assert "log_find=LINE" in page.url
 
 
-def test_newest_of_two_searches_wins(log_page: Page) -> None:
-    page = log_page
+def check_newest_search(page: Page) -> None:
+    """Check that the newest of two searches wins."""
     find = page.get_by_label("Find", exact=True)
     find.fill("line 9")
     route = hold_request(page, re.compile("log_find=line"), lambda: find.press("Enter"))
@@ -138,8 +146,8 @@ def test_newest_of_two_searches_wins(log_page: Page) -> None:
     assert "1234" in page.url
 
 
-def test_text_and_caret_stay_while_the_log_grows(log_page: Page, log: Path) -> None:
-    page = log_page
+def check_text_and_caret(page: Page, log: Path) -> None:
+    """Check that the text and the caret stay while the log grows."""
     find = page.get_by_label("Find", exact=True)
     find.fill("line 12")
     find.press("Home")
@@ -155,19 +163,25 @@ def test_text_and_caret_stay_while_the_log_grows(log_page: Page, log: Path) -> N
     assert find.evaluate("input => input.selectionStart") == 2
 
 
-def test_growth_during_a_refresh_is_shown_too(log_page: Page, log: Path) -> None:
-    page = log_page
+def test_growth_of_a_log_is_shown_and_does_not_disturb_its_reader(log_page: Page, log: Path) -> None:
+    check_growth_during_refresh(log_page, log)
+    check_reader(log_page, log)
+
+
+def check_growth_during_refresh(page: Page, log: Path) -> None:
+    """Check that growth during a refresh is shown too."""
     route = hold_request(page, GROWN, lambda: publish(page, "log"))
     response = route.fetch()
     with log.open("a") as file:
-        file.write("grown\n")
+        file.write("early\n")
     publish(page, "log")
     route.fulfill(response=response)
-    expect(page.locator("#log-text .line").last).to_have_text("grown\n")
+    expect(page.locator("#log-text .line").last).to_have_text("early\n")
 
 
-def test_reader_of_the_log_is_not_disturbed(log_page: Page, log: Path) -> None:
-    page, text = log_page, log_page.locator("#log-text")
+def check_reader(page: Page, log: Path) -> None:
+    """Check that a reader who has scrolled up or selected text is not disturbed."""
+    text = page.locator("#log-text")
     new_lines = page.get_by_role("button", name="Show new lines")
     expect(new_lines).to_be_hidden()
     route = hold_request(page, GROWN, lambda: publish(page, "log"))
@@ -192,8 +206,15 @@ def test_reader_of_the_log_is_not_disturbed(log_page: Page, log: Path) -> None:
         page.evaluate("getSelection().removeAllRanges()")
 
 
-def test_ticks_made_during_a_refresh_stay(table_page: Page, runs: list[Run]) -> None:
-    page = table_page
+def test_selection_of_runs_survives_refreshes(table_page: Page, runs: list[Run]) -> None:
+    check_ticks(table_page, runs)
+    tick(table_page, runs[3])
+    check_range_and_all(table_page, runs)
+    check_run_that_leaves(table_page, runs)
+
+
+def check_ticks(page: Page, runs: list[Run]) -> None:
+    """Check that ticks that are made during a refresh stay."""
     tick(page, runs[0])
     refresh(page, during=lambda: tick(page, runs[3]))
     assert selected_runs(page) == {runs[0].uid, runs[3].uid}
@@ -204,8 +225,8 @@ def test_ticks_made_during_a_refresh_stay(table_page: Page, runs: list[Run]) -> 
     expect(page.get_by_role("button", name="Archive")).to_be_enabled()
 
 
-def test_range_and_all_are_selected_during_a_refresh(table_page: Page, runs: list[Run]) -> None:
-    page = table_page
+def check_range_and_all(page: Page, runs: list[Run]) -> None:
+    """Check that a range, and all, are selected during a refresh."""
     every = page.get_by_label("Select all visible runs")
     tick(page, runs[3])
     refresh(page, during=lambda: tick(page, runs[1], "Shift"))
@@ -223,8 +244,8 @@ def test_range_and_all_are_selected_during_a_refresh(table_page: Page, runs: lis
     expect(page.get_by_text("None selected")).to_be_visible()
 
 
-def test_selected_run_that_leaves_the_table_stays_selected(table_page: Page, runs: list[Run]) -> None:
-    page = table_page
+def check_run_that_leaves(page: Page, runs: list[Run]) -> None:
+    """Check that a selected run that leaves the table stays selected."""
     tick(page, runs[0])
     tick(page, runs[4])
     Run.objects.filter(pk=runs[4].pk).update(archived_at=runs[4].created_at)

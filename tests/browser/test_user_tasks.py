@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -37,12 +35,17 @@ def runs(experiment: Experiment, runs_dir: object) -> list[Run]:
 
 
 @pytest.fixture
-def page(signed_in: Page, address: str, experiment: Experiment, runs: list[Run]) -> Iterator[Page]:
+def page(signed_in: Page, address: str, experiment: Experiment, runs: list[Run]) -> Page:
     """Open the page of the experiment, which then counts the clicks of its user."""
     signed_in.add_init_script(COUNT)
-    signed_in.goto(f"{address}{experiment.get_absolute_url()}")
-    signed_in.evaluate("sessionStorage.clicks = 0")
-    yield signed_in
+    start(signed_in, f"{address}{experiment.get_absolute_url()}")
+    return signed_in
+
+
+def start(page: Page, url: str) -> None:
+    """Open the page on which a task begins."""
+    page.goto(url)
+    page.evaluate("sessionStorage.clicks = 0")
 
 
 def clicks(page: Page) -> int:
@@ -60,7 +63,32 @@ def switch(page: Page, name: str) -> Locator:
     return page.locator(".axes").get_by_role("link", name=name, exact=True)
 
 
-def test_es_against_grpo_by_method_with_bands(page: Page) -> None:
+def test_reading_tasks_take_few_clicks(page: Page, address: str, experiment: Experiment, runs: list[Run]) -> None:
+    hide_one_line(page)
+    url = f"{address}{experiment.get_absolute_url()}"
+    start(page, url)
+    read_es_against_grpo_by_method_with_bands(page)
+    start(page, url)
+    read_why_a_run_is_flagged(page, runs)
+    start(page, url)
+    read_one_prompt_side_by_side(page, runs)
+    start(page, f"{address}/")
+    read_the_kl_curve_of_one_run(page, runs)
+
+
+def hide_one_line(page: Page) -> None:
+    scroll_to_chart(page, "reward")
+    page.locator("chart-legend [data-line]").first.click()
+    hidden = page.locator("chart-legend [data-line]").first.get_attribute("data-line")
+    page.wait_for_function(
+        """(line) => document.querySelector("#chart-reward .plot").data
+        .filter((trace) => trace.legendgroup === line).every((trace) => trace.visible === false)""",
+        arg=hidden,
+    )
+    assert clicks(page) <= 1
+
+
+def read_es_against_grpo_by_method_with_bands(page: Page) -> None:
     switch(page, "method").click()
     scroll_to_chart(page, "reward")
     names = page.evaluate("document.querySelector('#chart-reward .plot').data.map((trace) => trace.name)")
@@ -69,28 +97,31 @@ def test_es_against_grpo_by_method_with_bands(page: Page) -> None:
     assert clicks(page) <= 2
 
 
-def test_a_hacked_run_and_why(page: Page, runs: list[Run]) -> None:
+def read_why_a_run_is_flagged(page: Page, runs: list[Run]) -> None:
     row = page.locator(".runs-table tbody tr", has_text=runs[-1].name)
     row.locator(".flag-cell a").click()
     expect(page.locator("#flags")).to_contain_text("Empty responses")
     assert clicks(page) <= 1
 
 
-def test_the_config_difference_of_two_runs(page: Page, runs: list[Run]) -> None:
+def read_one_prompt_side_by_side(page: Page, runs: list[Run]) -> None:
     choose(page, runs[0])
     choose(page, runs[2])
-    page.get_by_role("button", name="Compare", exact=True).click()
-    expect(page.locator("#diff-title")).to_be_visible()
-    expect(page.locator("[data-differs='method']")).to_contain_text("grpo")
+    page.get_by_role("button", name="Responses", exact=True).click()
+    expect(page.get_by_text("Madrid 0 es-tiny").first).to_be_visible()
+    expect(page.get_by_text("Madrid 0 grpo-tiny").first).to_be_visible()
     assert clicks(page) <= 3
 
 
-def test_the_largest_gap_to_the_pinned_run(page: Page, runs: list[Run]) -> None:
-    page.get_by_role("button", name=f"Pin {runs[0].name}").click()
-    page.get_by_role("link", name="Sort by the difference of Reward from the pinned run").click()
-    expect(page.locator(".runs-table tbody tr").nth(0)).to_contain_text(runs[0].name)
-    expect(page.locator(".runs-table tbody tr").nth(1)).to_contain_text(runs[-1].name)
-    assert clicks(page) <= 3
+def read_the_kl_curve_of_one_run(page: Page, runs: list[Run]) -> None:
+    page.get_by_role("link", name=runs[0].name, exact=True).first.click()
+    chart = page.locator("#chart-kl, [data-chart*='kl']").first
+    page.wait_for_url(f"**{runs[0].get_absolute_url()}")
+    if (tab := page.locator("main").get_by_role("link", name="Curves", exact=True)).count():
+        tab.click()
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".plot")).to_be_visible()
+    assert clicks(page) <= 2
 
 
 def test_a_tournament_from_chosen_runs(page: Page, runs: list[Run]) -> None:
@@ -103,42 +134,7 @@ def test_a_tournament_from_chosen_runs(page: Page, runs: list[Run]) -> None:
     assert clicks(page) <= 4
 
 
-def test_one_prompt_side_by_side(page: Page, runs: list[Run]) -> None:
-    choose(page, runs[0])
-    choose(page, runs[2])
-    page.get_by_role("button", name="Responses", exact=True).click()
-    expect(page.get_by_text("Madrid 0 es-tiny").first).to_be_visible()
-    expect(page.get_by_text("Madrid 0 grpo-tiny").first).to_be_visible()
-    assert clicks(page) <= 3
-
-
-def test_one_line_is_hidden(page: Page) -> None:
-    scroll_to_chart(page, "reward")
-    page.locator("chart-legend [data-line]").first.click()
-    hidden = page.locator("chart-legend [data-line]").first.get_attribute("data-line")
-    page.wait_for_function(
-        """(line) => document.querySelector("#chart-reward .plot").data
-        .filter((trace) => trace.legendgroup === line).every((trace) => trace.visible === false)""",
-        arg=hidden,
-    )
-    assert clicks(page) <= 1
-
-
-def test_a_launch_with_another_sigma(page: Page) -> None:
-    launch_form(page)
-    page.keyboard.press("/")
-    page.keyboard.type("sigma")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Control+A")
-    page.keyboard.type("0.02")
-    expect(page.locator("#standing")).to_contain_text("Name: es-tiny σ=0.02 seed 0")
-    page.get_by_role("button", name="Launch").click()
-    page.get_by_role("heading", name="es-tiny σ=0.02 seed 0", level=1).wait_for()
-    run = Run.objects.get(name="es-tiny σ=0.02 seed 0")
-    assert run.config["es"]["sigma"] == 0.02
-    assert clicks(page) <= 4
-
-
+@pytest.mark.soak
 def test_a_sweep_of_two_by_two(page: Page) -> None:
     launch_form(page)
     page.get_by_role("link", name="Sweep", exact=True).click()
@@ -162,14 +158,39 @@ def launch_form(page: Page) -> None:
     expect(page.locator("#standing")).to_contain_text("Ready: 1 run.")
 
 
-def test_the_kl_curve_of_one_run_from_home(page: Page, address: str, runs: list[Run]) -> None:
-    page.goto(f"{address}/")
-    page.evaluate("sessionStorage.clicks = 0")
-    page.get_by_role("link", name=runs[0].name, exact=True).first.click()
-    chart = page.locator("#chart-kl, [data-chart*='kl']").first
-    page.wait_for_url(f"**{runs[0].get_absolute_url()}")
-    if (tab := page.locator("main").get_by_role("link", name="Curves", exact=True)).count():
-        tab.click()
-    chart.scroll_into_view_if_needed()
-    expect(chart.locator(".plot")).to_be_visible()
-    assert clicks(page) <= 2
+# The next have twins in make test that do the same without counting clicks.
+
+
+@pytest.mark.soak
+def test_the_config_difference_of_two_runs(page: Page, runs: list[Run]) -> None:
+    choose(page, runs[0])
+    choose(page, runs[2])
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("#diff-title")).to_be_visible()
+    expect(page.locator("[data-differs='method']")).to_contain_text("grpo")
+    assert clicks(page) <= 3
+
+
+@pytest.mark.soak
+def test_the_largest_gap_to_the_pinned_run(page: Page, runs: list[Run]) -> None:
+    page.get_by_role("button", name=f"Pin {runs[0].name}").click()
+    page.get_by_role("link", name="Sort by the difference of Reward from the pinned run").click()
+    expect(page.locator(".runs-table tbody tr").nth(0)).to_contain_text(runs[0].name)
+    expect(page.locator(".runs-table tbody tr").nth(1)).to_contain_text(runs[-1].name)
+    assert clicks(page) <= 3
+
+
+@pytest.mark.soak
+def test_a_launch_with_another_sigma(page: Page) -> None:
+    launch_form(page)
+    page.keyboard.press("/")
+    page.keyboard.type("sigma")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("0.02")
+    expect(page.locator("#standing")).to_contain_text("Name: es-tiny σ=0.02 seed 0")
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_role("heading", name="es-tiny σ=0.02 seed 0", level=1).wait_for()
+    run = Run.objects.get(name="es-tiny σ=0.02 seed 0")
+    assert run.config["es"]["sigma"] == 0.02
+    assert clicks(page) <= 4

@@ -160,6 +160,16 @@ def test_voter_judges_pairs_by_keys_despite_lost_connection(
     eve_context.close()
 
 
+def test_progress_of_a_tournament_is_shown_without_reload(
+    signed_in: Page, address: str, tournament: Tournament, ada: User
+) -> None:
+    signed_in.goto(address + reverse("vote", args=[tournament.pk]))
+    signed_in.goto(address + tournament.get_absolute_url())
+    Turn.objects.filter(voter__user=ada).update(ended_at=timezone.now())
+    signed_in.get_by_role("cell", name="8", exact=True).wait_for()
+
+
+@pytest.mark.soak
 def test_judging_pages_pass_axe_and_fit(signed_in: Page, address: str, tournament: Tournament, ada: User) -> None:
     create_standard_rubrics()
     create_invitations(tournament, ada, ["Dee"])
@@ -175,6 +185,3 @@ def test_judging_pages_pass_axe_and_fit(signed_in: Page, address: str, tournamen
         signed_in.goto(address + path)
         assert find_axe_faults(signed_in) == [], path
         assert find_overflow(signed_in, PHONE["width"]) == "", path
-    signed_in.goto(address + tournament_path)
-    Turn.objects.filter(voter__user=ada).update(ended_at=timezone.now())
-    signed_in.get_by_role("cell", name="8", exact=True).wait_for()
