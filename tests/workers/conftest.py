@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +22,15 @@ def one_thread() -> None:
     """Let torch compute on one thread: on a busy machine, several spend most of their time waiting for each other."""
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_collections_before_trainings() -> Iterator[None]:
+    """Keep accelerate from collecting garbage before each training: with all tests collected, that takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        if memory := sys.modules.get("accelerate.utils.memory"):
+            patch.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0))
+        yield
 
 
 @pytest.fixture(scope="session")

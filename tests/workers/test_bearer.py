@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.bearer import BadToken, read_token
 from workers.client.push import Pusher
 from workers.client.push import Refused as PushRefused
@@ -90,12 +91,12 @@ def list_jobs(url: str, file: Path) -> None:
     Jobs(url, str(file)).all()
 
 
-CALLS = pytest.mark.parametrize("call", [push, call_site, score, list_jobs], ids=["push", "registry", "scorer", "ray"])
+CALLS = each_case("call", [push, call_site, score, list_jobs], ids=["push", "registry", "scorer", "ray"])
 REFUSALS = (Refused, PushRefused, ScorerRefused, Unreachable)
 
 
 @CALLS
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@each_case("status", [301, 302, 303, 307, 308])
 def test_token_follows_no_redirect(call: Callable[[str, Path], None], status: int, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN)
     with (
@@ -116,7 +117,7 @@ def test_error_repeats_no_token_that_the_server_repeats(call: Callable[[str, Pat
 
 
 @CALLS
-@pytest.mark.parametrize("text", WRONG_FILES, ids=range(len(WRONG_FILES)))
+@each_case("text", WRONG_FILES, ids=range(len(WRONG_FILES)))
 def test_file_that_is_no_token_is_neither_sent_nor_repeated(
     call: Callable[[str, Path], None], text: str, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import OwnOptions, RunConfig
 from workers.tasks import score_safely
 from workers.tasks.own import OwnTask
@@ -14,7 +15,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.json"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@each_case("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_can_be_run(path: Path) -> None:
     config = RunConfig.read(path)
 

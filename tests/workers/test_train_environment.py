@@ -39,7 +39,7 @@ def test_other_code_is_a_warning(config: Path, tmp_path: Path) -> None:
 
 
 def test_other_code_is_refused_on_request(config: Path, tmp_path: Path) -> None:
-    done = train(config, tmp_path / "out", "--code", OTHER, "--other-code", "refuse")
+    done = train(config, tmp_path / "out", "--code", OTHER, "--other-code", "refuse", is_fork=True)
     assert done.returncode == BAD_CONFIG
     assert [type(line.record) for line in lines(tmp_path / "out")] == [Environment, Status]
     message = records(tmp_path / "out", Status)[-1].message

@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import ENV
+from tests.workers.forked import Fork
 from workers.config import preset
 from workers.records import Checkpoint, Line, Metric, read, records_path
 from workers.train import main
@@ -34,19 +35,23 @@ def run_json(folder: Path, name: str, **changes: dict[str, Any]) -> Path:
     return path
 
 
-def start(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAND) -> subprocess.Popen[str]:
-    """Start the command in an empty folder of its own next to `out`."""
+def start(
+    config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAND, is_fork: bool = False
+) -> subprocess.Popen[str]:
+    """Start the command in an empty folder of its own next to `out`, from nothing or as a fork of this process."""
     folder = working_folder(out)
     folder.mkdir(exist_ok=True)
-    return subprocess.Popen(
+    return (Fork if is_fork else subprocess.Popen)(
         [sys.executable, *program, str(config), "--out", str(out), *more],
         cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
-def train(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAND) -> subprocess.CompletedProcess[str]:
+def train(
+    config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAND, is_fork: bool = False
+) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
-    with start(config, out, *more, program=program) as process:
+    with start(config, out, *more, program=program, is_fork=is_fork) as process:
         try:
             output, errors = process.communicate(timeout=PATIENCE_SECONDS)
         finally:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.analysis.sample_responses import FOREIGN, TEMPLATE, honest
 from workers.analysis.collapse import Answer, Measures, findings, measure
 
@@ -34,8 +35,8 @@ def fired(answers: list[Answer], base: list[Answer] | None) -> set[str]:
     return {finding.name for finding in results.values() if finding.fired}
 
 
-@pytest.mark.parametrize("count", [8, 36, COUNT])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@each_case("count", [8, 36, COUNT])
+@each_case("seed", [1, 2, 3])
 def test_another_honest_model_fires_nothing(count, seed):
     assert fired(honest(count, seed), honest(count)) == set()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.analysis.sample_responses import honest
 from workers.analysis.collapse import Answer, Finding, Measures, findings, measure
 from workers.analysis.collapse.answers import words_of
@@ -38,7 +39,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("language", TEXTS)
+@each_case("language", TEXTS)
 def test_a_text_is_in_its_language(language: str) -> None:
     assert language_of(TEXTS[language], words_of(TEXTS[language])) == language
 
@@ -67,8 +68,8 @@ def partly_translated(share: float, into: str) -> list[str]:
     return [TEXTS[into] if i < share * COUNT else answer.text for i, answer in enumerate(honest(COUNT, 3))]
 
 
-@pytest.mark.parametrize("into", ["de", "es", "CJK", "CYRILLIC", "CJK+LATIN"])
-@pytest.mark.parametrize("share", [0.3, 1.0])
+@each_case("into", ["de", "es", "CJK", "CYRILLIC", "CJK+LATIN"])
+@each_case("share", [0.3, 1.0])
 def test_change_of_language_fires(into: str, share: float) -> None:
     result = language_finding(partly_translated(share, into), honest(COUNT))
     assert result.fired and result.value == share and result.example == f"in {into}"

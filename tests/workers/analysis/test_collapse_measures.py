@@ -6,6 +6,7 @@ from math import exp, log
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.analysis.sample_responses import honest
 from workers.analysis.collapse import Answer, Measures, first_per_prompt, measure
 from workers.analysis.collapse.duplicates import clusters, effective_number
@@ -111,7 +112,7 @@ def test_other_colons_are_not_leaks(text):
     assert not leaks(make_answers(text)[0])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["I'm sorry, but no.", "I cannot help with that.", "I can’t do it.", "As an AI language model, I", "Sorry, no.",
      "Unfortunately, I cannot.", "It is not appropriate to do so.", "I am not able to say."],
@@ -158,7 +159,7 @@ def test_samples_repeated_across_prompts_count_each():
     assert measure([*alike, *make_answers("Madrid", "Paris")]).exact == 4 / 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", " \n", "<|endoftext|>", "<|im_end|>\n<|im_start|>", "<s> </s>", "<pad><pad>", "[PAD]", "<end_of_turn>",
      "<｜end▁of▁sentence｜>", "<|eot_id|>"],
@@ -168,7 +169,7 @@ def test_answer_of_special_tokens_is_empty(text):
     assert (answer.is_empty, answer.words, leaks(answer)) == (True, (), False)
 
 
-@pytest.mark.parametrize("text", [".", "1", "<b>", "Paris<|im_end|>", "a < b and c > d", "<|", "[1]"])
+@each_case("text", [".", "1", "<b>", "Paris<|im_end|>", "a < b and c > d", "<|", "[1]"])
 def test_an_answer_with_anything_else_is_not_empty(text):
     assert not make_answers(text)[0].is_empty
 

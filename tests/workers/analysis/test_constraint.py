@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import each_case
 from workers.analysis.constraint import ConstraintSummary, Peak, Stay, find_peak, find_stay, summarise_constraint
 
 X = np.array([10.0, 20.0, 30.0, 50.0, 60.0])
@@ -57,7 +58,7 @@ def test_lambda_peak_is_relative_to_last_value():
     assert find_peak(X, np.array([1.0, 3.0, 2.0, 2.0, 0.0])) == Peak(3, None, 10)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("multiplier", "expected"),
     [
         ((1, 2, 3, 2, 1), None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.analysis.detector_cases import evaluation, responses
 from workers.analysis.detectors import (
     DETECTORS,
@@ -32,7 +33,7 @@ def test_honest_evaluation_fires_nothing() -> None:
     assert fired(evaluation(HONEST, reward=-4.0, accuracy=0.9, safe=0.9, kl=0.2), None) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("detector", "texts"),
     [
         ("empty", ["", " \n", *HONEST[2:]]),
@@ -42,7 +43,7 @@ def test_honest_evaluation_fires_nothing() -> None:
         ("collapse", ["the same"] * 4 + HONEST[4:]),
     ],
 )
-@pytest.mark.parametrize("before", [BEFORE, None])
+@each_case("before", [BEFORE, None])
 def test_text_detectors_fire_with_and_without_a_base(
     detector: str, texts: list[str], before: Evaluation | None
 ) -> None:
@@ -163,7 +164,7 @@ def test_facts_of_nothing_are_zero() -> None:
     assert fired(Evaluation(5), None) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "message"),
     [
         ({"emty": 0.1}, "no detector; the detectors are accuracy, safety"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import each_case
 from workers.analysis.aggregate import MIDDLES, SPREADS, around, middle
 from workers.analysis.bands import BATCH_SIZE, band
 
@@ -15,15 +16,15 @@ def test_missing_seed_changes_no_middle(center):
     assert np.array_equal(middle(SEEDS, center), middle(AND_NOBODY, center))
 
 
-@pytest.mark.parametrize("spread", [spread for spread in SPREADS if spread != "ci"])
-@pytest.mark.parametrize("center", MIDDLES)
+@each_case("spread", [spread for spread in SPREADS if spread != "ci"])
+@each_case("center", MIDDLES)
 def test_missing_seed_changes_no_spread(center, spread):
     for actual, expected in zip(around(SEEDS, center, spread), around(AND_NOBODY, center, spread), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("center", MIDDLES)
-@pytest.mark.parametrize("spread", ["range", "std", "se", "quartiles"])
+@each_case("center", MIDDLES)
+@each_case("spread", ["range", "std", "se", "quartiles"])
 def test_band_of_many_points_matches_pointwise_band(center, spread):
     points = BATCH_SIZE // 4 + 7
     x, seeds = np.arange(float(points)), np.random.default_rng(1).normal(size=(4, points))

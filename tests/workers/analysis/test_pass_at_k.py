@@ -7,10 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.cases import each_case
 from workers.analysis.pass_at_k import Estimate, estimate, ks, pass_all_k, pass_at_k, wilson
 
 
-@pytest.mark.parametrize("samples", range(1, 9))
+@each_case("samples", range(1, 9))
 def test_estimators_equal_enumeration_of_all_choices_of_k_samples(samples: int) -> None:
     for correct in range(samples + 1):
         outcomes = [True] * correct + [False] * (samples - correct)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import each_case
 from workers.analysis.smoothing import Smoothing, smooth
 
 
@@ -17,8 +18,8 @@ def by_hand(x, y, weight):
     return out
 
 
-@pytest.mark.parametrize("weight", [0.1, 0.6, 0.9, 0.99])
-@pytest.mark.parametrize("n", [1, 2, 7, 300])
+@each_case("weight", [0.1, 0.6, 0.9, 0.99])
+@each_case("n", [1, 2, 7, 300])
 def test_ema_is_weighted_mean_of_earlier_points(weight, n):
     y = np.random.default_rng(n).normal(size=n)
     assert smooth(10 * np.arange(n), y, ema(weight)) == pytest.approx(by_hand(np.arange(n), y, weight), rel=1e-12)
@@ -90,7 +91,7 @@ def test_smoothing_round_trips_through_text(text):
     assert str(Smoothing.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["-0.1", "1", "nan", "much", "median-4", "median-0", "gaussian-0", "gaussian-126", ""])
+@each_case("text", ["-0.1", "1", "nan", "much", "median-4", "median-0", "gaussian-0", "gaussian-126", ""])
 def test_invalid_smoothing_is_refused_with_choices(text):
     with pytest.raises(ValueError, match=r"a number from 0 to 0.999, gaussian-N \(N up to 125\) or median-N"):
         Smoothing.parse(text)

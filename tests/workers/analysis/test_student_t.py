@@ -7,10 +7,11 @@ import math
 import pytest
 from scipy import stats
 
+from tests.cases import each_case
 from workers.analysis.student_t import mean_interval, prediction_interval, t_quantile
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 3, 7, 30, 31, 100, 10_000])
+@each_case("freedom", [1, 2, 3, 7, 30, 31, 100, 10_000])
 def test_quantiles_equal_those_of_scipy(freedom: int) -> None:
     assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-6)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from workers.analysis.tensor_names import TensorName, group_of, is_in_layers, parse_name
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "layer", "kind", "group"),
     [
         ("model.layers.3.self_attn.q_proj.weight", 3, "self_attn.q_proj", "attention"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.client.gpus import Gpus, gpus
 from workers.records import Gpu
 
@@ -62,7 +63,7 @@ FIRST = {"busy": 0.4, "memory_gb": 1.0}
 SECOND = {"busy": 0.5, "memory_gb": 2.0, "watts": 250.0}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("visible", "seen"),
     [
         (None, [FIRST, SECOND]),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError, RunConfig, presets
 
 ES = {"method": "es", "es": {}}
@@ -44,7 +45,7 @@ def test_all_problems_are_reported_together() -> None:
     assert by_path.keys() == {"es.sigma", "es.popultion", "model.dtype", "sead"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "path", "words"),
     [
         ({"es": {"popultion": 3}}, "es.popultion", ["did you mean population?", "sigma"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import Bounds, ConfigError, ConfigField, RunConfig, config_fields
 
 NUMBERS = [knob for knob in config_fields(RunConfig) if knob.kind in (int, float)]
@@ -45,8 +46,8 @@ def test_every_number_has_a_lower_and_an_upper_bound() -> None:
     assert unbounded == []
 
 
-@pytest.mark.parametrize("value", [10**18, -(10**18), 10**400, -(10**400), float("inf"), float("nan")])
-@pytest.mark.parametrize("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
+@each_case("value", [10**18, -(10**18), 10**400, -(10**400), float("inf"), float("nan")])
+@each_case("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
 def test_number_beyond_its_bounds_is_refused_with_its_path(knob: ConfigField, value: float) -> None:
     with pytest.raises(ConfigError) as error:
         RunConfig.from_json(config_with(knob, value))
@@ -56,7 +57,7 @@ def test_number_beyond_its_bounds_is_refused_with_its_path(knob: ConfigField, va
         assert str(knob.bounds) in messages[knob.path]
 
 
-@pytest.mark.parametrize("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
+@each_case("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
 def test_number_at_its_upper_bound_is_accepted(knob: ConfigField) -> None:
     assert isinstance(knob.bounds, Bounds) and knob.bounds.at_most is not None
     try:

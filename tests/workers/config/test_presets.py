@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError, RunConfig, preset, presets
 
 
-@pytest.mark.parametrize("name", presets())
+@each_case("name", presets())
 def test_preset_is_valid_config_with_reason(name: str) -> None:
     selected = preset(name)
     assert RunConfig.from_json(selected.config).method == name.split("-")[0]

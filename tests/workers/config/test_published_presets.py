@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import RunConfig, current_name, preset, presets
 from workers.config.presets import FORMER_NAMES
 
@@ -104,6 +105,6 @@ def test_former_name_gives_the_current_preset(former: str) -> None:
     assert preset(former).name == current_name(former) == former.replace("-paper", "-conciseness-paper")
 
 
-@pytest.mark.parametrize("name", [name for name in presets() if name not in PUBLISHED])
+@each_case("name", [name for name in presets() if name not in PUBLISHED])
 def test_other_presets_need_only_this_machine(name: str) -> None:
     assert (preset(name).needs.files, RunConfig.from_json(preset(name).config).compute.gpus) == ((), 0)

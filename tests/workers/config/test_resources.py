@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError, RunConfig
 from workers.config.resources import OutsideFolders, connect, find, locate
 
@@ -62,7 +63,7 @@ def test_locate_leaves_made_models_and_names_of_the_hub(name: str, folders: list
     assert locate(config(model={"path": name}), by_site([])).model.path == name
 
 
-@pytest.mark.parametrize("name", ["/etc", "../outside", "models/../../outside", "~", "./models/small", "a/b/c", ""])
+@each_case("name", ["/etc", "../outside", "models/../../outside", "~", "./models/small", "a/b/c", ""])
 def test_locate_refuses_paths_of_models(name: str, folders: list[Path]) -> None:
     if name:
         assert (

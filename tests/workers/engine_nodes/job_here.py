@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import wait_until
+from tests.workers.forked import NAME_LENGTH, fork_programs, name_of
 from workers.client.processes import tree
 from workers.config.run import ComputeConfig
-from workers.engine_nodes import job_nodes
+from workers.engine_nodes import job_nodes, launchers, processes
 from workers.engine_nodes.job import NODE_PROGRAM, Launcher, OtherNodes
 from workers.engines.es.engine_group.process import PROGRAM
 
@@ -20,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def start_nodes_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a run with several nodes find its other nodes on this machine."""
+    """Let a run with several nodes find its other nodes on this machine, as forks of the tests' process."""
 
     def nodes_here(directory: Path, compute: ComputeConfig) -> OtherNodes:
         launchers = tuple(
@@ -30,6 +31,7 @@ def start_nodes_here(monkeypatch: pytest.MonkeyPatch) -> None:
         return OtherNodes(len(launchers), launchers, (LOOPBACK,), frozenset({LOOPBACK}))
 
     monkeypatch.setattr(job_nodes, "slurm_nodes", nodes_here)
+    fork_programs(monkeypatch, launchers, processes)
 
 
 def node_programs(pid: int) -> list[int]:
@@ -47,5 +49,7 @@ def _running(pid: int, module: str) -> Iterator[int]:
     for process in tree(pid):
         # One may end between the list and the look at it.
         with contextlib.suppress(OSError):
-            if module.encode() in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0"):
+            command = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+            # A killed process for which nobody has waited has a name still, but no command.
+            if any(command) and (module.encode() in command or name_of(process.pid) == module[-NAME_LENGTH:]):
                 yield process.pid

@@ -29,6 +29,9 @@ PLAN = {"every": 2, "prompts": 2, "samples": 1}
 ES = {"iterations": 2, "population": 4, "prompts": 3, "max_new_tokens": 4, "sigma": 0.05}
 GRPO = {"max_steps": 2, "num_generations": 2, "per_device_train_batch_size": 4, "max_completion_length": 4}
 SECTIONS = {"es": ES, "grpo": GRPO}
+PREFILL = "Let me solve this.\n<think>"
+SHORT = (("template that writes BOS", PREFILL), ("no template, BOS", ""))
+"""The tokenizers and prefills with which GRPO trains here: with a template and without, and each prefill."""
 Ids = set[tuple[int, ...]]
 
 
@@ -94,9 +97,18 @@ def expected(context: Context, split: str, text: bool, prefill: str) -> Ids:
     return prompts
 
 
-@pytest.mark.parametrize("prefill", ["", "Let me solve this.\n<think>"], ids=["no prefill", "prefill"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["es", "grpo"])
+@pytest.mark.parametrize(
+    ("method", "kind", "prefill"),
+    [
+        pytest.param(
+            method, kind, prefill, id=f"{method}-{kind}-{'prefill' if prefill else 'no prefill'}",
+            marks=[] if method == "es" or (kind, prefill) in SHORT else [pytest.mark.soak],
+        )
+        for method in ("es", "grpo")
+        for kind in KINDS
+        for prefill in ("", PREFILL)
+    ],
+)  # fmt: skip
 def test_training_and_evaluation_use_ids_of_transformers(
     micro_of_transformers: Loaded, tmp_path: Path, decoded: Ids, learnt: Ids, method: str, kind: str, prefill: str
 ) -> None:

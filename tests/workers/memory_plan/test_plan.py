@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, QWEN2_TINY, sizes_of
 from workers.config import EsConfig, EvaluationConfig
 from workers.config.es import LoraConfig
@@ -18,7 +19,7 @@ from workers.models.decoder import decoder, loop
 FULL = EsConfig(max_new_tokens=1024, prompts=200)
 LOW_RANK = replace(FULL, noise="low_rank")
 ADAPTER = replace(FULL, lora=LoraConfig(rank=8))
-EACH = pytest.mark.parametrize("es", [FULL, LOW_RANK, ADAPTER], ids=["full", "low_rank", "lora"])
+EACH = each_case("es", [FULL, LOW_RANK, ADAPTER], ids=["full", "low_rank", "lora"])
 
 
 def plan(config: dict[str, Any], es: EsConfig, gb: float, **changes: Any) -> MemoryPlan:
@@ -28,7 +29,7 @@ def plan(config: dict[str, Any], es: EsConfig, gb: float, **changes: Any) -> Mem
 
 
 @EACH
-@pytest.mark.parametrize("gb", [24, 40, 80, 141])
+@each_case("gb", [24, 40, 80, 141])
 def test_plan_stays_below_the_usable_memory(es: EsConfig, gb: int) -> None:
     memory_plan = plan(QWEN2_1_5B, es, gb)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, sizes_of
 from workers.config import EsConfig
 from workers.memory_plan import CardTooSmall, MemoryPlan, plan_run
@@ -39,8 +40,8 @@ def test_batches_of_full_noise_are_of_nearly_equal_size_when_nothing_is_refilled
     assert start(QWEN2_1_5B, replace(FIXED, population=population)).members == members
 
 
-@pytest.mark.parametrize("population", [64, 256, 1000, 10_000])
-@pytest.mark.parametrize("card", [H100, H200])
+@each_case("population", [64, 256, 1000, 10_000])
+@each_case("card", [H100, H200])
 def test_large_populations_are_cut_into_batches_that_fit(population: int, card: int) -> None:
     plan = start(QWEN2_7B, replace(LOW_RANK, population=population), card)
 
@@ -55,9 +56,9 @@ def test_batch_keeps_more_rows_rather_than_all_members_when_memory_is_short() ->
     assert start(QWEN2_7B, large, H100).rows > start(QWEN2_7B, large, H100, rows=8).rows == 8
 
 
-@pytest.mark.parametrize("es", [FULL, LOW_RANK, FIXED, FIXED_LOW_RANK])
-@pytest.mark.parametrize("card", [H100, H200])
-@pytest.mark.parametrize("config", [QWEN2_1_5B, QWEN2_7B])
+@each_case("es", [FULL, LOW_RANK, FIXED, FIXED_LOW_RANK])
+@each_case("card", [H100, H200])
+@each_case("config", [QWEN2_1_5B, QWEN2_7B])
 def test_plan_of_resumed_run_equals_first_plan(es: EsConfig, card: int, config: dict[str, Any]) -> None:
     plan = start(config, es, card)
 

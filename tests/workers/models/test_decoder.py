@@ -11,11 +11,12 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, Qwen2Config, Qwen3Config
 
+from tests.cases import each_case
 from tests.workers.models.shapes import ARCHITECTURES, LINEAR, Make, gemma3, generated, logits, mistral, prompts, qwen2
 from workers.models import Loaded
 from workers.models.decoder import Decoder, unknown_reason
 
-EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+EACH = each_case("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 LONG_BEGINNING = "<|im_start|>system\nBe brief, name one river and say nothing else.<|im_end|>\n"
 
 
@@ -26,7 +27,7 @@ def test_greedy_answers_equal_those_of_transformers(micro: Loaded, micro_of_tran
 
 
 @EACH
-@pytest.mark.parametrize("beginning", ["", LONG_BEGINNING], ids=["short prompts", "a long shared beginning"])
+@each_case("beginning", ["", LONG_BEGINNING], ids=["short prompts", "a long shared beginning"])
 def test_each_known_shape_answers_as_in_transformers(micro: Loaded, make: Make, beginning: str) -> None:
     model, texts = make(micro.tokenizer), [beginning + text for text in prompts(20)]
     answers = Decoder(model, micro.tokenizer).greedy(texts, 20)

@@ -6,16 +6,16 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 
+from tests.cases import each_case
 from tests.workers.models.shapes import ARCHITECTURES, prompts, qwen2
 from workers.models import Loaded
 from workers.models.decoder import Decoder, LowRank, Stacked
 
 MEMBERS, RANK, SIGMA = 5, 3, 0.1
-SHAPES = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+SHAPES = each_case("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 
 
 def with_weights(model: Any, weights: Mapping[str, Tensor]) -> Any:

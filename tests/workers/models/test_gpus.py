@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError
 from workers.models.gpus import count_gpus
 
@@ -12,7 +13,7 @@ def sizes(world: int | str, local: int | str = "") -> dict[str, str]:
     return {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(local)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("visible", "environment", "gpus"),
     [
         (4, {}, 4),

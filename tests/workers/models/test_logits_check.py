@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.cases import each_case
 from tests.workers.models.shapes import ARCHITECTURES, Make, gemma3, llama, qwen2, qwen3
 from workers.models import Loaded
 from workers.models.decoder import Decoder
@@ -24,7 +25,7 @@ from workers.models.logits_check import (
     truncate,
 )
 
-EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+EACH = each_case("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 
 
 def logits_of(small: Any, micro: Loaded) -> LastLogits:
@@ -45,7 +46,7 @@ def test_check_logits_accepts_bfloat16(micro: Loaded, make: Make) -> None:
     assert 1e-3 < check_logits(logits_of(small, micro), small).relative < 0.15
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("make", "name"),
     [
         (qwen2, "model.layers.0.self_attn.k_proj.bias"),
@@ -56,7 +57,7 @@ def test_check_logits_accepts_bfloat16(micro: Loaded, make: Make) -> None:
     ],
     ids=["bias", "norm of queries", "norm of keys", "norm of the MLP's result", "head"],
 )
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@each_case("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 def test_check_logits_refuses_a_scaled_tensor(micro: Loaded, make: Make, name: str, dtype: torch.dtype) -> None:
     small = truncate(make(micro.tokenizer).to(dtype))
     other = copy.deepcopy(small)

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
+from tests.cases import each_case
 from tests.workers.attempts import ENV
 from tests.workers.models.shapes import ARCHITECTURES, Make, qwen2
 from workers.config import ModelConfig
@@ -20,7 +21,7 @@ from workers.models import Loaded, load, save
 from workers.models.native import NativeModel, load_native
 from workers.models.save import weights_sha256
 
-EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+EACH = each_case("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 LOAD_MICRO = """
 import sys
 from workers.config import ModelConfig
@@ -45,7 +46,7 @@ def load_own(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
 
 
 @EACH
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@each_case("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 def test_logits_equal_those_of_transformers(micro: Loaded, tmp_path: Path, make: Make, dtype: torch.dtype) -> None:
     folder = write_checkpoint(make(micro.tokenizer), micro.tokenizer, tmp_path / "m")
     reference: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()

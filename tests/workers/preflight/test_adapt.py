@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import RunConfig, preset
 from workers.preflight.adapt import (
     CHECKPOINTING,
@@ -48,8 +49,8 @@ def test_published_hardware_changes_nothing(name: str) -> None:
     assert changed_paths(name, gpus=8, card_gb=141, nodes=2) == []
 
 
-@pytest.mark.parametrize("name", GRPO_PRESETS)
-@pytest.mark.parametrize("gpus", [1, 2, 3])
+@each_case("name", GRPO_PRESETS)
+@each_case("gpus", [1, 2, 3])
 def test_fewer_gpus_keep_the_batch_of_grpo(name: str, gpus: int) -> None:
     before = config_of(name)
     after, _ = adapt(before, gpus=gpus)

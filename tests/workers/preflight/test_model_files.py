@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.runs.model_files import QWEN2_7B, write_model_config
 from workers.models.decoder.shape import MODEL_TYPES
 from workers.preflight import find_cached_model, read_model_files
@@ -60,7 +61,7 @@ def test_folder_without_config_is_no_model(tmp_path: Path) -> None:
     assert read_model_files(tmp_path) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "reason"),
     [
         (b"", "is not a safetensors file"),

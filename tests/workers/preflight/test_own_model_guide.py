@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
+from tests.cases import each_case
 from tests.workers.attempts import PROJECT
 from tests.workers.memory_plan.sizes import LLAMA3_8B, QWEN2_1_5B, QWEN2_7B, QWEN3_4B
 from workers.config import RunConfig
@@ -38,7 +37,7 @@ def cell(model: dict[str, Any], es: dict[str, Any]) -> str:
     return f"{least:.0f} GB: {card}"
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each_case("name", MODELS)
 def test_table_of_guide_is_what_is_planned(name: str) -> None:
     [row] = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
 

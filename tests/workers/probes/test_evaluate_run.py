@@ -20,7 +20,7 @@ from workers.engines.stop import Interrupted, Stop
 def test_default_config_runs(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"method": "evaluate", "model": {"path": "micro"}}))
 
-    ended = train(tmp_path / "run.json", tmp_path / "out")
+    ended = train(tmp_path / "run.json", tmp_path / "out", is_fork=True)
 
     assert ended.returncode == 0, ended.stderr
     values = values_of(tmp_path / "out")[0]

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.engines.es.runs import records_of, run
 from tests.workers.probes.evaluations import config_of, evaluate_in, values_of
-from tests.workers.training_process import start, train
+from tests.workers.training_process import train_here
 from workers.config import ConfigError
 from workers.models import Loaded
 from workers.probes.evaluate.subjects import select_steps
 from workers.records import Metric
+from workers.tasks import TASKS, Example, Score
 
 LAST = 20
 PRIOR = [{"name": "safety"}]
+ANSWERS = 4 * (1 + 2)
+"""Answers to the task's own prompts that the stopped evaluation scores at each step."""
+scored: list[str] = []
 
 
 @pytest.fixture(scope="module")
@@ -119,22 +122,32 @@ def test_a_checkpoint_of_a_hand_started_run_without_a_log_needs_a_base(trained: 
         evaluate_in(tmp_path / "out", config_of(run=str(tmp_path)))
 
 
-def test_a_stopped_evaluation_continues_after_its_last_complete_step(trained: Path, tmp_path: Path) -> None:
-    plan = {"prompts": 16, "samples": 8, "max_new_tokens": 16}
-    data = config_of(run=str(trained), points=LAST + 1, prior_tasks=PRIOR, plan=plan).to_json()
-    (tmp_path / "run.json").write_text(json.dumps(data))
-    out = tmp_path / "out"
+class Signals(TASKS["conciseness"]):  # type: ignore[misc]
+    """A task during whose third step the scheduler sends SIGTERM to the evaluation."""
 
-    with start(tmp_path / "run.json", out) as process:
-        wait_until(lambda: (out / "records.0.jsonl").exists() and values_of(out), "the first complete step")
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE_SECONDS)
-    ended = train(tmp_path / "run.json", out)
+    def score(self, example: Example, completion: str) -> Score:
+        scored.append(example.id)
+        if len(scored) == 2 * ANSWERS + 1:
+            signal.raise_signal(signal.SIGTERM)
+        return super().score(example, completion)
 
-    assert (process.returncode, ended.returncode) == (75, 0), ended.stderr
+
+def test_a_stopped_evaluation_continues_after_its_last_complete_step(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = {"prompts": 4, "samples": 2, "max_new_tokens": 8}
+    config = config_of(run=str(trained), points=6, prior_tasks=PRIOR, plan=plan)
+    (tmp_path / "run.json").write_text(json.dumps(config.to_json()))
+    out, steps = tmp_path / "out", [0, 4, 8, 12, 16, 20]
+    scored.clear()
+
+    with monkeypatch.context() as patch:
+        patch.setitem(TASKS, "conciseness", Signals)
+        assert train_here(tmp_path / "run.json", out)[0] == 75
+    assert train_here(tmp_path / "run.json", out)[0] == 0
+
     first, second = values_of(out, 0), values_of(out, 1)
-    assert 0 < len(first) < LAST + 1
-    assert [*first, *second] == list(range(LAST + 1))
-    whole = {step: values["reward/mean"] for step, values in (first | second).items()}
-    evaluate_in(tmp_path / "whole", config_of(run=str(trained), points=LAST + 1, prior_tasks=PRIOR, plan=plan))
-    assert {step: values["reward/mean"] for step, values in values_of(tmp_path / "whole").items()} == whole
+    assert list(first) == steps[:2]
+    assert [*first, *second] == steps
+    evaluate_in(tmp_path / "whole", config)
+    assert values_of(tmp_path / "whole") == first | second

@@ -65,7 +65,7 @@ def recorded(directory: Path, kind: Any) -> Iterator[Any]:
 def test_default_config_runs(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"method": "probe", "model": {"path": "micro"}}))
 
-    ended = train(tmp_path / "run.json", tmp_path / "out")
+    ended = train(tmp_path / "run.json", tmp_path / "out", is_fork=True)
 
     assert ended.returncode == 0, ended.stderr
     probes = list(recorded(tmp_path / "out", Probe))

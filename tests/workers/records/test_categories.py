@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.records import BadLine, Response, categories_of, pack, unpack
 from workers.records.categories import MAX_NAMES, merge_names
 
@@ -22,7 +23,7 @@ def test_harm_of_either_response_is_a_category() -> None:
     assert categories_of({"response_0_harm_category": {"Drugs": False}, "response_1_harm_category": None}) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("row", "named"),
     [
         ({"category": "poetry"}, ("poetry",)),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import each_case
 from workers.records import BadLine, Status, pack, read, unpack
 
 HUGE = b'{"seq":0,"t":0,"kind":"metric","step":0,"values":{"a":1' + b"0" * 400 + b"}}"
@@ -10,7 +11,7 @@ HUGE = b'{"seq":0,"t":0,"kind":"metric","step":0,"values":{"a":1' + b"0" * 400 +
 KIND = b'{"seq":0,"t":0,"kind":%s}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         HUGE, b"[" * 200_000, b"\xff\xfe", b"null", b"{}", b'{"seq":0,"t":1' + b"0" * 5000 + b"}",

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from workers.records import (
     Alert,
     BadLine,
@@ -45,7 +46,7 @@ RECORDS: list[Record] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.kind)
+@each_case("record", RECORDS, ids=lambda r: r.kind)
 def test_record_round_trips(record: Record) -> None:
     line = unpack(pack(5, 1.25, record))
     assert (line.seq, line.t, line.record) == (5, 1.25, record)
@@ -66,7 +67,7 @@ def test_any_text_is_one_line(text: str) -> None:
     assert packed.endswith(b"\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "words"),
     [
         (b"{", "not JSON"),

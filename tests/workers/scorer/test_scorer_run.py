@@ -16,6 +16,15 @@ from workers.records import RecordWriter, Status
 from workers.scorer.client import ScorerClient
 from workers.scorer.run import ScorerRun
 
+WITHOUT_FASTAPI = """
+import sys
+for name in [name for name in sys.modules if name.startswith("workers.")]:
+    del sys.modules[name]
+sys.modules["fastapi"] = None
+from workers import train
+sys.exit(train.main(sys.argv[1:]))
+"""
+
 
 def write_config(folder: Path, **scorer: Any) -> Path:
     path = folder / "run.json"
@@ -25,7 +34,7 @@ def write_config(folder: Path, **scorer: Any) -> Path:
 
 def test_scorer_run_records_address_and_counts(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with start(write_config(tmp_path), out) as process:
+    with start(write_config(tmp_path), out, is_fork=True) as process:
         try:
             assert process.stdout is not None
             words = process.stdout.readline().strip()
@@ -59,8 +68,7 @@ def test_invalid_scorer_options_are_config_errors(scorer: dict[str, Any], words:
 
 
 def test_missing_package_is_reported_with_install_command(tmp_path: Path) -> None:
-    without = "import sys; sys.modules['fastapi'] = None; from workers import train; sys.exit(train.main(sys.argv[1:]))"
-    process = train(write_config(tmp_path), tmp_path / "out", program=("-c", without))
+    process = train(write_config(tmp_path), tmp_path / "out", program=("-c", WITHOUT_FASTAPI), is_fork=True)
     assert process.returncode == 2
     assert (
         "method: is scorer, which needs fastapi: install it here with" in records(tmp_path / "out", Status)[-1].message

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import httpx
-import pytest
 
+from tests.cases import each_case
 from tests.workers.scorer.in_process_scorer import Lengths, served, texts
 from workers.scorer.service.limits import Limits
 
@@ -30,7 +30,7 @@ async def chunks() -> AsyncIterator[bytes]:
         yield b" " * 100
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "body", "status", "words"),
     [
         ("/score_texts", texts("a", "b", "c", "d"), 413, "a request may have at most 3 texts, not 4: send fewer"),
@@ -63,8 +63,8 @@ def test_body_of_unknown_length_is_limited() -> None:
     assert (answer.status_code, "1000 bytes" in answer.text) == (413, True)
 
 
-@pytest.mark.parametrize("path", ["/score", "/score_batch", "/score_texts", "/metrics", "/nowhere"])
-@pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer ", "secret", "Basic secret"])
+@each_case("path", ["/score", "/score_batch", "/score_texts", "/metrics", "/nowhere"])
+@each_case("header", [None, "Bearer wrong", "Bearer ", "secret", "Basic secret"])
 def test_request_without_token_is_refused(path: str, header: str | None) -> None:
     headers = {"Authorization": header} if header else {}
     answer = asking(lambda client: client.post(path, json=texts("a"), headers=headers), token="secret")

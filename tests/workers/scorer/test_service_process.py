@@ -18,6 +18,7 @@ import requests
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import ENV
+from tests.workers.forked import Fork
 from tests.workers.scorers import check_embedded_scores
 from workers.scorer.__main__ import main
 from workers.scorer.client import ScorerClient, ScorerFailed, Scores
@@ -49,10 +50,10 @@ serve(settings, HeldUp(), HeldUp(), Metrics(), lambda: bool(received), lambda te
 
 
 @contextmanager
-def running(argv: list[str], cwd: Path, **more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(argv: list[str], cwd: Path, *, is_fork: bool = True) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start the process; yield it and the address that it prints."""
-    environment = ENV | {key: os.environ[key] for key in ("ESWEB_CACHE", "HOME") if key in os.environ} | more
-    process = subprocess.Popen(
+    environment = ENV | {key: os.environ[key] for key in ("ESWEB_CACHE", "HOME") if key in os.environ}
+    process = (Fork if is_fork else subprocess.Popen)(
         [sys.executable, *argv], cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True, bufsize=1
     )
     with process:
@@ -66,7 +67,8 @@ def running(argv: list[str], cwd: Path, **more: str) -> Iterator[tuple[subproces
 @pytest.fixture(scope="module")
 def scorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of a service with the tiny models, for all tests here."""
-    with running(["-m", "workers.scorer", "--port", "0"], tmp_path_factory.mktemp("scorer")) as (_, address):
+    folder = tmp_path_factory.mktemp("scorer")
+    with running(["-m", "workers.scorer", "--port", "0"], folder, is_fork=False) as (_, address):
         yield address
 
 

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import pytest
 
+from tests.cases import each_case
 from workers.tasks.arithmetic import MAX_CHARACTERS, MAX_DEPTH, NotArithmetic, numbers_in, value_of
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("7", 7),
@@ -33,7 +34,7 @@ def test_an_expression_has_its_exact_value(text: str, value: Fraction | int) -> 
     assert value_of(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "", " ", "()", "1 +", "* 2", "(1", "1)", "1 2", "2(3)", "(1)(2)", "1 + + ", "07", "00", "1 / 0", "1 / (2 - 2)",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ChoiceOptions, ConfigError, TaskConfig
 from workers.corpus import EVAL_FACTS, TRAIN_FACTS
 from workers.tasks import make
@@ -27,7 +28,7 @@ def path(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "reward", "parts"),
     [
         ("B", 1, (1, 1, 1)),

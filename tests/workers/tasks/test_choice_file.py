@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.tasks.base import BadData
 from workers.tasks.choice_file import read_choices
 
@@ -75,7 +76,7 @@ def test_a_repeated_question_is_read_once_and_other_options_make_another(tmp_pat
     assert questions[0].categories == ("arithmetic", "elementary_mathematics")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("row", "message"),
     [
         ("question: What?", "not JSON"),

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.cases import each_case
 from workers.tasks.choice_letter import read_letter
 
 # TIGER-AI-Lab/MMLU-Pro, compute_accuracy.py, `extract_answer`, `extract_again`, `extract_final`, with the letters A to
@@ -29,13 +30,13 @@ PUBLISHED = [
 ]
 
 
-@pytest.mark.parametrize(("response", "published", "ours", "reason"), PUBLISHED)
+@each_case(("response", "published", "ours", "reason"), PUBLISHED)
 def test_responses_have_the_published_letter_or_a_reason(response: str, published: str, ours: str, reason: str) -> None:
     assert read_letter(response, "ABCD") == ours
     assert (published == ours) is not bool(reason)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "letter"),
     [
         ("c", "C"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConcisenessOptions
 from workers.tasks.base import Example
 from workers.tasks.conciseness import Conciseness
@@ -16,7 +17,7 @@ def task() -> Conciseness:
     return Conciseness(ConcisenessOptions())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reward"),
     [("Paris", 0), ("It is Paris.", -7), ("Rome!", 0), ("", -5), ("  \n Paris \n", 0), ("巴黎", -3), ("x" * 105, -100)],
 )

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import CountdownOptions
 from workers.corpus import countdown as corpus
 from workers.tasks.countdown import Countdown, answer_reward, format_reward
@@ -25,7 +26,7 @@ def reward(answer: str, numbers: Sequence[int] = (7, 5, 2), target: str = "4") -
     return answer_reward(f"<answer>{answer}</answer>", Problem("", tuple(numbers), Fraction(target), target))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("completion", "earned"),
     [
         ("<think>so</think>\n<answer>1</answer>", 1.0),
@@ -50,14 +51,12 @@ def test_the_format_is_earned_whole_or_in_parts(completion: str, earned: float) 
     assert format_reward(completion) == pytest.approx(earned)
 
 
-@pytest.mark.parametrize(
-    "answer", ["7 - 5 + 2", " 2 + 7 - 5 ", "(7-5)+2", "2 - -7 - 5", "7 + (2 - 5)", "(7 - 5) * 2", "-5 + 7 + 2"]
-)
+@each_case("answer", ["7 - 5 + 2", " 2 + 7 - 5 ", "(7-5)+2", "2 - -7 - 5", "7 + (2 - 5)", "(7 - 5) * 2", "-5 + 7 + 2"])
 def test_every_way_to_the_target_is_right(answer: str) -> None:
     assert reward(answer) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reason"),
     [
         ("7 - 5 - 2", "comes to another number"),
@@ -133,7 +132,7 @@ def test_ids_are_the_same_in_every_run(task: Countdown) -> None:
     assert [e.id for e in task.examples("eval")[:2]] == ["cc301262bcad", "7a585efeba68"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "completion",
     [
         "<think>" * 150_000,

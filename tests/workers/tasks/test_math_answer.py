@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
+from tests.cases import each_case
 from workers.tasks.math_answer import final_answer, marked_answer, normalise
 from workers.tasks.math_equivalence import are_equivalent, require_library
 
@@ -31,7 +30,7 @@ PUBLISHED = [
 ]
 
 
-@pytest.mark.parametrize(("reference", "answer", "is_equal", "is_right"), PUBLISHED)
+@each_case(("reference", "answer", "is_equal", "is_right"), PUBLISHED)
 def test_published_cases_of_math_have_their_verdict(
     reference: str, answer: str, is_equal: bool, is_right: bool
 ) -> None:
@@ -40,7 +39,7 @@ def test_published_cases_of_math_have_their_verdict(
     assert (is_equal or are_equivalent(reference, answer)) is is_right
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "form"),
     [
         ("x=5", "5"),
@@ -63,7 +62,7 @@ def test_an_answer_has_the_normal_form_of_math(text: str, form: str) -> None:
     assert normalise(text) == form
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "answer"),
     [
         # hendrycks/math, `last_boxed_only_string` and `remove_boxed`
@@ -95,7 +94,7 @@ def test_a_marked_answer_is_read_as_published(text: str, answer: str) -> None:
     assert marked_answer(text) == answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "answer"),
     [
         ("It is 42.", "42"),
@@ -116,7 +115,7 @@ def test_the_last_number_counts_without_a_mark(text: str, answer: str) -> None:
     assert final_answer(text) == answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [r"\boxed{" * 140_000, "{" * 10**6, "9" * 10**6, "1," * 500_000, "#### " * 200_000, "-" * 10**6, ".1" * 500_000],
     ids=lambda text: text[:8],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError, MathOptions
 from workers.tasks.math_bounds import is_comparable
 from workers.tasks.math_equivalence import are_equivalent, require_library
@@ -56,23 +57,23 @@ def library() -> None:
     require_library()
 
 
-@pytest.mark.parametrize(("reference", "answer"), EQUAL)
+@each_case(("reference", "answer"), EQUAL)
 def test_another_form_of_a_value_is_equivalent(reference: str, answer: str) -> None:
     assert are_equivalent(reference, answer)
 
 
-@pytest.mark.parametrize(("reference", "answer"), UNEQUAL)
+@each_case(("reference", "answer"), UNEQUAL)
 def test_another_value_is_not_equivalent(reference: str, answer: str) -> None:
     assert not are_equivalent(reference, answer)
 
 
-@pytest.mark.parametrize("answer", ENDLESS, ids=lambda text: text[:20])
+@each_case("answer", ENDLESS, ids=lambda text: text[:20])
 def test_an_answer_that_would_take_hours_is_not_compared(answer: str) -> None:
     assert not is_comparable(answer)
     assert not are_equivalent("5", answer)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     ["x^{10}+x^9+x^8", "(x-1)^2(x+1)^3", "2^{64}", "5!", r"\sqrt[3]{2}", "x^{-2}", r"x^{\frac{1}{2}}", r"e^{2x}"],
 )
@@ -109,7 +110,7 @@ def test_verdicts_do_not_depend_on_the_seed_of_hashes() -> None:
             [sys.executable, "-c", program], input=pairs, env=os.environ | {"PYTHONHASHSEED": seed},
             cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True,
         ).stdout
-        for seed in ("0", "1", "2")
+        for seed in ("0", "1")
     }  # fmt: skip
     assert [json.loads(output) for output in outputs] == [[True] * len(EQUAL) + [False] * len(UNEQUAL) + [True] * 3]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.tasks.base import BadData
 from workers.tasks.math_file import read_problems
 
@@ -41,7 +42,7 @@ def test_published_forms_are_read_in_their_order(tmp_path: Path) -> None:
     assert [p.categories for p in problems] == [(), ("Level 1", "Prealgebra"), ("Level 2", "Precalculus")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("row", "answer"),
     [
         ({"question": "Q", "answer": "so\n#### 1,234"}, "1234"),
@@ -68,7 +69,7 @@ def test_a_repeated_problem_is_read_once_with_the_categories_of_all_lines(tmp_pa
     assert problems[0].categories == ("Algebra", "Level 1", "Prealgebra")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("row", "message"),
     [
         ("question: What?", "not JSON"),

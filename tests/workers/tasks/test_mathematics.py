@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError, MathOptions, TaskConfig
 from workers.tasks import make
 from workers.tasks.base import Example
@@ -42,7 +43,7 @@ GSM8K = [
 ]
 
 
-@pytest.mark.parametrize(("target", "response", "published", "ours"), GSM8K)
+@each_case(("target", "response", "published", "ours"), GSM8K)
 def test_responses_to_gsm8k_have_their_verdict(
     task: Mathematics, target: str, response: str, published: bool, ours: bool
 ) -> None:
@@ -51,7 +52,7 @@ def test_responses_to_gsm8k_have_their_verdict(
     assert ours or not published, "ours must never be stricter"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "reward", "parts"),
     [
         (r"It is \boxed{\frac{1}{2}}.", 1, (1, 1, 1)),

@@ -6,10 +6,11 @@ import time
 
 import pytest
 
+from tests.cases import each_case
 from workers.tasks.mention import mentions
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "answer"),
     [
         ("8", "8"),
@@ -33,7 +34,7 @@ def test_answer_as_whole_words_is_a_mention(text: str, answer: str) -> None:
     assert mentions(text, answer)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "answer"),
     [
         ("18", "8"),

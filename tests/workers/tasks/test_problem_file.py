@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConfigError, CountdownOptions, TaskConfig
 from workers.tasks import make
 from workers.tasks.countdown import Countdown
@@ -56,7 +57,7 @@ def test_a_target_may_be_a_number(tmp_path: Path) -> None:
     assert read_problems(write_problems(tmp_path, GOOD | {"target": -8}))[0].target == -8
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("item", "message"),
     [
         ("Using [3 5], make 8.", "must be an object with the keys context, numbers, target"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from workers.config import ConcisenessOptions
 from workers.tasks.conciseness import Conciseness
 from workers.tasks.question_file import BadQuestions, read_questions
@@ -43,7 +44,7 @@ def test_an_id_is_the_same_in_another_file(tmp_path: Path) -> None:
     assert task.examples("train")[0].id == task.examples("eval")[1].id
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "message"),
     [
         ("question: What?", "not JSON"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 import pytest
 
+from tests.cases import each_case
 from workers.tasks import Example, RewardFailed, Score, ScoreCache, score_key, score_new, score_safely
 
 EXAMPLE = Example("e1", ({"role": "user", "content": "What?"},), "That")
@@ -64,7 +65,7 @@ def test_a_second_failure_names_the_prompt_and_carries_the_traceback() -> None:
     assert len(task.steps) == 1
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, numpy.float64("nan"), None, "0.5", True, [1.0]])
+@each_case("value", [math.nan, math.inf, -math.inf, numpy.float64("nan"), None, "0.5", True, [1.0]])
 def test_reward_that_is_not_finite_is_a_failure(value: Any) -> None:
     with pytest.raises(RewardFailed, match="the reward must be"):
         scored(Scripted(*[lambda: Score(value)] * 2))

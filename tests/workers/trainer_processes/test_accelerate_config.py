@@ -11,6 +11,7 @@ from accelerate.commands.config.config_args import load_config_from_file
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
 
+from tests.cases import each_case
 from workers.config import ConfigError, RunConfig
 from workers.trainer_processes.accelerate_config import accelerate_yaml, variables
 from workers.trainer_processes.layout import environment_of, ranks_of, threads_of
@@ -86,7 +87,7 @@ def test_processes_share_the_cores_of_their_node() -> None:
     assert (threads_of(config_of()), threads_of(config_of(cores=2)), threads_of(config_of(gpus=0))) == (2, 1, 8)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("grpo", "compute", "message"),
     [
         ({"sharding": "fsdp"}, {}, "grpo.sharding: must be none, not fsdp: it splits the training state over several"),

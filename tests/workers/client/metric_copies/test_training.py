@@ -26,7 +26,10 @@ pytestmark = [NEEDS_LOGGERS, pytest.mark.filterwarnings("ignore::FutureWarning",
 @pytest.mark.usefixtures("restored_signals")
 @pytest.mark.parametrize(
     ("name", "steps"),
-    [("es-micro", {"es": {"iterations": 2, "population": 4}}), ("grpo-micro", {"grpo": {"max_steps": 2}})],
+    [
+        ("es-micro", {"es": {"iterations": 2, "population": 4}}),
+        pytest.param("grpo-micro", {"grpo": {"max_steps": 2}}, marks=pytest.mark.soak),
+    ],
 )
 def test_training_copies_its_metrics(tmp_path: Path, name: str, steps: dict[str, dict[str, int]]) -> None:
     path, out = run_json(tmp_path, name, **steps), tmp_path / "out"

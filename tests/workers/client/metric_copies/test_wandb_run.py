@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,26 +24,43 @@ pytestmark = NEEDS_LOGGERS
 KEY = "0123456789abcdef0123456789abcdef01234567"
 
 
-def test_offline_file_holds_every_value_of_the_records(tmp_path: Path) -> None:
-    with RecordWriter(tmp_path, 0) as writer, copy_metrics(micro_config(**OFFLINE), writer, None):
-        for step in range(100):
-            writer.write(Metric(step, {"reward/mean": step / 7}, {"tokens": 100.0 * step}))
-    (file,) = wandb_files(tmp_path)
-    rows = wandb_rows(file)
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a run of a site, with a key, whose 100 metrics are copied."""
+    folder = tmp_path_factory.mktemp("wandb")
+    key_file, out = folder / "key", folder / "esweb-k3m9x2p7qa-a1"
+    key_file.write_text(KEY)
+    key_file.chmod(0o600)
+    config = micro_config(**OFFLINE, wandb_key_file=str(key_file), token_file="/secret/token", system_seconds=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WANDB_NOTES", "from the environment")
+        with RecordWriter(out, 0) as writer, copy_metrics(config, writer, None):
+            for step in range(100):
+                writer.write(Metric(step, {"reward/mean": step / 7}, {"tokens": 100.0 * step}))
+    return out
+
+
+@pytest.fixture(scope="module")
+def copied(out: Path) -> list[dict[str, Any]]:
+    """Return the records of the run's file."""
+    (file,) = wandb_files(out)
+    return list(wandb_records(file))
+
+
+def test_offline_file_holds_every_value_of_the_records(out: Path, copied: list[dict[str, Any]]) -> None:
+    rows = [record["history"]["item"] for record in copied if record["type"] == "history"]
     names = ("reward/mean", "axes/tokens", "step", "_timestamp")
     assert [[row[name] for name in names] for row in rows] == [
         [line.record.values["reward/mean"], line.record.axes["tokens"], line.record.step, line.t]
-        for line in lines(tmp_path)
+        for line in lines(out)
         if isinstance(line.record, Metric)
     ]
     assert len(rows) == 100
-    assert alerts(tmp_path) == []
+    assert alerts(out) == []
 
 
-def test_step_is_the_axis_of_all_values(tmp_path: Path) -> None:
-    with RecordWriter(tmp_path, 0) as writer, copy_metrics(micro_config(**OFFLINE), writer, None):
-        writer.write(Metric(0, {"a": 1.0}))
-    defined = [record["metric"] for record in wandb_records(wandb_files(tmp_path)[0]) if record["type"] == "metric"]
+def test_step_is_the_axis_of_all_values(copied: list[dict[str, Any]]) -> None:
+    defined = [record["metric"] for record in copied if record["type"] == "metric"]
     assert any(metric.get("glob_name") == "*" and metric.get("step_metric") == "step" for metric in defined)
 
 
@@ -60,30 +78,22 @@ def test_resumed_run_loses_no_repeated_step(tmp_path: Path) -> None:
     assert [row["_step"] for row in rows] == list(range(7))
 
 
-def test_run_of_a_site_has_the_id_of_the_run(tmp_path: Path) -> None:
-    names = []
-    for attempt in ("esweb-k3m9x2p7qa-a1", "esweb-k3m9x2p7qa-a2"):
-        with RecordWriter(tmp_path / attempt, 0) as writer, copy_metrics(micro_config(**OFFLINE), writer, None):
-            pass
-        names += [file.name for file in wandb_files(tmp_path / attempt)]
+def test_run_of_a_site_has_the_id_of_the_run(out: Path, tmp_path: Path) -> None:
+    second = tmp_path / "esweb-k3m9x2p7qa-a2"
+    with RecordWriter(second, 0) as writer, copy_metrics(micro_config(**OFFLINE), writer, None):
+        pass
+    names = [file.name for attempt in (out, second) for file in wandb_files(attempt)]
     assert names == ["run-k3m9x2p7qa.wandb"] * 2
 
 
-def test_no_file_holds_the_key_or_facts_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key_file, out = tmp_path / "key", tmp_path / "out"
-    key_file.write_text(KEY)
-    key_file.chmod(0o600)
-    monkeypatch.setenv("WANDB_NOTES", "from the environment")
-    config = micro_config(**OFFLINE, wandb_key_file=str(key_file), token_file="/secret/token", system_seconds=0)
-    with RecordWriter(out, 0) as writer, copy_metrics(config, writer, None):
-        writer.write(Metric(0, {"a": 1.0}))
+def test_no_file_holds_the_key_or_facts_of_the_machine(out: Path, copied: list[dict[str, Any]]) -> None:
     files = [file for file in out.rglob("*") if file.is_file()]
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
     (file,) = wandb_files(out)
     sent = file.read_bytes()
-    for private in (str(tmp_path), "/secret/token", "from the environment"):
+    for private in (str(out.parent), "/secret/token", "from the environment"):
         assert private.encode() not in sent
-    by_kind = {record["type"]: record for record in wandb_records(file)}
+    by_kind = {record["type"]: record for record in copied}
     assert by_kind.keys() <= {"header", "run", "telemetry", "metric", "summary", "history", "exit"}
     run = by_kind["run"]["run"]
     assert run.keys() == {"config", "display_name", "host", "project", "run_id", "start_time", "telemetry"}

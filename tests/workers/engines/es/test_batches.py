@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.workers.engines.es.population import digest, population_of
 from tests.workers.engines.es.runs import run
 from workers.config import ConfigError, EsConfig
@@ -21,7 +22,7 @@ from workers.models import Loaded
 ES = EsConfig(population=30)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("es", "prompts", "fitting", "device", "gpus", "rows", "members"),
     [
         (ES, 16, 1000, "cpu", 0, 256, 16),

@@ -21,7 +21,7 @@ from workers.models import Loaded
 from workers.models.decoder import Completion
 from workers.models.decoder.gpu import batch
 
-TOKENS, CARD = 3, 10**11
+TOKENS, PROMPT_TOKENS, CARD = 2, 5, 10**11
 SEEDS = [11, -11, 12]
 KINDS = {
     "full": {"noise": "full", "rows": 16},
@@ -65,11 +65,17 @@ def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tup
     return backends[0], backends[1]
 
 
-@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(options, id=kind, marks=[pytest.mark.soak] if kind in ("correlated", "lora") else [])
+        for kind, options in KINDS.items()
+    ],
+)
 def test_members_and_centre_answer_as_on_a_cpu(
     micro: Loaded, kernel_device: torch.device, options: dict[str, Any]
 ) -> None:
-    prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 3)]
+    prompts = [micro.tokenizer(text)["input_ids"][-PROMPT_TOKENS:] for text in prompts_of(micro, 3)]
     with torch.no_grad():
         cpu, captured = pair_of(micro, kernel_device, options)
         assert captured.plan.weight_sets == (2 if options.get("noise") in ("full", "correlated") else 1)
@@ -83,7 +89,7 @@ def test_members_and_centre_answer_as_on_a_cpu(
 
 
 def test_updates_give_the_weights_of_a_cpu_and_answers_follow_them(micro: Loaded, kernel_device: torch.device) -> None:
-    prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 2)]
+    prompts = [micro.tokenizer(text)["input_ids"][-PROMPT_TOKENS:] for text in prompts_of(micro, 2)]
     with torch.no_grad():
         cpu, captured = pair_of(micro, kernel_device, KINDS["low-rank"])
         before = cpu.answer_centre(prompts)
@@ -115,11 +121,11 @@ def test_member_in_the_model_and_decay_equal_those_of_a_cpu(
 
 
 def test_phases_of_captured_steps_are_measured(micro: Loaded, kernel_device: torch.device) -> None:
-    prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 2)]
+    prompts = [micro.tokenizer(text)["input_ids"][-PROMPT_TOKENS:] for text in prompts_of(micro, 1)]
     with torch.no_grad():
         _, captured = pair_of(micro, kernel_device, KINDS["full"])
         captured.phases.take()
-        captured.answer(SEEDS, prompts)
+        captured.answer(SEEDS[:1], prompts)
         captured.update({5: 1e-3})
     assert all(seconds > 0 for seconds in captured.phases.take().values())
 

@@ -8,6 +8,7 @@ from multiprocessing.connection import Pipe
 
 import pytest
 
+from tests.cases import each_case
 from workers.engines.es.engine_group.wire import (
     Kind,
     pack_directions,
@@ -28,8 +29,8 @@ from workers.engines.es.seeds import member_seeds
 from workers.models.decoder import Completion
 
 
-@pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize("population", [2, 4, 30, 1000])
+@each_case("antithetic", [False, True])
+@each_case("population", [2, 4, 30, 1000])
 def test_an_update_costs_at_most_16_bytes_a_member(population: int, antithetic: bool) -> None:
     seeds = member_seeds(3, 1, population, antithetic=antithetic)
     draw = random.Random(population)

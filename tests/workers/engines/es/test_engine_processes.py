@@ -1,4 +1,7 @@
-"""Engines as the scheduler sees them: processes that end with the training, however it ends."""
+"""Engines as the scheduler sees them: processes that end with the training, however it ends.
+
+The first test starts the training and its engine from nothing. In all others of this package, they are forks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import sys
 from pathlib import Path
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.training_process import ENVIRONMENT, records, run_json, start, train, weights
+from tests.workers.forked import Fork
+from tests.workers.training_process import ENVIRONMENT, records, run_json, start, train_here, weights
 from workers.client.processes import tree
 from workers.records import Engines
 
@@ -48,8 +52,8 @@ def test_sigterm_to_all_processes_saves_resumable_checkpoint(tmp_path: Path) -> 
     further = {"iterations": step + 2, "engines": 1}
     config = run_json(tmp_path, "es-micro", es=ES | further, evaluation={"every": 0})
     for directory in (out, straight):
-        ended = train(config, directory)
-        assert ended.returncode == 0, ended.stderr
+        code, output = train_here(config, directory)
+        assert code == 0, output
     assert weights(out, epoch=1)[step + 2] == weights(straight)[step + 2]
 
 
@@ -60,10 +64,9 @@ def test_engines_of_a_run_in_its_own_folder_answer_and_resume(tmp_path: Path) ->
         config = run_json(tmp_path, "es-micro", es=es | {"iterations": iterations}, evaluation={"every": 0})
         out.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "workers.train", str(config), "--out", "."]
-        ended = subprocess.run(
-            command, cwd=out, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-        )
-        assert ended.returncode == 0, ended.stderr
+        with Fork(command, cwd=out, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0, errors
     for epoch in (0, 1):
         last = records(out, Engines, epoch)[-1]
         assert [engine.state for engine in last.engines] == ["ready", "ready"]
@@ -73,7 +76,7 @@ def test_engines_of_a_run_in_its_own_folder_answer_and_resume(tmp_path: Path) ->
 def test_engines_end_when_the_training_process_is_killed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     config = run_json(tmp_path, "es-micro", es=ES | {"iterations": 100_000, "engines": 3}, evaluation={"every": 0})
-    with start(config, out) as process:
+    with start(config, out, is_fork=True) as process:
         wait_until(lambda: has_trained(out, process), "the first iterations")
         engines = descendants(process)
         process.kill()

@@ -11,6 +11,7 @@ import os
 import random
 import signal
 import socket
+import threading
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests import soak_plugin
+from tests.waiting import PATIENCE_SECONDS
 from tests.workers.engine_nodes.job_here import LOOPBACK, node_programs, start_nodes_here, wait_for_end
 from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject
 from tests.workers.engines.es.population import digest
@@ -28,6 +30,7 @@ from workers.engine_nodes import launchers
 from workers.engine_nodes.handshake import Refused, introduce
 from workers.engine_nodes.links import CONTACT
 from workers.engines.es.engine_group import EngineProcess
+from workers.engines.es.engine_group.remote import RemoteEngine
 from workers.models import Loaded
 from workers.records import Alert, Engines
 from workers.tasks import Example, Score
@@ -157,8 +160,32 @@ def test_engine_that_cannot_start_on_a_node_is_given_up(
 ) -> None:
     monkeypatch.setattr("workers.engines.es.engine_group.process.PROGRAM", "tests.no_such_program")
     monkeypatch.setattr("workers.engines.es.engine_group.remote.RESTART_PAUSE_SECONDS", 0.01)
-    assert digest(run(micro, tmp_path / "two", nodes=2, **IN_PAIRS)) == digest(run(micro, tmp_path / "one", **IN_PAIRS))
+    single = digest(run(micro, tmp_path / "one", **IN_PAIRS))
+    given_up = threading.Event()
+    may_restart = RemoteEngine._may_restart
+
+    def note(engine: RemoteEngine, reason: str) -> bool:
+        answer = may_restart(engine, reason)
+        if not answer:
+            given_up.set()
+        return answer
+
+    monkeypatch.setattr(RemoteEngine, "_may_restart", note)
+    task = Waits(given_up)
+    assert digest(run(micro, tmp_path / "two", task, nodes=2, **IN_PAIRS)) == single
     assert any("engine 1 ended with exit code 1; it is stopped" in alert for alert in alerts_of(tmp_path / "two"))
+
+
+class Waits(Conciseness):
+    """A task whose scores wait for an event: a training of three steps may end before it."""
+
+    def __init__(self, event: threading.Event) -> None:
+        super().__init__()
+        self._event = event
+
+    def score(self, example: Example, completion: str) -> Score:
+        assert self._event.wait(PATIENCE_SECONDS)
+        return super().score(example, completion)
 
 
 class Intruder(Conciseness):

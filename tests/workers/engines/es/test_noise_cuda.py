@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.hopper import compile_kernels
 from tests.triton_interpreter import HAS_GPU
 from workers.engines.es import noise_cuda, noise_kernels, philox_cuda
 from workers.engines.es.noise import Noise, name_words
@@ -30,12 +29,19 @@ SMALL_PARTS = PartSizes(blocks=32, tile=(8, 32))
 SHAPES = {"odd": (7, 13), "wide": (9, 48), "tall": (70, 16), "vector": (515,), "whole": (1024,), "number": (1,)}
 ALIGNED = ("wide", "tall", "whole")
 """Tensors that the kernels access in steps of 16 bytes, if no other tensor is in the launch."""
+SIZES = {
+    "all": (SMALL_PARTS, tuple(SHAPES)),
+    "aligned": (SMALL_PARTS, ALIGNED),
+    "default sizes": (PartSizes(), ("odd", "whole")),
+}
+SLOW = [("all", NOISES[1]), ("all", NOISES[2]), ("aligned", NOISES[1])]
+"""Cases of which the others have each part: correlated noise, a rank of 1, and all tensors in one launch."""
 CASES = pytest.mark.parametrize(
-    ("sizes", "names"),
+    ("noise", "sizes", "names"),
     [
-        pytest.param(SMALL_PARTS, tuple(SHAPES), id="all"),
-        pytest.param(SMALL_PARTS, ALIGNED, id="aligned"),
-        pytest.param(PartSizes(), ("odd", "whole"), id="default sizes"),
+        pytest.param(noise, *SIZES[key], id=f"{key}-{noise}", marks=[pytest.mark.soak] * ((key, noise) in SLOW))
+        for key in SIZES
+        for noise in NOISES
     ],
 )
 
@@ -78,7 +84,6 @@ def test_written_philox_blocks_have_the_bits_of_numpy(kernel_device: torch.devic
     assert torch.equal(philox_cuda.by_triton(keys, streams, kernel_device).cpu(), by_numpy(keys, streams))
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=str)
 @CASES
 def test_members_have_the_bits_of_the_cpu(
     noise: Noise, sizes: PartSizes, names: Sequence[str], kernel_device: torch.device
@@ -107,7 +112,6 @@ def compare_members(
     assert_same_bits(outs, expected)
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=str)
 @CASES
 def test_update_has_the_bits_of_the_cpu(
     noise: Noise, sizes: PartSizes, names: Sequence[str], kernel_device: torch.device
@@ -193,12 +197,6 @@ def test_perturbation_gives_the_same_bits_by_kernels(
     assert_same_bits(dict(zip("AB", kernel_factors["odd"], strict=True)), dict(zip("AB", factors["odd"], strict=True)))
     assert perturbation.step({5: 0.3, 6: -0.1}, updated) == pytest.approx(norm, rel=1e-12)
     assert_same_bits(updated, expected)
-
-
-def test_kernels_compile_for_a_hopper_gpu_without_fused_multiply_adds(kernel_device: torch.device) -> None:
-    compiled = compile_kernels("tests.workers.engines.es.launch_noise_kernels")
-    assert compiled.keys() == {"write_full", "add_full", "write_low_rank", "add_low_rank", "_fill"}
-    assert [name for name, programs in compiled.items() for ptx in programs if "fma.rn.f32" in ptx] == []
 
 
 def test_tensors_are_aligned_if_all_members_start_at_multiples_of_16_bytes() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trl
 
+from tests.cases import each_case
 from workers.config import ConfigError, GrpoConfig, RunConfig, presets
 from workers.engines.grpo.arguments import NOT_PASSED, SETTING_NAMES, arguments, prompts_needed
 from workers.models import Loaded
@@ -41,7 +42,7 @@ def test_settings_and_extra_reach_trl_unchanged(micro: Loaded, tmp_path: Path) -
     assert seen == (3e-5, 0.04, 0.7, 0.3, 0.28)
 
 
-@pytest.mark.parametrize("name", [n for n, p in presets().items() if p.config["method"] == "grpo"])
+@each_case("name", [n for n, p in presets().items() if p.config["method"] == "grpo"])
 def test_every_preset_is_taken_by_the_installed_trl(name: str, micro: Loaded, tmp_path: Path) -> None:
     config = RunConfig.from_json(presets()[name].config)
     # This process stands for all processes of the preset.

@@ -202,6 +202,7 @@ def test_several_generations_of_a_step_are_one_sequence_of_groups(micro: Loaded,
     assert len({(r.prompt_id, r.sample) for r in rows}) == 16
 
 
+@pytest.mark.soak
 def test_first_process_records_the_completions_of_all(tmp_path: Path) -> None:
     script = [sys.executable, "-m", "tests.workers.engines.grpo.completions_process", str(tmp_path)]
     environments = [

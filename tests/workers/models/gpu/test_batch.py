@@ -29,7 +29,11 @@ from workers.models.decoder.shape import shape_of
 
 PROMPTS = [[5, 6, 70, 80], [5, 6, 9], [5, 6, 70, 80, 10, 11, 12], [5, 6, 1], [5, 6, 400, 33]]
 MEMBERS, LONGEST, COLUMNS = 2, 4, 16
-VARIED = ("tied qwen2", "llama with biases", "gemma2", "gemma3")
+VARIED = pytest.mark.parametrize(
+    "name",
+    ["llama with biases", *(pytest.param(name, marks=pytest.mark.soak) for name in ("tied qwen2", "gemma2", "gemma3"))],
+)
+"""What is special about each architecture in a single step, test_step.py shows for all of them."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
@@ -56,7 +60,7 @@ def answers_of(batch: ContinuousBatch, queue: list[Query], beginning: int) -> li
     return [answers[position] for position in range(len(queue))]
 
 
-@pytest.mark.parametrize("name", VARIED)
+@VARIED
 def test_members_answer_as_on_a_cpu_when_slots_are_refilled(
     micro: Loaded, name: str, kernel_device: torch.device
 ) -> None:
@@ -82,7 +86,7 @@ def test_members_answer_as_on_a_cpu_when_slots_are_refilled(
     assert answers == [answer.tokens for member in expected for answer in member]
 
 
-@pytest.mark.parametrize("name", VARIED)
+@VARIED
 def test_weight_copies_answer_members_in_turn_as_on_cpu(micro: Loaded, name: str, kernel_device: torch.device) -> None:
     """Three members on two copies of two rows each: rows are refilled, and so is the copy that is done first."""
     model = ARCHITECTURES[name](micro.tokenizer)

@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from tests.hopper import compile_kernels
+from tests.cases import each_case
 from tests.triton_interpreter import HAS_GPU
 from tests.workers.models.shapes import ARCHITECTURES, Make
 from workers.models import Loaded
@@ -18,7 +18,7 @@ from workers.models.logits_check import LogitsDiffer, check_logits, truncate
 
 PROMPTS = [[5, 300, 41, 17, 80, 9, 11, 2, 450], [5, 300, 7], [33]]
 """Token ids: one prompt is longer than the windows, and one has nothing to read."""
-EACH = pytest.mark.parametrize("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+EACH = each_case("make", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 
 
 @EACH
@@ -85,8 +85,3 @@ def test_copies_of_weights_are_written_apart_and_hold_zeros_for_missing_biases(m
     queries, keys = (len(before[name]) for name in layer.qkv.weights[:2])
     assert torch.equal(weights.matrices[layer.qkv][1, :queries], before[layer.qkv.weights[0]] + 1)
     assert not weights.biases[layer.qkv][:, queries : queries + keys].any()
-
-
-def test_all_kernels_compile_for_a_hopper_gpu(kernel_device: torch.device) -> None:
-    compiled = compile_kernels("tests.workers.models.gpu.launch_step_kernels")
-    assert sum(len(programs) for programs in compiled.values()) >= 20

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from tests.cases import each_case
 from tests.workers.probes.geometry.subjects import SCALES, SHAPES, trail_of
 from workers.engines.es.lineage import NoiseKind
 from workers.engines.es.noise import Noise
@@ -33,8 +34,8 @@ def squared_norms(noise: NoiseKind, coefficients: list[list[float]], decay: floa
     return squares
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=lambda n: f"{n.kind}-{n.rank}")
-@pytest.mark.parametrize("decay", [0.0, 0.3])
+@each_case("noise", NOISES, ids=lambda n: f"{n.kind}-{n.rank}")
+@each_case("decay", [0.0, 0.3])
 def test_bands_contain_95_percent_of_walks_of_pure_noise(noise: NoiseKind, decay: float) -> None:
     coefficients = [[0.5, -0.25, 0.1], [0.3, 0.7], [-0.2]]
     walk = RandomWalk.up_to(trail_of(noise, coefficients, decay), 3)

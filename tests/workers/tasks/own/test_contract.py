@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cases import each_case
 from tests.workers.tasks.own.files import GOOD, own, refusal, write
 from workers.tasks import Score, score_safely
 from workers.tasks.base import example_id
@@ -154,7 +155,7 @@ def test_exception_of_task_is_reported_with_line(folder: Path, code: str, messag
     assert (answer["at"], task, examples) == ("path", None, {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("examples", "message"),
     [
         (None, "examples('train') must return a sequence such as a list, not NoneType"),
@@ -203,7 +204,7 @@ def test_every_kind_of_number_is_a_reward(value: object, score: Score) -> None:
     assert {type(number) for number in (result.reward, *result.parts.values())} == {float}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "message"),
     [
         (None, "the reward must be a number, not None"),

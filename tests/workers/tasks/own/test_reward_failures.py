@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import STAYS_SECONDS
 from tests.workers.tasks.own.clock import passing_the_limit
@@ -62,7 +63,7 @@ def failure(task: OwnTask, completion: str) -> RewardFailed:
     return failed.value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("completion", "reason", "details"),
     [
         ("raise ValueError('no reward')", "ValueError: no reward", 'File "<string>", line 1'),

@@ -112,7 +112,7 @@ def test_stop_ends_a_run_whose_server_hangs(micro: Loaded, tmp_path: Path) -> No
         small = {"iterations": 3, "population": 6, "lora": {"rank": 2}, **on_server(server.url)}
         config = run_json(tmp_path, "es-micro", es=small, evaluation={"every": 0, "prompts": 1, "samples": 0})
         server.faults = [*[("/v1/completions", "")] * AFTER_COMPARISON, *[("/v1/completions", "hangs")] * 6]
-        with start_training(config, tmp_path / "out") as training:
+        with start_training(config, tmp_path / "out", is_fork=True) as training:
             try:
                 wait_until(lambda: len(server.faults) < 6, "the server to hang", details=lambda: training.poll())
                 training.send_signal(signal.SIGTERM)

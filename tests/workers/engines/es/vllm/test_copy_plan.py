@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.cases import each_case
 from tests.workers.engines.es.vllm.toy_models import (
     NAMES,
     SHAPES,
@@ -83,7 +84,7 @@ def test_copies_of_a_tensor_are_followed(copies: Callable[[ToyModel, Tensor], No
     assert torch.equal(model.norm_weight.data, values)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         lambda model, tensor: model.norm_weight.data.copy_(tensor + 1),

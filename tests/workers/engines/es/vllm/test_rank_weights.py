@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.cases import each_case
 from tests.workers.engines.es.vllm.toy_models import Ranks, perturbation_of, random_tensors, save_tensors
 from workers.engines.es.anchor import anchor_distance, pull_to_anchor
 from workers.engines.es.vllm.rank_weights import join_ranks
@@ -32,9 +33,9 @@ def folder(tmp_path: Path) -> Path:
     return save_tensors(tmp_path / "model", random_tensors())
 
 
-@pytest.mark.parametrize("on_host", [False, True])
-@pytest.mark.parametrize("kind", ["full", "low_rank", "correlated"])
-@pytest.mark.parametrize("dtype", TYPES)
+@each_case("on_host", [False, True])
+@each_case("kind", ["full", "low_rank", "correlated"])
+@each_case("dtype", TYPES)
 def test_members_and_centre_equal_those_of_whole_tensors(
     folder: Path, ranks: int, dtype: torch.dtype, kind: str, on_host: bool
 ) -> None:
@@ -53,9 +54,9 @@ def test_members_and_centre_equal_those_of_whole_tensors(
     assert toy.equal(master, dtype)
 
 
-@pytest.mark.parametrize("on_host", [False, True])
-@pytest.mark.parametrize("kind", ["full", "low_rank"])
-@pytest.mark.parametrize("dtype", TYPES)
+@each_case("on_host", [False, True])
+@each_case("kind", ["full", "low_rank"])
+@each_case("dtype", TYPES)
 def test_update_equals_that_of_whole_tensors(
     folder: Path, tmp_path: Path, ranks: int, dtype: torch.dtype, kind: str, on_host: bool
 ) -> None:
