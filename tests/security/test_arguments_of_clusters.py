@@ -18,6 +18,7 @@ from runs import launching
 from runs.clusters.settings import config_errors
 from runs.launching.submit import prepare, spec_of
 from runs.models import Attempt, Cluster
+from tests.cases import each_case
 from tests.runs.api_client import calls
 from workers.executors.openssh.address import Address, BadAddress
 from workers.executors.ray.request import request
@@ -94,7 +95,7 @@ def test_launch_texts_are_no_slurm_arguments(ada: User, slurm: Cluster, tmp_path
     assert not Path("/tmp/owned").exists()
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@each_case("attack", ATTACKS)
 def test_hostile_names_of_resources_are_refused(attack: str, ada: User, slurm: Cluster) -> None:
     hostile_type = {"cluster": "big", "gpus": 1, "gpu_type": attack}
     for compute in ({"cluster": attack}, {"cluster": "big", "partition": attack}, hostile_type):
@@ -112,15 +113,15 @@ def test_launch_texts_are_not_read_by_ray_shell(ada: User, slurm: Cluster) -> No
     assert arguments[:2] == ["exec", "/usr/bin/env"] and arguments[-1] == str(attempt.directory)
 
 
-@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack != "%j-%u"])
-@pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "gpu_type"])
+@each_case("attack", [attack for attack in ATTACKS if attack != "%j-%u"])
+@each_case("key", ["partition", "account", "qos", "constraint", "gpu_type"])
 def test_cluster_config_refuses_attacks(key: str, attack: str) -> None:
     assert any(key in complaint for complaint in config_errors({key: attack}, "slurm"))
     assert any("modules" in complaint for complaint in config_errors({"modules": [attack]}, "slurm"))
     assert any("partitions" in complaint for complaint in config_errors({"partitions": [attack]}, "slurm"))
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@each_case("attack", ATTACKS)
 def test_ssh_address_like_option_is_refused(attack: str) -> None:
     for text in (attack, f"ssh://{attack}", f"ssh://{attack}@host", f"ssh://user@{attack}:22"):
         with pytest.raises(BadAddress):

@@ -26,6 +26,7 @@ from runs import launching
 from runs.access import Scope, link_text
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Run, SavedView
+from tests.cases import each_case
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import answer
@@ -110,7 +111,7 @@ INJECTIONS = [
 
 
 @needs_rows
-@pytest.mark.parametrize("name", INJECTIONS)
+@each_case("name", INJECTIONS)
 def test_column_names_are_not_sql(ada: User, ada_client: Client, experiment: Experiment, name: str) -> None:
     """Column names in filters: W&B 0.79 began to escape them. Ours also may not reach over a relation."""
     User.objects.filter(pk=ada.pk).update(password="!zq7password")
@@ -153,7 +154,7 @@ PAINFUL = ["[" * 100_000, '{"a":' * 50_000, '{"name": ' + "1" * 5000 + "}", '{"n
 
 
 @needs_rows
-@pytest.mark.parametrize("pattern", SLOW)
+@each_case("pattern", SLOW)
 def test_endless_pattern_is_cancelled(ada_client: Client, experiment: Experiment, pattern: str) -> None:
     """Regular expressions that take exponential time, in a search that is open to all users with a link."""
     run = full_runs.make_run(experiment)
@@ -163,7 +164,7 @@ def test_endless_pattern_is_cancelled(ada_client: Client, experiment: Experiment
 
 
 @needs_rows
-@pytest.mark.parametrize("query", HARD)
+@each_case("query", HARD)
 def test_complex_query_is_parsed(ada_client: Client, experiment: Experiment, query: str) -> None:
     """The same attack by the site's query language, also in a form, whose length no address limits."""
     with fails_after_timeout("the reading of the query"):
@@ -189,7 +190,7 @@ def test_inflating_body_is_refused(ada: User, experiment: Experiment, size: int)
 
 
 @needs_rows
-@pytest.mark.parametrize("body", PAINFUL)
+@each_case("body", PAINFUL)
 def test_hostile_json_is_refused(ada: User, body: str) -> None:
     """Bodies that exhaust a parser: deep, endless, half a character."""
     for address in ("/api/v1/runs", "/api/v1/experiments"):
@@ -198,7 +199,7 @@ def test_hostile_json_is_refused(ada: User, body: str) -> None:
 
 
 @needs_rows
-@pytest.mark.parametrize("key", ["command", "entrypoint", "image", "env", "script", "pip", "git_url", "shell"])
+@each_case("key", ["command", "entrypoint", "image", "env", "script", "pip", "git_url", "shell"])
 def test_launch_accepts_no_command(ada: User, key: str) -> None:
     """Jobs that run a command of the request: the other half of CVE-2026-0545. A launch selects existing options."""
     body = {"experiment_name": "x", "preset": "es-micro", "config": {key: "touch /tmp/x", "compute": {key: "x"}}}
@@ -233,7 +234,7 @@ def dotted_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@each_case("package", PACKAGES)
 def test_code_uses_no_pickle_or_shell(package: str) -> None:
     """Pickled models and artifacts that run code when they are read, the cause of most of MLflow's cases."""
     unsafe = ("pickle.", "marshal.", "shelve.", "dill.", "joblib.", "yaml.load", "os.system", "os.popen")

@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from runs.models import Checkpoint, Experiment, Run
+from tests.cases import each_case
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.api_client import calls
 from workers.config import ConfigError, RunConfig, preset
@@ -40,7 +41,7 @@ def run(experiment: Experiment, runs_dir: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("hostile_path", HOSTILE_PATHS)
+@each_case("hostile_path", HOSTILE_PATHS)
 def test_addresses_reach_no_outside_file(ada: User, ada_client: Client, run: Run, hostile_path: str) -> None:
     """Reading any file: CVE-2026-2614 and CVE-2023-6831; with a # before the dots, CVE-2024-1594 and -3848."""
     script = calls(ada, "admin")
@@ -57,7 +58,7 @@ def test_addresses_reach_no_outside_file(ada: User, ada_client: Client, run: Run
         assert SECRET.encode() not in response.content and b"root:" not in response.content
 
 
-@pytest.mark.parametrize("names", ["path file artifact log", "log_find", "name", "as", "section", "step"])
+@each_case("names", ["path file artifact log", "log_find", "name", "as", "section", "step"])
 def test_query_names_no_file(ada_client: Client, run: Run, names: str) -> None:
     """mlflow#7166: `get-artifact?path=../../etc/passwd`."""
     for page in ("run", "run-log", "run-chart", "run-responses", "run-checkpoints"):
@@ -67,9 +68,7 @@ def test_query_names_no_file(ada_client: Client, run: Run, names: str) -> None:
             assert SECRET.encode() not in response.content and b"root:" not in response.content
 
 
-@pytest.mark.parametrize(
-    "path", ["../../outside.txt", "/etc/passwd", "checkpoints/../../../outside.txt", "", "a\x00b", ".."]
-)
+@each_case("path", ["../../outside.txt", "/etc/passwd", "checkpoints/../../../outside.txt", "", "a\x00b", ".."])
 def test_record_names_no_outside_file(ada: User, run: Run, path: str) -> None:
     """A stored path that is trusted when it is read later: CVE-2024-1558, CVE-2024-1560, CVE-2023-3765."""
     key = f"esweb-{run.uid}-a1"
@@ -98,7 +97,7 @@ def test_symlinks_in_run_folder_are_not_followed(ada_client: Client, run: Run, r
     assert SECRET not in log_page.content.decode()
 
 
-@pytest.mark.parametrize("path", ["../../etc/x:Task", "/etc/x:Task", "a/../../b:Task", "file:///etc/x:Task"])
+@each_case("path", ["../../etc/x:Task", "/etc/x:Task", "a/../../b:Task", "file:///etc/x:Task"])
 def test_own_task_path_is_refused(path: str) -> None:
     """Code from a path in a request: tasks are looked up by name, in folders that an admin has set."""
     config = {**preset("es-micro").config, "task": {"name": "own", "options": {"path": path}}}

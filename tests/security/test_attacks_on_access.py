@@ -22,6 +22,7 @@ from runs import access
 from runs.access import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run
+from tests.cases import each_case
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.api_client import calls
 from tests.security.sample_rows import SECRET, make_hidden_experiment
@@ -72,7 +73,7 @@ def test_new_page_requires_sign_in_by_default(client: Client) -> None:
     assert (response.status_code, response["Location"]) == (302, "/login/?next=/new/")
 
 
-@pytest.mark.parametrize("odd", ["//api/v1/runs", "/API/v1/runs", "/api//v1/runs", "/api/v1/runs/", "/api/v1/runs;a=b",
+@each_case("odd", ["//api/v1/runs", "/API/v1/runs", "/api//v1/runs", "/api/v1/runs/", "/api/v1/runs;a=b",
                                  "/healthz/../api/v1/runs", "/static/../api/v1/runs", "/login/%2e%2e/api/v1/runs",
                                  "/shared/x/../../api/v1/runs", "/api/v1/runs%00", "/api/v1/%72uns"])  # fmt: skip
 def test_odd_address_does_not_bypass_sign_in(client: Client, experiment: Experiment, odd: str) -> None:
@@ -104,7 +105,7 @@ def test_private_checkpoints_are_not_downloadable(ada: User, bo: User, bo_client
     assert bo_client.get(f"/shared/{text}/checkpoints/5/").status_code == 404
 
 
-@pytest.mark.parametrize("weak", ["", "a", " " * 12, "aaaaaaaaaaaa", "abababababab", "password12", "1234567890"])
+@each_case("weak", ["", "a", " " * 12, "aaaaaaaaaaaa", "abababababab", "password12", "1234567890"])
 def test_weak_password_is_refused_everywhere(ada: User, ada_client: Client, client: Client, weak: str) -> None:
     """Passwords that are empty or of one letter: CVE-2025-11200 (MLflow)."""
     passwords = {"new_password1": weak, "new_password2": weak}
@@ -118,7 +119,7 @@ def test_weak_password_is_refused_everywhere(ada: User, ada_client: Client, clie
     assert User.objects.get(pk=ada.pk).check_password("a-long-word-of-hers")
 
 
-@pytest.mark.parametrize("tried", ["", "admin", "password", "!", "None"])
+@each_case("tried", ["", "admin", "password", "!", "None"])
 def test_default_passwords_do_not_sign_in(client: Client, tried: str) -> None:
     """Default credentials (the admin of MLflow's basic auth): a user without a chosen password cannot sign in."""
     for name, stored_password in (("admin", ""), ("invited", "!unusable")):
@@ -127,7 +128,7 @@ def test_default_passwords_do_not_sign_in(client: Client, tried: str) -> None:
     assert "_auth_user_id" not in client.session
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json"]
 )
 def test_cross_site_form_changes_nothing(ada: User, kind: str) -> None:

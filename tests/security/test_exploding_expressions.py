@@ -20,6 +20,8 @@ from runs.access import Scope, link_text
 from runs.importing import numbers, partial_json
 from runs.importing.readers import log_lines
 from runs.models import Experiment, Run
+from runs.responses.viewer import queries
+from tests.cases import each_case
 from tests.runs.full_runs import record
 from tests.runs.importing.sample_logs import HEADER
 from tests.runs.live_server import serving
@@ -83,19 +85,25 @@ def measure_during(work: Callable[[], object], get: Get) -> tuple[list[object], 
     return results, slowest
 
 
-def test_response_search_is_cancelled_while_others_are_served(run: Run, get: Get) -> None:
+def test_response_search_is_cancelled_while_others_are_served(
+    run: Run, get: Get, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is a fifth of the site's: until it, two processes of PostgreSQL and this one are busy."""
+    assert queries.TIMEOUT_MS == 10 * 1000 * SEARCH_SECONDS
+    limit_seconds = 2 * SEARCH_SECONDS
+    monkeypatch.setattr(queries, "TIMEOUT_MS", int(1000 * limit_seconds))
     path, _, _ = address(run).partition("?")
-    limit_seconds = 10 * SEARCH_SECONDS
     started_at = time.monotonic()
     pages, slowest = measure_during(lambda: get(path, run=run.uid, q=EXPLODES_IN_TEXT, **{"as": "regex"}), get)
     # The search and the count of its results are one query each.
-    assert limit_seconds <= time.monotonic() - started_at < 4 * limit_seconds and slowest < limit_seconds
+    seconds = time.monotonic() - started_at
+    assert limit_seconds <= seconds < 4 * 10 * SEARCH_SECONDS and slowest < 10 * SEARCH_SECONDS, (seconds, slowest)
     for page in pages:
         assert isinstance(page, httpx2.Response) and page.status_code == 200
-        assert "the query took more than 5 s; simplify it" in page.text
+        assert "the query took more than 1 s; simplify it" in page.text
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["compare", "shared"])
+@each_case("shared", [False, True], ids=["compare", "shared"])
 def test_key_search_is_cancelled_while_others_are_served(run: Run, get: Get, ada: User, shared: bool) -> None:
     path = f"/shared/{link_text(ada, Scope.COMPARE, [run.uid], 'day')}/" if shared else "/compare/"
     started_at = time.monotonic()
@@ -107,7 +115,7 @@ def test_key_search_is_cancelled_while_others_are_served(run: Run, get: Get, ada
         assert "took too long. Try a simpler pattern" in page.text
 
 
-@pytest.mark.parametrize("pattern", [*HARMLESS, *REFUSED, *TOO_COMPLEX])
+@each_case("pattern", [*HARMLESS, *REFUSED, *TOO_COMPLEX])
 def test_response_search_answers_dangerous_expressions(run: Run, get: Get, pattern: str) -> None:
     path, _, _ = address(run).partition("?")
     started_at = time.monotonic()
@@ -117,19 +125,26 @@ def test_response_search_answers_dangerous_expressions(run: Run, get: Get, patte
     assert ("must multiply to at most 1000" in page.text) == (pattern in TOO_COMPLEX)
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["compare", "shared"])
-@pytest.mark.parametrize("pattern", [*REFUSED, *TOO_COMPLEX])
-def test_key_search_refuses_invalid_pattern(run: Run, get: Get, ada: User, pattern: str, shared: bool) -> None:
+@each_case("shared", [False, True], ids=["compare", "shared"])
+def test_key_search_refuses_invalid_patterns(run: Run, get: Get, ada: User, shared: bool) -> None:
     path = f"/shared/{link_text(ada, Scope.COMPARE, [run.uid], 'day')}/" if shared else "/compare/"
-    started_at = time.monotonic()
-    pages, slowest = measure_during(lambda: get(path, run=run.uid, key=pattern), get)
-    seconds = time.monotonic() - started_at
-    assert seconds < 4 * 10 * SEARCH_SECONDS and slowest < 10 * SEARCH_SECONDS, (seconds, slowest)
-    for page in pages:
-        assert isinstance(page, httpx2.Response) and page.status_code == 200
-        if pattern in REFUSED:
-            assert "is not a valid regular expression" in page.text
-        assert ("must multiply to at most 1000" in page.text) == (pattern in TOO_COMPLEX)
+
+    def search_all() -> dict[str, tuple[float, httpx2.Response]]:
+        """Return the seconds and the page of each pattern."""
+        pages = {}
+        # A shared page searches by the same code.
+        for pattern in (*REFUSED, *TOO_COMPLEX)[:: 3 if shared else 1]:
+            started_at = time.monotonic()
+            page = get(path, run=run.uid, key=pattern)
+            pages[pattern] = (time.monotonic() - started_at, page)
+        return pages
+
+    searches, slowest = measure_during(search_all, get)
+    assert len(searches) == 2 and slowest < 10 * SEARCH_SECONDS
+    for pattern, (seconds, page) in (item for pages in searches for item in pages.items()):  # type: ignore[attr-defined]
+        assert page.status_code == 200 and seconds < 4 * 10 * SEARCH_SECONDS, (pattern, seconds)
+        assert ("is not a valid regular expression" in page.text) or pattern not in REFUSED, pattern
+        assert ("must multiply to at most 1000" in page.text) == (pattern in TOO_COMPLEX), pattern
 
 
 def test_log_search_takes_text_literally(run: Run, get: Get) -> None:
@@ -170,7 +185,7 @@ def test_log_lines_are_read_in_linear_time(start: str) -> None:
     assert slow == []
 
 
-@pytest.mark.parametrize("unit", ['\\"', 'a\\"', '", "', "[", '{"a":', "\\\\"])
+@each_case("unit", ['\\"', 'a\\"', '", "', "[", '{"a":', "\\\\"])
 def test_broken_json_is_read_in_linear_time(unit: str) -> None:
     """The text has 2 MB: a quadratic parser would take hours."""
     text = '["' + unit * (2_000_000 // len(unit)) + "\\x"

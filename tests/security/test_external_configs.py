@@ -48,13 +48,20 @@ def client(ada: User) -> Client:
     return browser
 
 
-@pytest.fixture(params=HOSTILE_CONFIGS, ids=[name.replace(" ", "-") for name in HOSTILE_CONFIGS])
-def of_one_config(request: pytest.FixtureRequest, experiment: Experiment) -> list[Run]:
-    """Return external runs with one hostile config, of the methods of this site and of another one."""
-    other = METHODS[list(HOSTILE_CONFIGS).index(request.param) % 2]
-    states = dict(zip(("es", "grpo", other), STATES, strict=False))
-    config = HOSTILE_CONFIGS[request.param]
-    return [make_external_run(experiment, config=config, method=m, state=s) for m, s in states.items()]
+def runs_of_each_config(experiment: Experiment, methods_of_a_config: int) -> list[Run]:
+    """Return external runs of each hostile config: of so many of es, grpo and another method, which take turns."""
+    runs = []
+    for n, config in enumerate(HOSTILE_CONFIGS.values()):
+        states = list(zip(("es", "grpo", METHODS[n % 2]), STATES, strict=False))
+        selected = [states[(n + k) % len(states)] for k in range(methods_of_a_config)]
+        runs += [make_external_run(experiment, config=config, method=method, state=s) for method, s in selected]
+    return runs
+
+
+@pytest.fixture(params=[1, pytest.param(3, marks=pytest.mark.soak)], ids=["one-method", "every-method"])
+def of_each_config(request: pytest.FixtureRequest, experiment: Experiment) -> list[Run]:
+    """Return external runs of each hostile config."""
+    return runs_of_each_config(experiment, request.param)
 
 
 @pytest.fixture
@@ -68,9 +75,9 @@ def of_all_configs(experiment: Experiment) -> list[Run]:
 
 
 def test_page_of_an_external_run_is_served_for_every_config(
-    client: Client, ada: User, of_one_config: list[Run]
+    client: Client, ada: User, of_each_config: list[Run]
 ) -> None:
-    for run in of_one_config:
+    for run in of_each_config:
         check_served(client, addresses_of_run(ada, run))
 
 
@@ -90,10 +97,10 @@ def test_page_of_the_site_with_external_runs_is_served(
     check_served(client, addresses_of_site(experiment, meeting(ada, experiment).tournament))
 
 
-def test_action_on_an_external_run_is_refused_or_done_for_every_config(ada: User, of_one_config: list[Run]) -> None:
+def test_action_on_an_external_run_is_refused_or_done_for_every_config(ada: User, of_each_config: list[Run]) -> None:
     script, statuses = calls(ada, "admin"), {}
     script.raise_request_exception = False
-    for run in of_one_config:
+    for run in of_each_config:
         for path, body in actions(run):
             statuses[path, run.uid] = script.post(f"/api/v1/{path}", body, content_type="application/json").status_code
     assert {request: status for request, status in statuses.items() if status >= 500 or status == 401} == {}
@@ -110,12 +117,12 @@ def actions(run: Run) -> Iterator[tuple[str, dict[str, object]]]:
     yield "tournaments", {"name": "x", "criterion": "helpfulness", "contestants": contestants}
 
 
-def test_background_work_accepts_every_config(of_one_config: list[Run]) -> None:
-    for run in of_one_config:
+def test_background_work_accepts_every_config(of_each_config: list[Run]) -> None:
+    for run in of_each_config:
         compaction.compact(run.pk)
     check_all_due(60.0)
-    assert not Run.objects.filter(pk__in=[run.pk for run in of_one_config], batches__isnull=False).exists()
-    assert all(Run.objects.get(pk=run.pk).flag_check.checked_at for run in of_one_config)
+    assert not Run.objects.filter(pk__in=[run.pk for run in of_each_config], batches__isnull=False).exists()
+    assert all(Run.objects.get(pk=run.pk).flag_check.checked_at for run in of_each_config)
 
 
 def check_served(client: Client, addresses: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from runs.launching.config_form import SETTINGS, field_name
 from runs.launching.config_form.fields import config_from_fields, initial_from
 from runs.launching.credentials import credentials_environment
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 from workers.config import RunConfig, config_fields
@@ -135,10 +137,25 @@ def with_attack(config: dict[str, Any], value: str) -> dict[str, Any]:
     return out
 
 
-def all_attacks() -> Iterator[tuple[dict[str, Any], str]]:
+Attack = tuple[dict[str, Any], str]
+
+
+def all_attacks() -> Iterator[Attack]:
+    """Yield every config with every attack."""
     for config in CONFIGS.values():
         for value in ATTACKS:
             yield config, value
+
+
+def each_attack_once() -> Iterator[Attack]:
+    """Yield every attack with one config, and every config with one attack at least."""
+    assert len(ATTACKS) >= len(CONFIGS)
+    return zip(itertools.cycle(CONFIGS.values()), ATTACKS, strict=False)
+
+
+# One rule refuses the attacks of all ways to launch: `make test` sends all of them one way, and a few the other ways.
+attack_sets = pytest.mark.parametrize("attacks", [each_attack_once, pytest.param(all_attacks, marks=pytest.mark.soak)])
+Attacks = Callable[[], Iterator[Attack]]
 
 
 def post(client: Client, address: str, body: dict[str, Any]) -> Any:
@@ -168,10 +185,13 @@ def test_api_refuses_every_attack_at_every_field(ada: User, experiment: Experime
     check_nothing_created()
 
 
+@attack_sets
 @pytest.mark.parametrize("address", ["gpu-memory", "preflight"])
-def test_check_before_launch_refuses_every_attack_at_every_field(ada: User, folder: Path, address: str) -> None:
+def test_check_before_launch_refuses_every_attack_at_every_field(
+    ada: User, folder: Path, address: str, attacks: Attacks
+) -> None:
     script = calls(ada)
-    for config, value in all_attacks():
+    for config, value in attacks():
         response = post(script, address, {"config": with_attack(config, value)})
         assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
 
@@ -192,10 +212,13 @@ def test_sweep_refuses_every_attack_at_every_field(ada: User, experiment: Experi
     check_nothing_created()
 
 
-def test_clone_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
+@attack_sets
+def test_clone_refuses_every_attack_at_every_field(
+    ada: User, experiment: Experiment, folder: Path, attacks: Attacks
+) -> None:
     run = make_run(experiment, "es-micro")
     script = calls(ada)
-    for config, value in all_attacks():
+    for config, value in attacks():
         Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json(config).to_json())
         response = post(script, f"runs/{run.uid}/clone", {"config": with_attack(config, value)})
         assert (response.status_code, set(paths(response))) == (422, set(free_text_paths(config))), value
@@ -207,9 +230,12 @@ def test_clone_refuses_every_attack_at_every_field(ada: User, experiment: Experi
     assert Run.objects.count() == 1
 
 
-def test_form_refuses_every_attack_at_every_field(ada_client: Client, experiment: Experiment, folder: Path) -> None:
+@attack_sets
+def test_form_refuses_every_attack_at_every_field(
+    ada_client: Client, experiment: Experiment, folder: Path, attacks: Attacks
+) -> None:
     address, visited = reverse("launch-check", args=[experiment.pk]), set()
-    for config, value in all_attacks():
+    for config, value in attacks():
         task = config.get("task", {}).get("name", "conciseness")
         fields = {
             field_name(path, task if ".options." in path else "") for path in free_text_paths(config)
@@ -230,15 +256,16 @@ def test_form_refuses_every_attack_at_every_field(ada_client: Client, experiment
     check_nothing_created()
 
 
+@attack_sets
 def test_command_line_refuses_every_attack_at_every_field(
     transactional_db: None, ada: User, experiment: Experiment, folder: Path, live_server: Any, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], attacks: Attacks,
 ) -> None:  # fmt: skip
     _, text = access.issue(ada, "launch")
     monkeypatch.setenv("ESWEB_URL", live_server.url)
     monkeypatch.setenv("ESWEB_TOKEN", text)
     file = tmp_path / "config.json"
-    for config, value in all_attacks():
+    for config, value in attacks():
         file.write_text(json.dumps(with_attack(config, value)))
         assert main(["launch", str(experiment.pk), "--config", str(file)]) == 2
         printed = capsys.readouterr().err
@@ -246,7 +273,7 @@ def test_command_line_refuses_every_attack_at_every_field(
     check_nothing_created()
 
 
-@pytest.mark.parametrize("extra", EXTRA_ATTACKS, ids=lambda extra: next(iter(extra)))
+@each_case("extra", EXTRA_ATTACKS, ids=lambda extra: next(iter(extra)))
 def test_hostile_trainer_arguments_are_refused(extra: dict[str, Any], ada: User, experiment: Experiment) -> None:
     config = {"method": "grpo", "grpo": {"extra": extra}}
     response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
@@ -272,7 +299,7 @@ def test_prior_tasks_of_evaluations_refuse_every_attack(ada: User, experiment: E
     assert Run.objects.count() == 1
 
 
-@pytest.mark.parametrize("scorer", SCORERS)
+@each_case("scorer", SCORERS)
 def test_disallowed_scorers_are_refused(scorer: str, ada: User, experiment: Experiment) -> None:
     config = {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": scorer}}}
     response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
@@ -280,7 +307,7 @@ def test_disallowed_scorers_are_refused(scorer: str, ada: User, experiment: Expe
     check_nothing_created()
 
 
-@pytest.mark.parametrize("server", SCORERS)
+@each_case("server", SCORERS)
 def test_disallowed_adapter_servers_are_refused(server: str, ada: User, experiment: Experiment) -> None:
     es = {"backend": "adapter_server", "lora": {}, "adapter_server": {"server": server}}
     response = post(calls(ada), "runs", {"experiment": experiment.pk, "config": {"method": "es", "es": es}})
@@ -325,8 +352,8 @@ def test_form_leaves_the_adapter_server_out_unless_it_is_ticked() -> None:
     assert (initial["es.adapter_server"], initial["es.lora"]) == (True, False)
 
 
-@pytest.mark.parametrize("value", [v for v in ATTACKS if not v.startswith("http")])
-@pytest.mark.parametrize("config", [
+@each_case("value", [v for v in ATTACKS if not v.startswith("http")])
+@each_case("config", [
     lambda value: {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": value}}},
     lambda value: {"method": "es", "es": {}, "task": {"name": "own", "options": {"path": value}}},
     lambda value: {"method": "scorer", "scorer": {"secret": value}},

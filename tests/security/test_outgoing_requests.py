@@ -40,6 +40,7 @@ from runs.responses.scoring import tasks
 from runs.responses.scoring.scorers import refusal_reason
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
+from tests.cases import each_case
 from tests.fakes.judge_server import JudgeServer, Reply
 from tests.judging.judge_factory import assign, make_judge, work_until_done
 from tests.judging.tournament_factory import make_tournament, rubric
@@ -103,7 +104,7 @@ def score_run(run: Run, url: str, token: str = "") -> Scoring:
 # Scorers ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
+@each_case("spelling", SPELLINGS)
 def test_scorer_with_disguised_host_is_not_called(run: Run, spelling: str) -> None:
     with scripted_scorer(lengths) as server:
         scored = score_run(run, spelling.format(port=urlsplit(server.url).port))
@@ -111,13 +112,13 @@ def test_scorer_with_disguised_host_is_not_called(run: Run, spelling: str) -> No
     assert server.requests == []
 
 
-@pytest.mark.parametrize("address", UNUSABLE)
+@each_case("address", UNUSABLE)
 def test_scorer_address_with_user_is_refused(ada: User, address: str) -> None:
     with pytest.raises(commands.InvalidRegistration, match="address"):
         commands.register(ada, Registration("scorer", "beaver", "0123456789", address.format(port=9)))
 
 
-@pytest.mark.parametrize("spelling", SAME)
+@each_case("spelling", SAME)
 def test_scorer_host_spelling_is_normalised(run: Run, spelling: str) -> None:
     with scripted_scorer(lengths) as server:
         assert score_run(run, spelling.format(port=urlsplit(server.url).port)).state == "done"
@@ -143,7 +144,7 @@ def test_scorer_is_not_called_after_dns_change(run: Run, settings: Settings, dns
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("address", [inside for inside in INSIDE if inside != "10.0.0.1"])
+@each_case("address", [inside for inside in INSIDE if inside != "10.0.0.1"])
 def test_scorer_name_for_local_address_is_not_called(
     run: Run, settings: Settings, dns_answers: DnsAnswers, address: str
 ) -> None:
@@ -176,7 +177,7 @@ def redirect(status: int, url: str) -> ScriptedReply:
     return ScriptedReply("", status, {"Location": f"{url}/score_batch"})
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@each_case("status", [301, 302, 303, 307, 308])
 def test_scorer_redirect_is_not_followed(run: Run, status: int) -> None:
     with scripted_scorer(lengths) as elsewhere, scripted_scorer(redirect(status, elsewhere.url)) as server:
         assert score_run(run, server.url, TOKEN).state == "failed"
@@ -197,8 +198,8 @@ ECHOES: dict[str, Callable[[dict[str, str]], str]] = {
 }
 
 
-@pytest.mark.parametrize("status", [200, 401, 422, 500, 503])
-@pytest.mark.parametrize("echo_style", ECHOES)
+@each_case("status", [200, 401, 422, 500, 503])
+@each_case("echo_style", ECHOES)
 def test_scorer_error_does_not_contain_echoed_token(
     run: Run, ada_client: Browser, status: int, echo_style: str
 ) -> None:
@@ -209,7 +210,7 @@ def test_scorer_error_does_not_contain_echoed_token(
     assert TOKEN[:6] not in ada_client.get(f"/runs/{run.uid}/scores/").content.decode()
 
 
-@pytest.mark.parametrize("wrong", ["tok-3f9a\nX-Admin: 1", "tok-3f9a\r\nHost: evil", "tok-3f9a\x00", "tok-3f9aé"])
+@each_case("wrong", ["tok-3f9a\nX-Admin: 1", "tok-3f9a\r\nHost: evil", "tok-3f9a\x00", "tok-3f9aé"])
 def test_invalid_token_is_refused_without_repeating_it(tmp_path: Path, wrong: str) -> None:
     """http.client would refuse it with a message that quotes the header."""
     file = tmp_path / "token"
@@ -232,13 +233,13 @@ def test_scorer_refusal_names_allowed_hosts(ada: User, run: Run, settings: Setti
 # Judges -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS + UNUSABLE)
+@each_case("spelling", SPELLINGS + UNUSABLE)
 def test_judge_with_disguised_host_is_not_saved(ada: User, spelling: str) -> None:
     with pytest.raises(CannotSaveJudge, match="ESWEB_JUDGE_HOSTS"):
         create_judge(ada, Draft("j", spelling.format(port=9), "m"))
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS + UNUSABLE)
+@each_case("spelling", SPELLINGS + UNUSABLE)
 def test_stored_judge_with_disguised_host_is_not_called(spelling: str) -> None:
     with JudgeServer() as server:
         url = f"{spelling.format(port=server.port)}/v1"
@@ -265,14 +266,14 @@ def test_judge_is_not_called_after_dns_change(dns_answers: DnsAnswers) -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("address", INSIDE)
+@each_case("address", INSIDE)
 def test_judge_name_for_inside_address_is_not_called(dns_answers: DnsAnswers, address: str) -> None:
     dns_answers[NAME] = [address]
     with Client(Server(f"http://{NAME}:9/v1", TOKEN, parse_hosts([NAME]))) as client, pytest.raises(HostNotAllowed):
         client.ask(QUESTION)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@each_case("status", [301, 302, 303, 307, 308])
 def test_judge_redirect_is_not_followed(status: int) -> None:
     with JudgeServer() as elsewhere, JudgeServer() as server:
         server.reply_to = lambda judge_request: Reply(
@@ -292,7 +293,7 @@ def judge_server() -> Iterator[JudgeServer]:
         yield server
 
 
-@pytest.mark.parametrize("status", [200, 400, 401, 500])
+@each_case("status", [200, 400, 401, 500])
 def test_judge_response_with_echoed_key_is_not_stored(
     ada: User, ada_client: Browser, experiment: Experiment, judge_server: JudgeServer, status: int
 ) -> None:
@@ -317,7 +318,7 @@ def test_judge_response_with_echoed_key_is_not_stored(
     assert TOKEN not in response.content.decode()
 
 
-@pytest.mark.parametrize("wrong", ["sk-3f9a\nX-Admin: 1", "sk-3f9a\r\nHost: evil", "sk-3f9aé"])
+@each_case("wrong", ["sk-3f9a\nX-Admin: 1", "sk-3f9a\r\nHost: evil", "sk-3f9aé"])
 def test_invalid_judge_key_is_refused_by_form(ada: User, ada_client: Browser, wrong: str) -> None:
     fields = {
         "name": "j", "base_url": "http://127.0.0.1:9/v1", "model": "m", "secret": wrong, "sampling": "{}",
@@ -329,7 +330,7 @@ def test_invalid_judge_key_is_refused_by_form(ada: User, ada_client: Browser, wr
     assert "3f9a" not in response.content.decode() and not JudgeKey.objects.exists()
 
 
-@pytest.mark.parametrize("wrong", ["sk-3f9a\nX-Admin: 1", "sk-3f9aé", "sk-3f9a\x07"])
+@each_case("wrong", ["sk-3f9a\nX-Admin: 1", "sk-3f9aé", "sk-3f9a\x07"])
 def test_unsendable_judge_key_is_not_repeated(judge_server: JudgeServer, wrong: str) -> None:
     """A key of an earlier version of the site, which took any."""
     with (

@@ -36,7 +36,7 @@ NEW_EACH_TIME = re.compile(rb'(csrfmiddlewaretoken" value="|x-csrftoken": ")[\w-
 def test_hidden_rows_do_not_affect_responses() -> None:
     statuses: Counter[int] = Counter()
 
-    @on_random_sites(8)
+    @on_random_sites(5)
     def compare_responses(data: st.DataObject, plan: Plan) -> None:
         candidates = [
             who
@@ -62,7 +62,7 @@ def test_hidden_rows_do_not_affect_responses() -> None:
 def test_caller_without_read_access_gets_nothing() -> None:
     """The callers are strangers, deactivated users, and scripts whose token has expired or has another scope."""
 
-    @on_random_sites(6)
+    @on_random_sites(3)
     def check_callers(data: st.DataObject, plan: Plan) -> None:
         requests = data.draw(reads(plan))
         site = build_site(plan)
@@ -98,7 +98,7 @@ def test_shared_link_shows_only_its_runs() -> None:
 def test_socket_watches_only_visible_runs() -> None:
     """The test covers the check for each message that names runs. test_sockets_are_closed tests the socket itself."""
 
-    @on_random_sites(6)
+    @on_random_sites(3)
     def watch(data: st.DataObject, plan: Plan) -> None:
         site = build_site(plan)
         uids = [run.uid for run in site.runs]

@@ -47,7 +47,7 @@ class Change:
 def test_requests_change_only_allowed_rows() -> None:
     effective: Counter[str] = Counter()
 
-    @on_random_sites(12)
+    @on_random_sites(6)
     def send(data: st.DataObject, plan: Plan) -> None:
         sent = data.draw(requests(plan, sorted(WRITES), 12))
         site = build_site(plan)
@@ -75,7 +75,7 @@ READS = ("me", "runs", "experiments", "tokens", "views", "presets")
 def test_ingest_token_only_writes_its_run() -> None:
     statuses: Counter[int] = Counter()
 
-    @on_random_sites(6)
+    @on_random_sites(4)
     def push(data: st.DataObject, plan: Plan) -> None:
         plan = with_ingest_tokens(plan)
         site = build_site(plan)
@@ -94,7 +94,7 @@ def test_ingest_token_only_writes_its_run() -> None:
 def test_fast_push_accepts_same_callers() -> None:
     counts: Counter[bool] = Counter()
 
-    @on_random_sites(6)
+    @on_random_sites(4)
     def compare_paths(data: st.DataObject, plan: Plan) -> None:
         plan = with_ingest_tokens(plan)
         site = build_site(plan)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
+from django.template.response import SimpleTemplateResponse
 
 from tests.runs import checkpoint_files
 from tests.security.expected_access import Caller
@@ -25,9 +28,11 @@ def test_read_routes_accept_get() -> None:
     site = build_site(PLAN)
     client = site.client(Caller(0))
     refused = []
-    for name in sorted({*READ[0], *READ[1]}):
-        response = read(client, site, Request(name, Target(0, 0, 0, 0)))
-        checkpoint_files.close(response)
-        if response.status_code == 405:
-            refused.append(name)
+    # What a page says does not matter here.
+    with mock.patch.object(SimpleTemplateResponse, "rendered_content", ""):
+        for name in sorted({*READ[0], *READ[1]}):
+            response = read(client, site, Request(name, Target(0, 0, 0, 0)))
+            checkpoint_files.close(response)
+            if response.status_code == 405:
+                refused.append(name)
     assert refused == [], f"name them in POSTED: {refused}"

@@ -17,6 +17,7 @@ from judging.voting import invitations
 from runs import access
 from runs.access import digest
 from runs.models import ApiToken
+from tests.cases import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRETS = ("token", "secret", "fingerprint", "password", "nonce", "signature", "authorization", "hmac")
@@ -68,7 +69,7 @@ def test_secrets_are_not_compared_by_equality() -> None:
     assert comparisons == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "code", ["token == other", "a != request.token", "said['hash'] != _fingerprint(user)", "x == settings.SECRET_KEY"]
 )
 def test_comparison_of_secrets_is_detected(code: str) -> None:

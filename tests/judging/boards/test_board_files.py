@@ -10,10 +10,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoDbBlocker
 
 from judging.boards import save_board
 from judging.models import ChosenPrompt, Snapshot, Tournament
 from runs.models import Experiment
+from tests.cases import each_case
+from tests.conftest import person
 from tests.judging.bulk_verdicts import cast, first_votes
 from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
@@ -22,12 +25,26 @@ pytestmark = pytest.mark.django_db
 TABLES = ("standings", "pairs", "wins", "categories", "controlled", "online")
 
 
+@pytest.fixture(scope="module")
+def saved(shared_rows: DjangoDbBlocker) -> Snapshot:
+    """Compute Ada's board once: the tests only read it."""
+    with shared_rows.unblock():
+        ada = person("ada")
+        experiment = Experiment.objects.create(name="Concise", owner=ada)
+        tournament = make_tournament(ada, experiment, prompts=12, contestants=4)
+        ChosenPrompt.objects.filter(tournament=tournament).update(categories=["maths"])
+        cast(tournament, rubric("helpfulness"), first_votes(make_random_votes(150, contestants=4, prompts=12)))
+        return save_board(tournament, rubric("helpfulness"))
+
+
 @pytest.fixture
-def snapshot(ada: User, experiment: Experiment) -> Snapshot:
-    tournament = make_tournament(ada, experiment, prompts=12, contestants=4)
-    ChosenPrompt.objects.filter(tournament=tournament).update(categories=["maths"])
-    cast(tournament, rubric("helpfulness"), first_votes(make_random_votes(150, contestants=4, prompts=12)))
-    return save_board(tournament, rubric("helpfulness"))
+def ada(db: None, saved: Snapshot) -> User:
+    return User.objects.get(username="ada")
+
+
+@pytest.fixture
+def snapshot(db: None, saved: Snapshot) -> Snapshot:
+    return Snapshot.objects.get(pk=saved.pk)
 
 
 def file_of(client: Client, tournament: Tournament, form: str, table: str) -> str:
@@ -69,7 +86,7 @@ def test_latex_states_n_estimator_and_origin(ada_client: Client, snapshot: Snaps
     assert f"hash {snapshot.digest}\n" in text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "rows", "heads"),
     [
         ("pairs", 6, "Contestant & over & Difference, Elo & Won & Games"),

@@ -23,6 +23,7 @@ from judging.stats.votes import Outcome
 from judging.tournaments import Draft, Entry, create_from_draft
 from runs.access import give_role
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.judging.boards.test_votes import model_judge
 from tests.judging.bulk_verdicts import add_judge_verdicts, cast, first_votes
 from tests.judging.synthetic_votes import make_game_votes, make_random_votes
@@ -78,7 +79,7 @@ def test_board_chart_is_valid_with_summary_sentence(ada_client: Client, tourname
     assert "leads at" in html or "Nothing is decided" in html
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("games", "sentence"),
     [
         ([], "No votes yet, so nothing is decided"),
@@ -149,8 +150,8 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("query", UNKNOWN)
-@pytest.mark.parametrize("part", BOARDS)
+@each_case("query", UNKNOWN)
+@each_case("part", BOARDS)
 def test_invalid_board_query_is_answered_with_valid_choices(
     ada_client: Client, tournament: Tournament, part: str, query: str
 ) -> None:

@@ -16,6 +16,7 @@ from judging.models import Snapshot, Tournament, Verdict
 from judging.stats import votes
 from judging.stats.ratings import Elo, single_pass
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.judging.bulk_verdicts import cast, first_votes
 from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
@@ -56,7 +57,7 @@ def test_board_settings_round_trip_through_json_and_query() -> None:
     )
 
 
-@pytest.mark.parametrize("name", WRONG)
+@each_case("name", WRONG)
 def test_invalid_board_setting_is_answered_with_valid_range(
     ada: User, ada_client: Client, tournament: Tournament, name: str
 ) -> None:

@@ -18,6 +18,7 @@ from judging.boards.win_rates import add_win_rates, win_rate
 from judging.models import Snapshot, Tournament
 from judging.stats.votes import Outcome
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.judging.bulk_verdicts import cast
 from tests.judging.synthetic_votes import make_game_votes
 from tests.judging.tournament_factory import make_tournament, rubric
@@ -46,7 +47,7 @@ def file_of(client: Client, snapshot: Snapshot, form: str) -> str:
     return client.get(address, {"as": form, "table": "standings"}).content.decode()
 
 
-@pytest.mark.parametrize(("wins", "ties", "votes"), [(12, 0, 12), (0, 0, 5), (3, 2, 9), (1, 0, 1), (0.5, 0, 1.5)])
+@each_case(("wins", "ties", "votes"), [(12, 0, 12), (0, 0, 5), (3, 2, 9), (1, 0, 1), (0.5, 0, 1.5)])
 def test_win_rate_has_wilsons_interval(wins: float, ties: float, votes: float) -> None:
     rate = win_rate({"wins": wins, "ties": ties, "losses": votes - wins - ties, "votes": votes}, level=0.9)
     assert rate is not None
@@ -85,7 +86,7 @@ def test_files_of_a_one_sided_result_have_win_rates(ada_client: Client, tourname
     assert [rate["value"] for rate in add_win_rates(snapshot.board)["win_rates"]] == [1, 0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("outcomes", "sentence"),
     [
         ([Outcome.B] * 12, f"{SECOND} won all of its 12 votes: win rate 100\u202f% (76–100\u202f%), no rating yet."),

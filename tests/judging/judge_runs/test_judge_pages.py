@@ -14,6 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from judging.models import Assignment, Calibration, GoldSet, Judge, JudgeKey, Tournament
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.fakes.judge_server import KEY, JudgeServer, Reply, prefer_longer, verdict
 from tests.judging.judge_factory import assign, make_judge, work_until_done
 from tests.judging.tournament_factory import make_gold_set, make_tournament, rubric
@@ -60,7 +61,7 @@ def test_judge_is_added_and_tested_without_exposing_key(ada_client: Client, serv
     assert saved.status_code == 302 and JudgeKey.objects.count() == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("act", "text"),
     [
         (Reply(status=401), "cannot be asked now: 401"),
@@ -75,7 +76,7 @@ def test_judge_test_reports_problem(ada: User, ada_client: Client, server: Judge
     assert text in page_text(answer)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "text"),
     [
         ({"base_url": "http://169.254.169.254/latest"}, "can add hosts to ESWEB_JUDGE_HOSTS"),

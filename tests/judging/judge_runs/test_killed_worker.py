@@ -1,4 +1,7 @@
-"""A worker is killed while it works: its questions and answers stay, and only the missing calls are made."""
+"""A worker is killed while it works: its questions and answers stay, and only the missing calls are made.
+
+In `make test` test_server_failures.py lets leases lapse instead of killing a process.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ def connected_pids() -> set[int]:
         return {pid for (pid,) in sql.fetchall()}
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_after_a_kill_the_missing_calls_are_made(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]

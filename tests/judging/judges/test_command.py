@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 from judging.models import GoldSet, Tournament, Verdict
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.fakes.judge_server import KEY, JudgeRequest, JudgeServer
 from tests.judging.judge_factory import make_judge
 from tests.judging.tournament_factory import make_tournament, rubric
@@ -76,7 +77,7 @@ def test_invalid_gold_file_is_refused_with_line(ada: User, tmp_path: Path) -> No
     assert not GoldSet.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "reason"),
     [
         (["gold", "/nowhere", "--owner", "ada"], "cannot be read"),

@@ -21,6 +21,7 @@ from judging.judges import (
     server_of,
 )
 from judging.models import Call, Judge, JudgeKey
+from tests.cases import each_case
 from tests.fakes.judge_server import KEY
 from tests.judging.tournament_factory import rubric
 
@@ -49,7 +50,7 @@ def test_key_encrypted_with_another_secret_key_is_reported_lost(ada: User, setti
         key_of(key)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "field", "message"),
     [
         ({"base_url": "https://evil.example/v1"}, "base_url", "evil.example:443 is not one of the allowed judge hosts"),

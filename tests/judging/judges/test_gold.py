@@ -14,6 +14,7 @@ from django.urls import reverse
 from judging.judges import create_standard_rubrics
 from judging.judges.gold import CannotRead, save_gold_set
 from judging.models import GoldPair, GoldSet
+from tests.cases import each_case
 
 pytestmark = pytest.mark.django_db
 OURS = {"prompt": "?", "response_a": "yes", "response_b": "no", "expected": {"helpfulness": "tie"}, "category": "x"}
@@ -51,7 +52,7 @@ def test_gold_file_may_mix_formats(ada: User) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "message"),
     [
         (b"", "1 to 20000 pairs, not 0"),

@@ -10,6 +10,7 @@ from django.urls import reverse
 from judging.judges import create_standard_rubrics, newest_rubrics
 from judging.judges.rubrics import STANDARD
 from judging.models import Criterion, Rubric
+from tests.cases import each_case
 
 pytestmark = pytest.mark.django_db
 WORDS = {"question": "Which is more polite?", "text": "Says please.\nSays thanks.", "scale_low": 1, "scale_high": 5}
@@ -45,7 +46,7 @@ def test_user_creates_criterion_and_new_version(ada_client: Client) -> None:
     assert Rubric.objects.get(criterion__slug="politeness", version=1).text == WORDS["text"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "words"),
     [
         ({"name": "helpfulness"}, "A criterion named helpfulness already exists"),

@@ -9,6 +9,7 @@ import pytest
 from judging.model_judge import HostNotAllowed, Pair, Rubric, Sampling, Server, find_allowed_host, parse_hosts, request
 from judging.model_judge.client import Client
 from judging.model_judge.hosts import addresses
+from tests.cases import each_case
 from tests.fakes.judge_server import KEY, JudgeServer
 
 ALLOWED = parse_hosts(["api.example.com", "gpu7.lab=10.0.0.0/8", "localhost:8001", "127.0.0.1", "[::1]"])
@@ -18,7 +19,7 @@ def dns(*ips: str) -> Any:
     return lambda name, port, type: [(2, 1, 6, "", (address, port)) for address in ips]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     ["https://api.example.com/v1", "https://API.example.com.:8443/v1", "http://gpu7.lab:8000/v1",
      "http://localhost:8001/v1", "http://127.0.0.1:9/v1", "http://[::1]:9/v1"],
@@ -27,7 +28,7 @@ def test_an_allowed_host_is_let_through(url: str) -> None:
     assert find_allowed_host(url, ALLOWED) in ALLOWED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "words"),
     [
         ("http://evil.example/v1", "evil.example:80 is not one of the allowed judge hosts: api.example.com"),
@@ -48,13 +49,13 @@ def test_unlisted_host_is_refused_with_choices(url: str, words: str) -> None:
         find_allowed_host(url, ALLOWED)
 
 
-@pytest.mark.parametrize("entry", ["", "http://x", "a b", "x=banana", "x:port", "user@x", "x/y"])
+@each_case("entry", ["", "http://x", "a b", "x=banana", "x:port", "user@x", "x/y"])
 def test_invalid_host_entry_is_refused(entry: str) -> None:
     with pytest.raises(ValueError, match="is not a host; write a name"):
         parse_hosts([entry])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("entry", "address"),
     [("api.example.com", "127.0.0.1"), ("api.example.com", "10.1.2.3"), ("api.example.com", "169.254.169.254"),
      ("api.example.com", "::1"), ("api.example.com", "::ffff:10.0.0.1"), ("gpu7.lab=10.0.0.0/8", "127.0.0.1"),
@@ -66,7 +67,7 @@ def test_host_name_resolving_to_disallowed_address_is_refused(entry: str, addres
         addresses(host, 443, dns("93.184.216.34" if "=" not in entry and entry != "localhost" else address, address))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("entry", "address"),
     [("api.example.com", "93.184.216.34"), ("gpu7.lab=10.0.0.0/8", "10.1.2.3"), ("localhost", "127.0.0.1"),
      ("localhost", "::1"), ("10.0.0.5", "10.0.0.5"), ("gpu7.lab=10.0.0.0/8", "::ffff:10.1.2.3")],

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from judging.model_judge import Rubric, read
 from judging.stats.votes import Outcome
+from tests.cases import each_case
 from tests.fakes.judge_server import verdict
 
 RUBRIC = Rubric("helpfulness", "Which helps more.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "step", "outcome", "scores"),
     [
         (verdict(8, 3), "json", Outcome.A, (8.0, 3.0)),
@@ -41,7 +40,7 @@ def test_verdict_is_read_by_first_matching_step(
     assert not reading.contradicts and not reading.ambiguous
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "step", "ambiguous", "reason"),
     [
         ("[[8,8]] … [[3,9]]", "brackets", True, "2 different verdicts"),
@@ -75,7 +74,7 @@ def test_a_quoted_score_inside_the_reasons_is_not_the_verdict() -> None:
     assert read(text, RUBRIC).outcome is Outcome.B
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scores", "label", "contradicts"),
     [((8, 3), "B", True), ((8, 3), "tie", True), ((8, 8), "A", True), ((8, 7.7), "A", False), ((8, 7.7), "tie", False)],
 )

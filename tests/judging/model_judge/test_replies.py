@@ -27,6 +27,7 @@ from judging.model_judge import (
 )
 from judging.model_judge.client import Client
 from judging.stats.votes import Outcome
+from tests.cases import each_case
 from tests.fakes.judge_server import KEY, JudgeServer, Reply, verdict
 from tests.waiting import PATIENCE_SECONDS
 
@@ -59,7 +60,7 @@ def test_server_receives_exact_request(server: JudgeServer, client: Client) -> N
     assert newest.answers == ("A colour.", "Red.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("act", "state", "outcome", "reason"),
     [
         (Reply("", refusal="I will not read that."), State.REFUSED, Outcome.REFUSED, "I will not read that."),
@@ -81,7 +82,7 @@ def test_reply_without_verdict_has_matching_state(
     assert (end.state, end.outcome) == (state, outcome) and reason in end.reason
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("act", "error", "words"),
     [
         (Reply(status=401), AccessDenied, "401"),
@@ -118,7 +119,7 @@ def test_late_reply_times_out(server: JudgeServer) -> None:
         hasty.ask(REQUEST)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "seconds"), [("7", 7.0), ("0.5", 0.5), ("1e9", 3600.0), ("nan", None), ("-1", None), ("soon", None)]
 )
 def test_retry_after_header_sets_wait(server: JudgeServer, client: Client, header: str, seconds: float | None) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from judging.model_judge import Pair, Rubric, State, rules
 from judging.stats.votes import Outcome
+from tests.cases import each_case
 
 RUBRIC = Rubric("helpfulness", "Which helps more.")
 PLAIN = "Paris is its capital."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("worse", "reason"),
     [
         ("", "says nothing"),

@@ -14,6 +14,7 @@ from django.urls import reverse
 from judging.models import Contestant, Criterion, Tournament, Voter
 from runs.access import give_role
 from runs.models import Experiment, Run
+from tests.cases import each_case
 from tests.judging.tournament_factory import answered_run, make_gold_set, make_tournament
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +60,7 @@ def test_runs_beyond_the_limit_of_a_tournament_are_reported(
     assert "A tournament can have at most 1 runs: the newest 1 of 2 are offered." in page
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "words"),
     [
         ({"contestant": []}, "2 to 20 contestants, not 0"),

@@ -15,6 +15,7 @@ from judging.stats.ratings.reasons import SENTENCES, parse_sentences
 from judging.translation import messages
 from judging.translation.marked import WORDS
 from judging.translation.messages import in_words
+from tests.cases import each_case
 
 NAMES = ("ada · step 5", "won every comparison: its rating has no upper bound, so it has none. bo", "{who}")
 GERMAN = {
@@ -39,7 +40,7 @@ def test_marked_words_are_up_to_date() -> None:
     assert set(SENTENCES) < set(WORDS)
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@each_case("sentence", SENTENCES)
 def test_every_sentence_is_recognised_with_its_values(sentence: str) -> None:
     values = dict.fromkeys(reasons.placeholders(sentence), "12 (of ada, bo)")
     assert parse_sentences(sentence.format(**values)) == [(sentence, values)]

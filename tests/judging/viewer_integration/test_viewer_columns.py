@@ -12,6 +12,7 @@ from judging import judge_runs, judges
 from judging.tournaments import Draft, Entry, create_from_draft
 from runs.models import Experiment, Run
 from runs.responses.viewer import columns_of, find, parse_response_query, picked
+from tests.cases import each_case
 from tests.judging.tournament_factory import rubric
 from tests.runs.viewer_responses import make_response, model
 
@@ -42,8 +43,8 @@ def rows(person: User, runs: list[Run], query: str, pin: Run) -> list[int]:
     return [row.cursor.row for row in find(columns, options, 50).rows]
 
 
-@pytest.mark.parametrize("query", ["sort=-won&of={c}", "unjudged=no&in={c}", "sort=-disagreement&in={c}&unjudged=no"])
-@pytest.mark.parametrize("pinned", [0, 1])
+@each_case("query", ["sort=-won&of={c}", "unjudged=no&in={c}", "sort=-disagreement&in={c}&unjudged=no"])
+@each_case("pinned", [0, 1])
 def test_verdicts_on_one_column_are_the_same_with_other_columns(
     ada: User, trio: list[Run], query: str, pinned: int
 ) -> None:

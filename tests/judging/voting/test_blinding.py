@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from judging.voting import are_identical, find_leaks, hide_names
+from tests.cases import each_case
 
 NAMES = ("beaver run 3", "es-500")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kinds"),
     [
         ("I am Qwen2.5, made to help.", ["name"]),
@@ -39,7 +40,7 @@ def test_ordinary_words_are_not_hidden(name: str) -> None:
     assert find_leaks(f"the {name} of it", (name,)) == []
 
 
-@pytest.mark.parametrize("text", ["yes", " yes", "yes\n", "\n\t yes \u00a0\r\n", "\x1fyes\u3000"])
+@each_case("text", ["yes", " yes", "yes\n", "\n\t yes \u00a0\r\n", "\x1fyes\u3000"])
 def test_space_around_an_answer_is_hidden(text: str) -> None:
     assert hide_names(text, (), "") == "yes"
     assert are_identical(text, "yes")

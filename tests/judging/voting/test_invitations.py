@@ -14,6 +14,7 @@ from judging.tournaments import commands
 from judging.voting import InvitationRefused, create_invitations
 from judging.voting.invitations import find_invitation, get_voter, revoke_invitation, store_in_session
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.judging.tournament_factory import make_tournament
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +35,7 @@ def test_invitation_text_is_not_stored(tournament: Tournament, ada: User) -> Non
     assert text not in str(Invitation.objects.values())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("names", "days", "message"),
     [
         ([" "], 1, "Name 1 to 50 voters, not 0"),

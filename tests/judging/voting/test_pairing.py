@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from judging.voting import draw_sample, make_pairings
+from tests.cases import each_case
 
 SIZES = [(2, 1), (3, 4), (5, 50), (6, 7)]
 
 
-@pytest.mark.parametrize(("contestants", "prompts"), SIZES)
+@each_case(("contestants", "prompts"), SIZES)
 def test_every_pair_meets_on_every_prompt_once(contestants: int, prompts: int) -> None:
     met = make_pairings(range(contestants), range(prompts), seed=1)
 
@@ -20,7 +19,7 @@ def test_every_pair_meets_on_every_prompt_once(contestants: int, prompts: int) -
     assert all(pairing.a < pairing.b for pairing in met)
 
 
-@pytest.mark.parametrize(("contestants", "prompts"), SIZES)
+@each_case(("contestants", "prompts"), SIZES)
 def test_sides_of_a_pair_are_balanced(contestants: int, prompts: int) -> None:
     lead = Counter[tuple[int, int]]()
     for pairing in make_pairings(range(contestants), range(prompts), seed=3):

@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from runs import access
 from runs.access import CannotChangeRole, Role, give_role, role_of
+from tests.cases import each_case
 from tests.runs.api_client import calls
 from tests.runs.full_runs import make_run
 
@@ -20,7 +21,7 @@ def test_user_is_a_member_by_default(ada, root):
     assert (role_of(ada), role_of(root), role_of(AnonymousUser())) == (Role.MEMBER, Role.ADMIN, Role.VIEWER)
 
 
-@pytest.mark.parametrize("role", Role.values)
+@each_case("role", Role.values)
 def test_role_can_be_changed(ada, root, role):
     for new_role in (Role.VIEWER, role, role):
         give_role(ada, new_role)

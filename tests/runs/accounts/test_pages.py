@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from runs.access import give_role, issue, role_of
 from runs.models import ApiToken
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 TOKENS, PEOPLE = "/settings/tokens/", "/settings/people/"
@@ -102,7 +103,7 @@ def test_invited_user_chooses_a_password_once_and_has_the_role(root_client):
     assert "no longer valid" in Client().get(link, follow=True).content.decode()
 
 
-@pytest.mark.parametrize("link", ["/invitation/MQ/x-y/", "/invitation/!/x/", "/invitation/MQ/yours/"])
+@each_case("link", ["/invitation/MQ/x-y/", "/invitation/!/x/", "/invitation/MQ/yours/"])
 def test_a_made_up_invitation_is_no_way_in(root, client, link):
     assert "no longer valid" in client.get(link, follow=True).content.decode()
     assert client.post(link, {"new_password1": "a" * 12, "new_password2": "a" * 12}, follow=True).status_code == 200

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runs.chart_layouts import Card, own_card, parse_cards, query_with, to_text
 from runs.chart_layouts.cards import MAX_CARDS, MAX_CHARACTERS, SIZES, parse_card
 from runs.charts.own import InvalidChart, OwnChart, make_own, parse_own
+from tests.cases import each_case
 
 KEYS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]) | st.sampled_from("%:,~=+& /"),
@@ -51,7 +52,7 @@ def test_any_text_is_read_or_reported(text: str) -> None:
         assert parse_card(card.text) == card
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "card"),
     [
         ("kl:wide:pinned", Card("kl", "wide", is_pinned=True)),
@@ -68,7 +69,7 @@ def test_text_form_is_readable(text: str, card: Card) -> None:
     assert card.text == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message"),
     [
         ("kl", "kl must be followed by :small, :medium, :wide, :pinned, or :at1"),

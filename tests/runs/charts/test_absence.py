@@ -1,7 +1,5 @@
 """Empty charts say why they are empty; only runs that have not finished may still record values."""
 
-import pytest
-
 from runs.charts import (
     ChartOptions,
     Spec,
@@ -12,6 +10,7 @@ from runs.charts import (
     groups_of,
     leave_out_empty,
 )
+from tests.cases import each_case
 from tests.runs.sample_curves import curve, unsaved_run
 
 REWARD, KL, SAFE, COST = "reward/mean", "kl", "safety/safe_ratio", "cost/mean"
@@ -23,7 +22,7 @@ def run_in(state, name="es-tiny", seed=0):
     return run
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("states", "sentence"),
     [
         (("running",), "This run has no values for this chart yet."),

@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from runs.charts import ChartOptions, group_charts, groups_of
+from tests.cases import each_case
 from tests.runs.sample_curves import curve, unsaved_run
 
 
@@ -67,7 +68,7 @@ def test_summary_has_direction_and_n(seeds):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "name", "high", "low"),
     [
         ("reward/mean", "reward", "Best", "Worst"),

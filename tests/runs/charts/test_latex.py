@@ -10,6 +10,7 @@ from django.test import RequestFactory
 from runs.charts import Chart, Table, latex
 from runs.charts.latex import escape
 from runs.http import UnknownChoice, chart_response, table_response
+from tests.cases import each_case
 
 
 def body(text: str) -> list[str]:
@@ -30,7 +31,7 @@ def test_table_without_rows_is_complete() -> None:
     assert latex(Table(("run",), ())).endswith("\\midrule\n\\bottomrule\n\\end{tabular}\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "escaped"),
     [
         ("50% of a_b & #1", r"50\% of a\_b \& \#1"), ("\\input{x}", r"\textbackslash{}input\{x\}"),
@@ -42,7 +43,7 @@ def test_texts_are_printed_as_they_are(text: str, escaped: str) -> None:
     assert escape(text) == escaped
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (-0.25, "$-0.250$"), (12345.6, r"$12\,346$"), (0.00012, r"$1.20 \times 10^{-4}$"), (7, "$7$"),

@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from runs.charts import THIN, ChartOptions, marks, overlay
+from tests.cases import each_case
 from tests.runs.sample_curves import curve, unsaved_run
 from workers.analysis.smoothing import Smoothing
 
@@ -22,7 +23,7 @@ def rising(runs, key="reward/mean"):
     return [curve(r, key, [-40 + i, -20 + i, -10 + i]) for i, r in enumerate(runs)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         {},
@@ -115,8 +116,8 @@ def test_summary_of_many_groups_names_their_number_the_best_and_the_worst():
 SHARES = ("accuracy/contains", "safety/safe_ratio")
 
 
-@pytest.mark.parametrize("key", SHARES)
-@pytest.mark.parametrize(
+@each_case("key", SHARES)
+@each_case(
     ("number_of_runs", "summary"),
     [
         (2, "A rose from 50% to 100%; B rose from 50% to 100%."),
@@ -137,7 +138,7 @@ def test_summary_of_other_keys_is_not_in_percent(runs, key):
     assert chart.summary == "A rose from 0.500 to 1."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("y", "words"),
     [
         ([[0, 9, 1]] * 2, "ends at 1 (n = 2), with a maximum of 9 at step 5"),

@@ -12,6 +12,7 @@ from django.urls import reverse
 from runs.charts import ChartOptions, draw_charts
 from runs.charts.phases import MAX_BARS
 from runs.run_page import plans
+from tests.cases import each_case
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from tests.runs.sample_curves import curve, unsaved_run
 from workers.records import Metric
@@ -43,7 +44,7 @@ def plain(text):
     return text.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-@pytest.mark.parametrize("count", [1, 2, 119, 120, 121, 10_000])
+@each_case("count", [1, 2, 119, 120, 121, 10_000])
 def test_phases_chart_has_at_most_120_bars_of_equal_steps(count):
     run = unsaved_run("es-tiny")
     chart = phases_chart(run, curves_of(run, count))

@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 
 from runs.charts import ChartOptions
 from runs.charts import draw_charts as charts_of
 from runs.run_page import plans
+from tests.cases import each_case
 from tests.runs.sample_curves import curve, unsaved_run
 
 
@@ -98,7 +98,7 @@ def test_summary_describes_start_and_end_of_the_curve():
     assert chart.summary == "Mean rose from −45.9 to −7.20; sampled −9."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("mean", "sampled", "summary"),
     [
         ([1, 5, 1.17], [0, 1, 2], "Mean rose from 1 to 1.17, with a maximum of 5 at step 5; sampled 2."),

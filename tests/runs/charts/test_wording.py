@@ -1,12 +1,11 @@
 import math
 
-import pytest
-
 from runs.charts import THIN, X_WORDS, course, number, share
 from runs.charts.descriptions import POSITIONS, change
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, "–"),
@@ -31,7 +30,7 @@ def test_change_is_described_with_its_direction():
     assert change(1, 0.5) == "fell from 1 to 0.500"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "last", "format_value", "text"),
     [
         (0.12345, 0.12349, number, "stayed at 0.123"),
@@ -50,7 +49,7 @@ def test_values_that_are_printed_alike_stayed(first, last, format_value, text):
     assert course([first, last], format_value, [0, 5]) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "text"),
     [
         ([-45.9, -7.2], "rose from −45.9 to −7.20"),
@@ -65,7 +64,7 @@ def test_course_is_described_beyond_its_ends(values, text):
     assert course(values) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "text"),
     [
         ([1, 5, 1.17], "rose from 1 to 1.17, with a maximum of 5 at step 5"),
@@ -85,7 +84,7 @@ def test_extreme_outside_the_ends_by_half_the_range_is_described(values, text):
     assert course(values, x=[5 * i for i in range(len(values))]) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("axis", "position"),
     [
         ("step", "step 1600"),

@@ -7,6 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from runs.checkpoints import archive
+from tests.cases import each_case
 from tests.runs.checkpoint_files import WEIGHTS, close, fill, unpack_reply
 
 
@@ -28,7 +29,7 @@ def test_a_folder_arrives_as_it_is(tmp_path):
     }
 
 
-@pytest.mark.parametrize("size", [0, 1, 511, 512, 513, archive.PIECE + 1])
+@each_case("size", [0, 1, 511, 512, 513, archive.PIECE + 1])
 def test_every_size_fills_its_blocks(tmp_path, size):
     (tmp_path / "a").write_bytes(b"x" * size)
     (tmp_path / "b").write_bytes(b"y")

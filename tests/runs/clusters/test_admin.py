@@ -7,6 +7,7 @@ from django.test import Client
 
 from runs.clusters.settings import config_errors
 from runs.models import Cluster
+from tests.cases import each_case
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_invalid_config_lists_every_problem_and_is_not_saved(admin_client, local
     assert Cluster.objects.get(pk=local.pk).config == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "message"),
     [
         ([], "must be an object such as"),
@@ -69,7 +70,7 @@ def test_invalid_cluster_is_reported(config, message):
     assert message in complaint
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "message"),
     [
         ({"cores": 2}, "'cores' is not a known key; the keys are partition, account, qos"),
@@ -104,7 +105,7 @@ def test_an_administrator_adds_a_slurm_cluster(admin_client):
 RAY = {"dashboard": "http://127.0.0.1:8265"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "message"),
     [
         ({}, "dashboard must be an address such as http://127.0.0.1:8265, not ''"),

@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from runs.clusters.connection_test import advance_test
 from runs.models import Cluster, ClusterTest
+from tests.cases import each_case
 from tests.runs.api_client import calls
 from tests.waiting import wait_until
 
@@ -59,7 +60,7 @@ def test_the_command_line_adds_changes_lists_and_shows(local: Cluster) -> None:
     assert "alps\tslurm\tnot checked yet\n" in cluster_command("list")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "message"),
     [
         (("add", "local", "slurm"), "name: is taken: there is already a cluster local"),

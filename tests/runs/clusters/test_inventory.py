@@ -17,6 +17,7 @@ from runs.clusters.inventory import describe_shapes, inventory_of, refresh_due_i
 from runs.clusters.settings import config_errors
 from runs.launching.reconcile import reconcile_cluster
 from runs.models import Cluster, ClusterTest
+from tests.cases import each_case
 from tests.runs.api_client import calls
 from tests.runs.clusters.stored_inventories import FAR, RAYS, make_cluster
 from tests.runs.clusters.test_pages import page_text
@@ -73,7 +74,7 @@ def test_interval_of_reads_is_a_setting() -> None:
     assert list(config_errors({"waits": {"inventory": -1}})) == ["waits: inventory must be a number of seconds, not -1"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("shapes", "message"),
     [
         ([NodeShape(1, 1)] * 2001, "2001 kinds of nodes; at most 2000"),

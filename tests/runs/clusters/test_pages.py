@@ -13,6 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from runs import launching
 from runs.models import Cluster
+from tests.cases import each_case
 from tests.runs.local_cluster import run_of
 from workers.config import ConfigError, RunConfig, preset
 
@@ -61,7 +62,7 @@ def test_ray_cluster_form_shows_errors_at_their_fields(root_client: Client) -> N
     assert Cluster.objects.get(name="rays").config == config
 
 
-@pytest.mark.parametrize(("kind", "fields"), [
+@each_case(("kind", "fields"), [
     ("local", {"more"}),
     ("ray", {"dashboard", "token_file", "python", "project", "env", "more"}),
     ("slurm", {
@@ -93,7 +94,7 @@ def test_new_cluster_ignores_fields_that_its_kind_does_not_use(root_client: Clie
     assert Cluster.objects.get(name="mine").config == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "message"),
     [
         ({"name": "a b"}, "must be 1 to 50 letters, digits, - and _"),

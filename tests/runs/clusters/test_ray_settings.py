@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from runs.clusters.settings import config_errors
+from tests.cases import each_case
 
 RAY = {"dashboard": "http://127.0.0.1:8265"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("setting", "message"),
     [
         ({"autoscales": "yes"}, "autoscales must be true or false, not 'yes'"),

@@ -4,6 +4,7 @@ import pytest
 
 from runs.compare import Final, Setting, cautions
 from runs.models import Flag
+from tests.cases import each_case
 from tests.runs.sample_curves import unsaved_run
 
 
@@ -79,7 +80,7 @@ def test_flagged_runs_are_named_first():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seeds", "flagged", "message"),
     [
         (8, 1, "1 of 8 runs has open flags (es-tiny 0): its reward may come from cheating."),

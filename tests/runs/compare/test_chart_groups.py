@@ -20,6 +20,7 @@ from runs.charts.groups import IGNORED_KEYS
 from runs.compare.chart_groups import MAX_RUNS_A_GROUP, groups_of_values, seed_groups
 from runs.compare.run_table import vocabulary
 from runs.models import Experiment, LineStyle, Run
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, make_run, record
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +114,7 @@ def test_groups_of_charts_have_the_means_of_the_table(
     assert {name: values[-1] for name, values in drawn.items()} == {"ES": -15.0, "GRPO": -3.0}
 
 
-@pytest.mark.parametrize("query", ["group=method&sort=kl", "group=method&sort=-reward", "group=method&hide=grpo-0"])
+@each_case("query", ["group=method&sort=kl", "group=method&sort=-reward", "group=method&hide=grpo-0"])
 def test_a_mean_does_not_depend_on_what_is_shown(
     ada_client: Client, experiment: Experiment, runs: list[Run], query: str
 ) -> None:
@@ -228,7 +229,7 @@ def test_a_chart_of_own_keys_draws_each_group_and_key(
     assert missing.summary == "None of these runs has points of these keys."
 
 
-@pytest.mark.parametrize("query", ["smooth=0.9", "x=wall", "xscale=log", "y=log", "x=relative&smooth=median-3"])
+@each_case("query", ["smooth=0.9", "x=wall", "xscale=log", "y=log", "x=relative&smooth=median-3"])
 def test_every_control_draws_groups_and_runs(
     ada_client: Client, experiment: Experiment, runs: list[Run], query: str
 ) -> None:
@@ -246,9 +247,7 @@ def test_smoothing_is_of_each_run_before_the_mean(ada_client: Client, experiment
     assert "mean smoothed median-3" in drawn.rows[0]
 
 
-@pytest.mark.parametrize(
-    "query", ["", "sort=kl", "sort=-reward", "group=es.sigma&sort=-reward", "q=seed%3E1", "pin=first"]
-)
+@each_case("query", ["", "sort=kl", "sort=-reward", "group=es.sigma&sort=-reward", "q=seed%3E1", "pin=first"])
 def test_single_chart_equals_that_of_its_page(ada_client: Client, experiment: Experiment, query: str) -> None:
     runs = [measured(experiment, "es-tiny", seed, -float(seed), sigma=seed / 100) for seed in (1, 2, 3)]
     address = query.replace("first", runs[0].uid)

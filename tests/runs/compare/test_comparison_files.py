@@ -6,6 +6,7 @@ import io
 import pytest
 from django.urls import reverse
 
+from tests.cases import each_case
 from tests.runs.compare.test_pages import address
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
@@ -83,7 +84,7 @@ def test_tables_are_offered_as_latex(ada_client, runs):
         assert f"table={name}&amp;as=latex" in page
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "message"),
     [
         ({"table": "curves"}, "table must be one of results, config, not"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from runs.compare import run_table
 from runs.compare.run_table.columns import FIELDS
 from runs.models import Run, Series
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db
@@ -119,7 +120,7 @@ def test_long_text_matches_only_as_a_whole(four, experiment):
     assert seeds(experiment, f'-{key}~"be brief"') == [0, 3]
 
 
-@pytest.mark.parametrize("line", ["kl<5", "kl>=0.5 kl<100", "kl:0.5..3", "es.sigma>0.01", "es.sigma:0.001..", "-kl<1"])
+@each_case("line", ["kl<5", "kl>=0.5 kl<100", "kl:0.5..3", "es.sigma>0.01", "es.sigma:0.001..", "-kl<1"])
 def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line):
     words, terms = run_table.vocabulary(experiment), run_table.parse(line)
     runs = run_table.filter_by_terms(experiment.runs.all(), terms, words)
@@ -130,7 +131,7 @@ def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line)
         assert run_table.page(runs, order, None, 9, bounds) == run_table.page(runs, order, None, 9), word
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "message"),
     [
         ("kll<1", "Unknown key 'kll'. Did you mean kl"),

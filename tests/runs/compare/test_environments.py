@@ -14,6 +14,7 @@ from runs.compare import (
 )
 from runs.compare.environments import environments_context
 from runs.models import Attempt, Experiment
+from tests.cases import each_case
 from tests.runs.attempt_records import make_attempt
 from tests.runs.environments import H100, report_environment
 from tests.runs.full_runs import end, make_run
@@ -70,7 +71,7 @@ def test_gpus_are_counted_by_name(pair: tuple[Attempt, Attempt]) -> None:
     assert load_environments([two])[0].gpus == "2 × NVIDIA H100, 1 × A100"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pinned", "words"),
     [
         ({"commit": "12" * 20, "is_dirty": False, "version": "0.1.0"}, "121212121212 (abababababab)"),

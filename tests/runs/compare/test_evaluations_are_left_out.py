@@ -12,6 +12,7 @@ from runs.experiments.home.best_runs import find_candidates
 from runs.flags.evaluations import read_run
 from runs.models import Attempt, Experiment, Run
 from runs.run_page.evaluations import list_evaluations
+from tests.cases import each_case
 from tests.runs.compare.test_conditions import summary
 from tests.runs.full_runs import make_run, record
 from workers.records import Metric
@@ -54,7 +55,7 @@ def probe(training: Run, evaluation: Run) -> Run:
     return probe
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "methods"),
     [
         ("", ["es"]),
@@ -82,7 +83,7 @@ def test_page_of_the_experiment_leaves_them_out_and_says_where_they_are(ada_clie
     assert "reward" in str(shown.context["table"].headings)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "methods"),
     [
         ("", ["es"]),

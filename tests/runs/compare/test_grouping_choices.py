@@ -10,12 +10,13 @@ from django.test import Client, RequestFactory
 from runs.compare.chart_groups import grouping_choices, parse_group_columns
 from runs.compare.run_table import Vocabulary
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, make_run, record
 
 FIRST = ((None, "all but seed"),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "chosen", "other"),
     [([], None, ""), (["method"], "method", ""), (["method", "preset"], None, "method, preset")],
 )

@@ -1,12 +1,12 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runs.compare import distinct_names
 from runs.compare.labels import LONG_NAME
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("names", "labels"),
     [
         (["concise qwen lora rank 8 first", "concise qwen lora rank 8 second"], ["first", "second"]),

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from runs.compare.run_table import OPERATORS, QueryError, Term, format_term, parse, remove_term
 from runs.compare.run_table.language import MAX_TERMS, Range
+from tests.cases import each_case
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_./]{0,20}", fullmatch=True)
 TEXTS = st.text(st.characters(exclude_characters="\x00"), max_size=12)
@@ -22,7 +23,7 @@ def test_a_line_is_terms_that_all_must_hold():
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "term"),
     [
         ("seed=3", Term("seed", ":", ("3",))),
@@ -40,7 +41,7 @@ def test_each_way_of_writing_means_one_thing(line, term):
     assert parse(line) == [term]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "at", "message"),
     [
         ("kl<1 <5", 5, "A key must precede <"),

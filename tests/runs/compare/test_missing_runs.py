@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from runs.models import Experiment, Run
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
 
@@ -57,8 +58,8 @@ def test_page_of_missing_runs_alone_returns_404(ada_client: Client, run: Run, pa
     assert GONE in answer.content.decode()
 
 
-@pytest.mark.parametrize("form", ["", "csv", "table"])
-@pytest.mark.parametrize("name", ["compare", "section", "lambda"])
+@each_case("form", ["", "csv", "table"])
+@each_case("name", ["compare", "section", "lambda"])
 def test_chart_of_a_missing_run_returns_404(
     ada_client: Client, run: Run, parts: dict[str, str], name: str, form: str
 ) -> None:

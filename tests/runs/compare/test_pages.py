@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from runs.access import Role, give_role
 from runs.models import Flag, Run
+from tests.cases import each_case
 from tests.conftest import person
 from tests.runs.compare.compared_pages import address, page_of, section_of, text_of
 from tests.runs.environments import report_environment
@@ -95,7 +96,7 @@ def test_private_runs_are_hidden_from_others(cy_client, ada_client, private_expe
     assert secret.name in page_of(ada_client, [pair[0], secret])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "messages"),
     [
         (

@@ -7,6 +7,7 @@ import pytest
 
 from runs.compare import run_table
 from runs.models import Run, Series
+from tests.cases import each_case
 from tests.runs.attempt_records import make_run
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,7 @@ def test_runs_that_are_named_are_paged_as_all_are(runs, experiment, descending):
         assert walk_pages(experiment, order, 3, few[:4]) == [run for run in every if run.pk in few[:4]], key
 
 
-@pytest.mark.parametrize("key", ["name", "by", "es.antithetic"])
+@each_case("key", ["name", "by", "es.antithetic"])
 def test_equal_values_are_ordered_by_age_in_the_direction_of_the_order(runs, experiment, key):
     column = run_table.vocabulary(experiment).column(key)
     rising = walk_pages(experiment, run_table.Order(column, descending=False), 3)
@@ -97,7 +98,7 @@ def test_a_run_that_comes_in_meanwhile_shifts_nothing(runs, experiment):
     assert [*first, *second] == runs[:-9:-1]
 
 
-@pytest.mark.parametrize("text", ["", "x", "e30", "WzEsMl0x", "W251bGwsIDBd", "W1tdLCAxXQ", "[" * 5000, "é"])
+@each_case("text", ["", "x", "e30", "WzEsMl0x", "W251bGwsIDBd", "W1tdLCAxXQ", "[" * 5000, "é"])
 def test_a_place_that_no_page_gave_is_refused(runs, experiment, text):
     with pytest.raises(run_table.NotACursor):
         run_table.Order(run_table.vocabulary(experiment).column("kl"), True).parse_cursor(text)
@@ -106,7 +107,7 @@ def test_a_place_that_no_page_gave_is_refused(runs, experiment, text):
 ODD = [None, True, 1, 0.5, 1e308, math.inf, math.nan, 10**30, "x", "\x00", "\ud800", [], [math.inf], {"a": "\x00"}, {}]
 
 
-@pytest.mark.parametrize("key", ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "by"])
+@each_case("key", ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "by"])
 def test_a_place_of_another_order_is_refused_or_serves(runs, experiment, key):
     order = run_table.Order(run_table.vocabulary(experiment).column(key), False)
     served = 0

@@ -15,6 +15,7 @@ from django.utils import timezone
 from runs.compare import run_table
 from runs.compare.run_table.gap_order import GapOrigin
 from runs.models import Experiment, Import, Run, Series
+from tests.cases import each_case
 from tests.runs.compare.test_conditions import summary
 from tests.runs.compare.test_table_cells import messages_of, seeds, table_of
 from tests.runs.full_runs import evaluation, make_run, record
@@ -39,7 +40,7 @@ def gaps(table: Any, place: int = 0) -> dict[int, float | None]:
     return {seed: cell.gap.difference for seed, cell in cells.items() if cell.gap}
 
 
-@pytest.mark.parametrize("query", [{}, {"q": "seed>3"}, {"sort": "-kl"}, {"q": "name~none"}, {"q": "archived:yes"}])
+@each_case("query", [{}, {"q": "seed>3"}, {"sort": "-kl"}, {"q": "name~none"}, {"q": "archived:yes"}])
 def test_pinned_run_is_the_first_row_whatever_the_table_shows(
     ada_client: Client, experiment: Experiment, runs: list[Run], query: dict[str, str]
 ) -> None:
@@ -101,8 +102,8 @@ def test_a_heading_sorts_by_the_difference_with_a_second_link(
     assert heading.gap_address.endswith("sort=gap:kl") and 'aria-sort="other"' in page
 
 
-@pytest.mark.parametrize("descending", [True, False])
-@pytest.mark.parametrize("key", ["kl", "kl.max", "step", "time"])
+@each_case("descending", [True, False])
+@each_case("key", ["kl", "kl.max", "step", "time"])
 def test_pages_by_difference_hold_every_run_once(
     experiment: Experiment, runs: list[Run], key: str, *, descending: bool
 ) -> None:

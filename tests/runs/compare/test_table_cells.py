@@ -15,6 +15,7 @@ from django.urls import reverse
 from runs.compare.run_table import Kind, Vocabulary
 from runs.compare.run_table.spreads import Spread
 from runs.models import Experiment, Import, Run
+from tests.cases import each_case
 from tests.runs.attempt_records import make_attempt
 from tests.runs.compare.test_conditions import summary
 from tests.runs.full_runs import end, evaluation, make_run, record
@@ -72,7 +73,7 @@ def test_best_of_an_unknown_direction_names_min_and_max(
     assert messages_of(ada_client, experiment, col="lambda.best") == [table.problems[0].message]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "kind", "metric", "step"),
     [
         ("kl@100", Kind.STEP_VALUE, "kl", 100), ("reward@0", Kind.STEP_VALUE, "reward/mean", 0),
@@ -86,7 +87,7 @@ def test_key_with_an_at_sign_is_a_step_or_a_metric(key: str, kind: Kind, metric:
     assert (column.kind, column.metric, column.step) == (kind, metric, step)
 
 
-@pytest.mark.parametrize("key", ["kl@", "kl@x", "kl@-1", "kl@1.5", "kl@99999999999999999999", "kl@٣"])
+@each_case("key", ["kl@", "kl@x", "kl@-1", "kl@1.5", "kl@99999999999999999999", "kl@٣"])
 def test_step_that_is_no_whole_number_is_reported(key: str) -> None:
     words = Vocabulary(())
     assert words.column(key) is None
@@ -173,7 +174,7 @@ def test_spread_is_chosen_beside_the_table_and_stays(
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sort", "names"),
     [
         ("", ["es-tiny", "grpo-tiny"]), ("n", ["grpo-tiny", "es-tiny"]), ("-n", ["es-tiny", "grpo-tiny"]),

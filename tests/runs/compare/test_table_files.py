@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.models import Experiment, Run
+from tests.cases import each_case
 from tests.runs.compare.test_conditions import summary
 from tests.runs.full_runs import evaluation, make_run, record
 
@@ -114,7 +115,7 @@ def test_file_has_the_name_of_the_experiment(ada_client: Client, experiment: Exp
         assert reply["Content-Disposition"] == f'attachment; filename="concise-runs.{ending}"'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "words"),
     [
         ({"as": "pdf"}, "as must be one of csv, latex, not &#x27;pdf&#x27;"),

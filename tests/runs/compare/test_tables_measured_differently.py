@@ -14,6 +14,7 @@ from runs import metrics
 from runs.compare import Final, Setting, cautions, standings
 from runs.metrics import Provenance
 from runs.models import Experiment, Import, Run
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, make_run, record
 from tests.runs.sample_curves import unsaved_run
 
@@ -124,7 +125,7 @@ def test_groups_by_origin_have_means(ada_client: Client, native: list[Run], impo
     assert [row.run for row in inside.rows] == [imported]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("term", "origins"),
     [("origin:evaluator", ["evaluator"] * 2), ("origin~import", ["import:log"]), ("-origin:evaluator", ["import:log"])],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from runs.models import Experiment, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 
@@ -77,7 +78,7 @@ def test_others_may_look_and_change_nothing(bo, address):
     assert not Experiment.objects.filter(name="mine").exists() and not Run.objects.filter(name="mine").exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "path"),
     [
         ({"name": " "}, "name"),

@@ -2,6 +2,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Run
+from tests.cases import each_case
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +83,7 @@ def test_comparing_opens_the_chosen_runs(ada_client, experiment, three):
     assert page.redirect_chain == [(f"/compare/?run={three[1].uid}&run={three[0].uid}", 302)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("action", "sent", "message"),
     [
         ("burn", {}, "must be one of compare, responses, judge, tag, untag, cancel, archive, unarchive, delete, not"),
@@ -97,7 +98,7 @@ def test_invalid_bulk_action_is_reported_and_changes_nothing(ada_client, experim
     assert Run.objects.filter(tags=[], archived_at=None, deleted_at=None).count() == 3
 
 
-@pytest.mark.parametrize("action", ["tag", "cancel", "archive", "delete"])
+@each_case("action", ["tag", "cancel", "archive", "delete"])
 def test_bulk_action_leaves_foreign_runs_unchanged(bo_client, bo, experiment, three, action):
     assert "may change it" in do(bo_client, experiment, action, three, tag="mine").content.decode()
     Run.objects.filter(pk=three[1].pk).update(created_by=bo)

@@ -4,6 +4,7 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.http.palette import MAX_ROWS
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +24,7 @@ def test_palette_matches_every_word_of_a_name(ada_client, experiment):
     assert run.get_absolute_url() not in offered(ada_client, "seed nosuch")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "there"),
     [("compare", "/compare/"), ("queue", "/queue/"), ("costs", "/costs/"), ("import", "/import/"), ("trash", "/bin/"),
      ("views", "/views/"), ("tokens", "/settings/tokens/"), ("api", "/api/v1/docs")],

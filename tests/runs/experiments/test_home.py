@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.access import issue
 from runs.flags import dismiss
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
+from tests.cases import each_case
 from tests.runs.attempt_records import make_attempt
 from tests.runs.flags.flag_cases import make_flagged_run
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
@@ -184,7 +185,7 @@ def test_mine_leaves_out_what_others_run(ada_client, bo, experiment):
     assert "Other" not in page
 
 
-@pytest.mark.parametrize("state", ["running", "queued", "failed"])
+@each_case("state", ["running", "queued", "failed"])
 def test_nobody_learns_of_what_is_private(bo_client, experiment, private_experiment, state):
     run = make_run(private_experiment, seed=4711, state=state)
     end_run(run, state, "a secret reason", minutes=1)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.experiments import audit_log
 from runs.experiments.home.notes import MAX_NOTES, UNDO_PERIOD, unread_notes
 from runs.models import Experiment, Preference
+from tests.cases import each_case
 from tests.runs.experiments.test_home import home, section_html
 from tests.runs.full_runs import make_run
 
@@ -168,7 +169,7 @@ def test_address_stays_after_a_mark(ada_client, bo, experiment):
     assert answer["Location"] == "/?since=7d#notes"
 
 
-@pytest.mark.parametrize("until", ["", "yesterday", "2026-13-01T00:00", "2026-01-01T00:00", "0001-01-01T00:00+14:00"])
+@each_case("until", ["", "yesterday", "2026-13-01T00:00", "2026-01-01T00:00", "0001-01-01T00:00+14:00"])
 def test_invalid_time_is_an_error_with_an_example(ada_client, experiment, until):
     answer = ada_client.post(reverse("home-notes"), {"until": until}, follow=True)
     assert "until must be a time such as" in answer.content.decode()

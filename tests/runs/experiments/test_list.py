@@ -6,6 +6,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import Experiment
+from tests.cases import each_case
 from tests.runs.experiments.test_home_results import ended_run, flag_runs
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
@@ -104,7 +105,7 @@ def test_flagged_best_run_is_followed_by_the_best_one_without_a_flag(ada_client,
     assert "⚑" in text and "best without a flag es-tiny seed 1" in text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "reason"),
     [
         (None, "There are no runs yet."),

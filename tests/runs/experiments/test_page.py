@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from tests.cases import each_case
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
 
 pytestmark = pytest.mark.django_db
@@ -71,9 +72,7 @@ def test_the_table_sorts_by_a_number_and_runs_without_it_come_last(ada_client, e
     assert (names[0], names[-1]) == (first, "es-tiny seed 9")
 
 
-@pytest.mark.parametrize(
-    ("query", "message"), [("x=foo", "step, wall, relative"), ("sort=foo", "reward"), ("y=foo", "linear")]
-)
+@each_case(("query", "message"), [("x=foo", "step, wall, relative"), ("sort=foo", "reward"), ("y=foo", "linear")])
 def test_invalid_parameter_is_answered_with_the_valid_values(ada_client, experiment, query, message):
     make_run(experiment)
     response = ada_client.get(f"{experiment.get_absolute_url()}?{query}")
@@ -82,7 +81,7 @@ def test_invalid_parameter_is_answered_with_the_valid_values(ada_client, experim
     assert message in response.content.decode()
 
 
-@pytest.mark.parametrize(("x", "last"), [("step", 5), ("tokens", 500), ("samples", 50), ("relative", 1)])
+@each_case(("x", "last"), [("step", 5), ("tokens", 500), ("samples", 50), ("relative", 1)])
 def test_curves_use_the_requested_axis(ada_client, experiment, x, last):
     record(make_run(experiment), [evaluation(0, -40), evaluation(5, -10)])
     page = ada_client.get(f"{experiment.get_absolute_url()}?x={x}").content.decode()
@@ -106,7 +105,7 @@ def test_unknown_chart_returns_404(ada_client, experiment):
     assert ada_client.get(reverse("experiment-chart", args=[experiment.pk]), {"name": "nosuch"}).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["experiment", "experiment-runs", "experiment-chart", "launch"])
+@each_case("name", ["experiment", "experiment-runs", "experiment-chart", "launch"])
 def test_strangers_find_nothing_of_what_is_private(cy_client, private_experiment, name):
     assert cy_client.get(reverse(name, args=[private_experiment.pk]), {"name": "reward"}).status_code == 404
 

@@ -3,6 +3,7 @@ from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from runs.models import SavedView
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +74,7 @@ def test_a_shared_view_of_a_private_experiment_is_seen_by_nobody_else(cy_client,
     assert SavedView.objects.get() == view
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sent", "message"),
     [
         ({"name": ""}, "name: This field is required."),
@@ -87,7 +88,7 @@ def test_invalid_view_is_reported(ada_client, sent, message):
     assert not SavedView.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("do", "sent", "message"),
     [
         ("rename", {"name": " "}, "1 to 100 characters"),

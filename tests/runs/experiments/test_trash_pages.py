@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import Experiment, Run
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +36,7 @@ def test_an_experiment_is_renamed_tagged_and_annotated(ada_client, experiment):
     assert 'value="paper, pilot"' in ada_client.get(reverse("experiment-edit", args=[experiment.pk])).content.decode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sent", "message"),
     [
         ({"name": ""}, "This field is required."),
@@ -52,7 +53,7 @@ def test_invalid_edit_is_reported_and_input_is_preserved(ada_client, experiment,
     assert experiment.note == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "note",
     [
         "<script>alert(1)</script>",

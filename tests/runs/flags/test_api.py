@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from runs import access
 from runs.models import Experiment, FlagCheck, FlagDismissal, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.flags.flag_cases import make_flagged_run
 from workers.analysis.detectors import DETECTORS
@@ -97,7 +98,7 @@ def test_repeated_dismissal_replaces_the_reason(ada: User, flagged: Run) -> None
     assert FlagDismissal.objects.count() == 1
 
 
-@pytest.mark.parametrize("reason", ["", "   ", "x" * 2001, "\x00"])
+@each_case("reason", ["", "   ", "x" * 2001, "\x00"])
 def test_dismissal_needs_a_reason(ada: User, flagged: Run, reason: str) -> None:
     response = dismiss(calls(ada), flagged, reason)
     assert response.status_code == 422
@@ -171,7 +172,7 @@ def test_experiment_thresholds_are_set_by_its_owner(ada: User, bo: User, experim
     assert calls(bo).get(address).status_code == 404
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("thresholds", "message"),
     [
         ({"nosuch": 1.0}, f"'nosuch' is no detector; the detectors are {NAMES}"),
@@ -188,7 +189,7 @@ def test_invalid_thresholds_are_refused_with_the_valid_ones(
     assert (response.status_code, paths(response)["thresholds"]) == (422, message)
 
 
-@pytest.mark.parametrize("text", ['"1"', "true", "1e999", "1" + 400 * "0", "NaN", "[]"])
+@each_case("text", ['"1"', "true", "1e999", "1" + 400 * "0", "NaN", "[]"])
 def test_threshold_that_is_no_number_is_refused(ada: User, experiment: Experiment, text: str) -> None:
     address = f"/api/v1/experiments/{experiment.pk}/flag-thresholds"
     response = calls(ada).put(address, f'{{"thresholds": {{"empty": {text}}}}}', JSON)

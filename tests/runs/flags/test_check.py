@@ -12,6 +12,7 @@ from runs.flags import check as check_module
 from runs.flags import tasks
 from runs.ingest import delete_records, save_scores
 from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, Response, Run
+from tests.cases import each_case
 from tests.runs.attempt_records import answer, make_attempt
 from tests.runs.evaluation_records import resume
 from tests.runs.flags.flag_cases import EMPTY, HONEST, detectors, evaluation, make_flagged_run
@@ -151,7 +152,7 @@ def test_undone_dismissal_opens_the_flag_and_stays_in_the_history(experiment: Ex
     assert view.is_open and view.dismissal is None
 
 
-@pytest.mark.parametrize("reason", ["", " \n", "x" * 2001])
+@each_case("reason", ["", " \n", "x" * 2001])
 def test_dismissal_needs_a_reason(experiment: Experiment, ada: User, reason: str) -> None:
     run = make_flagged_run(experiment)
     with pytest.raises(flags.CannotDismiss):

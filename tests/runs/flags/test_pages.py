@@ -14,6 +14,7 @@ from runs import flags
 from runs.access import Scope, link_text
 from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, FlagThresholds, Response, Run
 from runs.templatetags.flags import blank_text, visible_text
+from tests.cases import each_case
 from tests.runs.flags.flag_cases import EMPTY, detectors, evaluation, make_flagged_run
 from tests.runs.full_runs import make_run, record
 from workers.analysis.detectors import DETECTORS
@@ -112,7 +113,7 @@ def test_dismissal_by_htmx_loads_the_page_again(ada_client: Client, flag: Flag) 
     assert FlagDismissal.objects.get().reason == "The task wants silence."
 
 
-@pytest.mark.parametrize("reason", ["", "  \n ", "a" * 2001], ids=["empty", "blank", "long"])
+@each_case("reason", ["", "  \n ", "a" * 2001], ids=["empty", "blank", "long"])
 def test_missing_reason_is_refused_in_place(ada_client: Client, flag: Flag, reason: str) -> None:
     answer = dismiss(ada_client, flag, reason)
     assert answer.status_code == 400
@@ -221,7 +222,7 @@ def test_experiment_inherits_overrides_and_resets(ada_client: Client, ada: User,
     assert flags.thresholds_of(run.experiment) == flags.thresholds_of(None)
 
 
-@pytest.mark.parametrize("value", ["1.5", "-0.1", "nan", "a lot", EVIL], ids=["high", "low", "nan", "word", "html"])
+@each_case("value", ["1.5", "-0.1", "nan", "a lot", EVIL], ids=["high", "low", "nan", "word", "html"])
 def test_bad_threshold_stays_and_names_the_range(ada_client: Client, experiment: Experiment, value: str) -> None:
     answer = ada_client.post(reverse("experiment-flags", args=[experiment.pk]), {"empty": value, "language": "0.2"})
     page = answer.content.decode()
@@ -261,7 +262,7 @@ def test_badges_show_two_flags_and_the_number_of_others() -> None:
     assert "+" not in render_to_string("flags/badges.html", {"flags": many[:2]})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         ("", "(empty)"),

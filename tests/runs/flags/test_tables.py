@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from runs.flags import dismiss
 from runs.models import Experiment, Flag, Run
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 from workers.analysis.detectors import DETECTORS
 
@@ -71,7 +72,7 @@ def test_cell_links_badges_to_the_flags_of_the_run(ada_client: Client, experimen
     assert "Another language" in cells[2]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "seeds"),
     [
         ("flag:any", [1, 0]), ("flags:any", [1, 0]), ("flag:none", [3, 2]), ("-flag:any", [3, 2]),
@@ -85,7 +86,7 @@ def test_query_selects_runs_by_open_flags(
     assert seeds_of(ada_client, experiment, q=line) == seeds
 
 
-@pytest.mark.parametrize("line", ["flag:nosuch", "flag:1..2", "flag:yes"])
+@each_case("line", ["flag:nosuch", "flag:1..2", "flag:yes"])
 def test_unknown_flag_is_refused_with_the_detectors(
     ada_client: Client, experiment: Experiment, four: list[Run], line: str
 ) -> None:

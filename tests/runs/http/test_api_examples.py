@@ -40,6 +40,7 @@ from runs.models import (
 )
 from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
+from tests.cases import each_case
 from tests.conftest import person
 from tests.judging.sample_tournament import count_from_one, meeting
 from tests.judging.tournament_factory import make_gold_set
@@ -250,10 +251,10 @@ def body_of(kind: str, example: Any) -> dict[str, Any]:
     return {"data": example, "content_type": kind}
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@each_case("name", OPERATIONS)
 def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> None:
     method, path, operation = OPERATIONS[name]
-    PREPARED.get(name, lambda run: None)(run)
+    PREPARED.get(name, lambda run: None)(Run.objects.get(pk=run.pk))
     bodies = operation.get("requestBody", {}).get("content", {})
     sent = next((body_of(kind, body["example"]) for kind, body in bodies.items()), {})
     script = calls(ada, "admin")

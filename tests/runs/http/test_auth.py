@@ -5,6 +5,7 @@ from django.test import Client
 
 from runs import access
 from runs.models import SavedView
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import make_attempt, make_run
 
@@ -101,13 +102,13 @@ def test_every_address_answers_401_without_token_or_session(attempt):
         assert "Authorization: Bearer" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("text", ["", "Bearer", "Bearer esw_wrong", "Basic YWRhOmFkYQ==", "Bearer \x00"])
+@each_case("text", ["", "Bearer", "Bearer esw_wrong", "Basic YWRhOmFkYQ==", "Bearer \x00"])
 def test_a_wrong_token_is_no_token(attempt, text):
     client = Client(headers={"authorization": text})
     assert client.get(f"/api/v1/runs/{attempt.run.uid}").status_code == 401
 
 
-@pytest.mark.parametrize("scope", ["read", "ingest", "report", "launch", "serve", "admin"])
+@each_case("scope", ["read", "ingest", "report", "launch", "serve", "admin"])
 def test_a_token_does_what_its_scope_includes_and_nothing_else(attempt, ada, scope):
     client = calls(ada, scope, run=attempt.run if scope == "ingest" else None)
     for method, address, body, allowed in operations(attempt):

@@ -1,6 +1,8 @@
 import pytest
 from django.urls import reverse
 
+from tests.cases import each_case
+
 pytestmark = pytest.mark.django_db
 
 
@@ -10,7 +12,7 @@ def test_the_theme_that_was_chosen_is_rendered_by_the_server(ada_client, cookie,
     assert f'<html lang="en"{attribute}>' in ada_client.get("/").content.decode()
 
 
-@pytest.mark.parametrize("cookie", ["system", '"><script>', ""])
+@each_case("cookie", ["system", '"><script>', ""])
 def test_anything_else_leaves_it_to_the_system(ada_client, cookie):
     ada_client.cookies["theme"] = cookie
     assert '<html lang="en">' in ada_client.get("/").content.decode()

@@ -1,6 +1,7 @@
 import pytest
 from django.urls import reverse
 
+from tests.cases import each_case
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +32,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("route", CHOICES)
+@each_case("route", CHOICES)
 def test_data_that_there_is_not_is_answered_with_the_choices(ada_client, experiment, route):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
@@ -56,8 +57,8 @@ def test_invalid_query_shows_an_empty_table(ada_client, experiment):
             assert ada_client.get(chart, {"name": "reward", "as": form, **query}).status_code == 404
 
 
-@pytest.mark.parametrize("route", ["experiment", "experiment-runs", "experiment-chart"])
-@pytest.mark.parametrize("value", ["nosuch", "tag"])
+@each_case("route", ["experiment", "experiment-runs", "experiment-chart"])
+@each_case("value", ["nosuch", "tag"])
 def test_unknown_group_returns_404_instead_of_single_runs(ada_client, experiment, route, value):
     make_run(experiment)
     answer = ada_client.get(reverse(route, args=[experiment.pk]), {"group": value, "name": "reward"})
@@ -76,7 +77,7 @@ def test_too_many_groups_return_404(ada_client, experiment):
 LOOKS = {"x": "years", "y": "round", "sort": "nosuch", "col": "nosuch", "after": "nosuch"}
 
 
-@pytest.mark.parametrize("name", LOOKS)
+@each_case("name", LOOKS)
 def test_file_has_no_place_for_a_notice_about_its_looks(ada_client, experiment, name):
     record(make_run(experiment), a_bit_of_everything())
     chart = reverse("experiment-chart", args=[experiment.pk])

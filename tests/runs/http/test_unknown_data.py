@@ -3,6 +3,7 @@
 import pytest
 
 from runs.models import Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
 from workers.records import Metric
@@ -46,7 +47,7 @@ SELECTED = {
 }
 
 
-@pytest.mark.parametrize("query", SELECTED)
+@each_case("query", SELECTED)
 def test_unknown_step_or_split_names_the_existing_ones(api, experiment, query):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
@@ -58,7 +59,7 @@ def test_unknown_step_or_split_names_the_existing_ones(api, experiment, query):
     assert SELECTED[query] in paths(refused).values()
 
 
-@pytest.mark.parametrize("name", ["runs", "sweeps", "views"])
+@each_case("name", ["runs", "sweeps", "views"])
 def test_list_of_an_unknown_experiment_returns_404(api, name):
     answer = api.get(f"/api/v1/{name}?experiment=987654321")
     assert (answer.status_code, answer.json()["detail"]) == (404, "There is no experiment 987654321 that you may see")

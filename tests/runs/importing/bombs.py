@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable
 
 MB = 1024 * 1024
-BOMB_MB = 24
+BOMB_MB = 12
 LINES, ZEROS, ONE_LINE = b"x\n" * (MB // 2), b"\0" * MB, b"x" * MB
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, 1),
@@ -102,9 +102,9 @@ def all_bombs() -> dict[str, bytes]:
     out["lzma.zip"] = zipped({"a.log": LINES * 8}, zipfile.ZIP_LZMA)
     out["overlapping.zip"] = overlapping()
     out["less.zip"], out["more.zip"] = zip_with_false_size(10), zip_with_false_size(2**31)
-    many = {f"{number}.log": b"x\n" for number in range(5000)}
+    many = {f"{number}.log": b"x\n" for number in range(2000)}
     out["many.zip"], out["many.tar.gz"] = zipped(many), tarred(many)
-    out["folders.tar.gz"] = gzip.compress(b"".join(tar_head(f"{n}/", 0, tarfile.DIRTYPE) for n in range(5000)) + end)
+    out["folders.tar.gz"] = gzip.compress(b"".join(tar_head(f"{n}/", 0, tarfile.DIRTYPE) for n in range(2000)) + end)
     out["nested.zip"] = zipped({"a.log.gz": packed("gz", LINES), "b.zip": out["deflated.zip"]})
     out["nested.gz.xz"] = lzma.compress(packed("gz", LINES))
     return out

@@ -25,12 +25,13 @@ from pytest_django.fixtures import Settings
 from runs import importing
 from runs.importing import File, RefusedFile
 from runs.models import Run
+from tests.cases import each_case
 from tests.runs.importing.bombs import LINES, MB, PACKERS, all_bombs, packed, tarred, zipped
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT_MB, LIMIT_FILES = 8, 1000
+LIMIT_MB, LIMIT_FILES = 4, 1000
 MAX_MEMORY = 100 * MB
 SLACK = 4 * MB
 GOOD = (HEADER.format(seed=0) + "".join(iteration(i) for i in range(1, 5)) + ENDED).encode()
@@ -69,7 +70,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@each_case("name", EXPECTED)
 def test_bomb_is_refused_with_its_limit_and_little_disk(name: str, unpacked: dict[str, Any]) -> None:
     result = unpacked["results"][name]
     assert any(EXPECTED[name] in reason for reason in result["refused"].values()), result
@@ -148,8 +149,8 @@ def test_slow_reader_ends_at_the_limit_of_seconds(name: str, settings: Settings,
 HOSTILE_NAMES = ["/etc/passwd", "../up.log", "a/../../up.log", "C:\\up.log", "\\\\host\\up.log"]
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred])
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
+@each_case("pack", [zipped, tarred])
+@each_case("name", HOSTILE_NAMES)
 def test_member_with_a_name_that_leads_out_is_refused(name: str, pack: Any) -> None:
     names, refused = read(("a.bin", pack({name: GOOD, "good.log": GOOD})))
     assert names == ["a.bin/good.log"]
@@ -157,7 +158,7 @@ def test_member_with_a_name_that_leads_out_is_refused(name: str, pack: Any) -> N
     assert "names must be relative" in refused[f"a.bin/{name}"]
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+@each_case("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
 def test_member_that_is_no_regular_file_is_refused(kind: bytes) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:

@@ -11,6 +11,7 @@ from runs.importing import partial_json
 from runs.importing.hyperparameters import config_of
 from runs.importing.readers import evaluations, reports, trainer_state
 from runs.importing.records import ImportReport
+from tests.cases import each_case
 from workers.executors.states import State
 from workers.records import Metric, Response
 
@@ -94,7 +95,7 @@ def test_a_temperature_in_the_name_is_the_evaluation_s(name):
     assert (config["evaluation"], "grpo" in config) == ({"temperature": 0.3}, False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "algorithm"), [("es_evals/base.json", "es"), ("x.json", "baseline"), ("evals/untrained_model.json", "")]
 )
 def test_evaluation_of_the_base_model_is_at_step_0(name, algorithm):
@@ -159,7 +160,7 @@ def test_an_aggregate_that_is_not_its_seeds_is_named():
     assert remarks == ["its aggregate is -3.0 ± 1.4142135623730951; its 2 seeds give -3.0 ± 1.0"]
 
 
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9, 0.99])
+@each_case("share", [0.3, 0.5, 0.7, 0.9, 0.99])
 def test_cut_evaluation_retains_the_part_before_the_cut(share):
     text = json.dumps(evaluation(), indent=1)
     document = partial_json.parse(text[: int(share * len(text))])

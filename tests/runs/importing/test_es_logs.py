@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from runs.importing.hyperparameters import config_of
 from runs.importing.readers.log_responses import answer, curves_of
+from tests.cases import each_case
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration, read
 from workers.executors.states import State
 
@@ -43,7 +42,7 @@ def test_folder_name_gives_settings_without_a_head():
     assert run.seed == -1
 
 
-@pytest.mark.parametrize(
+@each_case(
     "spoiled",
     [
         WHOLE.replace("\n", "\r\n"),
@@ -197,7 +196,7 @@ def test_an_evaluation_that_ends_the_file_has_its_curves():
     assert read(iteration(1) + block).points("accuracy/exact") == [(0, 1, 1.0)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "Iteration 1/2, " + "a " * 200_000,

@@ -9,6 +9,7 @@ import pytest
 
 from runs.importing.readers import event_files, tfrecord
 from runs.importing.records import ImportReport
+from tests.cases import each_case
 from tests.runs.importing.event_file_writer import (
     crc32c,
     event,
@@ -40,7 +41,7 @@ def test_the_checksum_is_that_of_the_standard():
     assert tfrecord.masked_crc32c(b"hello") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         b"\x08\x01" + nested(2, b"") + nested(4, struct.pack("<f", 0.5)),
@@ -91,7 +92,7 @@ def test_record_with_a_wrong_checksum_is_left_out():
     assert remarks == [f"byte {len(first)}: a record does not match its checksum: omitted"]
 
 
-@pytest.mark.parametrize("cut", [1, 5, 11, 20])
+@each_case("cut", [1, 5, 11, 20])
 def test_a_file_that_ends_amid_a_record_is_read_up_to_there(cut):
     last = event(2, scalar("a", 2.0))
     first = event(1, scalar("a", 1.0))

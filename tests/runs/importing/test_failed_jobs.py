@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tests.runs.importing.sample_logs import HEADER, read
 from workers.executors.states import State
 
@@ -63,7 +62,7 @@ BLAMED = {
 FRAMES = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    import trl\n'
 
 
-@pytest.mark.parametrize("line", BLAMED)
+@each_case("line", BLAMED)
 def test_the_reason_is_named_with_its_line(line):
     is_python = line.split(":")[0].endswith(("Error", "Error(RuntimeError)")) and not line.startswith("Conda")
     log = read("Loading modules\n" + (FRAMES if is_python else "") + line + "\n", "grpo_logs/beta0.1/x_seed3.log")
@@ -73,7 +72,7 @@ def test_the_reason_is_named_with_its_line(line):
     assert run.reason.endswith(f"{line} (line {5 if is_python else 2} of its log)")
 
 
-@pytest.mark.parametrize("label", ["[rank1]: ", "[rank1]:", "3: ", "[default0]:", "(EngineCore_0 pid=12) "])
+@each_case("label", ["[rank1]: ", "[rank1]:", "3: ", "[default0]:", "(EngineCore_0 pid=12) "])
 def test_launcher_prefixes_do_not_hide_the_reason(label):
     log = read("".join(f"{label}{line}\n" for line in (FRAMES + "KeyError: 'x'").splitlines()))
     assert [run.reason for run in log.runs] == ["It raised an exception: KeyError: 'x' (line 4 of its log)"]
@@ -106,7 +105,7 @@ def test_head_without_an_iteration_is_a_failure_without_reason():
     assert run.reason == "Its log ends before the first iteration and states no reason"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "max_steps: 1000\nnum_generations: 30\nbeta: 0.1\n",

@@ -10,13 +10,12 @@ import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from runs.importing import File, RefusedFile, archives, files_from_path, files_from_upload, scan
 from runs.importing.archives import NOT_PLAIN
 from runs.importing.detect_format import recognise_sources
 from runs.importing.files import OUTSIDE, clean_name
 from runs.importing.spool import NESTED
+from tests.cases import each_case
 from tests.runs.importing.event_file_writer import event, scalar, write
 from tests.runs.importing.sample_logs import iteration
 
@@ -108,7 +107,7 @@ def test_members_of_archives_are_read_without_touching_the_disk_under_their_name
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.zip"]
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/../../b", "C:\\windows\\x", "..\\x"])
+@each_case("name", ["../../etc/passwd", "/etc/passwd", "a/../../b", "C:\\windows\\x", "..\\x"])
 def test_names_that_lead_out_are_refused(name):
     assert list(read_upload(zipped(**{name: "x"}), "z.zip").values()) == [OUTSIDE]
     assert list(read_upload(tarred((tarfile.TarInfo(name), b"x")), "z.tgz").values()) == [OUTSIDE]

@@ -8,8 +8,6 @@ import json
 import random
 from contextlib import ExitStack
 
-import pytest
-
 from runs.importing import File, files_from_path
 from runs.importing.detect_format import recognise_sources
 from runs.importing.files import window
@@ -18,6 +16,7 @@ from runs.importing.records import ImportReport
 from runs.importing.run_names import name_of, setting_of
 from runs.ingest import refusal
 from runs.models import Response, Run
+from tests.cases import each_case
 from tests.runs.importing.event_file_writer import event, scalar, version
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.runs.importing.test_documents import evaluation
@@ -89,7 +88,7 @@ def check(data: bytes) -> None:
         )
 
 
-@pytest.mark.parametrize("data", [ES, TRL, EVENTS, json.dumps(evaluation()).encode()], ids=["ES", "TRL", "TB", "JSON"])
+@each_case("data", [ES, TRL, EVENTS, json.dumps(evaluation()).encode()], ids=["ES", "TRL", "TB", "JSON"])
 def test_bytes_that_went_wrong_are_read_to_the_end(data: bytes) -> None:
     chance = random.Random(7)
     for _ in range(ROUNDS):

@@ -9,6 +9,7 @@ from runs import launching
 from runs.ingest import Follower
 from runs.launching import rebuilds, reconcile
 from runs.models import Attempt, Cluster, Experiment
+from tests.cases import each_case
 from tests.runs.importing.imported_runs import imported_run
 
 
@@ -42,7 +43,7 @@ def test_a_tick_and_a_look_pass_it_by(experiment: Experiment, local: Cluster, ru
     assert Attempt.objects.filter(run=run).values().get() == before
 
 
-@pytest.mark.parametrize("change", [{"state": "running"}, {"drained_at": None}, {"origin": "launch"}])
+@each_case("change", [{"state": "running"}, {"drained_at": None}, {"origin": "launch"}])
 def test_database_constraint_keeps_imports_ended_without_cluster(
     experiment: Experiment, change: dict[str, object]
 ) -> None:

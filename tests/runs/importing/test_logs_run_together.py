@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tests.runs.importing.sample_logs import ENDED, HEADER, Read, iteration, read
 from tests.runs.importing.test_trl_logs import HEAD, SUMMARY, bar, logged
 from workers.executors.states import State
@@ -23,7 +22,7 @@ def means(log: Read) -> list[tuple[int, int, float]]:
     return log.points("train/reward/mean")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         ROWS.replace("3.75\n", "3.75"),
@@ -59,7 +58,7 @@ def test_a_row_that_ends_with_a_comma_takes_nothing_of_the_next():
     assert log.remarks == ["line 3: iteration 2 has no readable number"]
 
 
-@pytest.mark.parametrize("value", ["-10,50", "broken", "--", "\N{MINUS SIGN}10.50", "1.5k"])
+@each_case("value", ["-10,50", "broken", "--", "\N{MINUS SIGN}10.50", "1.5k"])
 def test_invalid_value_is_named_and_not_truncated(value):
     log = read(iteration(1, mean=value) + iteration(2))
     assert means(log) == [(0, 2, -10.5)]
@@ -67,7 +66,7 @@ def test_invalid_value_is_named_and_not_truncated(value):
     assert log.remarks == ["line 1: iteration 1: Mean is not a number"]
 
 
-@pytest.mark.parametrize("label", ["0: ", " 3: ", "[rank0]: ", "[rank0]:", "[default0]:", "(Trainer pid=12) "])
+@each_case("label", ["0: ", " 3: ", "[rank0]: ", "[rank0]:", "[default0]:", "(Trainer pid=12) "])
 def test_labels_of_launchers_hide_neither_settings_nor_bars_nor_answers(label):
     (run,) = read(labelled(ES, label)).runs
     assert (run.seed, run.settings["sigma"], run.state) == (3, 0.001, State.SUCCEEDED)
@@ -90,7 +89,7 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("text", OTHER.values(), ids=OTHER)
+@each_case("text", OTHER.values(), ids=list(OTHER))
 def test_bars_of_others_move_no_step(text):
     log = read(text)
     assert log.points("train/loss") == [(0, 5, 0.125), (0, 10, 0.125)]

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from runs import importing, metrics
 from runs.importing import ImportTarget
 from runs.models import Response, Run
+from tests.cases import each_case
 from tests.runs.importing.event_file_writer import event, scalar, write
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.runs.importing.test_documents import evaluation, seed, whole_evaluation
@@ -102,7 +103,8 @@ def import_files(root: Path, names: Iterable[str], person: User) -> list[dict[st
     return state_of(remaining.select_related("source", "parent__source"))
 
 
-def test_every_order_gives_the_same_runs_and_a_second_import_changes_nothing(ada, folder):
+@pytest.mark.parametrize("examples", [2, pytest.param(12, marks=pytest.mark.soak)])
+def test_every_order_gives_the_same_runs_and_a_second_import_changes_nothing(ada, folder, examples):
     expected = import_files(folder, SOURCES, ada)
     kinds = [facts["kind"] for facts in expected]
     assert {kind: kinds.count(kind) for kind in kinds} == {
@@ -113,8 +115,13 @@ def test_every_order_gives_the_same_runs_and_a_second_import_changes_nothing(ada
     assert sorted(joined, key=str) == [(0, ["ES log", 0])] * 2 + [(1, ["ES log", 1])] * 2 + [(2, None)]
     Run.objects.all().delete()
 
-    @settings(max_examples=12, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    # In the reverse order every two files are turned; the first generated order is the usual one.
+    @settings(
+        max_examples=examples, deadline=None, phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     @given(order=st.permutations(SOURCES), again=st.permutations(SOURCES))
+    @example(order=list(SOURCES[::-1]), again=list(SOURCES))
     def check(order: list[str], again: list[str]) -> None:
         with transaction.atomic():
             assert import_files(folder, order, ada) == expected
@@ -148,13 +155,14 @@ STEPS = (iteration(1), iteration(2), block(2), iteration(3), iteration(4), block
 WHOLE = {"run.log": HEADER.format(seed=0) + "".join(STEPS) + ENDED, "evals.json": CUT}
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_cut_copy_gives_the_same_in_any_order(ada, tmp_path, name):
+@pytest.mark.parametrize("examples", [8, pytest.param(40, marks=pytest.mark.soak)])
+@each_case("name", WHOLE)
+def test_cut_copy_gives_the_same_in_any_order(ada, tmp_path, name, examples):
     whole, root = WHOLE[name].encode(), tmp_path / "published"
     (root / "copy").mkdir(parents=True)
     (root / name).write_bytes(whole)
 
-    @settings(max_examples=40, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(cut=st.integers(1, len(whole) - 1))
     def check(cut: int) -> None:
         (root / "copy" / name).write_bytes(whole[:cut])

@@ -8,11 +8,10 @@ import io
 import lzma
 from contextlib import ExitStack
 
-import pytest
-
 from runs.importing import File, RefusedFile, files_from_upload
 from runs.importing.detect_format import recognise_sources
 from runs.importing.records import ImportReport
+from tests.cases import each_case
 from tests.runs.importing.sample_logs import iteration
 from workers.records import Metric
 
@@ -41,7 +40,7 @@ def read_upload(data: bytes, name: str) -> tuple[list[str], list[float], list[Re
     return [source.name for source in sources], means, refused
 
 
-@pytest.mark.parametrize("name", PACKED)
+@each_case("name", PACKED)
 def test_packed_file_is_read_under_its_own_name(name):
     data, inside = PACKED[name]
     assert read_upload(data, name) == ([inside], [-i - 0.5 for i in range(1, COUNT + 1)], [])

@@ -17,6 +17,7 @@ import pytest
 from runs.importing import files_from_upload
 from runs.importing.detect_format import recognise_sources
 from runs.importing.records import Entry, ImportReport
+from tests.cases import each_case
 from tests.runs.importing import alignment_files
 from workers.records import Response
 
@@ -88,7 +89,7 @@ def words(count: int, whole: int) -> str:
     return f"{count} of {whole or 'an unknown number of'} responses are in the file"
 
 
-@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
+@each_case("share", [0.2, 0.4, 0.6, 0.8])
 def test_evaluation_cut_in_an_answer_keeps_those_before_it(share: float) -> None:
     text = evaluation()
     cut = text[: int(share * len(text))]
@@ -124,7 +125,7 @@ def test_evaluation_cut_behind_its_seeds_is_whole_without_any_total() -> None:
     assert read(text[: text.index('"alpha"')].encode()) == [("succeeded", WHOLE, "")]
 
 
-@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, "gz"), (bz2.compress, "bz2"), (lzma.compress, "xz")])
+@each_case(("pack", "suffix"), [(gzip.compress, "gz"), (bz2.compress, "bz2"), (lzma.compress, "xz")])
 def test_compressed_evaluation_that_breaks_off_is_partial(pack, suffix: str) -> None:
     # Compressed formats give whole blocks: what bzip2 has only one of gives nothing.
     packed = pack(random_evaluation().encode())

@@ -13,6 +13,7 @@ from runs import importing
 from runs import metrics as series
 from runs.importing import ImportTarget
 from runs.models import Prompt, Response, Run
+from tests.cases import each_case
 from tests.runs.importing import alignment_files
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
@@ -122,7 +123,7 @@ def test_arrays_of_different_lengths_are_reported(ada, folder):
     assert not Response.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "reason"),
     [
         (np.array([{"a": 1}], object), "contains object, and neither numbers nor texts"),

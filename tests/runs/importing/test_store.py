@@ -17,6 +17,7 @@ from runs.experiments import trash
 from runs.importing import ImportTarget
 from runs.launching import commands
 from runs.models import Attempt, Batch, Experiment, Run
+from tests.cases import each_case
 from tests.runs.importing.event_file_writer import event, scalar, write
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from workers.config import ConfigError
@@ -103,7 +104,7 @@ def test_grown_log_replaces_its_earlier_run(ada, file):
     assert bring_in(file, ada).known_runs == [run]
 
 
-@pytest.mark.parametrize("order", list(permutations(("failed-1", "failed-2", "seed-0"))))
+@each_case("order", list(permutations(("failed-1", "failed-2", "seed-0"))))
 def test_jobs_with_a_common_prefix_stay_separate_in_any_order(ada, tmp_path, order):
     failure = "Traceback (most recent call last):\nRuntimeError: no device\n"
     texts = {"failed-1": failure, "failed-2": failure} | {f"seed-{n}": failure + log(n, (1, 2)) for n in (0, 1)}

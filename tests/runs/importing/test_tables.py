@@ -14,6 +14,7 @@ from runs import importing, metrics
 from runs.importing import ImportTarget
 from runs.importing.readers import tables
 from runs.importing.records import ImportReport
+from tests.cases import each_case
 from workers.records import Metric
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
@@ -36,7 +37,7 @@ def bring_in(path: Path, person):
         return importing.import_runs(importing.files_from_path(path, keep), ImportTarget(person, "Imported"))
 
 
-@pytest.mark.parametrize("delimiter", [",", "\t", ";"], ids=["comma", "tab", "semicolon"])
+@each_case("delimiter", [",", "\t", ";"], ids=["comma", "tab", "semicolon"])
 def test_csv_gives_each_column_by_step(delimiter):
     text = "Step,loss,eval/reward,note\n1,0.5,-3,\n2,nan,,\n3,1e-3,-1.25,\n".replace(",", delimiter)
     points, run, remarks = read(text)
@@ -74,7 +75,7 @@ def test_unreadable_rows_are_named_and_decreasing_steps_are_restarts():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "a,b\n1,2\n",

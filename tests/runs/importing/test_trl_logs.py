@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from runs.importing.hyperparameters import config_of
+from tests.cases import each_case
 from tests.runs.importing.sample_logs import read
 from workers.executors.states import State
 
@@ -48,7 +47,7 @@ def test_numbers_are_at_the_steps_of_the_bar_under_our_names():
     assert config_of(run.method, run.settings)["grpo"] == {"beta": 0.0464, "max_steps": 10}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "spoiled",
     [
         WHOLE.replace("\n", "\r\n"),

@@ -9,6 +9,7 @@ import pytest
 from runs.ingest.api import COLUMNS
 from runs.metrics import read
 from runs.models import RecordFile
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import lines, make_attempt, make_run, metrics
 from workers.records import Metric, Status, pack
@@ -87,7 +88,7 @@ def test_more_than_the_limit_is_refused_with_the_limit(api, attempt, encoding):
     assert str(LIMIT) in refused.json()["detail"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "encoding", "status"),
     [(b"not gzip", "gzip", 400), (gzip.compress(b"x" * 1000)[:-20], "gzip", 400), (b"", "br", 415)],
     ids=["not gzip", "cut short", "unknown encoding"],

@@ -6,6 +6,7 @@ import pytest
 
 from runs.ingest import ingest, refusal
 from runs.models import Attempt, AttemptEvent, PackageSet
+from tests.cases import each_case
 from tests.runs.attempt_records import lines, make_attempt, make_run
 from workers.records import Environment, Gpu
 
@@ -52,7 +53,7 @@ def test_unstorable_characters_are_displayed(attempt):
     assert (stored["cpu"], stored["packages"]) == ("\ufffd<b>", {"a\ufffd": "1\ufffd"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "words"),
     [
         ({"packages": {f"p{n}": "1" for n in range(5001)}}, "has 5001 packages; at most 5000"),

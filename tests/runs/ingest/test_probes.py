@@ -9,6 +9,7 @@ import pytest
 
 from runs.ingest import delete_records, ingest, refusal
 from runs.models import Attempt, AttemptEvent, Experiment, ProbeResult
+from tests.cases import each_case
 from tests.runs.attempt_records import lines, make_attempt, make_run
 from workers.records import Line, Probe, ProbeValue, Record
 from workers.records.lines import pack, unpack
@@ -57,7 +58,7 @@ def test_results_are_deleted_with_the_records_of_their_run(attempt: Attempt) -> 
     assert not ProbeResult.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "reason"),
     [
         ({"value": math.nan}, "value must be a finite number, not nan"),
@@ -75,7 +76,7 @@ def test_values_beyond_the_limits_are_refused(fields: dict[str, object], reason:
     assert reason in (refusal(Line(0, 1.0, record)) or "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "reason"),
     [
         ({"values": NORM.values[:1] * 20_001}, "20001 values; at most 20000"),

@@ -8,6 +8,7 @@ from runs import metrics
 from runs.ingest import delete_records, ingest, refusal
 from runs.ingest.prompts import prompt_ids
 from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
+from tests.cases import each_case
 from tests.runs.attempt_records import NOON, answer, lines, make_attempt, make_run
 from workers import records
 from workers.records import Alert, Engine, Engines, Line, Member, Metric, Status
@@ -135,7 +136,7 @@ def test_checkpoint_is_stored_with_its_digest(attempt):
     assert (row.step, row.path, row.bytes, row.sha256) == (20, "checkpoints/step-000020", 123, "a" * 64)
 
 
-@pytest.mark.parametrize("path", ["/etc", "../../etc", "a/../../b", "", "a\x00b", "x" * 1001])
+@each_case("path", ["/etc", "../../etc", "a/../../b", "", "a\x00b", "x" * 1001])
 def test_a_checkpoint_outside_the_attempts_directory_is_refused(attempt, path):
     assert keep(attempt, records.Checkpoint(1, path, 1, "a" * 64)) == 0
     assert not Checkpoint.objects.exists()
@@ -186,7 +187,7 @@ def test_record_beyond_a_limit_is_reported_and_later_ones_stored(attempt):
     assert "1 to 250 characters" in AttemptEvent.objects.get().why
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("record", "message"),
     [
         (Metric(2**63, {"a": 1.0}), "64 bits"),

@@ -9,6 +9,7 @@ from django.db import ProgrammingError, connection
 from runs.ingest import save_scores
 from runs.ingest.response_rows import SUPERSEDE
 from runs.models import Prompt, Response, Score
+from tests.cases import each_case
 from tests.runs.attempt_records import answer, make_attempt
 from tests.runs.full_runs import end, make_run, record
 
@@ -25,7 +26,7 @@ def store_answer(run, text="Madrid", **fields):
     return Response.objects.latest("pk")
 
 
-@pytest.mark.parametrize(("text", "words"), [("", 0), (" \n", 0), ("Madrid", 1), ("  a\n b\tc ", 3)])
+@each_case(("text", "words"), [("", 0), (" \n", 0), ("Madrid", 1), ("  a\n b\tc ", 3)])
 def test_words_are_counted(run, text, words):
     assert store_answer(run, text).words == words
 
@@ -35,7 +36,7 @@ def test_answer_without_text_has_no_word_count(run):
     assert Response.objects.get().cost == -2.5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "leaks"),
     [
         ("Yes. USER: and then?", True), ("No.\nASSISTANT: I", True), ("ok<|im_start|>user", True),
@@ -46,7 +47,7 @@ def test_answer_that_plays_another_role_is_leaking(run, text, leaks):
     assert store_answer(run, text).is_leaking is leaks
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "refuses"),
     [("I'm sorry, but no.", True), ("I’m sorry", True), ("I cannot help", True), ("As an AI language model", True),
      ("You cannot, I am sorry to say", False), ("Madrid", False)],

@@ -3,6 +3,7 @@
 import pytest
 
 from runs.models import Attempt, Experiment, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import make_attempt, make_run
 from workers.config import RunConfig, preset
@@ -93,7 +94,7 @@ def test_a_failed_launch_leaves_no_experiment_behind(api):
     assert not Experiment.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "message"),
     [
         ({"preset": "es-micro"}, "give either experiment"),

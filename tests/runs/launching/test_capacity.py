@@ -15,6 +15,7 @@ from runs import launching
 from runs.clusters import check_capacity
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.clusters.stored_inventories import FAR, RAYS, make_cluster, make_clusters
 from tests.runs.launching.impossible_launches import IMPOSSIBLE, Impossible
@@ -40,27 +41,34 @@ def refusals(cluster: Cluster, **compute: Any) -> dict[str, str]:
     return {}
 
 
-@pytest.mark.parametrize("impossible", IMPOSSIBLE, ids=lambda case: str(case.compute))
-def test_impossible_launch_is_refused_in_a_sentence(
-    impossible: Impossible, experiment: Experiment, ada_client: Client, ada: User
-) -> None:
+@each_case("impossible", IMPOSSIBLE, ids=lambda case: str(case.compute))
+def test_impossible_launch_is_refused_in_a_sentence(impossible: Impossible, experiment: Experiment, ada: User) -> None:
     make_clusters()
     compute, path, sentence = impossible
-    typed = {f"compute.{name}": str(value) for name, value in compute.items()}
-    page = ada_client.post(reverse("launch", args=[experiment.pk]), sent("es-micro", **typed))
-    assert page.status_code == 400 and f'<a href="#id_{path}">{path}</a> {sentence}' in text_of(page)
-    checked = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent("es-micro", **typed))
-    assert sentence in text_of(checked)
-
-    script = calls(ada)
     new = {"experiment": experiment.pk, "preset": "es-micro", "config": {"compute": compute}}
-    refused = script.post("/api/v1/runs", new, content_type="application/json")
+    refused = calls(ada).post("/api/v1/runs", new, content_type="application/json")
     assert refused.status_code == 422 and sentence in paths(refused)[path]
-    swept = {"grid": {f"compute.{name}": [value] for name, value in compute.items()}, "seeds": [0, 1]}
-    for address in ("sweeps", "sweeps/plan"):
-        new = {"experiment": experiment.pk, "preset": "es-micro", **swept}
-        refused = script.post(f"/api/v1/{address}", new, content_type="application/json")
-        assert refused.status_code == 422 and sentence in paths(refused)[path]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("launches", [IMPOSSIBLE[::7], pytest.param(IMPOSSIBLE, marks=pytest.mark.soak)], ids=len)
+def test_impossible_launch_is_refused_in_the_same_sentence_everywhere(
+    launches: list[Impossible], experiment: Experiment, ada_client: Client, ada: User
+) -> None:
+    """The form, its check, a sweep and the plan of a sweep; the test above covers a launch by the API."""
+    make_clusters()
+    script = calls(ada)
+    for compute, path, sentence in launches:
+        typed = {f"compute.{name}": str(value) for name, value in compute.items()}
+        page = ada_client.post(reverse("launch", args=[experiment.pk]), sent("es-micro", **typed))
+        assert page.status_code == 400 and f'<a href="#id_{path}">{path}</a> {sentence}' in text_of(page)
+        checked = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent("es-micro", **typed))
+        assert sentence in text_of(checked)
+        swept = {"grid": {f"compute.{name}": [value] for name, value in compute.items()}, "seeds": [0, 1]}
+        for address in ("sweeps", "sweeps/plan"):
+            new = {"experiment": experiment.pk, "preset": "es-micro", **swept}
+            refused = script.post(f"/api/v1/{address}", new, content_type="application/json")
+            assert refused.status_code == 422 and sentence in paths(refused)[path]
     assert not Run.objects.exists()
 
 
@@ -69,7 +77,7 @@ def text_of(answer: Any) -> str:
     return html.unescape(" ".join(answer.content.decode().split()))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "compute",
     [
         {"cluster": "far", "nodes": 6},

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from runs import launching
 from runs.models import Rebuild
+from tests.cases import each_case
 from tests.runs.checkpoint_files import WEIGHTS, fill, save, unpack_reply
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.executors.states import State
@@ -90,7 +91,7 @@ def test_a_rebuilt_one_is_downloaded(ada_client, run, queued):
     assert Rebuild.objects.get() == rebuild
 
 
-@pytest.mark.parametrize("step", ["41", "-1", "x", "", "1" * 30, "²", "20.0"])
+@each_case("step", ["41", "-1", "x", "", "1" * 30, "²", "20.0"])
 def test_a_step_that_it_has_not_reached_is_refused_with_the_range(ada_client, run, queued, step):
     answer = ask(ada_client, run, step, hx_request="true")
     text = answer.content.decode()

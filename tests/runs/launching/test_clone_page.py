@@ -8,6 +8,7 @@ from django.urls import reverse
 from runs.launching.config_form import LaunchForm
 from runs.launching.run_names import copy_name
 from runs.models import Run
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def test_the_form_holds_the_config_of_the_run(ada_client, run):
     assert "Clone a run" in text and "no longer fits" not in text
 
 
-@pytest.mark.parametrize("name", ["es-tiny", "es-countdown-paper", "grpo-tiny", "grpo-countdown-paper"])
+@each_case("name", ["es-tiny", "es-countdown-paper", "grpo-tiny", "grpo-countdown-paper"])
 def test_sent_as_it_is_it_makes_the_same_config(experiment, name):
     run = make_run(experiment, name, seed=3)
     form = LaunchForm.from_run(run)
@@ -56,7 +57,7 @@ def test_the_copy_of_a_copy_is_a_copy():
     assert copy_name("x" * 200) == "x" * 193 + " (copy)"
 
 
-@pytest.mark.parametrize(("changes", "names"), [
+@each_case(("changes", "names"), [
     ({}, ["mine (copy)"]),
     ({"es.sigma": "0.02"}, ["es-tiny iterations=9, σ=0.02, restarts=2 seed 7"]),
     ({"seeds": "8"}, ["es-tiny iterations=9, σ=0.123, restarts=2 seed 8"]),

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from runs.launching.config_form import SETTINGS, LaunchForm, config_from_fields, initial_from, parse_seeds
+from tests.cases import each_case
 from workers.config import RunConfig, presets
 
 
@@ -12,7 +13,7 @@ def sent(preset="es-tiny", **typed):
     return {"preset": preset, "seeds": "0", "name": "", **filled, **typed}
 
 
-@pytest.mark.parametrize("name", list(presets()))
+@each_case("name", list(presets()))
 def test_a_form_filled_from_a_preset_makes_exactly_its_config(name):
     form = LaunchForm(sent(name))
     assert form.is_valid(), form.errors
@@ -65,7 +66,7 @@ def test_the_other_methods_fields_are_not_read():
     assert "grpo" not in form.configs[0]
 
 
-@pytest.mark.parametrize(("preset", "every"), [("es-tiny", 7), ("grpo-tiny", 7), ("evaluate", 10), ("probe", 10)])
+@each_case(("preset", "every"), [("es-tiny", 7), ("grpo-tiny", 7), ("evaluate", 10), ("probe", 10)])
 def test_interval_of_evaluations_is_read_for_trainings_only(preset, every):
     typed = {"evaluation.every": "7", "evaluation.prompts": "5"}
     is_preset = preset not in ("evaluate", "probe")
@@ -104,7 +105,7 @@ def test_no_method_is_a_problem_of_its_own():
     assert "method" in form.errors
 
 
-@pytest.mark.parametrize("text", ["a", "1.5", "3-1", "0-99", "-1", "1;2"])
+@each_case("text", ["a", "1.5", "3-1", "0-99", "-1", "1;2"])
 def test_seeds_that_cannot_be_read_are_named(text):
     with pytest.raises(ValueError, match="not"):
         parse_seeds(text)
@@ -142,7 +143,7 @@ def test_an_own_tasks_options_are_a_json_object():
     assert "<textarea" in str(form["task.own.options"])
 
 
-@pytest.mark.parametrize("typed", ["{words", "[1]", '"x"', "3", '{"a": NaN}', "[" * 100_000])
+@each_case("typed", ["{words", "[1]", '"x"', "3", '{"a": NaN}', "[" * 100_000])
 def test_unknown_task_options_are_reported_at_their_field(typed):
     form = LaunchForm(sent(**{"task.name": "own", "task.own.path": "my_task", "task.own.options": typed}))
     assert not form.is_valid()

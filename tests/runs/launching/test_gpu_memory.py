@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from runs.launching.gpu_memory import GpuMemory, grpo, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
+from tests.cases import each_case
 from tests.runs.checkpoint_files import save
 from tests.runs.full_runs import make_run
 from tests.runs.model_files import QWEN2_7B, write_model_config
@@ -102,7 +103,7 @@ def test_plan_assumes_prompts_when_the_config_asks_for_all(ada: User, models: Pa
     assert (gpu_memory.prompts, gpu_memory.prompts_assumed) == (2048, True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "reason"),
     [
         ({"method": "evaluate", "compute": {"gpus": 1}}, "for runs that train only"),
@@ -180,7 +181,7 @@ def test_plan_reads_no_link_of_a_checkpoint(
     assert "it is a link to a file outside its folder" in plan(ada, config_of(f"run:{run.uid}@5")).reason
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../outside", "qwen/../../outside"])
+@each_case("name", ["/etc/passwd", "../outside", "qwen/../../outside"])
 def test_plan_reads_no_path(ada: User, models: Path, tmp_path: Path, name: str) -> None:
     write_model_config(tmp_path / "outside", QWEN2_7B)
     gpu_memory = plan(ada, config_of(name))
@@ -198,7 +199,7 @@ def test_plan_reads_no_disk_of_a_remote_cluster(ada: User, models: Path, local: 
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reason"),
     [
         ("{", "it is not a JSON object"),

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.models import Cluster, Experiment
+from tests.cases import each_case
 from tests.runs.launching.test_launch_page import sent
 from tests.runs.model_files import QWEN2_7B, write_model_config
 from tests.workers.memory_plan.sizes import QWEN2_TINY
@@ -95,7 +96,7 @@ def test_panel_gives_the_reason_when_transformers_answers(check: Check) -> None:
     assert "With es.backend transformers" in panel and "<table" not in panel
 
 
-@pytest.mark.parametrize(
+@each_case(
     "typed", [{"compute.gpus": "0"}, {"model.device": "cpu"}, {"es.sigma": "many"}], ids=["no-gpus", "cpu", "wrong"]
 )
 def test_panel_is_absent_without_a_gpu_or_with_a_problem(check: Check, typed: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 
 from runs import clusters, launching
 from runs.models import Attempt, Cluster, Experiment, Run
+from tests.cases import each_case
 from tests.runs.local_cluster import attempt_of, run_of
 from workers.config import ConfigError, RunConfig, preset
 from workers.executors.states import State
@@ -38,7 +39,7 @@ def test_invalid_config_reports_every_problem_and_creates_nothing(
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "path", "words"),
     [
         ({"config": {"method": "es", "es": {}, "compute": {"cluster": "moon"}}}, "compute.cluster", "one of local"),

@@ -18,6 +18,7 @@ from runs.launching.resources import by_hand_problems
 from runs.launching.run_names import default_run_name
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 from workers.config import RunConfig
@@ -81,7 +82,7 @@ def test_strangers_run_is_refused_like_a_missing_one(bo: User, ada: User, local:
     assert not own.runs.exists()
 
 
-@pytest.mark.parametrize("method", ["scorer", "evaluate", "unknown"])
+@each_case("method", ["scorer", "evaluate", "unknown"])
 def test_run_that_does_not_train_is_refused(ada: User, experiment: Experiment, local: Cluster, method: str) -> None:
     parent = started_run(experiment, method=method)
     message = paths(launch(ada, experiment, evaluation_of(parent)))["evaluate.run"]
@@ -231,7 +232,7 @@ def test_launch_page_hides_a_strangers_run(bo_client: Client, bo: User, ada: Use
     assert bo_client.get(address, {"evaluate": hidden.uid}).status_code == 404
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "evaluated", "name"),
     [
         ({"model": {"path": "Qwen/Qwen2.5-1.5B"}}, "", "evaluate Qwen2.5-1.5B"),

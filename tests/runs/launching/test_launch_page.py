@@ -4,6 +4,7 @@ from django.urls import reverse
 
 from runs.launching.config_form import initial_from
 from runs.models import Run
+from tests.cases import each_case
 from workers.config import presets
 from workers.config.tasks import TASKS
 
@@ -34,7 +35,7 @@ def test_a_preset_fills_the_form(ada_client, address):
     assert presets()["es-tiny-reckless"].why in page
 
 
-@pytest.mark.parametrize("task", sorted(TASKS))
+@each_case("task", sorted(TASKS))
 def test_a_tasks_own_options_are_shown_with_that_task_alone(task):
     rules = (settings.BASE_DIR / "static" / "css" / "launch.css").read_text(encoding="utf-8")
     assert f'.launch:not(:has([name="task.name"] > [value="{task}"]:checked)) [data-task="{task}"]' in rules

@@ -18,6 +18,7 @@ from runs.launching.config_form import LaunchForm, config_from_fields, initial_f
 from runs.launching.run_names import default_run_name
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Population, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 from tests.runs.launching.test_launch_evaluations import launch, own_experiment, started_run
@@ -184,7 +185,7 @@ def test_form_makes_the_config_that_it_was_filled_from() -> None:
     assert config_from_fields({"method": "probe"}) == {"method": "probe", "probe": {}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "value", "message"),
     [
         ("probe.runs", "run:abcdefghjk", "must be a list of text, not 'run:abcdefghjk'"),
@@ -245,7 +246,7 @@ def test_run_page_of_a_training_offers_a_probe(ada_client: Client, ada: User, ex
     assert "Probe of" in text and training.get_absolute_url() in text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "parent", "name"),
     [
         ({"model": {"path": "Qwen/Qwen2.5-1.5B"}}, "", "probe Qwen2.5-1.5B"),

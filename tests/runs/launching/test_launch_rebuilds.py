@@ -12,6 +12,7 @@ from runs.ingest import ingest
 from runs.launching import rebuilds, reconcile
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Rebuild, Run
+from tests.cases import each_case
 from tests.runs.attempt_records import lines
 from tests.runs.launching.test_launch_resumes import make_ended_run
 from tests.runs.local_cluster import Small, attempt_of, tick_until
@@ -151,7 +152,7 @@ def test_only_the_newest_rebuilds_are_retained(run: Run, small: Small, monkeypat
     assert [r.directory.exists() for r in rebuilds] == [r.step in retained for r in rebuilds]
 
 
-@pytest.mark.parametrize("step", [-1, 41, 2**70])
+@each_case("step", [-1, 41, 2**70])
 def test_a_step_that_it_has_not_reached_is_refused(run: Run, step: int) -> None:
     with pytest.raises(rebuilds.CannotRebuild, match="a whole number from 0 to 40"):
         rebuilds.rebuild_checkpoint(run, step, run.created_by)

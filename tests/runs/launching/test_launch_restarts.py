@@ -13,6 +13,7 @@ from runs import launching
 from runs.launching import reconcile
 from runs.launching.resume import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
+from tests.cases import each_case
 from tests.runs.launching.test_launch_resumes import save_checkpoint
 from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -63,7 +64,7 @@ def test_a_failing_program_is_started_as_often_as_its_budget_allows(experiment: 
     assert tick_once(run).n == 2
 
 
-@pytest.mark.parametrize("state", BY_ITSELF)
+@each_case("state", BY_ITSELF)
 def test_each_end_that_nobody_wanted_is_followed_by_another_attempt(
     experiment: Experiment, small: Small, local: Cluster, state: State
 ) -> None:
@@ -71,7 +72,7 @@ def test_each_end_that_nobody_wanted_is_followed_by_another_attempt(
     assert [attempt.n for attempt in launching.create_due_restarts(local)] == [2]
 
 
-@pytest.mark.parametrize("state", [s for s in State if s.is_final and s not in BY_ITSELF])
+@each_case("state", [s for s in State if s.is_final and s not in BY_ITSELF])
 def test_intended_end_is_not_restarted(experiment: Experiment, small: Small, state: State) -> None:
     assert attempt_of(failed(experiment, state)).restart_at is None
 

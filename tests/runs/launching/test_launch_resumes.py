@@ -14,6 +14,7 @@ from runs import checkpoints, launching
 from runs.ingest import ingest
 from runs.launching.submit import spec_of
 from runs.models import Attempt, AttemptEvent, Experiment, Origin, Run
+from tests.cases import each_case
 from tests.runs.attempt_records import lines
 from tests.runs.local_cluster import Small, attempt_of, run_of, tick_once, tick_until
 from tests.waiting import wait_until
@@ -46,7 +47,7 @@ def save_checkpoint(run: Run, step: int, *, record: bool = True, size: int = 100
     return folder
 
 
-@pytest.mark.parametrize("state", ENDED)
+@each_case("state", ENDED)
 def test_run_resumes_from_its_checkpoint_after_any_early_end(
     experiment: Experiment, small: Small, state: State
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Attempt, Cluster, Run
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 from tests.runs.launching.test_sweep_page import make_sweep
 from tests.runs.many_runs import crowd
@@ -45,7 +46,7 @@ def test_queue_lists_running_and_waiting_runs_with_reasons(ada_client, experimen
     assert "position 3 in the queue" in page and "on local" in page
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("compute", "words"),
     [
         ({"gpus": 0, "cores": 1}, "· 1 core ·"),

@@ -6,12 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from runs.clusters import Timeouts
 from runs.launching.reconcile.attempt_files import Ending, Traces
 from runs.launching.reconcile.rules import Decision, JobFacts, decide
 from runs.models import Attempt, Cluster, Run
+from tests.cases import each_case
 from workers.executors.base import Observation
 from workers.executors.states import State
 
@@ -47,7 +46,7 @@ def state_of(*args: Any, **kwargs: Any) -> State | None:
     return decision and decision.state
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ending", "state", "reason"),
     [
         (DONE, State.SUCCEEDED, "done"),
@@ -72,7 +71,7 @@ def test_exit_record_decides_the_final_state(ending: Ending, state: State, reaso
         assert decision.updates["exit_code"] == ending.code and decision.updates["ended_at"] == ending.ended_at
 
 
-@pytest.mark.parametrize("ending", [DONE, replace(DONE, code=75), replace(DONE, code=None, signal=9), None])
+@each_case("ending", [DONE, replace(DONE, code=75), replace(DONE, code=None, signal=9), None])
 def test_a_wished_cancel_wins(ending: Ending | None) -> None:
     assert (
         state_of(observe(State.FAILED), ending, cancel_requested_at=ago(20), final_since_at=ago(100)) == State.CANCELLED
@@ -82,7 +81,7 @@ def test_a_wished_cancel_wins(ending: Ending | None) -> None:
     )
 
 
-@pytest.mark.parametrize("native", [State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED])
+@each_case("native", [State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED])
 def test_final_state_reported_only_by_the_cluster_is_used(native: State) -> None:
     decision = verdict(observe(native, "its words"), replace(DONE, code=None, signal=15, stopped=True))
     assert decision and (decision.state, decision.reason) == (native, "its words")
@@ -146,7 +145,7 @@ def test_job_that_cannot_start_is_removed_from_the_queue() -> None:
     assert decision.reason == "cancelled after 1800 s because it cannot start: will not start: no node"
 
 
-@pytest.mark.parametrize("state", [State.QUEUED, State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING])
+@each_case("state", [State.QUEUED, State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING])
 def test_the_clusters_word_on_the_living_is_taken(state: State) -> None:
     decision = verdict(observe(state, "Priority"), state="running")
     assert decision and (decision.state, decision.reason) == (state, "Priority")

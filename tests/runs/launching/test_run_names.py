@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from runs.launching.run_names import NAME_LENGTH, default_run_name, default_sweep_name, sweep_run_name
+from tests.cases import each_case
 from workers.config import RunConfig, preset, presets
 
 
@@ -17,12 +16,12 @@ def config(preset_name: str, seed: int = 0, **sections: dict[str, Any]) -> RunCo
     return RunConfig.from_json({**merged, "seed": seed})
 
 
-@pytest.mark.parametrize("name", list(presets()))
+@each_case("name", list(presets()))
 def test_unchanged_preset_and_its_seed(name: str) -> None:
     assert default_run_name(config(name, 3), name) == f"{name} seed 3"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sections", "name"),
     [
         ({"es": {"sigma": 0.02}}, "es-tiny σ=0.02 seed 0"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from runs.launching.config_form import SETTINGS, config_from_fields, initial_from, short_text
+from tests.cases import each_case
 from workers.config import RunConfig
 
 PRIOR_TASKS = SETTINGS["evaluate.prior_tasks"]
@@ -18,7 +17,7 @@ def stored(tasks: Any) -> list[dict[str, Any]]:
     return list(config["evaluate"]["prior_tasks"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tasks", "text"),
     [
         ([{"name": "countdown"}], "countdown"),
@@ -41,7 +40,7 @@ def test_key_that_this_version_does_not_know_is_shown() -> None:
     assert short_text(PRIOR_TASKS, [{"name": "math", "options": {"digits": 3}}]) == "math (digits=3)"
 
 
-@pytest.mark.parametrize("value", [[], None, "countdown", [1], [{"options": {}}]])
+@each_case("value", [[], None, "countdown", [1], [{"options": {}}]])
 def test_other_values_have_no_short_text(value: Any) -> None:
     assert short_text(PRIOR_TASKS, value) is None
 

@@ -13,6 +13,7 @@ from runs.access import give_role
 from runs.launching.sweeps import commands
 from runs.launching.sweeps.commands import NewSweep
 from runs.models import Attempt, Run, Sweep
+from tests.cases import each_case
 from tests.runs.attempt_records import answer, make_attempt
 from tests.runs.full_runs import evaluation, record
 from tests.runs.launching.test_launch_check import took
@@ -82,7 +83,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "message"), WRONG)
+@each_case(("wrong", "message"), WRONG)
 def test_invalid_sweep_is_reported_before_the_launch(ada_client, experiment, wrong, message):
     answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**FIELDS) | wrong)
     assert message in answer.content.decode()

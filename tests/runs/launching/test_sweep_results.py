@@ -13,6 +13,7 @@ from runs.launching.sweeps.commands import NewSweep
 from runs.launching.sweeps.options import SweepMetric
 from runs.launching.sweeps.table import cell_rows
 from runs.models import Run, Series, Sweep
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, record
 from tests.runs.launching.test_sweep_page import make_sweep
 from workers.config import preset
@@ -238,7 +239,7 @@ def test_strangers_see_no_results(cy_client, private_experiment):
         assert cy_client.get(reverse(route, args=[sweep.pk])).status_code == 404
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "state", "reason"),
     [
         ({}, "failed", "The runs of this sweep ended without values of reward/mean."),

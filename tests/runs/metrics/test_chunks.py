@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from runs.metrics import POINTS, Column, pack_chunk, unpack_chunk
 from runs.metrics.chunks import HEADER
+from tests.cases import each_case
 
 whole = st.integers(-(2**63), 2**63 - 1)
 floats = st.floats(allow_nan=True, allow_infinity=True)
@@ -34,7 +35,7 @@ def test_packing_is_bit_exact(points):
     assert same(points, unpack_chunk(pack_chunk(points)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "bytes_a_point"),
     [
         (np.random.default_rng(0).normal(size=POINTS), 8),
@@ -57,7 +58,7 @@ def test_points_are_cut_into_full_chunks_and_a_rest():
     assert parts[2].records[0] == 2 * POINTS
 
 
-@pytest.mark.parametrize("data", [b"", b"nothing", HEADER.pack(9, 1, 1, 1), pack_chunk(column([1.0, 3.0]))[:-4]])
+@each_case("data", [b"", b"nothing", HEADER.pack(9, 1, 1, 1), pack_chunk(column([1.0, 3.0]))[:-4]])
 def test_other_bytes_are_refused(data):
     with pytest.raises(ValueError, match=r"not a chunk|version|buffer"):
         unpack_chunk(data)

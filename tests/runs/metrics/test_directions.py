@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from runs.metrics import HIGHER, LOWER, good_direction
+from tests.cases import each_case
 
 DIRECTIONS = {
     "reward/mean": HIGHER, "train/reward/max": HIGHER, "reward/format/mean": HIGHER, "accuracy/contains": HIGHER,
@@ -15,6 +14,6 @@ DIRECTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", DIRECTIONS)
+@each_case("key", DIRECTIONS)
 def test_direction_follows_from_the_key(key: str) -> None:
     assert good_direction(key) == DIRECTIONS[key]

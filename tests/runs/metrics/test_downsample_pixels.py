@@ -1,11 +1,11 @@
 """The down-sampled line lights the very pixels that the full one lights."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runs.metrics import m4
+from tests.cases import each_case
 
 HEIGHT = 300
 
@@ -58,7 +58,7 @@ def line(seed, n, spikes, gaps, plateau):
     return x, y
 
 
-@pytest.mark.parametrize("px", [400, 800, 1600])
+@each_case("px", [400, 800, 1600])
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3300, 9000), st.integers(0, 20), st.integers(0, 30), st.integers(0, 2000))
 def test_the_picture_is_the_same(px, seed, n, spikes, gaps, plateau):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runs.metrics import Block, block, pack, unpack
+from tests.cases import each_case
 from workers.records import Metric
 
 names = st.text(min_size=1, max_size=4)
@@ -53,7 +54,7 @@ def test_nan_and_infinities_are_preserved():
     assert [back.column(k)[1][0] for k in "bc"] == [math.inf, -math.inf]
 
 
-@pytest.mark.parametrize("data", [b"", b"\x01", b"\x02" + bytes(12) + b"x\x9cc\x00\x00\x00\x01\x00\x01"])
+@each_case("data", [b"", b"\x01", b"\x02" + bytes(12) + b"x\x9cc\x00\x00\x00\x01\x00\x01"])
 def test_bytes_that_are_no_batch_are_refused(data):
     with pytest.raises(ValueError, match="not a packed batch"):
         unpack([], data)

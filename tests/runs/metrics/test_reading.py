@@ -5,6 +5,7 @@ import pytest
 
 from runs.ingest import ingest
 from runs.metrics import backlog, cursor, keys, latest, read, since
+from tests.cases import each_case
 from tests.runs.attempt_records import NOON, lines, make_attempt, make_run, metrics
 from workers.records import Metric
 
@@ -28,7 +29,7 @@ def test_a_curve_holds_its_points_by_step(attempt):
     assert curve.x.dtype == curve.y.dtype == np.float64
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("x", "expected"),
     [
         ("step", [0, 10]),

@@ -1,7 +1,6 @@
 """Parts in chunks and in batches are one column, whichever way they are joined."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -10,6 +9,7 @@ from runs.metrics import Column, pack_chunk
 from runs.metrics.chunks import Packed
 from runs.metrics.packing import Progression, progression_of
 from runs.metrics.segments import SeriesPoints
+from tests.cases import each_case
 
 EDGES = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1])
 floats = st.floats(width=32) | st.floats()
@@ -66,7 +66,7 @@ def test_steps_with_an_overflowing_difference_are_no_line():
     assert whole.steps.tolist() == [-1, 2**63 - 1]
 
 
-@pytest.mark.parametrize("cut", [1, 2, 50, 99])
+@each_case("cut", [1, 2, 50, 99])
 def test_even_steps_stay_a_line_at_any_cut(cut):
     column = Column(np.arange(100), 5 + 3 * np.arange(100), np.zeros(100))
     segments = [(0, 1, Packed.open(pack_chunk(column[:cut]))), (0, 2, column[cut:])]

@@ -9,6 +9,7 @@ from django.test import TestCase
 
 from runs.ingest import ingest
 from runs.models import Experiment, Response, Run, choose_last_step, list_evaluated_steps
+from tests.cases import each_case
 from tests.runs.attempt_records import lines
 from tests.runs.evaluation_records import WHOLE, answers, make_planned_run, resume, write
 from tests.runs.importing.test_documents import whole_evaluation
@@ -43,7 +44,7 @@ def test_last_step_is_the_partial_one_if_no_other_is_there(run: Run) -> None:
     assert choose_last_step([]) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("prompts", "samples", "written", "task_prompts", "whole"),
     [
         (4, 1, 8, 4, 8),

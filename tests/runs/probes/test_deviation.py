@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from runs.probes.deviation import deviation, has_band, is_outside, shade_of_deviation, value_scale
+from tests.cases import each_case
 from workers.records import ProbeValue
 
 
@@ -14,7 +13,7 @@ def value(number: float, null: float | None = 1.0, low: float | None = 0.5, high
     return ProbeValue(number, 9, null=null, null_low=low, null_high=high)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("number", "distance", "shade"),
     [
         (1.0, 0.0, "chance"), (3.0, 1.0, "chance"), (0.5, -1.0, "chance"), (4.0, 1.5, "above-1"),

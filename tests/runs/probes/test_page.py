@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import Experiment, Run
+from tests.cases import each_case
 from tests.runs.evaluation_runs import make_training
 from tests.runs.full_runs import record
 from tests.runs.probe_runs import make_probe_run, record_norms, reward_line, shared_noise
@@ -206,7 +207,7 @@ def test_subject_selects_the_series_that_compare_it(
     assert {row["subject"] for row in table} == {trainings[1].uid} and {row["letter"] for row in table} == {"B"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("route", "query"),
     [
         ("probes", {"measure": "magnitude/nosuch"}),

@@ -1,6 +1,5 @@
-import pytest
-
 from runs.responses.diff import MAX_WORDS, Piece, diff_pieces
+from tests.cases import each_case
 
 
 def test_removed_and_inserted_words_are_in_their_positions():
@@ -9,7 +8,7 @@ def test_removed_and_inserted_words_are_in_their_positions():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("base", "answer"),
     [("", ""), ("", "a"), ("a", ""), ("a\n b  c", " a\tb c "), ("x " * 3 * MAX_WORDS, "y x " * MAX_WORDS)],
 )

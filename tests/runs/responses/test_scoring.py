@@ -9,6 +9,7 @@ from runs.models import Response, Score
 from runs.responses import scoring
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
+from tests.cases import each_case
 from tests.runs.viewer_responses import make_response, model
 from tests.workers.scorer.scripted_scorer import lengths, scripted_scorer
 from workers.scorer.scores import ScorerFailed, Scores
@@ -73,7 +74,7 @@ def test_unregistered_scorer_is_called_by_its_address(run, address):
     assert Score.objects.filter(scorer="mine").count() == 10
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "message"),
     [
         ({"scorer": "nobody"}, "There is no active scorer 'nobody' that ada may use; active scorers: none now"),

@@ -18,6 +18,7 @@ from runs.responses import scoring
 from runs.responses.scoring import queries, tasks, worker
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
+from tests.cases import each_case
 from tests.runs.viewer_responses import make_response, model
 from tests.workers.scorer.scripted_scorer import ScriptedReply as Answer
 from tests.workers.scorer.scripted_scorer import lengths, scripted_scorer
@@ -146,7 +147,7 @@ def test_one_scorer_scores_a_run_once_at_a_time(run):
             scoring.begin(run, run.created_by, "beaver", step=500)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "message"),
     [
         ({"scorer": "x"}, "The scorer must be one of beaver, not 'x'"),

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Prompt
+from tests.cases import each_case
 from tests.runs.attempt_records import answer
 from tests.runs.full_runs import make_run, record
 
@@ -122,7 +123,7 @@ def test_answers_to_harmful_requests_are_covered_by_default(ada_client, experime
     assert not page(ada_client, run).context["is_covered"]
 
 
-@pytest.mark.parametrize(("step", "displayed_step"), [("7", 5), ("0", 0), ("99", 10), ("", 10)])
+@each_case(("step", "displayed_step"), [("7", 5), ("0", 0), ("99", 10), ("", 10)])
 def test_between_two_evaluations_the_one_before_is_shown(ada_client, es, step, displayed_step):
     assert page(ada_client, es, step=step, alone=1).context["step"] == displayed_step
 

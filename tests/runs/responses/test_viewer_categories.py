@@ -10,6 +10,7 @@ import pytest
 from django.http import QueryDict
 
 from runs.responses.viewer import categories, columns_of, find, parse_response_query
+from tests.cases import each_case
 from tests.runs.viewer_responses import address, make_response, model
 
 ABOUT = (("Drugs", "Violence"), ("Violence",), (), ("source: web",))
@@ -31,7 +32,7 @@ def rows(person, columns, query):
     return [row.cursor.row for row in find(selected_columns, query_options, 50).rows]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "expected"),
     [
         ("category=Drugs", [0, 4]),

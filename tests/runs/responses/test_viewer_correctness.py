@@ -12,6 +12,7 @@ from django.http import QueryDict
 from runs.models import Response
 from runs.responses.viewer import columns_of, find, parse_response_query
 from runs.responses.viewer.correctness import CORRECTNESS, correctness_of
+from tests.cases import each_case
 from tests.runs.viewer_responses import address, make_response, model
 
 RIGHT, CONTAINS, WRONG = (
@@ -55,7 +56,7 @@ def page_of(client, *columns, **query) -> str:
     return " ".join(answer.content.decode().split())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "expected"),
     [
         ("correctness=right", [0, 1, 2]),
@@ -75,7 +76,7 @@ def test_rows_filter_by_correctness(ada, pair, query, expected):
     assert rows(ada, pair, query) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parts", "expected"),
     [
         (RIGHT, "right"),

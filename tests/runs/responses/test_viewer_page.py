@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.models import Preference, Response
+from tests.cases import each_case
 from tests.runs.viewer_responses import address, make_response, model
 
 HOSTILE = "<script>alert(1)</script>"
@@ -156,7 +157,7 @@ def test_export_contains_all_matching_rows(ada_client, pair):
     assert (len(table), table[0]["row"], table[0]["words"]) == (60, "0", "4")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wrong", "status"),
     [({"form": "xls"}, 404), ({"sort": "size"}, 404), ({"pin": "x"}, 404), ({"q": "(", "as": "regex"}, 400)],
     ids=["form", "sort", "pin", "expression"],
@@ -216,7 +217,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@each_case("wrong", WRONG)
 def test_unknown_rows_return_404_with_the_form(ada_client, pair, wrong):
     name, _, value = wrong.partition("=")
     answer = ada_client.get(address(*pair, **{name: value}))

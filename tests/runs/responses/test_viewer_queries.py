@@ -8,6 +8,7 @@ from django.http import QueryDict
 from runs.ingest import save_scores
 from runs.models import Response
 from runs.responses.viewer import QueryFailed, ResponseCursor, columns_of, find, parse_response_query
+from tests.cases import each_case
 from tests.runs.viewer_responses import make_response, model
 
 LONG = "word " * 40
@@ -106,7 +107,7 @@ def test_rows_are_sorted_and_those_without_a_value_come_last(ada, base, tuned):
     assert {sort: rows(ada, [base, tuned], f"sort={sort}") for sort in SORTED} == SORTED
 
 
-@pytest.mark.parametrize("sort", ["row", "-reward", "-cost_spread", "dreward", "ratio&of=B"])
+@each_case("sort", ["row", "-reward", "-cost_spread", "dreward", "ratio&of=B"])
 def test_pages_follow_one_another_there_and_back(ada, base, tuned, sort):
     columns = columns_of(ada, [base.uid, tuned.uid])
     options = parse_response_query(QueryDict(f"sort={sort}"), columns.letters)
@@ -161,7 +162,7 @@ def test_nan_is_no_value(ada, experiment, runs_dir):
     assert rows(ada, [run], "sort=-reward") == [2, 3, 0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     ["in=Z", "reward_min=high", "reward_max=inf", "quadrant=XX", "leak=maybe", "change=much", "of=Q",
      "as=glob", "where=there", "same=x", "lasso=1,2,3,4", "lasso=1,2,x,4,5,6", "scores=nobody", "samples=some",

@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from runs.ingest import ingest
 from runs.models import EngineReport
+from tests.cases import each_case
 from tests.runs.attempt_records import NOON, make_attempt
 from tests.runs.full_runs import end, make_run, record
 from workers.records import Engine, Engines, Line, Member, Population
@@ -148,7 +149,7 @@ AGREEMENTS = {
 }
 
 
-@pytest.mark.parametrize("name", AGREEMENTS)
+@each_case("name", AGREEMENTS)
 def test_summary_names_engines_with_equal_weights(ada_client, run, name):
     engines, sentence = AGREEMENTS[name]
     report_at(run, 40, 10, *engines)

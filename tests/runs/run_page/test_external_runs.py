@@ -15,6 +15,7 @@ from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import resume_run
 from runs.models import Experiment, Run, list_evaluated_steps
 from runs.run_page.external import commit_url
+from tests.cases import each_case
 from tests.runs.api_client import calls
 from tests.runs.external_runs import GIT, make_external_run, report, reported_records, start
 from tests.runs.full_runs import make_run
@@ -56,7 +57,7 @@ def test_overview_shows_the_program_its_commit_and_its_summary(ada_client: Clien
     assert "<dt>best</dt><dd>0.5</dd>" in text and "<dt>opt.name</dt><dd>adam</dd>" in text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("remote", "address"),
     [
         ("https://ada:token@git.example.org:8443/lab/x.git", "https://git.example.org:8443/lab/x/commit/abcdef0"),
@@ -158,7 +159,7 @@ def page_of_launch(client: Client, run: Run) -> str:
     return " ".join(response.content.decode().split())
 
 
-@pytest.mark.parametrize("state", ["running", "lost", "interrupted"])
+@each_case("state", ["running", "lost", "interrupted"])
 def test_resume_rebuild_hold_and_move_are_refused(experiment: Experiment, ada: User, state: str) -> None:
     run = make_external_run(experiment, config=valid_config(), method="es", state=state)
     with pytest.raises(CannotResume, match=ELSEWHERE):

@@ -6,6 +6,7 @@ import pytest
 from runs.run_page.log import line_index
 from runs.run_page.log.files import PAGE_LINES, find, page_from, page_until
 from runs.run_page.log.line_index import BLOCK_BYTES, PAGE_BYTES, line_start
+from tests.cases import each_case
 
 MILLION = 1_000_000
 
@@ -115,7 +116,7 @@ def test_a_line_is_gone_to_by_its_number(log, monkeypatch, block_bytes):
         assert (page.first, page.lines[0].text) == (number, f"line {number}")
 
 
-@pytest.mark.parametrize(("number", "expected"), [(0, "line 1"), (2001, "line 2000"), (10**15, "line 2000")])
+@each_case(("number", "expected"), [(0, "line 1"), (2001, "line 2000"), (10**15, "line 2000")])
 def test_a_number_that_no_line_has_goes_to_the_nearest(log, number, expected):
     assert page_from(log, line_start(log, number)).lines[0].text == expected
 

@@ -10,6 +10,7 @@ from runs import launching
 from runs.launching.config_form import LaunchForm
 from runs.models import Cluster, Experiment, Run
 from runs.run_page.tabs import TABS
+from tests.cases import each_case
 
 pytestmark = pytest.mark.django_db
 CONFIG = {"method": "scorer", "scorer": {"name": "beaver", "max_length": 512}}
@@ -20,7 +21,7 @@ def scorer(experiment: Experiment, local: Cluster) -> Run:
     return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
 
 
-@pytest.mark.parametrize("name", [*(route for route, _ in TABS.values()), "run-collapse", "run-scores"])
+@each_case("name", [*(route for route, _ in TABS.values()), "run-collapse", "run-scores"])
 def test_pages_of_a_scorer_run_open(ada_client: Client, scorer: Run, name: str) -> None:
     assert ada_client.get(reverse(name, args=[scorer.uid])).status_code == 200
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from runs.models import Experiment, Run
 from runs.run_page.tabs import TABS
+from tests.cases import each_case
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.records import Metric
 
@@ -31,7 +32,7 @@ def page(client: Client, run: Run, route: str = "run", **headers: str) -> str:
     return response.content.decode()
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@each_case("route", ROUTES)
 def test_every_tab_is_a_page_that_marks_itself_as_current(ada_client: Client, run: Run, route: str) -> None:
     text = page(ada_client, run, route)
     assert "<h1>" in text and f'<a href="{reverse(route, args=[run.uid])}" aria-current="page"' in text
@@ -39,7 +40,7 @@ def test_every_tab_is_a_page_that_marks_itself_as_current(ada_client: Client, ru
     assert all(f'href="{reverse(other, args=[run.uid])}"' in text for other in ROUTES)
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route != "run-config"])
+@each_case("route", [route for route in ROUTES if route != "run-config"])
 def test_htmx_gets_a_part_of_a_tab_that_no_cache_takes_for_the_page(ada_client: Client, run: Run, route: str) -> None:
     response = ada_client.get(reverse(route, args=[run.uid]), headers={"hx-request": "true"})
     assert b"<h1>" not in response.content and response.content.strip()

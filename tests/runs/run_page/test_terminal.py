@@ -1,13 +1,12 @@
-import pytest
-
 from runs.run_page.log.terminal import Span, Terminal
+from tests.cases import each_case
 
 
 def line(text):
     return Terminal().line(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("10%\r50%\r100%", "100%"),
@@ -41,7 +40,7 @@ def test_a_carriage_return_overwrites_coloured_text_too():
     assert line("\x1b[31m10%\x1b[0m\r\x1b[32m20%\x1b[0m") == [Span("20%", "ansi-green")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("codes", "style"),
     [("38;5;1", "ansi-red"), ("38;5;200", ""), ("38;2;1;31;31", ""), ("48;5;1", ""), ("38", ""), ("7;999", "")],
 )

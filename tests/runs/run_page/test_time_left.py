@@ -12,6 +12,7 @@ from django.test import Client
 from runs.ingest import ingest
 from runs.models import Attempt, Experiment, Run
 from runs.run_page.time_left import seconds_left
+from tests.cases import each_case
 from tests.runs.attempt_records import make_attempt
 from tests.runs.full_runs import end, make_run
 from workers.records import Line, Metric
@@ -67,7 +68,7 @@ def test_steps_before_a_resume_do_not_count(run: Run) -> None:
     assert left(run) is None
 
 
-@pytest.mark.parametrize("state", ["queued", "stopping", "succeeded", "failed"])
+@each_case("state", ["queued", "stopping", "succeeded", "failed"])
 def test_only_a_running_run_has_time_left(run: Run, state: str) -> None:
     write(run.newest_attempt(), {10: time.time() - 10, 20: time.time()})
     run.state = state

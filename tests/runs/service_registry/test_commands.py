@@ -10,6 +10,7 @@ from runs import service_registry
 from runs.models import Service
 from runs.service_registry import commands
 from runs.service_registry.commands import InvalidRegistration, NameTaken, NotRegistered, Registration
+from tests.cases import each_case
 
 pytestmark = pytest.mark.django_db
 
@@ -108,7 +109,7 @@ def test_one_that_has_been_silent_for_a_month_is_forgotten(ada):
     assert [service.name for service in Service.objects.all()] == ["other"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "words"),
     [
         ({"address": "node7:8000"}, "begin with http:// or https://, not 'node7'"),

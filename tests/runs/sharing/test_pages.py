@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.access import Scope, link_text
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
 
@@ -47,7 +48,7 @@ def create_link(client, where, lifetime="day"):
     return re.search(r'id="shared-link"[^>]*>http://testserver([^<]*)<', page)[1].replace("&amp;", "&")
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_case("scope", SCOPES)
 def test_a_stranger_with_the_link_reads_the_page(client, texts, runs, scope):
     answer = client.get(reverse("shared", args=[texts[scope]]))
     page = answer.content.decode()
@@ -83,7 +84,7 @@ def test_shared_run_folds_metrics_that_stayed_at_zero_after_its_end(client, text
     )
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_case("scope", SCOPES)
 def test_nothing_on_it_changes_anything_or_leads_inside(client, texts, scope):
     page = client.get(reverse("shared", args=[texts[scope]])).content.decode()
     assert 'method="post"' not in page
@@ -94,7 +95,7 @@ def test_nothing_on_it_changes_anything_or_leads_inside(client, texts, scope):
     assert [where for where in leads_to if not where.startswith(allowed)] == []
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_case("scope", SCOPES)
 def test_no_cookie_is_set_and_no_search_engine_let_in(client, texts, scope):
     for where, query in (("shared", {}), ("shared-chart", {"name": CHARTS[scope]})):
         answer = client.get(reverse(where, args=[texts[scope]]), query)
@@ -105,7 +106,7 @@ def test_no_cookie_is_set_and_no_search_engine_let_in(client, texts, scope):
         assert "private" in answer["Cache-Control"]
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_case("scope", SCOPES)
 def test_shared_charts_are_available_as_words_table_and_csv(client, texts, scope):
     where = reverse("shared-chart", args=[texts[scope]])
     replies = {form: client.get(where, {"name": CHARTS[scope], "as": form}) for form in ("words", "table", "csv")}
@@ -114,7 +115,7 @@ def test_shared_charts_are_available_as_words_table_and_csv(client, texts, scope
     assert client.get(where, {"name": CHARTS[scope], "as": "pdf"}).status_code == 404
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_case("scope", SCOPES)
 def test_unchanged_chart_returns_304_until_new_records(client, texts, runs, scope):
     where = reverse("shared-chart", args=[texts[scope]])
     first = client.get(where, {"name": CHARTS[scope]})
@@ -124,13 +125,13 @@ def test_unchanged_chart_returns_304_until_new_records(client, texts, runs, scop
     assert client.get(where, {"name": CHARTS[scope]}, **again).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["shared", "shared-chart", "shared-section"])
+@each_case("name", ["shared", "shared-chart", "shared-section"])
 def test_unknown_link_returns_404(client, texts, name):
     for text in ("nosuch", texts["run"] + "x", texts["run"][:-1]):
         assert client.get(reverse(name, args=[text])).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["shared", "shared-chart", "shared-section"])
+@each_case("name", ["shared", "shared-chart", "shared-section"])
 def test_ended_link_is_reported(client, ada, texts, name):
     ada.set_password("another long password")
     ada.save()
@@ -213,7 +214,7 @@ def test_private_run_cannot_be_shared(ada_client, private_experiment):
         assert ada_client.post(where, {"lifetime": "day"}).status_code == 400
 
 
-@pytest.mark.parametrize("query", [{"page": "run", "run": "nosuch"}, {"page": "experiment", "experiment": "x"}, {}])
+@each_case("query", [{"page": "run", "run": "nosuch"}, {"page": "experiment", "experiment": "x"}, {}])
 def test_missing_run_cannot_be_shared(ada_client, query):
     assert ada_client.get(reverse("share"), query).status_code == 404
 

@@ -17,6 +17,7 @@ from runs.access import (
     revoke_all_links,
 )
 from runs.access.share_links import SALT
+from tests.cases import each_case
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def test_a_link_shows_what_it_was_made_for(bo, run, experiment):
     assert open_link(link_text(bo, Scope.EXPERIMENT, [experiment.pk], "day")).experiment == experiment
 
 
-@pytest.mark.parametrize("lifetime", LIFETIMES)
+@each_case("lifetime", LIFETIMES)
 def test_link_expires_at_its_time(monkeypatch, ada, run, lifetime):
     text = link_text(ada, Scope.RUN, [run.uid], lifetime)
     lasts = LIFETIMES[lifetime][1]
@@ -140,7 +141,7 @@ def test_shared_comparison_shows_the_remaining_runs(ada, run, private_experiment
     assert open_link(text).runs == (run,)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("targets", "lifetime", "message"),
     [([], "day", "private"), (["nosuch"], "day", "private"), (["x"] * 51, "day", "at most 50"), ([], "year", "hour")],
 )

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from runs.access import Scope, link_text
 from runs.models import ChartLayout
+from tests.cases import each_case
 from tests.runs.full_runs import evaluation, make_run, record
 from tests.runs.sharing.test_pages import address, create_link
 from workers.records import Metric
@@ -51,7 +52,7 @@ def placed_charts(response):
     return [*context["own_charts"], *(placed for _, *parts in context["sections"] for part in parts for placed in part)]
 
 
-@pytest.mark.parametrize("page", PINNED)
+@each_case("page", PINNED)
 def test_link_shows_stored_layout_of_its_maker(ada_client, client, share_addresses, stored, page):
     link = create_link(ada_client, share_addresses[page])
     assert f"charts={PINNED[page]}&charts={OWN}" in link
@@ -64,14 +65,14 @@ def test_link_shows_stored_layout_of_its_maker(ada_client, client, share_address
         assert next(iter(placed)) == "kl"
 
 
-@pytest.mark.parametrize("page", PINNED)
+@each_case("page", PINNED)
 def test_link_shows_layout_of_the_address_before_the_stored_one(ada_client, client, share_addresses, stored, page):
     link = create_link(ada_client, f"{share_addresses[page]}&charts=reward:pinned")
     assert parse_qs(urlsplit(link).query)["charts"] == ["reward:pinned"]
     assert OWN not in client.get(link).content.decode()
 
 
-@pytest.mark.parametrize("page", PINNED)
+@each_case("page", PINNED)
 def test_link_without_layout_shows_the_default_to_every_reader(ada_client, share_addresses, ada, experiment, page):
     link = create_link(ada_client, share_addresses[page])
     ChartLayout.objects.create(
@@ -82,7 +83,7 @@ def test_link_without_layout_shows_the_default_to_every_reader(ada_client, share
     assert 'method="post"' not in response.content.decode()
 
 
-@pytest.mark.parametrize("page", PINNED)
+@each_case("page", PINNED)
 def test_chart_of_a_users_own_is_drawn_again_on_its_own(client, ada, runs, experiment, page):
     targets = {"run": [runs[0].uid], "experiment": [experiment.pk], "compare": [run.uid for run in runs]}
     where = reverse("shared-chart", args=[link_text(ada, Scope(page), targets[page], "day")])

@@ -10,6 +10,7 @@ import pytest
 from judging.stats.agreement import apply_swap_policy, find_swaps, slot_share
 from judging.stats.ratings.counts import pair_counts
 from judging.stats.votes import Outcome, Votes, votes_from_arrays
+from tests.cases import each_case
 from tests.judging.synthetic_votes import make_game_votes, make_random_votes
 
 A, B, TIE, BAD = Outcome.A, Outcome.B, Outcome.TIE, Outcome.BOTH_BAD
@@ -56,7 +57,7 @@ def test_slot_share_uses_first_shown_contestant():
     assert sorted(find_swaps(turned).games.reshape(-1).tolist()) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "ada", "ties", "games"),
     [("as-is", 4, 0, 5), ("half", 2.5, 0, 3), ("tie", 2, 1, 3), ("consistent", 1, 0, 1)],
 )
@@ -71,7 +72,7 @@ def test_swap_policy_sets_counts(policy, ada, ties, games):
     assert (totals.wins[0, 1], totals.ties[0, 1], totals.games[0, 1]) == (ada, ties, games)
 
 
-@pytest.mark.parametrize(("policy", "first"), [("half", [1, 1, 1, 1, 1]), ("tie", [0, 0, 1]), ("consistent", [0])])
+@each_case(("policy", "first"), [("half", [1, 1, 1, 1, 1]), ("tie", [0, 0, 1]), ("consistent", [0])])
 def test_merged_vote_has_no_first_contestant(policy, first):
     games = both_ways((A, B), (A, A))
     games = votes_from_arrays(

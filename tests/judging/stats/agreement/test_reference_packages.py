@@ -14,6 +14,7 @@ from judging.stats.agreement import Labels, overall_agreement
 from judging.stats.agreement.alpha import alpha, coincidences
 from judging.stats.agreement.kappa import cohen_kappa, cross_tables
 from judging.stats.agreement.labels import NO_LABEL
+from tests.cases import each_case
 from tests.judging.synthetic_votes import table
 
 
@@ -30,20 +31,20 @@ def label_rows(labels: Labels) -> np.ndarray:
     return np.stack([labels.row(rater) for rater in range(len(labels.raters))])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_case("seed", range(3))
 def test_cohens_kappa(seed):
     table = cross_tables(make_labels(2, 200, seed=seed), 0, 1).sum(axis=0)
     assert float(cohen_kappa(table)) == pytest.approx(inter_rater.cohens_kappa(table).kappa, abs=1e-9)
 
 
-@pytest.mark.parametrize("raters", [2, 3, 7])
+@each_case("raters", [2, 3, 7])
 def test_fleisss_kappa(raters):
     labels = make_labels(raters, 150)
     assert overall_agreement(labels).fleiss == pytest.approx(inter_rater.fleiss_kappa(labels.rated()), abs=1e-9)
 
 
-@pytest.mark.parametrize("distance", ["nominal", "ordinal"])
-@pytest.mark.parametrize(("raters", "missing"), [(2, 0.0), (4, 0.3), (9, 0.7)])
+@each_case("distance", ["nominal", "ordinal"])
+@each_case(("raters", "missing"), [(2, 0.0), (4, 0.3), (9, 0.7)])
 def test_krippendorffs_alpha(distance, raters, missing):
     labels = make_labels(raters, 120, missing)
     frame = pd.DataFrame(np.where((rows := label_rows(labels)) == NO_LABEL, np.nan, rows))

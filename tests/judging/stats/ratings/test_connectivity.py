@@ -10,6 +10,7 @@ from judging.stats.ratings.connectivity import are_strongly_connected, check_con
 from judging.stats.ratings.counts import Counts, pair_counts
 from judging.stats.ratings.maximum_likelihood import fit
 from judging.stats.votes import Outcome
+from tests.cases import each_case
 from tests.judging.synthetic_votes import make_game_votes
 
 A, TIE = Outcome.A, Outcome.TIE
@@ -74,7 +75,7 @@ def test_single_tie_gives_equal_ratings_without_intervals():
     assert "nothing says how sure" in " ".join(compute_board(make_game_votes(NAMES[:2], (0, 1, TIE))).sentences)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "votes", [make_game_votes(NAMES[:2]), make_game_votes(()), make_game_votes(NAMES[:2], (0, 1, Outcome.UNPARSED))]
 )
 def test_board_without_votes_gives_reason(votes):

@@ -12,6 +12,7 @@ from judging.stats.ratings.intervals import percentile_interval, rank_intervals,
 from judging.stats.ratings.maximum_likelihood import fit
 from judging.stats.ratings.sandwich import sandwich_covariance
 from judging.stats.votes import Outcome, Votes, votes_from_arrays
+from tests.cases import each_case
 from tests.judging.synthetic_votes import make_random_votes
 
 
@@ -154,7 +155,7 @@ def test_few_failed_resamples_are_left_out_of_interval():
     assert result.standings[0].rating.low is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "reason"),
     [
         ({"ties": "elo"}, "ties must be one of half-win, davidson, not 'elo'"),

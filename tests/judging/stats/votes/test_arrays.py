@@ -7,12 +7,13 @@ import pytest
 
 from judging.stats.ratings.counts import both_bad_games, build_cells, pair_counts
 from judging.stats.votes import Outcome, votes_from_arrays
+from tests.cases import each_case
 from tests.judging.synthetic_votes import make_game_votes, make_random_votes
 
 NAMES = ("ada", "bo", "cy")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("a", "b", "outcome", "reason"),
     [
         ([0, 3], [1, 1], [0, 0], "vote 2 has as its a none of the 3 there are"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from judging.stats.votes import Outcome, read_judgments
+from tests.cases import each_case
 
 PAIR = {"question_id": 81, "model_1": "ada", "model_2": "bo", "judge": ["gpt-4", "pair-v2"], "turn": 1}
 
@@ -19,7 +18,7 @@ def read_row(**row):
     return judgments, [str(problem) for problem in result.problems]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "outcomes"),
     [
         ("model_1", "model_1", (Outcome.A, Outcome.B)),
@@ -48,7 +47,7 @@ def test_invalid_game_is_reported_without_losing_the_other():
     assert problems[0].startswith("x, line 1: has the unknown winner None; known are model_a, ")
 
 
-@pytest.mark.parametrize("winner", ["A", "[[A]]", "B", "[[B]]", "C", "[[C]]", "tie (inconsistent)"])
+@each_case("winner", ["A", "[[A]]", "B", "[[B]]", "C", "[[C]]", "tie (inconsistent)"])
 def test_winner_letter_is_read_as_side(winner):
     row = {"model_a": "ada", "model_b": "bo", "question_id": 1, "winner": winner}
     expected = {"A": Outcome.A, "B": Outcome.B}.get(winner.strip("[]"), Outcome.TIE)
@@ -62,8 +61,8 @@ def test_winner_letter_against_order_is_refused():
     ]
 
 
-@pytest.mark.parametrize("ratings", [{"ada": 1000.0, "bo": 1200}, {"helpfulness": {"ada": 1000.0}, "harmlessness": {}}])
-@pytest.mark.parametrize("indent", [None, 2])
+@each_case("ratings", [{"ada": 1000.0, "bo": 1200}, {"helpfulness": {"ada": 1000.0}, "harmlessness": {}}])
+@each_case("indent", [None, 2])
 def test_file_of_ratings_is_refused(ratings, indent):
     (problem,) = read_judgments(json.dumps(ratings, indent=indent), "elo.json").problems
     assert problem.reason == "contains ratings, not judgments: import the judgments that they were computed from"

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from judging.stats.votes import Outcome, list_criteria, read_judgments, votes_by_criterion
+from tests.cases import each_case
 
 PUBLISHED = {
     "model_a": "ada",
@@ -76,7 +77,7 @@ def test_arena_token_counts_become_lengths():
     assert votes_by_criterion(read_, "help").features["length"].tolist() == [0.5]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "sentence"),
     [
         ({"scores": ...}, "has neither scores nor winner"),

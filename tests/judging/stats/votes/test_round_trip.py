@@ -17,6 +17,7 @@ from judging.stats.votes import (
     read_judgments,
     votes_by_criterion,
 )
+from tests.cases import each_case
 from tests.judging.published_votes import judgments_path, needs_data
 
 RATING_OPTIONS = RatingOptions(resampling=Resampling(resamples=50))
@@ -36,7 +37,7 @@ def hashes(judgments) -> list[str]:
 
 
 @needs_data
-@pytest.mark.parametrize("written", FORMATS)
+@each_case("written", FORMATS)
 def test_the_published_judgments_give_the_same_boards(written):
     before = read_judgments(judgments_path().read_text(), "x").judgments
     assert hashes(round_trip(before, written)) == hashes(before)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Attempt, Experiment, ExternalRun, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.launching.external.programs import create, post, start
 
@@ -58,7 +58,7 @@ HOSTILE: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_case("name", HOSTILE)
 def test_hostile_body_is_refused(ada: User, name: str) -> None:
     refused = create(ada, **HOSTILE[name]())
     assert refused.status_code == 422, refused.content
@@ -86,7 +86,7 @@ def test_config_that_grows_too_large_is_refused_and_changes_nothing(ada: User) -
     assert ExternalRun.objects.get().run.config.keys() == {"a"}
 
 
-@pytest.mark.parametrize("seconds", [-1e300, 0.0, 1e300, 4e9])
+@each_case("seconds", [-1e300, 0.0, 1e300, 4e9])
 def test_impossible_start_time_becomes_now(ada: User, seconds: float) -> None:
     before = timezone.now()
     started_at = start(ada, started_at=seconds).attempt.started_at

@@ -13,6 +13,7 @@ from django.utils import timezone
 from runs import access
 from runs.experiments import trash
 from runs.models import ApiToken, Attempt, Experiment, Run
+from tests.cases import each_case
 from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import make_attempt, make_run
 from tests.runs.launching.external.programs import post, start
@@ -48,7 +49,7 @@ def test_heartbeat_without_body_is_accepted(ada: User) -> None:
     assert program.client.generic("POST", f"/api/v1/attempts/{program.key}/end").json() == {"state": "succeeded"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "path"),
     [
         ({"summary": {"a": "x" * 100_001}}, "news.summary"),
@@ -64,7 +65,7 @@ def test_unusable_news_is_refused(ada: User, body: dict[str, Any], path: str) ->
     assert program.run.external.summary == {} and program.run.tags == ["a"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body", [{"state": "running"}, {"state": "lost"}, {"exit_code": 2**31}, {"ended_at": float("inf")}, {"why": ""}]
 )
 def test_unusable_end_is_refused(ada: User, body: dict[str, Any]) -> None:

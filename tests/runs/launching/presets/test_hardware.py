@@ -8,6 +8,7 @@ import pytest
 
 from runs.launching.presets.hardware import ClusterGpus, card_gb, find_gpus
 from runs.models import Cluster
+from tests.cases import each_case
 from tests.runs.clusters.stored_inventories import make_cluster, make_clusters
 from workers.config.run import ComputeConfig
 from workers.executors.base import NodeShape
@@ -19,7 +20,7 @@ def gpus_for(cluster: str, **compute: Any) -> ClusterGpus | None:
     return find_gpus(ComputeConfig(cluster=cluster, **compute), Cluster.objects.get(name=cluster))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gpu_type", "gb"),
     [
         ("h100", 80), ("nvidia_h200", 141), ("NVIDIA-L40S", 48), ("a100-40gb", 40), ("nvidia_a100_80gb_pcie", 80),

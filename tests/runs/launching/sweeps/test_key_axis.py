@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runs.launching.sweeps.key_axis import KeyAxis, key_axis
+from tests.cases import each_case
 
 
 def axis_of(values: list[Any], most: int = 12, bands: int = 5) -> KeyAxis:
@@ -24,7 +25,7 @@ def test_numbers_are_in_ascending_order_on_a_linear_axis():
     assert axis.scale is not None and not axis.scale.is_log
 
 
-@pytest.mark.parametrize(("values", "is_log"), [([0.001, 0.1], True), ([0.002, 0.1], False), ([0, 100], False)])
+@each_case(("values", "is_log"), [([0.001, 0.1], True), ([0.002, 0.1], False), ([0, 100], False)])
 def test_axis_is_logarithmic_if_positive_numbers_span_more_than_fifty_times(values, is_log):
     scale = axis_of(values).scale
     assert scale is not None and scale.is_log is is_log
@@ -62,7 +63,7 @@ def test_many_categories_share_a_last_stop():
     assert axis.stop({"k": "v2"}) == 2 and axis.stop({"k": "v3"}) == axis.stop({"k": "v19"}) == 3
 
 
-@pytest.mark.parametrize("values", [[1, 2, 3], ["a", "b"], list(range(50))])
+@each_case("values", [[1, 2, 3], ["a", "b"], list(range(50))])
 def test_cells_without_the_key_have_a_stop_at_the_low_end(values):
     axis = key_axis("k", [{}, *({"k": value} for value in values)], 12, 5)
     assert axis.stops[-1].label == "not set"
