@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
+
+from tests.cases import each_case
 
 TOKENS = (Path(__file__).parent.parent / "static" / "css" / "tokens.css").read_text(encoding="utf-8")
 PAIR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
@@ -36,22 +39,17 @@ def test_contrast_matches_wcag() -> None:
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("surface", [*SURFACES, "surface-3"])
-@pytest.mark.parametrize("name", ["ink", "ink-2"])
+@each_case("theme, surface, name", product(THEMES, [*SURFACES, "surface-3"], ["ink", "ink-2"]))
 def test_text_is_readable_on_every_surface(theme: str, surface: str, name: str) -> None:
     assert contrast(COLOURS[theme][name], COLOURS[theme][surface]) >= 4.5
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("name", TEXT)
+@each_case("theme, surface, name", product(THEMES, SURFACES, TEXT))
 def test_coloured_text_is_readable_on_its_surfaces(theme: str, surface: str, name: str) -> None:
     assert contrast(COLOURS[theme][name], COLOURS[theme][surface]) >= 4.5
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("name", LINES)
+@each_case("theme, name", product(THEMES, LINES))
 def test_lines_and_edges_have_contrast(theme: str, name: str) -> None:
     assert all(contrast(COLOURS[theme][name], COLOURS[theme][surface]) >= 3 for surface in SURFACES)
 

@@ -8,8 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from django.core.management import get_commands
+
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]
 GIT_FILES = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -39,7 +40,7 @@ def heading_anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+@each_case("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
 def test_links_lead_to_existing_pages_and_headings(document: Path) -> None:
     for name, anchor in LINK.findall(document.read_text(encoding="utf-8")):
         target = (document.parent / name).resolve() if name else document
@@ -75,7 +76,7 @@ def test_architecture_lists_every_app_package() -> None:
         assert packages - {"migrations", "management", "templatetags"} <= set(re.findall(r"`(\w+)`", features)), app
 
 
-@pytest.mark.parametrize("document", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
+@each_case("document", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
 def test_documented_code_paths_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     paths = re.findall(r"`((?:runs|judging|esweb|workers|tests|templates|static|benchmarks)/[\w./-]+)`", text)

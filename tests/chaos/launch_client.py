@@ -17,6 +17,8 @@ LAST_RUN_NAME = "the last run"
 SHORT = {"evaluation": {"every": 10, "prompts": 4, "samples": 1}}
 STEPS = 30 if soak_plugin.SECONDS else 10
 ES = {"es": {"iterations": STEPS, "population": 8, "prompts": 4, "checkpoint_every": 5}, **SHORT}
+MAX_RUNS = 10**6 if soak_plugin.SECONDS else 3
+"""Number of runs before the last one: each costs seconds of a core before its first step."""
 GRPO = {"grpo": {"max_steps": STEPS, "save_steps": 5}, **SHORT}
 KINDS = (("es-micro", ES), ("grpo-micro", GRPO))
 RESTARTS = (0, 0, 1, 2)
@@ -27,11 +29,11 @@ class RunLauncher(threading.Thread):
 
     def __init__(self, supervisor: Supervisor, max_open: int) -> None:
         super().__init__(daemon=True)
-        token = supervisor.manage("createtoken", "admin", "--scope", "launch")
+        self.token = supervisor.manage("createtoken", "admin", "--scope", "launch")
         # Longer than any wait on the server: a request that is given up here might still succeed there.
         self.client = httpx.Client(
             base_url=f"{supervisor.address}/api/v1",
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {self.token}"},
             timeout=PATIENCE_SECONDS,
         )
         self.launched: list[str] = []
@@ -58,7 +60,8 @@ class RunLauncher(threading.Thread):
         self.client.close()
 
     def _launch_missing(self, states: Mapping[str, str]) -> None:
-        for _ in range(self._max_open - sum(is_open(states.get(name, "created")) for name in self.launched)):
+        missing = self._max_open - sum(is_open(states.get(name, "created")) for name in self.launched)
+        for _ in range(min(missing, MAX_RUNS - len(self.launched))):
             self.launched.append(f"run {len(self.launched)}")
         for number, name in enumerate(self.launched):
             if name not in states:
@@ -86,11 +89,11 @@ class RunLauncher(threading.Thread):
 
 
 def preset_and_config(number: int) -> tuple[str, Mapping[str, object]]:
-    """Return the preset and config of that run: in a soak every second run trains by GRPO, otherwise only one does.
+    """Return the preset and config of that run: in a soak every second run trains by GRPO, otherwise none.
 
     GRPO's libraries take ten seconds to import.
     """
-    return KINDS[number % len(KINDS) if soak_plugin.SECONDS else int(number == 1)]
+    return KINDS[number % len(KINDS) if soak_plugin.SECONDS else 0]
 
 
 def is_open(state: str) -> bool:

@@ -77,3 +77,20 @@ def generate_faults(
                 seconds=rng.uniform(1.0, 8.0) if kind in (FREEZE, FILL) else 0.0,
                 shift=rng.choice(CLOCK_SHIFTS) if kind == CLOCK else 0,
             )  # fmt: skip
+
+
+FEW_FAULTS = (
+    Fault(1, KILL, "training", 0.0, phase="saving"),
+    Fault(2, KILL, "postgres", 0.0),
+    Fault(3, KILL, "postgres child", 0.0),
+    Fault(4, KILL, "worker child", 0.0),
+    Fault(5, FILL, RUNS_DISK, 0.0, seconds=2.0),
+    Fault(6, KILL, "follow", 0.0),
+    Fault(7, FREEZE, "postgres", 0.0, seconds=4.0),
+    Fault(8, CLOCK, CLOCK, 0.0, shift=90),
+    Fault(9, KILL, "worker", 0.0),
+)
+"""The round of `make test`. The training is killed first, since few runs are launched.
+
+tests/esweb/test_up.py kills the web, beat, Valkey and `up` itself; tests/workers/executors kills agents.
+"""

@@ -75,8 +75,7 @@ class ChaosScenario:
         pages, calls = cycle(PAGES), cycle(CALLS)
         reader = Visitor(self.supervisor, self.visits, lambda: next(pages))
         reader.sign_in(self.supervisor.output)
-        token = self.supervisor.manage("createtoken", "admin", "--scope", "read")
-        self.visitors = [reader, Visitor(self.supervisor, self.visits, lambda: next(calls), token)]
+        self.visitors = [reader, Visitor(self.supervisor, self.visits, lambda: next(calls), self.launcher.token)]
         for helper in (self.launcher, self.watch, *self.visitors):
             helper.start()
 

@@ -3,39 +3,26 @@
 After each kill, the database holds each record of a file up to the offset that it stores, and in the end all records.
 
 Metrics are committed without waiting for the disk, so each kill loses the last of them, which must be read again.
+test_faults.py has one kill of each kind with the same comparison; this test runs in the soak only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
-import psycopg
 import pytest
 
-from esweb.embedded import database_url
 from tests import soak_plugin
 from tests.chaos.invariants import find_violations
 from tests.chaos.plan import KILL, generate_faults
-from tests.chaos.recount import differences, read_file
 from tests.chaos.scenario import ChaosScenario
+from tests.chaos.stored_records import compare_after_read, records_are_stored
 from tests.waiting import wait_until
-from workers.executors.states import State
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 SEED, KILLS = soak_plugin.seed(61), 2
 KINDS = ((KILL, "postgres"), (KILL, "postgres child"))
 SETTLING_SECONDS = 60.0
-STORED = 'SELECT sum("offset") FROM runs_recordfile, pg_sleep(0.005)'
-MAX_CHECKS = 1000
-ONE_SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-READ_OFFSETS = """
-SELECT a.id, r.uid || '/' || a.key, f.epoch, f."offset" FROM runs_recordfile f
-JOIN runs_attempt a ON a.id = f.attempt_id JOIN runs_run r ON r.id = a.run_id
-"""
-NOT_FOLLOWED = "SELECT r.uid || '/' || a.key FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id WHERE a.state = %s"
-"""Attempts that a kill during a submit leaves in their state until the next tick."""
 
 
 def test_records_match_files_after_each_postgresql_kill(chaos: ChaosScenario) -> None:
@@ -55,51 +42,3 @@ def test_records_match_files_after_each_postgresql_kill(chaos: ChaosScenario) ->
     )
     violations += chaos.visits.find_problems()
     assert not violations, "\n".join(violations)
-
-
-def records_are_stored(chaos: ChaosScenario) -> bool:
-    """Return True as soon as a transaction has stored records, False if none does for some seconds."""
-    try:
-        with psycopg.connect(database_url(chaos.supervisor.data), autocommit=True) as connection:
-            before = connection.execute(STORED).fetchone()
-            return any(connection.execute(STORED).fetchone() != before for _ in range(MAX_CHECKS))
-    except psycopg.OperationalError:
-        return False
-
-
-def compare_after_read(chaos: ChaosScenario) -> int:
-    """Wait until the present content of open runs' files is read. Return the number of compared records."""
-    return wait_until(
-        partial(_compare_records, chaos.supervisor.data / "runs", sizes(chaos)), "the follower to read on"
-    )
-
-
-def sizes(chaos: ChaosScenario) -> dict[Path, int]:
-    """Return the bytes of the whole lines of each file of records."""
-    files = chaos.supervisor.data.glob("runs/*/esweb-*/records.*.jsonl")
-    return {path: path.read_bytes().rfind(b"\n") + 1 for path in files}
-
-
-def _compare_records(runs: Path, written: Mapping[Path, int]) -> int:
-    """Return the number of equal records, or 0 if PostgreSQL is down or has not read so far yet."""
-    try:
-        with psycopg.connect(database_url(runs.parent)) as connection:
-            connection.execute(ONE_SNAPSHOT)
-            rows = connection.execute(READ_OFFSETS).fetchall()
-            read = {
-                runs / directory / f"records.{epoch}.jsonl": (attempt, epoch, end)
-                for attempt, directory, epoch, end in rows
-            }
-            waiting = {runs / directory for (directory,) in connection.execute(NOT_FOLLOWED, [State.CREATED.value])}
-            behind = [path for path, size in written.items() if path not in read or read[path][2] < size]
-            if not read or any(path.parent not in waiting for path in behind):
-                return 0
-            problems = [
-                problem
-                for path, (attempt, epoch, end) in read.items()
-                for problem in differences(connection, attempt, epoch, path, end)
-            ]
-    except psycopg.OperationalError:
-        return 0
-    assert not problems, "\n".join(problems)
-    return sum(read_file(path, end).total() for path, (_, _, end) in read.items())

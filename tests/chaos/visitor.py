@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from tests import soak_plugin
 from tests.chaos.supervisor import Supervisor
 from tests.waiting import PATIENCE_SECONDS
 
-PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 0.2 if soak_plugin.SECONDS else 1.0
 PROMISED_SECONDS = 5.0
 LATE_SECONDS = 2 * PROMISED_SECONDS
 """The limit on a busy machine."""

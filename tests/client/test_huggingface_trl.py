@@ -1,4 +1,8 @@
-"""Programs that train with TRL or transformers report to esweb: those that docs/guides/report-from-trl.md prints."""
+"""Programs that train with TRL or transformers report to esweb: those that docs/guides/report-from-trl.md prints.
+
+They run in this process. `make soak` runs them as a reader does, and in two processes; what a process reports at its
+end is tested in test_reports.py, and that only the first process reports.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from tests.client.huggingface_runs import (
     environment,
     guide_block,
     read_starts,
+    run_here,
     run_script,
     write_script,
 )
@@ -54,16 +59,10 @@ GROUP = 4
 
 @pytest.fixture(scope="module")
 def grpo(tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Run the guide's GRPO script offline, as the guide does."""
+    """Run the guide's GRPO script offline."""
     folder = tmp_path_factory.mktemp("grpo")
-    (folder / "train.py").write_text(GRPO_SCRIPT, encoding="utf-8")
-    commands = ["bash", "-e", "-c", guide_block("python train.py")]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        commands, cwd=folder, env=environment(PATH=path, PYTHONPATH=str(ROOT)), capture_output=True, text=True,
-        timeout=PATIENCE_SECONDS, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    write_script(folder, GRPO_SCRIPT)
+    run_here(folder)
     (start,) = read_starts(folder / "esweb-runs")
     return start
 
@@ -134,16 +133,30 @@ def test_grpo_run_has_checkpoints_progress_and_end(grpo: Start) -> None:
     assert grpo.end["summary"]["train_runtime"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
+def test_grpo_script_is_run_by_the_commands_of_the_guide(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(GRPO_SCRIPT, encoding="utf-8")
+    commands = ["bash", "-e", "-c", guide_block("python train.py")]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        commands, cwd=tmp_path, env=environment(PATH=path, PYTHONPATH=str(ROOT)), capture_output=True, text=True,
+        timeout=PATIENCE_SECONDS, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (start,) = read_starts(tmp_path / "esweb-runs")
+    assert list(start.metrics("train/reward/mean")) == [1, 2, 3, 4]
+    assert start.end["state"] == "succeeded"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_resumed_grpo_run_is_one_run_of_two_attempts(
     live_server: Any, ada: User, ada_client: Client, tmp_path: Path
 ) -> None:
     online = {"ESWEB_MODE": "online", "ESWEB_URL": live_server.url, "ESWEB_TOKEN": access.issue(ada, "report")[1]}
     write_script(tmp_path, GRPO_SCRIPT.replace("max_steps=4", "max_steps=2"))
-    assert run_script(tmp_path, ESWEB_RUN_ID="brevity-3", **online) == 0, (tmp_path / "output").read_text()
+    run_here(tmp_path, ESWEB_RUN_ID="brevity-3", **online)
     write_script(tmp_path, GRPO_SCRIPT.replace("trainer.train()", "trainer.train(resume_from_checkpoint=True)"))
-    assert run_script(tmp_path, ESWEB_RUN_ID="brevity-3", **online) == 0, (tmp_path / "output").read_text()
+    run_here(tmp_path, ESWEB_RUN_ID="brevity-3", **online)
     run = Run.objects.get()
     assert (run.experiment.name, run.method, run.seed) == ("conciseness", "grpo", 3)
     attempts = Attempt.objects.filter(run=run).order_by("n")
@@ -158,7 +171,7 @@ def test_resumed_grpo_run_is_one_run_of_two_attempts(
     assert [(len(group.completions), group.number) for group in page.context["groups"]] == [(GROUP, 0), (GROUP, 1)]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_processes_report_one_run_with_the_completions_of_both(tmp_path: Path) -> None:
     script = GRPO_SCRIPT.replace("per_device_train_batch_size=8", "per_device_train_batch_size=4")
     script = script.replace("max_steps=4", "max_steps=2")
@@ -175,15 +188,32 @@ def test_two_processes_report_one_run_with_the_completions_of_both(tmp_path: Pat
     assert start.end["state"] == "succeeded"
 
 
-def test_report_to_esweb_reports_a_plain_trainer_that_fails(tmp_path: Path) -> None:
+def write_plain_script(folder: Path) -> None:
     report = guide_block('report_to="esweb"').replace(")", ', use_cpu=True, run_name="four steps", seed=5)')
-    write_script(tmp_path, PLAIN_SCRIPT.format(report=report))
-    assert run_script(tmp_path) == 1
-    assert "the disk of the data is gone" in (tmp_path / "output").read_text()
-    (start,) = read_starts(tmp_path / "esweb-runs")
+    write_script(folder, PLAIN_SCRIPT.format(report=report))
+
+
+def check_plain_start(start: Start) -> None:
     assert start.metrics("train/loss").keys() == {1, 2}
     assert [record["axes"]["samples"] for record in start.of("metric") if "axes" in record] == [2, 4]
     assert (start.meta["project"], start.meta["name"], start.meta["seed"]) == ("huggingface", "four steps", 5)
     assert start.of("response") == []
+
+
+def test_report_to_esweb_reports_a_plain_trainer(tmp_path: Path) -> None:
+    write_plain_script(tmp_path)
+    with pytest.raises(RuntimeError, match="the disk of the data is gone"):
+        run_here(tmp_path)
+    (start,) = read_starts(tmp_path / "esweb-runs")
+    check_plain_start(start)
+
+
+@pytest.mark.soak
+def test_report_to_esweb_reports_a_plain_trainer_that_fails(tmp_path: Path) -> None:
+    write_plain_script(tmp_path)
+    assert run_script(tmp_path) == 1
+    assert "the disk of the data is gone" in (tmp_path / "output").read_text()
+    (start,) = read_starts(tmp_path / "esweb-runs")
+    check_plain_start(start)
     assert start.end["state"] == "failed"
     assert "the disk of the data is gone" in start.end["reason"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from esweb.bootstrap.healthcheck import ask
 from esweb.supervisor import parts_of_esweb
 from tests.docker.files import COMPOSE, DOCKERFILE, ROOT, command_of, compose, last_value, lineage, stages, variables
 from tests.free_ports import unused_port
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS
 
 OUR_SERVICES = ("web", "beat", "follow", "migrate", "worker")
 IMAGES = ("web", "worker", "node", "node-vllm")
@@ -164,17 +163,6 @@ def test_healthcheck_detects_unhealthy_site(live_server: object, monkeypatch, se
     settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": f"unix://{tmp_path}/no"}}
     assert ask(port).startswith("503") and "does not answer" in ask(port)
     assert ask(unused_port()).startswith("no answer")
-
-
-def test_web_serves_at_given_address() -> None:
-    port = unused_port()
-    web = subprocess.Popen([sys.executable, "-m", "esweb.supervisor.web", f"127.0.0.1:{port}"], cwd=ROOT)
-    try:
-        wait_until(lambda: ask(port) == "", "the site to be healthy")
-    finally:
-        web.terminate()
-        # uvicorn ends in order, and then by the signal that it was sent.
-        assert web.wait(timeout=PATIENCE_SECONDS) in (0, -signal.SIGTERM)
 
 
 def test_readme_names_existing_files_and_targets() -> None:

@@ -1,6 +1,7 @@
 """Actions of backup tests on a site of their own, in a process with that site's settings.
 
-`python -m tests.esweb.backup_actions make PID|follow|answers TOKEN|end AT|tick`: prints JSON or nothing.
+`python -m tests.esweb.backup_actions make PID|follow-and-backup FILE|end-and-answer AT TOKEN|follow-answer-and-tick
+TOKEN`: starts Django once, and prints JSON or nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import django
@@ -136,12 +138,14 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["make", pid]:
             make(int(pid))
-        case ["follow"]:
+        case ["follow-and-backup", file]:
             call_command("follow", once=True)
-        case ["answers", token]:
-            answers(token)
-        case ["end", at]:
+            call_command("backup", Path(file))
+        case ["end-and-answer", at, token]:
             end_open_jobs(datetime.fromisoformat(at))
             call_command("follow", once=True)
-        case ["tick"]:
+            answers(token)
+        case ["follow-answer-and-tick", token]:
+            call_command("follow", once=True)
+            answers(token)
             tick()

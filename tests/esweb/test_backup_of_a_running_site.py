@@ -34,11 +34,13 @@ FIRST = 50
 class Pair:
     """The original and the site that was restored from its backup, both with all that their files hold."""
 
-    original: dict[str, str]
+    before: dict[str, dict[str, Any]]
+    after: dict[str, dict[str, Any]]
+    """What each address of the API answered on the original and on the restored site."""
     restored: dict[str, str]
+    """The environment of the restored site, which has looked after its clusters since."""
     copy: Path
     """The records of the growing run, as far as the backup has them."""
-    token: str
     attempt: int
     written: int
     """Records of the growing run in the end."""
@@ -75,9 +77,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         written = back_up_while_it_writes(original, data, Path(created["folder"]), archive)
         call(restored, "manage.py", "restore", archive)
         copy = records_path(folder / "restored" / "runs" / Path(created["folder"]).relative_to(data / "runs"), 1)
-        bring_to_the_moment_of_the_backup(original, archive, records_path(Path(created["folder"]), 1), copy)
-        call(restored, *SITE, "follow")
-        yield Pair(original, restored, copy, created["token"], created["attempt"], written, process)
+        ended_at = cut_to_the_moment_of_the_backup(archive, records_path(Path(created["folder"]), 1), copy)
+        before = json.loads(call(original, *SITE, "end-and-answer", ended_at, created["token"]))
+        after = json.loads(call(restored, *SITE, "follow-answer-and-tick", created["token"]))
+        yield Pair(before, after, restored, copy, created["attempt"], written, process)
     finally:
         process.communicate(b"\n")
         server.stop(PATIENCE_SECONDS)
@@ -92,7 +95,6 @@ def back_up_while_it_writes(env: dict[str, str], data: Path, folder: Path, archi
 
     for _ in range(FIRST):
         write()
-    call(env, *SITE, "follow")
 
     def write_on() -> None:
         while not stop.wait(0.01):
@@ -104,7 +106,7 @@ def back_up_while_it_writes(env: dict[str, str], data: Path, folder: Path, archi
         wait_until(lambda: writer.step > FIRST + 10, "records to be written")
         running = {name: value for name, value in env.items() if name != "DATABASE_URL"}
         with hold(data):  # as `up` does
-            call(running, "manage.py", "backup", archive)
+            call(running, *SITE, "follow-and-backup", archive)
         at_the_end = writer.step
         wait_until(lambda: writer.step > at_the_end, "another record")
     finally:
@@ -114,17 +116,17 @@ def back_up_while_it_writes(env: dict[str, str], data: Path, folder: Path, archi
     return writer.step
 
 
-def bring_to_the_moment_of_the_backup(env: dict[str, str], archive: Path, file: Path, copy: Path) -> None:
-    """Give the original's growing file the size of its copy, and end what was open as the restored site did."""
+def cut_to_the_moment_of_the_backup(archive: Path, file: Path, copy: Path) -> str:
+    """Give the original's growing file the size of its copy, and return the time of the backup."""
     with tarfile.open(archive) as tar:
         manifest: dict[str, Any] = json.load(tar.extractfile("manifest.json"))  # type: ignore[arg-type]
     os.truncate(file, copy.stat().st_size)
     assert file.read_bytes() == copy.read_bytes()
-    call(env, *SITE, "end", manifest["created_at"])
+    return str(manifest["created_at"])
 
 
 def test_every_read_of_the_api_answers_as_before(pair: Pair) -> None:
-    before, after = (json.loads(call(env, *SITE, "answers", pair.token)) for env in (pair.original, pair.restored))
+    before, after = pair.before, pair.after
     assert before.keys() == after.keys()
     assert [path for path, replies in before.items() if not any(status == 200 for status, _ in replies.values())] == []
     for path, replies in before.items():
@@ -138,7 +140,6 @@ def test_rows_are_the_records_of_the_copied_file(pair: Pair) -> None:
 
 
 def test_running_attempt_is_interrupted_and_its_process_left_alone(pair: Pair) -> None:
-    call(pair.restored, *SITE, "tick")
     with psycopg.connect(pair.restored["DATABASE_URL"]) as connection:
         query = "SELECT state, reason FROM runs_attempt WHERE id = %s"
         assert connection.execute(query, [pair.attempt]).fetchone() == ("interrupted", REASON)

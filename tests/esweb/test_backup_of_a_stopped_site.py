@@ -11,6 +11,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings as django_settings
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
 
 from esweb.embedded import Postgres, database_url
 from tests import migrated_database
@@ -57,15 +60,16 @@ def archive(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_restored_site_has_the_database_and_the_key_of_the_environment(
-    site: Path, archive: Path, tmp_path: Path
+    site: Path, archive: Path, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = manage("restore", archive, "--data", tmp_path / "new")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "new" / "secret-key").read_text() == "a key of the environment"
     assert rows(tmp_path / "new") == rows(site)
-    again = manage("restore", archive, "--data", tmp_path / "new")
-    assert again.returncode == 1
-    assert again.stderr.startswith("CommandError: The database already contains tables")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    settings.DATA_DIR, settings.DATABASE_URL = tmp_path / "new", database_url(tmp_path / "new")
+    with pytest.raises(CommandError, match=r"^The database already contains tables"):
+        call_command("restore", archive)
 
 
 def test_archive_is_private_and_alone_in_its_folder(archive: Path) -> None:
@@ -73,12 +77,12 @@ def test_archive_is_private_and_alone_in_its_folder(archive: Path) -> None:
     assert list(archive.parent.iterdir()) == [archive]
 
 
-def test_existing_file_is_not_replaced(site: Path, tmp_path: Path) -> None:
+def test_existing_file_is_not_replaced(site: Path, tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = site
     file = tmp_path / "mine"
     file.write_text("mine")
-    done = manage("backup", file, "--data", site)
-    assert done.returncode == 1
-    assert "already exists" in done.stderr
+    with pytest.raises(CommandError, match="already exists"):
+        call_command("backup", file)
     assert file.read_text() == "mine"
 
 
@@ -98,36 +102,39 @@ def cut(content: bytes) -> bytes:
     [(flip, "database.dump has the wrong checksum"), (cut, "cannot be unpacked: unexpected end of data")],
 )
 def test_damaged_archive_is_refused_and_leaves_nothing(
-    archive: Path, tmp_path: Path, damage: Callable[[bytes], bytes], message: str
+    archive: Path, tmp_path: Path, settings: Settings, damage: Callable[[bytes], bytes], message: str
 ) -> None:
-    file, data = tmp_path / "damaged.tar", tmp_path / "new"
+    settings.DATA_DIR = tmp_path / "new"
+    file = tmp_path / "damaged.tar"
     file.write_bytes(damage(archive.read_bytes()))
-    refused(file, data, message)
+    refused(file, message)
 
 
-def test_member_outside_the_folder_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_member_outside_the_folder_is_refused(archive: Path, tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path / "new"
     file = tmp_path / "hostile.tar"
     file.write_bytes(archive.read_bytes())
     with tarfile.open(file, "a") as tar:
         tar.add(archive, "runs/../../x")
-    refused(file, tmp_path / "new", "'runs/../../x'")
+    refused(file, "'runs/../../x'")
     assert not (tmp_path / "x").exists()
 
 
-def test_archive_of_a_newer_esweb_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_archive_of_a_newer_esweb_is_refused(archive: Path, tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path / "new"
     file = tmp_path / "newer.tar"
     content = archive.read_bytes()
     newest = max(path.stem for path in (ROOT / "runs" / "migrations").glob("0*.py"))
     newest_quoted = f'"{newest}"'.encode()
     assert newest_quoted in content
     file.write_bytes(content.replace(newest_quoted, f'"9{newest[1:]}"'.encode()))
-    refused(file, tmp_path / "new", "A newer esweb", f"runs.9{newest[1:]}")
+    refused(file, "A newer esweb", f"runs.9{newest[1:]}")
 
 
-def refused(file: Path, data: Path, *words: str) -> None:
+def refused(file: Path, *words: str) -> None:
     """Check that restoring reports all of these in one line and leaves no database and no file of the archive."""
-    done = manage("restore", file, "--data", data)
-    assert done.returncode == 1
-    assert all(word in done.stderr for word in words), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert {path.name for path in data.iterdir()} <= {"lock", "secret-key"}
+    with pytest.raises(CommandError) as error:
+        call_command("restore", file)
+    assert all(word in str(error.value) for word in words), error.value
+    assert len(str(error.value).splitlines()) == 1
+    assert {path.name for path in Path(django_settings.DATA_DIR).iterdir()} <= {"lock", "secret-key"}

@@ -1,4 +1,8 @@
-"""A whole site on one disk, which fills while a run trains: once there is room, everything resumes automatically."""
+"""A whole site on one disk, which fills while a run trains: once there is room, everything resumes automatically.
+
+`make test` has the parts: servers on full disks (test_full_disk_of_servers.py), the exit code of a training on one
+(tests/flows/test_bad_inputs.py), and a full disk of the runs of a whole site (tests/chaos/test_faults.py).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import DISK_FULL, read_json
 from workers.records import records_path
 
-pytestmark = [pytest.mark.slow, needs_small_disk]
+pytestmark = [pytest.mark.soak, needs_small_disk]
 CHECKPOINT_EVERY = 5
 CONFIG = {
     "es": {"iterations": 100, "population": 6, "prompts": 4, "checkpoint_every": CHECKPOINT_EVERY},

@@ -1,20 +1,18 @@
-"""While a server is killed, frozen or full, requests are answered soon, and normally after the fault."""
+"""While a server is killed, frozen or full, requests are answered soon, and normally after the fault.
+
+/healthz names the server that has frozen.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import ssl
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from uuid import uuid4
 
 import httpx
 import psycopg
@@ -26,16 +24,13 @@ from psycopg_pool import PoolTimeout
 
 from esweb.embedded import Postgres, Valkey, database_url, postgres, redis_url
 from esweb.middleware.outages import unavailable
-from tests import migrated_database
-from tests.esweb.web_process import ROOT, WebProcess, frozen
+from tests.esweb.web_process import LATE_SECONDS as HEALTH_SECONDS
+from tests.esweb.web_process import REQUESTS, Site, WebProcess, frozen, running_site
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from workers.config.cache import cache_folder
 
 PROMISED_SECONDS = 5.0
 LATE_SECONDS = 2 * PROMISED_SECONDS
 """A busy machine is forgiven as much again."""
-ENCRYPTION = ssl.create_default_context()
-"""Not used, but created for each request if it is missing, which takes longer than the answer."""
 SPARE_THREADS = 14
 """One connection to the database each, of which there are 8, and those of the health check."""
 COMMIT_KILLS = """
@@ -45,60 +40,6 @@ CREATE CONSTRAINT TRIGGER end_connection AFTER INSERT ON runs_experiment
 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
 """
 """The connection of a request that creates an experiment ends while its transaction is committed."""
-SEED = """
-import django; django.setup()
-from django.contrib.auth.models import User
-from django.test import Client
-from runs import access
-ada = User.objects.create_superuser("ada", password="x")
-browser = Client(); browser.force_login(ada)
-print(*(access.issue(ada, scope)[1] for scope in ("read", "launch")), browser.cookies["sessionid"].value)
-"""
-
-
-@dataclass(frozen=True)
-class Site:
-    """A web process, the text of a token of each scope, and a browser's session."""
-
-    process: WebProcess
-    read: str
-    launch: str
-    session: str
-
-    def ask(self, method: str, path: str, **more: object) -> httpx.Response:
-        """Return the answer. Raise httpx.TransportError if none comes."""
-        address = f"http://127.0.0.1:{self.process.port}{path}"
-        return httpx.request(method, address, timeout=PATIENCE_SECONDS, verify=ENCRYPTION, **more)  # type: ignore[arg-type]
-
-    def page(self) -> httpx.Response:
-        return self.ask("GET", "/", headers={"Cookie": f"sessionid={self.session}"})
-
-    def fragment(self) -> httpx.Response:
-        return self.ask("GET", "/", headers={"Cookie": f"sessionid={self.session}", "HX-Request": "true"})
-
-    def api_read(self) -> httpx.Response:
-        return self.ask("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {self.read}"})
-
-    def api_write(self) -> httpx.Response:
-        new = {"name": uuid4().hex, "question": "Does it last?"}
-        return self.ask("POST", "/api/v1/experiments", json=new, headers={"Authorization": f"Bearer {self.launch}"})
-
-    def launch_run(self) -> httpx.Response:
-        new = {"experiment_name": "Lasting", "preset": "es-tiny", "seed": 1}
-        return self.ask("POST", "/api/v1/runs", json=new, headers={"Authorization": f"Bearer {self.launch}"})
-
-    def static(self) -> httpx.Response:
-        return self.ask("GET", "/static/css/app.css")
-
-
-REQUESTS: dict[str, Callable[[Site], httpx.Response]] = {
-    "page": Site.page,
-    "fragment": Site.fragment,
-    "API read": Site.api_read,
-    "API write": Site.api_write,
-    "launch": Site.launch_run,
-    "static file": Site.static,
-}
 
 
 @pytest.fixture(scope="module")
@@ -112,17 +53,33 @@ def server_that_recovers() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, server_that_recovers: None) -> Iterator[Site]:
     """Start a healthy site with one user."""
-    data = tmp_path_factory.mktemp("site")
-    migrated_database.copy_to(data, cache_folder())
-    process = WebProcess(data, "127.0.0.1")
-    try:
-        argv = [sys.executable, "-c", SEED]
-        done = subprocess.run(argv, cwd=ROOT, env=process.env, stdout=subprocess.PIPE, text=True, check=True)
-        running = Site(process, *done.stdout.split())
-        wait_until(lambda: process.health()[0] == 200, "the site to be well", details=process.health)
+    with running_site(tmp_path_factory.mktemp("site")) as running:
         yield running
-    finally:
-        process.stop()
+
+
+@pytest.mark.parametrize("part", ["database", "redis"])
+def test_health_names_a_frozen_server_within_seconds(site: Site, part: str) -> None:
+    other = {"database": "redis", "redis": "database"}[part]
+    with frozen(site.process.postgres if part == "database" else site.process.valkey):
+        began = time.monotonic()
+        status, parts = site.process.health()
+        seconds = time.monotonic() - began
+        assert (status, parts[part]) == (503, "does not answer")
+        assert seconds < HEALTH_SECONDS, f"/healthz answered after {seconds:.1f} s"
+        wait_until(lambda: site.process.health()[1][other] == "ok", "the other server to be reported as well")
+    wait_until(lambda: site.process.health() == (200, {"database": "ok", "redis": "ok"}), "the site to be well again")
+
+
+def test_health_asks_a_frozen_database_in_one_thread_only(site: Site) -> None:
+    site.process.health()
+    before, counts = site.process.threads(), []
+    with frozen(site.process.postgres):
+        for _ in range(6):
+            assert site.process.health()[0] == 503
+            counts.append(site.process.threads())
+    # Threads of the requests themselves, which end soon after the response, are at times among them.
+    assert min(counts[2:]) <= before + 2, counts
+    wait_until(lambda: site.process.health()[0] == 200, "the site to be well again")
 
 
 @contextmanager

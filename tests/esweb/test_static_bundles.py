@@ -13,6 +13,7 @@ import pytest
 
 from esweb.middleware.static_bundles import BundleError, bundle, is_entry
 from tests import migrated_database
+from tests.cases import each_case
 from tests.started_site import collect_static
 
 STATIC = Path(__file__).parents[2] / "static"
@@ -34,7 +35,7 @@ def modules_of(entry: str) -> set[str]:
     return set(re.findall(r'^import "\.\./([\w-]+)\.js";$', read(f"js/pages/{entry}.js"), re.MULTILINE))
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@each_case("entry", ENTRIES)
 def test_bundle_runs_imported_modules_once_and_first(entry: str) -> None:
     text = bundle(f"js/pages/{entry}.js", read)
     names = re.findall(r'^modules\["(.+)"\] = ', text, re.MULTILINE)
@@ -94,7 +95,7 @@ def test_styles_refuse_imports_without_layer_and_files(app: str, style: str) -> 
         bundle("css/app.css", lambda name: app if name == "css/app.css" else style)
 
 
-@pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda p: str(p.relative_to(TEMPLATES)))
+@each_case("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda p: str(p.relative_to(TEMPLATES)))
 def test_template_loads_at_most_one_script(template: Path) -> None:
     """A page has the shell's script and one of its own, which share no module: an element is defined once.
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from esweb.celery import TASK_PACKAGES, app
 from judging.models import Tournament
 from judging.tournaments.commands import DAYS_IN_TRASH
+from tests.cases import each_case
 from tests.process_environment import on_test_database
 from tests.waiting import wait_until
 
@@ -28,7 +29,7 @@ def test_every_module_of_tasks_is_loaded() -> None:
     assert {".".join(path.parent.relative_to(ROOT).parts) for path in modules} == set(TASK_PACKAGES)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         *(entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()),

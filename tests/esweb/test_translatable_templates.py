@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
 from django.template.base import Lexer, TokenType
+
+from tests.cases import each_case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -74,7 +75,7 @@ def untranslated(source: str) -> Iterator[str]:
             yield " ".join(piece.split())
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT / "templates")))
+@each_case("template", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT / "templates")))
 def test_template_has_no_untranslatable_text(template: Path) -> None:
     assert list(untranslated(template.read_text(encoding="utf-8"))) == []
 

@@ -18,7 +18,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from esweb.bootstrap import prepare
 from esweb.embedded import Postgres, database_url
+from tests.small_disks import needs_small_disk, small_disk
 from tests.started_site import make_started_site
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -240,21 +242,6 @@ def states_in(data: Path) -> list[str]:
         postgres.stop()
 
 
-def refused(*options: str, **variables: str) -> str:
-    """Return the message of an `up` that cannot start: one sentence, and an exit code that is not 0."""
-    ended = subprocess.run(
-        [sys.executable, ROOT / "manage.py", "up", *options],
-        capture_output=True,
-        text=True,
-        env=without_servers() | variables,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-    )
-    assert ended.returncode == 1
-    assert "Traceback" not in ended.stderr
-    return ended.stderr
-
-
 def test_busy_port_is_reported_in_a_sentence(tmp_path: Path, settings: Settings) -> None:
     settings.DATA_DIR = tmp_path / "data"
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -272,40 +259,46 @@ def test_unwritable_folder_is_reported_in_a_sentence(tmp_path: Path, settings: S
         call_command("up", port=0)
 
 
-def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    message = refused("--data", str(tmp_path), "--port", "0", DATABASE_URL="postgresql://ann@127.0.0.1:1/none")
-    assert "The database does not answer: " in message
-    assert "port 1" in message
+@pytest.fixture
+def open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an `up` in the tests' process leave their connections to the database open."""
+    monkeypatch.setattr(prepare, "release_database", lambda: None)
+
+
+@pytest.mark.usefixtures("open_connections")
+def test_a_database_that_does_not_answer_is_named(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR, settings.DATABASE_URL = tmp_path, "postgresql://ann@127.0.0.1:1/none"
+    monkeypatch.setenv("DATABASE_URL", settings.DATABASE_URL)
+    with pytest.raises(CommandError, match=r"The database does not answer: .*port 1"):
+        call_command("up", port=0)
 
 
 def test_invalid_setting_is_reported_in_a_sentence(tmp_path: Path) -> None:
-    assert "ESWEB_DEBUG must be 1 or 0" in refused("--data", str(tmp_path), ESWEB_DEBUG="perhaps")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [("size=4m", "The disk of .* is full"), ("ro", "cannot be used: Read-only file system")],
-)
-def test_full_or_read_only_disk_is_reported_in_a_sentence(tmp_path: Path, options: str, message: str) -> None:
-    mount = [
-        "unshare",
-        "--map-root-user",
-        "--mount",
-        "sh",
-        "-c",
-        'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"',
-    ]
-    if subprocess.run([*mount, "sh", options, tmp_path, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets us mount no small disk")
-    up = [sys.executable, ROOT / "manage.py", "up", "--port", "0", "--data", tmp_path]
-    ended = subprocess.run(
-        [*mount, "sh", options, tmp_path, *up],
-        capture_output=True,
-        text=True,
-        env=without_servers(),
-        check=False,
-        timeout=PATIENCE_SECONDS,
-    )
+    argv = [sys.executable, ROOT / "manage.py", "up", "--data", tmp_path]
+    env = without_servers() | {"ESWEB_DEBUG": "perhaps"}
+    ended = subprocess.run(argv, capture_output=True, text=True, env=env, check=False, timeout=PATIENCE_SECONDS)
     assert ended.returncode == 1
-    assert re.search(message, ended.stderr), ended.stderr
+    assert "ESWEB_DEBUG must be 1 or 0" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@needs_small_disk
+@pytest.mark.usefixtures("open_connections")
+@pytest.mark.parametrize(
+    ("remount", "message"),
+    [([], r"The disk of .* is full"), (["mount", "-o", "remount,ro"], "cannot be used: Read-only file system")],
+    ids=["full", "read-only"],
+)
+def test_full_or_read_only_disk_is_reported_in_a_sentence(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, remount: list[str], message: str
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    with small_disk(settings.DATA_DIR, 4):
+        if remount:
+            subprocess.run([*remount, settings.DATA_DIR], check=True)
+        with pytest.raises(CommandError, match=message):
+            call_command("up", port=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,15 @@ from tests.flows.bad_inputs import (
     NODES,
     BadConfig,
     BadNode,
-    run_case,
     shown_message,
-    small_disk_command,
     write_case,
 )
 from tests.runs.api_client import calls, paths
+from tests.small_disks import needs_small_disk, small_disk
 from workers.config import preset
 from workers.train import main
 
+FREE_BYTES = 2**16
 configs = pytest.mark.parametrize("case", CONFIGS, ids=lambda case: case.name)
 nodes = pytest.mark.parametrize("case", [n for n in NODES if not n.small_disk], ids=lambda case: case.name)
 disks = pytest.mark.parametrize("case", [n for n in NODES if n.small_disk], ids=lambda case: case.name)
@@ -99,11 +100,20 @@ def test_node_problem_ends_training_with_message(
     assert len(printed) < 300_000
 
 
+@needs_small_disk
+@pytest.mark.usefixtures("restored_signals")
 @disks
-def test_unwritable_disk_ends_training_with_message(case: BadNode, tmp_path: Path) -> None:
-    probe = subprocess.run([*small_disk_command("size=64k", tmp_path), "true"], capture_output=True, check=False)
-    if probe.returncode:
-        pytest.skip("this machine lets us mount no small disk")
-    result = run_case(case, tmp_path)
-    assert result.returncode == case.code
-    assert all(fragment in shown_message(result, tmp_path) for fragment in case.fragments), result.stderr
+def test_unwritable_disk_ends_training_with_message(
+    case: BadNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = write_case(case, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with small_disk(tmp_path / "disk", 1) as disk:
+        if case.small_disk == "ro":
+            subprocess.run(["mount", "-o", "remount,ro", disk.path], check=True)
+        else:
+            disk.fill()
+            os.truncate(disk.ballast, disk.ballast.stat().st_size - FREE_BYTES)
+        code = main(arguments)
+    message = shown_message(subprocess.CompletedProcess([], code, "", capsys.readouterr().err), tmp_path)
+    assert (code, [fragment for fragment in case.fragments if fragment not in message]) == (case.code, []), message

@@ -1,6 +1,7 @@
 """64 writers push while web and worker are killed and compaction runs: every point is stored once.
 
-`make test` writes about 50 000 points in one round; `make soak PART=writers` a million in each of many rounds.
+`make soak PART=writers` writes a million points in each of many rounds. In `make test` one process has many writers
+(tests/esweb/test_back_pressure.py), pushes break off (test_fast_ingest.py), and parts are killed (tests/chaos).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.flows.writers import File, WriteProgress, start_writers
 from tests.started_site import make_started_site
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 SEED = soak_plugin.seed(1)
 ALONE, TOGETHER = 48, 16
 """Numbers of writers with a file of their own, and of writers of one shared file."""

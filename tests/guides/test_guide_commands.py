@@ -13,11 +13,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from django.core.management import get_commands, load_command_class
 
 from esweb_client.cli.arguments import parser as make_cli_parser
 from runs.clusters.settings import config_errors
+from tests.cases import each_case
 from tests.guides.blocks import LANGUAGES, NEEDS, ROOT, Block, list_pages, read_blocks, without_blocks
 from workers.config import RunConfig
 
@@ -95,19 +95,19 @@ def test_modules_have_documented_options() -> None:
             assert [option for option in missing if option not in result.stdout] == [], (name, rest)
 
 
-@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+@each_case("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
 def test_document_shows_runnable_manage_commands(document: Path) -> None:
     text = re.sub(r"exec web python manage\.py", "", text_of(document))
     assert re.findall(r"(?<!\./)manage\.py [a-z]\w*", text) == []
 
 
-@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+@each_case("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
 def test_document_has_its_code_in_fences(document: Path) -> None:
     indented = re.findall(r"\n\n( {4}\S[^\n]*)", without_blocks(document))
     assert [line for line in indented if not line.lstrip().startswith(("-", "*", "|"))] == []
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=ids)
+@each_case("block", BLOCKS, ids=ids)
 def test_block_has_known_language_and_mark(block: Block) -> None:
     assert block.language in LANGUAGES, f"{block}: say one of {sorted(LANGUAGES)}; text is for what nobody types"
     assert not block.needs or block.needs in NEEDS, f"{block}: say one of {sorted(NEEDS)}"
@@ -118,7 +118,7 @@ def test_block_has_known_language_and_mark(block: Block) -> None:
         assert block.language != "text"
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "json"], ids=ids)
+@each_case("block", [b for b in BLOCKS if b.language == "json"], ids=ids)
 def test_json_block_is_accepted_config(block: Block) -> None:
     config = json.loads(block.text)
     if "task" in config or "method" in config:
@@ -131,7 +131,7 @@ def test_json_block_is_accepted_config(block: Block) -> None:
     assert errors == []
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "python"], ids=ids)
+@each_case("block", [b for b in BLOCKS if b.language == "python"], ids=ids)
 def test_python_block_imports_existing_names(block: Block) -> None:
     for node in ast.walk(ast.parse(block.text)):
         if isinstance(node, ast.ImportFrom):

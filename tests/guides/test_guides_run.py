@@ -1,17 +1,19 @@
 """README and guides are executed from top to bottom: every block that is not marked runs as it is printed.
 
 Each has a copy of the checkout, and one site serves all. That site has another address than the usual one, which is
-the only text that is replaced.
+the only text that is replaced. Guides that train or load a model run in `make soak`, except README; tests/workers
+has tests of the same programs, and test_guide_commands.py of their options.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +27,20 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 PRINTED_ADDRESS = "http://127.0.0.1:8000"
 SETUP_PAGE = ROOT / "docs" / "guides" / "README.md"
-"""The page whose blocks run first in every guide."""
+"""The page whose blocks run before those of every guide."""
+README = ROOT / "README.md"
 COPIED = ("workers", "docs", "manage.py")
 """Files and folders that guides read or write next to; all others of the checkout are linked."""
+TESTED_COMMANDS = {
+    "backup.md", "import.md", "llm-judges.md", "push-records.md", "ratings.md", "ray.md", "report-from-elsewhere.md",
+    "slurm.md",
+}  # fmt: skip
+"""Guides that start manage.py or the library again, for commands and calls that have tests of their own."""
+LOADS_MODEL = re.compile(r"-m workers\.(train|check|models|engines)|from transformers")
 EXECUTED_PAGES = [
-    page for page in list_pages() if any(not b.is_marked and b.language != "text" for b in read_blocks(page))
+    page
+    for page in list_pages()
+    if page != SETUP_PAGE and any(not b.is_marked and b.language != "text" for b in read_blocks(page))
 ]
 
 
@@ -88,31 +99,68 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
                 server.stop(PATIENCE_SECONDS)
 
 
-@pytest.mark.parametrize("guide", EXECUTED_PAGES, ids=lambda guide: str(guide.relative_to(ROOT)))
-def test_guide_blocks_run_as_printed(guide: Path, site: Site, tmp_path: Path) -> None:
-    checkout = tmp_path / "checkout"
-    copy_checkout(checkout, site)
-    script = "set -eEuo pipefail\n" + "".join(map(as_shell, [*setup_blocks(guide), *read_blocks(guide)]))
-    (tmp_path / "guide.sh").write_text(script.replace(PRINTED_ADDRESS, site.url))
-    argv = ["bash", str(tmp_path / "guide.sh")]
-    with (tmp_path / "output").open("w+") as output:
+@pytest.fixture(scope="module")
+def setup(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Return the variables of a shell in which the blocks of SETUP_PAGE have run."""
+    folder = tmp_path_factory.mktemp("setup")
+    copy_checkout(folder / "checkout", site)
+    run_blocks(
+        ["set -a", *map(as_shell, read_blocks(SETUP_PAGE)), "env -0 > ../variables"], folder, site.environment, site
+    )
+    pairs = (folder / "variables").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
+
+
+def test_setup_blocks_run_as_printed(site: Site, setup: Mapping[str, str]) -> None:
+    assert (setup["SITE"], setup["ESWEB_URL"]) == (site.url, site.url)
+    assert setup["TOKEN"] == setup["ESWEB_TOKEN"] != ""
+
+
+def is_long(guide: Path) -> bool:
+    """Return whether `make test` leaves out a guide: it loads a model, or repeats commands that other tests start."""
+    return guide.name in TESTED_COMMANDS or any(
+        not block.is_marked and LOADS_MODEL.search(block.text) for block in read_blocks(guide)
+    )
+
+
+@pytest.mark.parametrize(
+    "guide",
+    [
+        pytest.param(
+            page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.soak] if page != README and is_long(page) else []
+        )
+        for page in EXECUTED_PAGES
+    ],
+)
+def test_guide_blocks_run_as_printed(guide: Path, site: Site, setup: Mapping[str, str], tmp_path: Path) -> None:
+    copy_checkout(tmp_path / "checkout", site)
+    environment = setup if needs_setup(guide) else site.environment
+    run_blocks([as_shell(block) for block in read_blocks(guide)], tmp_path, environment, site)
+
+
+def run_blocks(actions: Sequence[str], folder: Path, environment: Mapping[str, str], site: Site) -> None:
+    """Run these shell commands in the folder's checkout. The first that fails ends them, and fails the test."""
+    script = "set -eEuo pipefail\n" + "\n".join(actions)
+    (folder / "guide.sh").write_text(script.replace(PRINTED_ADDRESS, site.url))
+    argv = ["bash", str(folder / "guide.sh")]
+    with (folder / "output").open("w+") as output:
         process = subprocess.Popen(
-            argv, cwd=checkout, env=site.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True,
+            argv, cwd=folder / "checkout", env=dict(environment), start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
         )  # fmt: skip
         try:
             code = process.wait(PATIENCE_SECONDS)
         finally:
             end_session(process.pid)
         output.seek(0)
-        assert code == 0, f"{guide.name} ended with {code}:\n{output.read()[-6000:]}"
+        assert code == 0, f"the blocks ended with {code}:\n{output.read()[-6000:]}"
 
 
-def setup_blocks(guide: Path) -> list[Block]:
-    """Return the blocks that run before those of a guide; README has none."""
-    is_guide = guide.parent == SETUP_PAGE.parent and guide != SETUP_PAGE
-    needs_shell = any(block.language == "sh" and not block.is_marked for block in read_blocks(guide))
-    return read_blocks(SETUP_PAGE) if is_guide and needs_shell else []
+def needs_setup(guide: Path) -> bool:
+    """Return whether the blocks of SETUP_PAGE run before those of a guide; README has none."""
+    return guide.parent == SETUP_PAGE.parent and any(
+        block.language == "sh" and not block.is_marked for block in read_blocks(guide)
+    )
 
 
 def as_shell(block: Block) -> str:

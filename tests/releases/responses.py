@@ -1,6 +1,7 @@
 """Read a site over its API: python -m tests.releases.responses FILE writes each response to a GET, as JSON.
 
-`DATABASE_URL` and `ESWEB_DATA` name the site, which is not changed.
+`DATABASE_URL` and `ESWEB_DATA` name the site, which is not changed. With --upgrade it is migrated and its files are
+followed first, in the same process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ django.setup()
 
 from django.conf import settings  # noqa: E402  (models exist only once Django is set up)
 from django.contrib.auth.models import User  # noqa: E402
+from django.core.management import call_command  # noqa: E402
 from django.db import transaction  # noqa: E402
 from django.http import HttpResponse, StreamingHttpResponse  # noqa: E402
 from django.test import Client  # noqa: E402
@@ -84,4 +86,7 @@ async def _join_stream(response: StreamingHttpResponse) -> bytes:
 
 
 if __name__ == "__main__":
+    if "--upgrade" in sys.argv:
+        call_command("migrate", verbosity=0)
+        call_command("follow", once=True)
     Path(sys.argv[1]).write_text(json.dumps(read_answers()), encoding="utf-8")
