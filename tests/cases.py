@@ -26,7 +26,8 @@ def each_case(
     """Run a test for each case within one item; arguments as of `pytest.mark.parametrize`, without `indirect`.
 
     A case has a folder and a monkeypatch of its own, and database rows that it writes are rolled back after it, unless
-    the test commits. Other fixtures are shared by all cases. Raises ExceptionGroup that names the failed cases.
+    the test commits. Other fixtures are shared by all cases. Raises ExceptionGroup that names the failed cases. If a
+    case is skipped, the others run, and the test is reported as skipped.
     """
     parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     labels = ids if ids is None or callable(ids) else list(ids)
@@ -40,21 +41,11 @@ def each_case(
         @functools.wraps(test)
         def run_all(request: pytest.FixtureRequest, **shared: Any) -> None:
             given = {**shared, "request": request} if has_request else shared
-            errors: list[Exception] = []
-            failed: list[str] = []
+            outcome = _Outcome()
             for number, (label, case) in enumerate(cases):
-                try:
-                    with _fixtures_of(request, given, number) as arguments:
-                        test(**arguments, **case)
-                except Exception as error:
-                    error.add_note(f"in case {label}")
-                    failed.append(label)
-                    errors.append(error)
-                except pytest.fail.Exception as error:
-                    failed.append(label)
-                    errors.append(AssertionError(f"in case {label}: {error.msg}"))
-            if errors:
-                raise ExceptionGroup(f"{len(errors)} of {len(cases)} cases failed: {', '.join(failed)}", errors)
+                with outcome.case(label), _fixtures_of(request, given, number) as arguments:
+                    test(**arguments, **case)
+            outcome.report(len(cases))
 
         request = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         shared = [parameter for parameter in fixtures if parameter.name != "request"]
@@ -65,6 +56,39 @@ def each_case(
 
     assert cases, "a test without cases asserts nothing"
     return decorate
+
+
+class _Outcome:
+    """What became of the cases of a test."""
+
+    def __init__(self) -> None:
+        self._errors: list[Exception] = []
+        self._failed: list[str] = []
+        self._skipped: list[str] = []
+
+    @contextlib.contextmanager
+    def case(self, label: str) -> Iterator[None]:
+        """Note how this case ends, and go on with the next one."""
+        try:
+            yield
+        except pytest.skip.Exception as skip:
+            self._skipped.append(f"{label}: {skip.msg}")
+        except pytest.fail.Exception as failure:
+            self._failed.append(label)
+            self._errors.append(AssertionError(f"in case {label}: {failure.msg}"))
+        except Exception as error:
+            error.add_note(f"in case {label}")
+            self._failed.append(label)
+            self._errors.append(error)
+
+    def report(self, count: int) -> None:
+        """Raise an error that names the failed cases; otherwise skip the test if one was skipped."""
+        if self._errors:
+            raise ExceptionGroup(
+                f"{len(self._errors)} of {count} cases failed: {', '.join(self._failed)}", self._errors
+            )
+        if self._skipped:
+            pytest.skip(f"{len(self._skipped)} of {count} cases, all others passed: {'; '.join(self._skipped)}")
 
 
 def _case(

@@ -39,6 +39,20 @@ def test_ids_name_the_cases() -> None:
     assert str(caught.value.exceptions[0]) == "in case two: is two"
 
 
+def test_other_cases_run_if_one_is_skipped() -> None:
+    ran = []
+
+    @each_case("number", [1, 2, 3])
+    def check(number: int) -> None:
+        if number == 1:
+            pytest.skip("no GPU")
+        ran.append(number)
+
+    with pytest.raises(pytest.skip.Exception, match=r"1 of 3 cases, all others passed: 0 \(1\): no GPU"):
+        check(Request())
+    assert ran == [2, 3]
+
+
 def test_test_without_cases_is_refused() -> None:
     with pytest.raises(AssertionError, match="asserts nothing"):
         each_case("number", [])(lambda number: None)

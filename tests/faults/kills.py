@@ -118,7 +118,7 @@ def still_there(tests: Sequence[str], root: Path) -> list[str]:
 
 
 def _is_defined(path: Path, function: str) -> bool:
-    return path.exists() and f"def {function}(" in path.read_text(encoding="utf-8")
+    return path.is_file() and f"def {function}(" in path.read_text(encoding="utf-8")
 
 
 def write(path: Path, outcomes: Sequence[Outcome]) -> None:

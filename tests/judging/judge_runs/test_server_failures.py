@@ -104,6 +104,18 @@ def test_killed_worker_forfeits_leases_and_their_cost(
     assert done.reserved == 0 and done.spent == lost.reserved + QUESTIONS * Decimal("0.12")  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(("status", "may_cost"), [(0, True), (503, False)])
+def test_lost_reply_costs_what_was_reserved_for_it(
+    ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric], status: int, may_cost: bool
+) -> None:
+    """A server that closes the connection may have answered, and one that refuses has not."""
+    troubles = iter([Reply(status=status)])
+    server.reply_to = lambda request: next(troubles, None) or prefer_longer(request)
+    done = work_until_done(assign(make_judge(server, ada), tournament, rubrics))
+    assert (done.spent > QUESTIONS * Decimal("0.12")) == may_cost and done.reserved == 0
+    assert judge_runs.get_status(done).estimated == may_cost
+
+
 @pytest.mark.parametrize("cap", ["0", "12.5"])
 def test_cap_halts_assignment_until_raised(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric], cap: str

@@ -1,6 +1,7 @@
 """A columnar push equals the lines of a file and is stored exactly once; invalid data is refused with a message."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import orjson
@@ -83,6 +84,14 @@ def test_replay_stores_nothing_and_overlap_only_its_new_records(attempt):
     (curve,) = read([attempt.run], ["reward/mean"], x="tokens")
     assert (curve.x.tolist(), curve.y.tolist()) == ([0, 10, 20, 30, 40], [0, 1, 4, 9, 16])
     assert [(b.first_seq, b.last_seq) for b in Batch.objects.order_by("id")] == [(0, 2), (3, 4)]
+
+
+def test_new_points_are_published_to_open_pages(attempt, django_capture_on_commit_callbacks):
+    with mock.patch("runs.metrics.live.publish_points") as publish, django_capture_on_commit_callbacks(execute=True):
+        push(attempt, 0, columnar(3))
+        push(attempt, 0, columnar(3))
+    (((run, *_), _),) = publish.call_args_list
+    assert run == attempt.run.uid
 
 
 def test_gap_is_reported_and_nothing_is_stored(attempt):
