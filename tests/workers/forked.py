@@ -40,9 +40,16 @@ class Fork(subprocess.Popen[Any]):
             raise FileNotFoundError(f"no program of this Python: {args}")
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+        named, names = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
+            _set_name(args[1], args[2])
+            os.write(names, b"1")
             _run(args[1:], (p2cread, c2pwrite, errwrite), preexec_fn, pass_fds, cwd, env)
+        # Until it has its own name, a fork of a node's program is taken for that program.
+        os.read(named, 1)
+        os.close(named)
+        os.close(names)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
@@ -105,6 +112,11 @@ def _run(
         os._exit(code)
 
 
+def _set_name(kind: str, what: str) -> None:
+    with contextlib.suppress(OSError):
+        Path("/proc/self/comm").write_text(what[-NAME_LENGTH:] if kind == "-m" else "python -c", encoding="utf-8")
+
+
 def _reset_signals() -> None:
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGHUP):
@@ -138,8 +150,6 @@ def _forget_earlier_trainings() -> None:
 def _exit_code(program: Sequence[str]) -> int:
     """Run `-m MODULE …` or `-c CODE …` as Python does. Return the exit code."""
     kind, what, *arguments = program
-    with contextlib.suppress(OSError):
-        Path("/proc/self/comm").write_text(what[-NAME_LENGTH:] if kind == "-m" else "python -c", encoding="utf-8")
     sys.argv[:] = [kind, *arguments]
     try:
         if kind == "-m":

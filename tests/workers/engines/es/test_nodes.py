@@ -95,7 +95,11 @@ class NodeOrEngineFaults(NodeFaults):
                 Faults.before(self, message, pid)
 
 
-@pytest.mark.parametrize("plan", [{0: KILL}, {5: KILL, 17: KILL}, {9: KILL, 12: KILL}], ids=str)
+# Both kills are within one iteration: the second may meet a program that has not joined, which is another alert.
+TWO_KILLS_AT_ONCE = pytest.param({9: KILL, 12: KILL}, marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("plan", [{0: KILL}, {5: KILL, 17: KILL}, TWO_KILLS_AT_ONCE], ids=str)
 def test_killed_node_rejoins_and_weights_stay_equal(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: dict[int, Any]
 ) -> None:
