@@ -41,7 +41,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Site:
+class Location:
     """An expression that can be changed, with its position in the file: characters from `start` to `end`."""
 
     fault: Fault
@@ -88,10 +88,10 @@ def plan(root: Path, number: int, seed: int) -> list[Fault]:
     return faults
 
 
-def places(root: Path, path: str) -> list[Site]:
+def places(root: Path, path: str) -> list[Location]:
     """Return every place of a file, in the order of the file."""
     source = Source((root / path).read_text(encoding="utf-8"))
-    result: list[Site] = []
+    result: list[Location] = []
     counts: dict[tuple[str, str, str, str], int] = {}
     for function, parent, node in _expressions(ast.parse(source.text), ""):
         start, end = source.span(node)
@@ -99,11 +99,11 @@ def places(root: Path, path: str) -> list[Site]:
             key = (function, source.text[start:end], kind, replacement)
             fault = Fault(path, function, node.lineno, kind, key[1], replacement, counts.setdefault(key, 0))
             counts[key] += 1
-            result.append(Site(fault, start, end))
+            result.append(Location(fault, start, end))
     return sorted(result, key=lambda place: (place.start, place.end))
 
 
-def find(root: Path, fault: Fault) -> Site | None:
+def find(root: Path, fault: Fault) -> Location | None:
     """Return where a planned fault is in the present code, or None if that code is no longer there."""
     if not (root / fault.path).exists():
         return None

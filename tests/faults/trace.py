@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.faults.mutations import Fault, Site, find
+from tests.faults.mutations import Fault, Location, find
 
 HITS = Path(__file__).with_name("hits.py")
 
@@ -20,7 +20,7 @@ HITS = Path(__file__).with_name("hits.py")
 def instrument(root: Path, hits: Path, faults: Sequence[Fault]) -> None:
     """Let every fault's expression report the running test before it is evaluated. Lines keep their numbers."""
     hits.mkdir(parents=True, exist_ok=True)
-    by_path: dict[str, list[tuple[int, Site]]] = defaultdict(list)
+    by_path: dict[str, list[tuple[int, Location]]] = defaultdict(list)
     for number, fault in enumerate(faults):
         if place := find(root, fault):
             by_path[fault.path].append((number, place))
