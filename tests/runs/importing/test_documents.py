@@ -155,6 +155,14 @@ def test_answers_without_a_reward_or_text_are_named():
     ]  # fmt: skip
 
 
+def test_token_count_that_is_none_is_zero():
+    counts = [3, 1, 0, -1, 2.5, True, "4", 2**31, None]
+    completions = [{"completion": "a", "reward": 1.0, "num_tokens": count} for count in counts]
+    completions.append({"completion": "a", "reward": 1.0})
+    entries, _, _ = evaluated({"seed_results": {"0": {"completions": [{"question": "Q", "completions": completions}]}}})
+    assert [answer.tokens for answer in answers(entries)] == [3, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
 def test_an_aggregate_that_is_not_its_seeds_is_named():
     _, remarks, _ = evaluated(evaluation(aggregate={"reward_mean": -3.0, "reward_std": math.sqrt(2)}))
     assert remarks == ["its aggregate is -3.0 ± 1.4142135623730951; its 2 seeds give -3.0 ± 1.0"]

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from runs import launching
-from runs.models import Rebuild
+from runs.models import Rebuild, checkpoint_folder
 from tests.cases import each_case
 from tests.runs.checkpoint_files import WEIGHTS, fill, save, unpack_reply
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
@@ -128,6 +128,12 @@ def test_checkpoint_missing_on_disk_is_reported(ada_client, experiment, runs_dir
     record(run, a_bit_of_everything())
     assert "no longer on disk" in page(ada_client, run)
     assert download(ada_client, run, 5).status_code == 404
+
+
+def test_checkpoint_on_disk_without_a_record_is_listed_and_downloaded(ada_client, run, runs_dir):
+    fill(checkpoint_folder(run.newest_attempt().directory, 30))
+    assert f'href="{reverse("run-checkpoint", args=[run.uid, 30])}"' in page(ada_client, run)
+    assert len(unpack_reply(download(ada_client, run, 30))) == 2
 
 
 def test_a_colleague_downloads_but_asks_for_none(bo_client, run, queued):

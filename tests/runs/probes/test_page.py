@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 from django.contrib.auth.models import User
@@ -97,6 +98,8 @@ def test_a_tensor_is_listed_in_every_series(ada_client: Client, experiment: Expe
         and panel.count("◆ </span>") == 1
     )
     assert [r["value"] for r in rows(ada_client, experiment, tensor=Q_PROJ)] == ["1.0", "4.0"]
+    addresses = re.findall(r'<a class="shade [^"]*" href="([^"]*)"', text)
+    assert len(addresses) == 12 and all(address.count("tensor=") == 1 for address in addresses)
     reply = ada_client.get(reverse("probes", args=[experiment.pk]), {"tensor": "model.nothing"})
     assert reply.status_code == 404
 

@@ -62,6 +62,10 @@ def test_bundle_is_unpacked_once(package: Path, tmp_path: Path) -> None:
     assert (folder / "workers" / "train.py").stat().st_mtime == 1
 
 
+def test_other_people_read_the_unpacked_code_and_only_its_owner_changes_it(package: Path, tmp_path: Path) -> None:
+    assert unpack(bundle(tmp_path / "code", package), tmp_path / "far").stat().st_mode & 0o777 == 0o755
+
+
 @pytest.mark.parametrize("harm", ["a file is gone", "a file is another", "all is gone"])
 def test_damaged_unpacked_code_is_repaired(package: Path, tmp_path: Path, harm: str) -> None:
     path = bundle(tmp_path / "code", package)

@@ -47,6 +47,12 @@ def test_many_numbers_are_combined_into_ranges():
     assert [label for label, _at in axis.ticks] == ["0", "20", "40", "60", "80", "100"]
 
 
+def test_as_many_values_as_an_axis_holds_have_a_stop_each():
+    assert labels(axis_of([1, 2, 3, 4], most=4)) == ["1", "2", "3", "4"]
+    assert labels(axis_of(["a", "b", "c", "d"], most=4)) == ["a", "b", "c", "d"]
+    assert axis_of([1, 2, 3, 4, 5], most=4).is_banded
+
+
 def test_texts_and_truth_values_are_categories_from_the_top():
     assert labels(axis_of(["low_rank", "full"])) == ["low_rank", "full"]
     assert labels(axis_of([True, False])) == ["false", "true"]

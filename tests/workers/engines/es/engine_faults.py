@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,13 +26,22 @@ class Faults:
         self.sent: list[tuple[int, str]] = []
         """The number of a message, and what it was."""
         self._numbers = itertools.count()
+        self._due: list[signal.Signals] = []
+        self._lock = threading.Lock()
 
     def before(self, message: str, pid: int) -> None:
-        """Send the signal that the plan has for this message, if it has one."""
-        number = next(self._numbers)
-        if number in self.plan:
-            os.kill(pid, self.plan[number])
-            self.sent.append((number, message))
+        """Send the signal that the plan has for this message, if it has one. Without a victim, the next gets it."""
+        with self._lock:
+            number = next(self._numbers)
+            if number in self.plan:
+                self._due.append(self.plan[number])
+            if self._due and (victim := self.victim(pid)) is not None:
+                os.kill(victim, self._due.pop(0))
+                self.sent.append((number, message))
+
+    def victim(self, engine: int) -> int | None:
+        """Return the pid that gets the signal: the engine of the message."""
+        return engine
 
 
 def random_faults(seed: int, count: int, messages: int, signals: Sequence[signal.Signals] = (KILL, FREEZE)) -> Faults:
