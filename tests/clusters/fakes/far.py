@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ import pytest
 
 from runs import clusters
 from runs.clusters import executors
-from runs.launching import code, reconcile
+from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Job, Run
 from tests.clusters.fakes.ray import FakeRay
 from tests.clusters.fakes.slurm import FakeSlurm
 from tests.clusters.fakes.ssh import InProcessSsh
 from tests.clusters.scripted_slurm import cluster_directory, tick_run
+from tests.runs.code_once import read_code_once
 from tests.runs.local_cluster import attempt_of
-from workers.code import bundle_path, code_of, unpack_package
 from workers.executors.agent_start import PROJECT
 
 KINDS = ("slurm", "ray")
@@ -36,8 +35,6 @@ LONG = clusters.Timeouts(
     grace=60.0, beat=1.0, settle=HOUR, exit_record=HOUR, ambiguous=HOUR, gone=HOUR, beat_stale=HOUR, beat_lost=HOUR,
     never=HOUR, restart=0.0, records=HOUR, inventory=HOUR,
 )  # fmt: skip
-code_of_once = cache(code_of)
-"""The code of this process, which takes four calls of git: it is the same for all tests."""
 
 
 @dataclass
@@ -76,8 +73,7 @@ class Far:
 @contextmanager
 def make_far(kind: str, disk: Path, patch: pytest.MonkeyPatch) -> Iterator[Far]:
     """Create the cluster of this kind; `disk` is the data folder of a remote machine."""
-    patch.setattr(code, "code_of", code_of_once)
-    patch.setattr(code, "unpack_package", unpacked_once)
+    read_code_once(patch)
     config: dict[str, Any] = {"waits": asdict(LONG)}
     if kind == "ray":
         ray = FakeRay()
@@ -94,9 +90,3 @@ def make_far(kind: str, disk: Path, patch: pytest.MonkeyPatch) -> Iterator[Far]:
         config |= remote
     Cluster.objects.create(name="far", kind="slurm", config=config)
     yield Far(kind, slurm)
-
-
-def unpacked_once(root: Path) -> Path:
-    """Return the folder under `root` that holds this code, without looking at the code again if it is there."""
-    folder = root / code_of_once().sha256
-    return folder if folder.is_dir() and bundle_path(root, folder.name).is_file() else unpack_package(root)
