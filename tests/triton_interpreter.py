@@ -5,6 +5,7 @@ A plugin, because Triton reads the variable when it is imported, which transform
 
 from __future__ import annotations
 
+import math
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +32,7 @@ def kernel_device(monkeypatch: pytest.MonkeyPatch) -> Any:
     if not HAS_GPU:
         _make_loops_countable(monkeypatch)
         _patch_language_once(monkeypatch)
+        _share_types(monkeypatch)
         _fill_spans(monkeypatch)
     return torch.device("cuda" if HAS_GPU else "cpu")
 
@@ -64,6 +66,46 @@ def _patch_language_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return patch_and_call(function, *args, **kwargs)
 
     monkeypatch.setattr(interpreter.InterpretedFunction, "__call__", call)
+
+
+def _share_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tensors of one shape share what is derived from it, and look each type of numpy up once.
+
+    The interpreter makes a type for each operation, which takes half of a kernel's time.
+    """
+    from triton.language import core
+    from triton.runtime import interpreter
+
+    check, numpy_type = core.block_type.__init__, interpreter._get_np_dtype
+    block_types: dict[Any, dict[str, Any]] = {}
+    shapes: dict[Any, dict[str, Any]] = {}
+    numpy_types: dict[Any, Any] = {}
+
+    def init_type(block_type: Any, element_ty: Any, shape: Any) -> None:
+        # The name of a type of pointers does not say whether they are const.
+        sizes = tuple(getattr(size, "value", size) for size in shape)
+        key = (sizes, element_ty, getattr(element_ty, "const", None))
+        if key not in block_types:
+            check(block_type, element_ty, shape)
+            block_types[key] = dict(vars(block_type))
+        vars(block_type).update(block_types[key])
+
+    def init_tensor(tensor: Any, handle: Any, type: Any) -> None:
+        sizes = tuple(type.shape.values) if type.is_block() else ()
+        if sizes not in shapes:
+            numel, shape = core.constexpr(math.prod(sizes)), core.tuple([core.constexpr(size) for size in sizes])
+            shapes[sizes] = {"numel": numel, "shape": shape}
+        vars(tensor).update(shapes[sizes], handle=handle, type=type, dtype=type.scalar)
+
+    def get_numpy_type(type: Any) -> Any:
+        scalar = type.scalar
+        if scalar not in numpy_types:
+            numpy_types[scalar] = numpy_type(scalar)
+        return numpy_types[scalar]
+
+    monkeypatch.setattr(core.block_type, "__init__", init_type)
+    monkeypatch.setattr(core.tensor, "__init__", init_tensor)
+    monkeypatch.setattr(interpreter, "_get_np_dtype", get_numpy_type)
 
 
 def _fill_spans(monkeypatch: pytest.MonkeyPatch) -> None:
