@@ -11,6 +11,8 @@ from celery import Celery, bootsteps
 from celery.signals import worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
+# Django's system checks import every view, which takes a second. A test runs them.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from django.views.i18n import JavaScriptCatalog
 from esweb.api import api
 from esweb.api_docs import api_docs
 from esweb.bootstrap.health import ADDRESS, health
-from runs.accounts.sign_in_links import sign_in
+from runs.accounts import sign_in_links
 from runs.http import PalettePage, register_pages
 
 # Pages for clients who are not signed in have scripts too.
@@ -23,6 +23,7 @@ handler403 = "esweb.middleware.error_pages.permission_denied"
 handler404 = "esweb.middleware.error_pages.page_not_found"
 handler500 = "esweb.middleware.error_pages.server_error"
 
+admin.autodiscover()
 register_pages(PalettePage("api-docs", _("API")))
 
 urlpatterns = [
@@ -33,7 +34,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("sign-in/<str:token>/", sign_in, name="sign-in"),
+    path(sign_in_links.ADDRESS, sign_in_links.sign_in, name="sign-in"),
     path("words.js", js_catalog, name="script-words"),
     path(ADDRESS.removeprefix("/"), health, name="health"),
 ]

@@ -99,11 +99,13 @@ def _git(*arguments: str) -> str | None:
 def _packages() -> dict[str, str]:
     versions: dict[str, str] = {}
     for distribution in distributions():
-        name = distribution.metadata["Name"]
+        # Read once: `distribution.version` would parse the file again.
+        metadata = distribution.metadata
+        name = metadata["Name"]
         # A folder that an interrupted installation left behind has no name.
         if name and len(versions) < MAX_PACKAGES:
             key = re.sub(r"[-_.]+", "-", name).lower()[:MAX_TEXT]
-            versions.setdefault(key, (distribution.version or "")[:MAX_TEXT])
+            versions.setdefault(key, (metadata["Version"] or "")[:MAX_TEXT])
     return dict(sorted(versions.items()))
 
 

@@ -18,13 +18,13 @@ def parts_of_esweb(data: Path, listener: socket.socket, manage_py: Path) -> list
     restarts."""
     python, manage = sys.executable, str(manage_py)
     # As root Celery warns, of pickles, which are not accepted here.
-    celery = (python, "-W", "ignore:You're running the worker", "-m", "celery", "--quiet", "--app", "esweb")
+    celery = (python, "-W", "ignore:You're running the worker", "-m", "celery", "--quiet", "--app")
     quiet = ("--loglevel", "WARNING")
     worker = ("--concurrency", str(WORKER_PROCESSES), "--queues", "jobs,ticks", "--without-gossip", "--without-mingle")
     argvs = {
         "web": (python, "-m", "esweb.supervisor.web", str(listener.fileno())),
-        "worker": (*celery, "worker", *worker, *quiet),
-        "beat": (*celery, "beat", "--scheduler", "esweb.beat.Scheduler", "--pidfile", "", *quiet),
+        "worker": (*celery, "esweb", "worker", *worker, *quiet),
+        "beat": (*celery, "esweb.beat", "beat", "--scheduler", "esweb.beat.Scheduler", "--pidfile", "", *quiet),
         "follow": (python, manage, "follow"),
     }
     env = {"ESWEB_SITE_URL": f"http://127.0.0.1:{listener.getsockname()[1]}"} | environment(data, manage_py.parent)

@@ -1,6 +1,6 @@
 """Judging on the pages of runs: verdicts in the response viewer, ratings of a run, and news of tournaments.
 
-`runs` does not import this package: `JudgingConfig.ready` registers its annotations and palette entries with `runs`,
+`runs` does not import this package: the modules of addresses register annotations and palette entries with `runs`,
 and pages of runs fetch the panels by URL.
 """
 

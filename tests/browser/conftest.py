@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, W
 
 from esweb.asgi import make_application
 from runs.models import Experiment
-from tests.browser.axe import ONE_VIEW, VIEWS, View
+from tests.browser.axe import AXE, ONE_VIEW, VIEWS, View
 from tests.conftest import person
 from tests.runs.conftest import patient_searches
 from tests.tools import not_installed
@@ -40,6 +40,8 @@ expect.set_options(timeout=PATIENCE_MS)
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
+    # A page lives for seconds: to optimize its scripts costs more than that saves.
+    "--js-flags=--no-opt,--no-maglev",
 )  # fmt: skip
 
 
@@ -132,7 +134,7 @@ def views(request: pytest.FixtureRequest) -> tuple[View, ...]:
 
 @pytest.fixture(scope="session")
 def collected_static(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Serve bundled scripts and styles, as users get them; unbundled, a page costs 70 requests.
+    """Serve bundled scripts and styles, as users get them, and axe; unbundled, a page costs 70 requests.
 
     To compress them would take 14 seconds of a core.
     """
@@ -143,6 +145,7 @@ def collected_static(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         WHITENOISE_SKIP_COMPRESS_EXTENSIONS=("js", "css"),
     ):  # fmt: skip
         call_command("collectstatic", interactive=False, verbosity=0)
+        shutil.copy(AXE, static_root)
         yield
 
 

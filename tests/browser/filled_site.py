@@ -31,14 +31,14 @@ def crowd_size(usual: int) -> int:
     return 10_000 if soak_plugin.SECONDS else usual
 
 
-def fill(experiment: Experiment, count: int, first: int = 0) -> None:
-    """Create `count` runs, the first with records of every kind, and up to a hundred rows of other kinds."""
+def fill(experiment: Experiment, count: int, first: int = 0, max_other_rows: int = MAX_OTHER_ROWS) -> None:
+    """Create `count` runs, the first with records of every kind, and up to `max_other_rows` rows of other kinds."""
     runs = crowd(experiment, count, first)
-    for n in range(first, first + min(count, MAX_OTHER_ROWS)):
+    for n in range(first, first + min(count, max_other_rows)):
         make_rows(experiment, n)
     if first == 0:
         make_run_sweep(experiment, runs[:SWEEP_RUNS])
-    deleted = crowd(experiment, min(count, MAX_OTHER_ROWS), first + 20_000)
+    deleted = crowd(experiment, min(count, max_other_rows), first + 20_000)
     Run.objects.filter(pk__in=[run.pk for run in deleted]).update(deleted_at=timezone.now())
     if first == 0 and runs:
         record(runs[0], a_bit_of_everything())

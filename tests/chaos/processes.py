@@ -12,7 +12,7 @@ ROLES = {
     "up": "manage.py up",
     "web": "esweb.supervisor.web",
     "worker": "celery --quiet --app esweb worker",
-    "beat": "celery --quiet --app esweb beat",
+    "beat": "celery --quiet --app esweb.beat beat",
     "follow": "manage.py follow",
     "postgres": "postgres",
     "valkey": "valkey-server",

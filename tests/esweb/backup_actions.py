@@ -1,7 +1,8 @@
 """Actions of backup tests on a site of their own, in a process with that site's settings.
 
-`python -m tests.esweb.backup_actions make PID|follow-and-backup FILE|end-and-answer AT TOKEN|follow-answer-and-tick
-TOKEN`: starts Django once, and prints JSON or nothing.
+`python -m tests.esweb.backup_actions` starts Django once, reads actions as lines of JSON from its input, and prints a
+line of JSON for each: ["make", PID], ["follow-and-backup", FILE], ["end-and-answer", AT, TOKEN] or
+["follow-answer-and-tick", TOKEN].
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import product
 from pathlib import Path
@@ -47,8 +49,8 @@ KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def make(pid: int) -> None:
-    """Create a site, and a run whose attempt is the process `pid`. Print the data that a test needs of it."""
+def make(pid: int) -> dict[str, Any]:
+    """Create a site, and a run whose attempt is the process `pid`. Return the data that a test needs of it."""
     site_rows = sample_rows.make_sample_rows()
     access.give_role(site_rows.caller, "admin")
     models.Sweep.objects.create(
@@ -76,20 +78,16 @@ def make(pid: int) -> None:
     (attempt.directory / "checkpoints" / ".step-000009").mkdir(parents=True)
     (attempt.directory / "checkpoints" / ".step-000009" / "half").write_text("half")
     (attempt.directory / "site-token").write_text("a token")
-    print(
-        json.dumps(
-            {"token": site_rows.headers["Authorization"], "attempt": attempt.pk, "folder": str(attempt.directory)}
-        )
-    )
+    return {"token": site_rows.headers["Authorization"], "attempt": attempt.pk, "folder": str(attempt.directory)}
 
 
-def answers(token: str) -> None:
-    """Print what each address of each GET operation answers: operation -> address -> [status, body]."""
+def answers(token: str) -> dict[str, dict[str, Any]]:
+    """Return what each address of each GET operation answers: operation -> address -> [status, body]."""
     client, out = Client(headers={"authorization": token, "host": "localhost"}), dict[str, dict[str, Any]]()
     for path, operations in api.get_openapi_schema()["paths"].items():
         if "get" in operations:
             out[path] = {address: _answer(client, address) for address in _addresses(path)}
-    print(json.dumps(out))
+    return out
 
 
 def _addresses(path: str) -> Iterator[str]:
@@ -134,18 +132,37 @@ def tick() -> None:
     reconcile.interrupt_local(0.0)
 
 
-if __name__ == "__main__":
-    match sys.argv[1:]:
+def act(action: list[str]) -> Any:
+    """Run the action, and return what its caller needs of it."""
+    match action:
         case ["make", pid]:
-            make(int(pid))
+            return make(int(pid))
         case ["follow-and-backup", file]:
             call_command("follow", once=True)
-            call_command("backup", Path(file))
+            with running_as_bundled():
+                call_command("backup", Path(file), stdout=sys.stderr)
         case ["end-and-answer", at, token]:
             end_open_jobs(datetime.fromisoformat(at))
             call_command("follow", once=True)
-            answers(token)
+            return answers(token)
         case ["follow-answer-and-tick", token]:
             call_command("follow", once=True)
-            answers(token)
+            replies = answers(token)
             tick()
+            return replies
+    return None
+
+
+@contextmanager
+def running_as_bundled() -> Iterator[None]:
+    """Hide the variable that names the database: `up` has started it, as far as a backup can see."""
+    address = os.environ.pop("DATABASE_URL")
+    try:
+        yield
+    finally:
+        os.environ["DATABASE_URL"] = address
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(act(json.loads(line))), flush=True)

@@ -25,7 +25,6 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import Metric, RecordWriter, records_path
 
 ROOT = Path(__file__).resolve().parents[2]
-SITE = ("-m", "tests.esweb.backup_actions")
 FIRST = 50
 """Records that the original's follower has read before the backup."""
 
@@ -57,6 +56,30 @@ def call(env: dict[str, str], *words: str | Path) -> str:
     return done.stdout
 
 
+class Actions:
+    """A process with the settings of one site, which stays for all actions there."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        argv = [sys.executable, "-m", "tests.esweb.backup_actions"]
+        self.process = subprocess.Popen(
+            argv, cwd=ROOT, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def run(self, *action: str) -> Any:
+        """Run an action of `backup_actions` and return its result."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(action), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        assert line, f"{action} failed"
+        return json.loads(line)
+
+    def __enter__(self) -> Actions:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.communicate(timeout=PATIENCE_SECONDS)
+
+
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Back up one site while a run of it writes, restore it, and bring both to the time of the backup."""
@@ -73,20 +96,22 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     try:
         with psycopg.connect(database_url(data, "postgres"), autocommit=True) as connection:
             connection.execute("CREATE DATABASE restored")
-        created = json.loads(call(original, *SITE, "make", str(process.pid)))
-        written = back_up_while_it_writes(original, data, Path(created["folder"]), archive)
-        call(restored, "manage.py", "restore", archive)
-        copy = records_path(folder / "restored" / "runs" / Path(created["folder"]).relative_to(data / "runs"), 1)
-        ended_at = cut_to_the_moment_of_the_backup(archive, records_path(Path(created["folder"]), 1), copy)
-        before = json.loads(call(original, *SITE, "end-and-answer", ended_at, created["token"]))
-        after = json.loads(call(restored, *SITE, "follow-answer-and-tick", created["token"]))
+        with Actions(original) as actions:
+            created = actions.run("make", str(process.pid))
+            written = back_up_while_it_writes(actions, data, Path(created["folder"]), archive)
+            call(restored, "manage.py", "restore", archive)
+            copy = records_path(folder / "restored" / "runs" / Path(created["folder"]).relative_to(data / "runs"), 1)
+            ended_at = cut_to_the_moment_of_the_backup(archive, records_path(Path(created["folder"]), 1), copy)
+            before = actions.run("end-and-answer", ended_at, created["token"])
+        with Actions(restored) as actions:
+            after = actions.run("follow-answer-and-tick", created["token"])
         yield Pair(before, after, restored, copy, created["attempt"], written, process)
     finally:
         process.communicate(b"\n")
         server.stop(PATIENCE_SECONDS)
 
 
-def back_up_while_it_writes(env: dict[str, str], data: Path, folder: Path, archive: Path) -> int:
+def back_up_while_it_writes(actions: Actions, data: Path, folder: Path, archive: Path) -> int:
     """Back up as on a running site; return how many records there are when it is done."""
     writer, stop = RecordWriter(folder, 1), threading.Event()
 
@@ -104,9 +129,8 @@ def back_up_while_it_writes(env: dict[str, str], data: Path, folder: Path, archi
     thread.start()
     try:
         wait_until(lambda: writer.step > FIRST + 10, "records to be written")
-        running = {name: value for name, value in env.items() if name != "DATABASE_URL"}
         with hold(data):  # as `up` does
-            call(running, *SITE, "follow-and-backup", archive)
+            actions.run("follow-and-backup", str(archive))
         at_the_end = writer.step
         wait_until(lambda: writer.step > at_the_end, "another record")
     finally:

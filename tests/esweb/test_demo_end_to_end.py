@@ -33,11 +33,14 @@ from esweb.demo import experiment
 from esweb.management.commands import up
 up.MANAGE_PY = Path(__file__)
 concise, safe = experiment.PLANS["micro"].experiments
-short = (replace(concise, runs=concise.runs[:2]), replace(safe, runs=safe.runs[:1]))
+rare = {{"evaluation": {{"every": 10}}}}
+changes = {{name: rare for name in ("es-micro", "grpo-micro", "es-safety-micro")}}
+short = (replace(concise, runs=concise.runs[:2], changes=changes), replace(safe, runs=safe.runs[:1], changes=changes))
 experiment.PLANS["micro"] = replace(experiment.PLANS["micro"], experiments=short)
 manage.execute_from_command_line(argv)
 """
-"""manage.py of an esweb whose plan has the first two runs for conciseness, ES and GRPO, and ES for safety."""
+"""manage.py of an esweb whose plan has the first two runs for conciseness, ES and GRPO, and ES for safety. They are
+evaluated at their start and end."""
 
 
 def test_demo_prints_a_table_and_a_board_and_exits_with_0(tmp_path: Path) -> None:

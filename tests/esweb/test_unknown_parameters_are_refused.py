@@ -20,6 +20,7 @@ from django.utils.functional import cached_property
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
+from esweb import urls
 from esweb.api import api
 from esweb.middleware.fragments import PAGES
 from tests.esweb.row_of_each_kind import OneOfEach, make_one_of_each
@@ -191,8 +192,13 @@ def rows(shared_rows: DjangoDbBlocker, module_runs_dir: None) -> OneOfEach:
 
 
 @pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch, open_connection: None) -> Recorder:
-    """Return the browser of an anonymous user, whose requests record the parameters that are read."""
+def recorder(monkeypatch: pytest.MonkeyPatch, settings: Settings, open_connection: None) -> Recorder:
+    """Return the browser of an anonymous user, whose requests record the parameters that are read.
+
+    Two thirds of the requests are refused, so that the page that says so, which is tested elsewhere, is not rendered.
+    """
+    monkeypatch.setattr(urls, "handler404", lambda request, exception: HttpResponse(status=404))
+    settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
     read: set[str] = set()
     recorded = cached_property(partial(_record, read))
     recorded.__set_name__(WSGIRequest, "GET")

@@ -56,7 +56,7 @@ class WebProcess:
     def health(self) -> tuple[int, dict[str, str]]:
         """Return status and parts; (0, {}) if nothing listens yet."""
         try:
-            answer = httpx.get(f"http://127.0.0.1:{self.port}/healthz", timeout=LATE_SECONDS)
+            answer = httpx.get(f"http://127.0.0.1:{self.port}/healthz", timeout=LATE_SECONDS, verify=ENCRYPTION)
         except httpx.ConnectError:
             return 0, {}
         return answer.status_code, answer.json()

@@ -3,7 +3,8 @@
 A fork has its own pid, signals, environment, working folder and exit code, and no other file of the tests' process, as
 a program that is started. It shares what is imported, and what a test has patched. That a program starts from nothing,
 and what it imports, needs a real start: tests/workers/engines/es/test_engine_processes.py,
-tests/workers/test_train_resumes.py. GRPO needs one too: gloo and the backward pass of a fork were seen to hang.
+tests/workers/test_train_resumes.py. Trainings by GRPO of several processes are forks of another process
+(training_forks.py): gloo and the backward pass of a fork of this one were seen to hang.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The import cost of modules: light ones need neither Django nor torch.
 
-That no part of `workers` needs Django, test_train_resumes.py shows with a training.
+That no part of `workers` needs Django, engines/grpo/test_processes.py and test_train_resumes.py show with trainings.
 """
 
 from __future__ import annotations

@@ -38,9 +38,11 @@ def packages() -> dict[str, str]:
     """Return distribution -> version, by name as indexes normalise it; of two of one name that which is imported."""
     versions: dict[str, str] = {}
     for distribution in distributions():
+        # Read once: `distribution.version` would parse the file again.
+        metadata = distribution.metadata
         # A folder that an interrupted installation left behind has no name.
-        if name := distribution.metadata["Name"]:
-            versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version or "")
+        if name := metadata["Name"]:
+            versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), metadata["Version"] or "")
     return dict(sorted(versions.items()))
 
 

@@ -24,6 +24,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -167,9 +168,14 @@ def _key(name: str, model: Any) -> str:
     weight = model.lm_head.weight
     device = torch.cuda.get_device_name(weight.device) if weight.is_cuda else "cpu"
     config = {key: value for key, value in model.config.to_dict().items() if key != "_name_or_path"}
-    versions = torch.__version__, transformers.__version__, code.fingerprint()
-    decisive = (name, str(weight.dtype), device, config, versions)
+    decisive = (name, str(weight.dtype), device, config, _versions())
     return hashlib.sha256(json.dumps(decisive, sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+@cache
+def _versions() -> tuple[str, str, str]:
+    """Return the versions of what computes, as this process has imported it."""
+    return torch.__version__, transformers.__version__, code.fingerprint()
 
 
 def _write(file: Path, text: str) -> None:

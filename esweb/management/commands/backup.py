@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from esweb.backup import BackupError, create_backup
+from runs.management.quick_command import QuickCommand
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Prints a line for each step."""
 
     help = "Back up the whole site to one archive: database, runs' files and keys. The site may be running."
-    requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database may be stopped)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="archive to write; it must not exist yet")

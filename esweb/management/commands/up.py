@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from esweb.bootstrap import prepare
@@ -22,17 +22,17 @@ from esweb.supervisor import StopRequested, Tree, collectstatic_part, parts_of_e
 from esweb.supervisor.listening_socket import HealthPoller, address_of, listen
 from runs.accounts import sign_in_links
 from runs.launching.reconcile import interrupt
+from runs.management.quick_command import QuickCommand
 
 MANAGE_PY = Path(settings.BASE_DIR) / "manage.py"
 BUNDLED: dict[str, type[Postgres] | type[Valkey]] = {"DATABASE_URL": Postgres, "REDIS_URL": Valkey}
 READY_SECONDS = 300
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Start PostgreSQL and Valkey unless others are named, the web, a worker, its clock and the follower."""
 
     help = "Start all servers in one process tree, and stop them on Ctrl-C."
-    requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database is not there yet)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="port of the web server")

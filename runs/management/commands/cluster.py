@@ -8,11 +8,12 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs.clusters import KINDS, add_cluster, change_cluster, describe_jobs, end_orphan, find_orphans
 from runs.clusters.connection_test import advance_test, begin_test, report_steps
 from runs.clusters.settings import EXAMPLES
+from runs.management.quick_command import QuickCommand
 from runs.models import Cluster
 from workers.config import ConfigError
 from workers.config.shallow_json import loads
@@ -21,7 +22,7 @@ from workers.executors.base import Unreachable
 POLL_SECONDS = 0.5
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Command that adds, changes and shows clusters, with the same sentences as the page."""
 
     help = "Add, change and show clusters."

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs import access
+from runs.management.quick_command import QuickCommand
 from runs.models import Run
 from runs.models.token import SCOPES
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Command that issues an API token."""
 
     help = "Create a token for the API and print it once. Send it as: Authorization: Bearer esw_…"

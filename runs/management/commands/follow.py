@@ -7,10 +7,11 @@ import signal
 import threading
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import InterfaceError, OperationalError, connections
 
 from runs.ingest import Follower
+from runs.management.quick_command import QuickCommand
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ RETRY_SECONDS = 0.5
 MAX_RETRY_SECONDS = 5.0
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Command that runs next to the web server; `manage.py up` starts it."""
 
     help = "Follow the files of runs on this machine and store their records in the database."

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs import importing
 from runs.access import may_make
 from runs.importing import ImportResult, ImportTarget, Outcome
+from runs.management.quick_command import QuickCommand
 from runs.models import Experiment
 from workers.executors.states import State
 
@@ -22,7 +23,7 @@ MAX_REMARKS = 10
 MAX_NAME_LENGTH = 200
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Command that imports files; importing the same files again creates nothing."""
 
     help = "Import logs, evaluations, trainer states, TensorBoard events and scored responses as runs. Safe to repeat."

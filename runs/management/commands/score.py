@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.quick_command import QuickCommand
 from runs.models import Run
 from runs.responses.scoring import choices, score, scorer_for, unscored
 from workers.scorer.client import Scorer, ScorerClient, ScorerFailed, ScorerRefused
@@ -15,7 +16,7 @@ MAX_NAME_LENGTH = 100
 TRIES, PATIENCE_SECONDS = 3, 300.0
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Command that scores responses afterwards; responses with a score of this scorer are not sent again."""
 
     help = "Score a run's responses with a registered scorer, or one at an address. Safe to repeat."

@@ -145,12 +145,12 @@ def test_stopped_run_compares_engines_before_saving(
 
 def test_late_engine_catches_up_during_run(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_group, "START_WAIT_SECONDS", 0.0)
-    wait_for_restarts(monkeypatch, from_step=20)
-    late = digest(run(micro, tmp_path / "late", engines=2, iterations=23, **IN_PAIRS))
-    assert late == digest(run(micro, tmp_path / "one", iterations=23, **IN_PAIRS))
+    wait_for_restarts(monkeypatch, from_step=6)
+    late = digest(run(micro, tmp_path / "late", engines=2, iterations=9, **IN_PAIRS))
+    assert late == digest(run(micro, tmp_path / "one", iterations=9, **IN_PAIRS))
     last = records_of(tmp_path / "late", Engines)[-1].engines[1]
-    assert (last.state, last.restarts, last.compared_at) == ("ready", 0, 23)
-    assert 0 < last.members < 23 * 6
+    assert (last.state, last.restarts, last.compared_at) == ("ready", 0, 9)
+    assert 0 < last.members < 9 * 6
 
 
 def test_error_outside_engines_ends_run(micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,7 @@ def test_factors_have_the_bits_of_the_cpu(rank: int, kernel_device: torch.device
         assert_same_bits({n: f[side] for n, f in factors.items()}, {n: f[side] for n, f in expected.items()})
 
 
+@pytest.mark.usefixtures("overflow_checks")
 @pytest.mark.parametrize("position", [(1 << 31) - 512, (1 << 35) - 512], ids=["int32", "counter"])
 def test_part_far_into_a_tensor_has_the_bits_of_the_cpu(position: int, kernel_device: torch.device) -> None:
     """Of up to 2³⁵ elements the last 1 024 exist: the kernel is given the address where the tensor would start."""

@@ -20,8 +20,11 @@ import pytest
 from safetensors.torch import load_file
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.test_light_modules import modules
+from tests.workers.training_forks import ForkedTraining, TrainingForks
 from tests.workers.training_process import train_here
 from workers.records import Metric, Population, Response, Status, read, records_path
+from workers.train import BAD_CONFIG
 
 # Warnings about how TRL uses transformers, because a training runs in the tests' own process.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
@@ -101,8 +104,17 @@ def weights(out: Path, step: int) -> dict[str, Any]:
     return tensors
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[TrainingForks]:
+    """Start the process of which trainings are forks."""
+    with TrainingForks() as process:
+        yield process
+
+
 @pytest.fixture(scope="module", params=["dapo", pytest.param("grpo", marks=pytest.mark.soak)])
-def one_and_two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def one_and_two(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forks: TrainingForks
+) -> tuple[Path, Path]:
     """Return the directories of a run with one process, and of one that two processes continue from its step 4.
 
     The latter is stopped after step LAST.
@@ -112,14 +124,12 @@ def one_and_two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     code, output = train_here(config_file(alone.parent, ONE | {"loss_type": request.param}), alone)
     assert code == 0, output
     config = config_file(together.parent, TWO | {"loss_type": request.param})
-    with start_training(config, together, "--resume", str(checkpoint(alone, 4))) as process:
-        try:
-            wait_for(process, checkpoint(together, LAST))
-            process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
-        finally:
-            process.kill()
-    assert process.returncode == 75, errors
+    argv = [str(config), "--out", str(together), "--resume", str(checkpoint(alone, 4))]
+    training = forks.start(argv, folder / "errors")
+    wait_for(training, checkpoint(together, LAST))
+    training.request_stop()
+    code, errors = training.end()
+    assert code == 75, errors
     return alone, together
 
 
@@ -129,10 +139,10 @@ def of_two(one_and_two: tuple[Path, Path]) -> Path:
     return one_and_two[1]
 
 
-def wait_for(process: subprocess.Popen[str], folder: Path) -> None:
+def wait_for(training: ForkedTraining, folder: Path) -> None:
     """Wait until a training has saved a checkpoint."""
-    wait_until(lambda: folder.exists() or process.poll() is not None, f"the checkpoint {folder.name}")
-    assert process.poll() is None, process.communicate()
+    wait_until(lambda: folder.exists() or not training.is_running, f"the checkpoint {folder.name}")
+    assert training.is_running, training.end()
 
 
 def test_two_processes_have_the_losses_of_one(one_and_two: tuple[Path, Path]) -> None:
@@ -176,20 +186,19 @@ def test_a_request_to_stop_saves_one_checkpoint_of_all_processes(of_two: Path) -
     assert {"rng_state_0.pth", "rng_state_1.pth", "optimizer.pt"} <= {file.name for file in saved.iterdir()}
 
 
-def test_a_restart_continues_bit_for_bit_and_ends_if_a_process_is_lost(of_two: Path, tmp_path: Path) -> None:
+def test_a_restart_continues_bit_for_bit_and_ends_if_a_process_is_lost(
+    of_two: Path, tmp_path: Path, forks: TrainingForks
+) -> None:
     out = tmp_path / "out"
     shutil.copytree(checkpoint(of_two, 8), checkpoint(out, 8))
 
-    with start_training(of_two.parent / "run.json", out) as process:
-        try:
-            wait_for(process, checkpoint(out, LAST))
-            ranks = children(process)
-            ranks[1].send_signal(signal.SIGKILL)
-            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
-        finally:
-            process.kill()
+    training = forks.start([str(of_two.parent / "run.json"), "--out", str(out)], tmp_path / "errors")
+    wait_for(training, checkpoint(out, LAST))
+    ranks = children(training)
+    ranks[1].send_signal(signal.SIGKILL)
+    code, errors = training.end()
 
-    check_lost(process.returncode, errors, ranks, 1)
+    check_lost(code, errors, ranks, 1)
     failed = records(out)[-1]
     assert isinstance(failed, Status)
     assert (failed.phase, "process 2 of 2 was ended by signal 9" in failed.message) == ("failed", True)
@@ -203,6 +212,25 @@ def check_lost(code: int, errors: str, ranks: list[psutil.Process], victim: int)
     assert code == 1
     assert not any(rank.is_running() for rank in ranks)
     assert f"process {victim + 1} of 2 was ended by signal 9 (SIGKILL)" in errors
+
+
+def test_trainings_and_all_modules_of_workers_need_no_django(forks: TrainingForks, of_two: Path) -> None:
+    assert forks.imported == len([*modules()])
+    assert values(of_two, "train/loss")
+
+
+def test_processes_start_from_nothing_and_report_why_they_end(tmp_path: Path) -> None:
+    """The other trainings that are not in the soak are forks. This one ends before it imports torch."""
+    config = config_file(tmp_path, TWO)
+    with start_training(config, tmp_path / "out", "--code", "0" * 64, "--other-code", "refuse") as process:
+        try:
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == BAD_CONFIG
+    refused = records(tmp_path / "out")[-1]
+    assert isinstance(refused, Status)
+    assert refused.message in errors and refused.message.startswith("this is not the code that the run was launched")
 
 
 @pytest.mark.soak
@@ -247,9 +275,9 @@ def is_alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
-def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """Return the processes of the training, in the order of their numbers."""
-    return sorted(psutil.Process(process.pid).children(), key=lambda child: int(child.environ()["RANK"]))
+def children(process: subprocess.Popen[str] | ForkedTraining) -> list[psutil.Process]:
+    """Return the processes of the training, in the order of their numbers, in which they are started."""
+    return sorted(psutil.Process(process.pid).children(), key=lambda child: (child.create_time(), child.pid))
 
 
 @pytest.mark.soak

@@ -108,7 +108,7 @@ def exact_hessian(model: Any) -> Exact:
 
     flat = torch.cat([p.flatten() for p in named.values()])
     with sdpa_kernel(SDPBackend.MATH):
-        hessian: Tensor = torch.autograd.functional.hessian(loss, flat)
+        hessian: Tensor = torch.autograd.functional.hessian(loss, flat, vectorize=True)
     return hessian, places
 
 
