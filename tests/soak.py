@@ -118,7 +118,7 @@ def soak(part: Part, seconds: int, seed: int) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="esweb-soak-") as folder:
         file = Path(folder) / "amounts"
         env = {"ESWEB_SOAK_SECONDS": str(seconds), "ESWEB_SOAK_SEED": str(seed), "ESWEB_SOAK_AMOUNTS": str(file)}
-        argv = [sys.executable, "-m", "pytest", "-q", *part.options, *part.tests]
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "tests.soak_plugin", *part.options, *part.tests]
         code = subprocess.run(argv, cwd=ROOT, env=os.environ | env, check=False).returncode
         amounts_done = amounts(file)
     outcome = Outcome(part.name, seed, time.monotonic() - started_at, *_summary(code, amounts_done))
