@@ -62,7 +62,7 @@ def _run(root: Path, tests: Sequence[str]) -> tuple[str, str]:
     # A test that is named runs, although it is marked `soak`: what `make test` leaves out must not count.
     options = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-m", "not soak")
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, *tests],
+        [_python(root), "-m", "pytest", *options, *tests],
         cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         env={**os.environ, "COLUMNS": "400", "PYTHONDONTWRITEBYTECODE": ""},
     )  # fmt: skip
@@ -78,6 +78,12 @@ def _run(root: Path, tests: Sequence[str]) -> tuple[str, str]:
     if process.returncode in (TESTS_FAILED, INTERRUPTED) or "Error" in output.rpartition("\n\n")[2]:
         return "killed", failed.group(1) if failed else f"exit code {process.returncode}"
     raise RuntimeError(f"pytest ended with {process.returncode}:\n{output}")
+
+
+def _python(root: Path) -> str:
+    """Return the copy's own Python, whose packages `esweb` and `esweb_client` are the copy's too; else this one."""
+    own = root / ".venv" / "bin" / "python"
+    return str(own) if own.exists() else sys.executable
 
 
 def _end(process: subprocess.Popen[str]) -> None:
