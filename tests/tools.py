@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 
 import pytest
 
@@ -16,8 +17,10 @@ def not_installed(tool: str, detail: str = "") -> str:
     return f"{tool} is not installed{detail}: `{INSTALL}` installs it"
 
 
-@pytest.hookimpl
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    # After the list of all skipped tests, where one sees it.
+    yield
     reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
     if line := summary(reasons):
         terminalreporter.write_line(line, yellow=True)
