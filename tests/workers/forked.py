@@ -126,19 +126,33 @@ def _reset_signals() -> None:
 
 
 def _replace_files(streams: Sequence[int], files_to_keep: Sequence[int]) -> None:
-    """Make the pipes the standard streams, and close all other files but those to keep."""
+    """Make the pipes the standard streams, and the null device all other files but those to keep.
+
+    The numbers of the others stay in use: an object of the tests that still has one closes it when it goes, and would
+    close a file of the fork that had been given the same number.
+    """
     for number, descriptor in enumerate(streams):
         if descriptor not in (-1, number):
             os.dup2(descriptor, number)
-    first = 3
-    for descriptor in sorted(files_to_keep):
-        os.closerange(first, descriptor)
-        os.set_inheritable(descriptor, True)
-        first = descriptor + 1
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in [int(path.name) for path in Path("/proc/self/fd").iterdir()]:
+        if descriptor in files_to_keep:
+            os.set_inheritable(descriptor, True)
+        # The last one is that of the list itself, which is closed by now.
+        elif descriptor > 2 and descriptor != null and _is_open(descriptor):
+            os.dup2(null, descriptor, inheritable=False)
+    os.close(null)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _forget_earlier_trainings() -> None:

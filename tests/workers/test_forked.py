@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.forked import Fork, fork_programs
+
+FILES: list[BinaryIO] = []
 
 
 def run(code: str, **options: Any) -> tuple[int, str, str]:
@@ -47,14 +49,33 @@ def test_fork_ends_as_a_program(code: str, exit_code: int, error: str) -> None:
 
 def test_fork_has_no_file_of_the_tests_but_those_it_is_given() -> None:
     reading, writing = os.pipe()
-    code = "import os; print(sorted(int(name) for name in os.listdir('/proc/self/fd')))"
+    code = """import os
+paths = {}
+for n in os.listdir('/proc/self/fd'):
+    if os.path.exists(f'/proc/self/fd/{n}'):
+        paths[n] = os.readlink(f'/proc/self/fd/{n}')
+print(sorted(int(n) for n, path in paths.items() if path != '/dev/null'))"""
     try:
-        # The lowest free number is that of the list itself.
-        assert run(code, pass_fds=[writing])[1] == f"[0, 1, 2, 3, {writing}]\n"
-        assert run(code)[1] == "[0, 1, 2, 3]\n"
+        assert run(code, pass_fds=[writing])[1] == f"[1, 2, {writing}]\n"
+        assert run(code)[1] == "[1, 2]\n"
     finally:
         os.close(reading)
         os.close(writing)
+
+
+def test_file_of_the_tests_that_goes_closes_no_file_of_the_fork() -> None:
+    FILES.append(Path(os.devnull).open("rb"))  # noqa: SIM115  (its end is what is tested)
+    code = """import os
+from tests.workers.test_forked import FILES
+pipes = [os.pipe() for _ in range(100)]
+FILES.clear()
+for reading, writing in pipes:
+    os.write(writing, b"1")
+    os.read(reading, 1)"""
+    try:
+        assert run(code) == (0, "", "")
+    finally:
+        FILES.pop().close()
 
 
 def test_forking_module_runs_a_module_as_main(monkeypatch: pytest.MonkeyPatch) -> None:
