@@ -7,7 +7,7 @@ from runs.importing.readers.reports import KIND as REPORT
 from runs.importing.run_import import ImportResult, import_runs, to_json
 from runs.importing.scan import files_from_path, files_from_upload
 from runs.importing.store import ImportTarget, Outcome
-from runs.importing.uploads import MAX_UPLOAD_BYTES, files_from_uploads, upload_limits, upload_problem
+from runs.importing.uploads import MAX_UPLOAD_BYTES, import_uploads, upload_limits, upload_problem
 
 __all__ = [
     "KINDS",
@@ -22,8 +22,8 @@ __all__ = [
     "RefusedFile",
     "files_from_path",
     "files_from_upload",
-    "files_from_uploads",
     "import_runs",
+    "import_uploads",
     "to_json",
     "upload_limits",
     "upload_problem",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 from django.contrib.auth.models import User
 from ninja import File, Form, UploadedFile
 from ninja.errors import HttpError
 
 from runs.http import ApiRequest, Caller, Invalid, check_owner, get_experiment, needs, router
 from runs.importing.detect_format import NOTHING_READ
-from runs.importing.run_import import import_runs, to_json
+from runs.importing.run_import import to_json
 from runs.importing.schemas import ImportedOut, NewImport
 from runs.importing.store import ImportTarget
-from runs.importing.uploads import files_from_uploads, upload_problem
+from runs.importing.uploads import import_uploads, upload_problem
 from runs.models import Experiment
 from workers.config import Problem
 
@@ -42,9 +40,7 @@ def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Fo
     """
     if problem := upload_problem(files):
         raise HttpError(413, problem)
-    with ExitStack() as stack:
-        imported_files = files_from_uploads(files, where.path, stack)
-        imported = import_runs(imported_files, _target(request.auth, where))
+    imported = import_uploads(files, where.path, _target(request.auth, where))
     if imported.is_empty:
         problems = [Problem("files", f"{refused.name}: {refused.reason}") for refused in imported.refused]
         raise Invalid(*problems, more=NOTHING_READ)

@@ -50,7 +50,7 @@ def _read_zip(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
             overlapping = _overlapping(archive)
             seen = set[str]()
             for member in archive.infolist():
-                unpacking.budget.add_file()
+                unpacking.budget.add_member()
                 if member.is_dir():
                     continue
                 reason = _refusal_reason(member, overlapping)
@@ -109,7 +109,7 @@ def _read_tar(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
         seen = set[str]()
         with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r:") as archive:
             for member in archive:
-                unpacking.budget.add_file()
+                unpacking.budget.add_member()
                 if member.isdir():
                     continue
                 reason = "" if member.isreg() and not member.issparse() else NOT_PLAIN

@@ -26,7 +26,6 @@ from runs.importing.readers import (
 )
 from runs.importing.readers.event_files import first_time
 from runs.importing.readers.log import Log
-from runs.importing.readers.reports import Seeds
 from runs.importing.readers.scored_responses import is_points, is_summary, tag_of
 from runs.importing.readers.tables import is_table
 from runs.importing.records import Entry, ImportReport
@@ -41,6 +40,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 ZERO_BLOCKS = re.compile(rb"\x00{64,}")
 """Match blocks of zeros. A log that was rotated while it was written begins with them, and a crash leaves some."""
 TEXT = "text"
+NO_MEMORY = "reading it needs more memory than an import may have (ESWEB_IMPORT_MEMORY_MB)"
 KINDS = (
     "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
     "rewards and costs of responses, CSV and JSON lines with a step"
@@ -81,7 +81,27 @@ class Source:
     def modified_at(self) -> float | None:
         return self.files[-1].modified_at
 
-    def identity(self) -> Iterator[bytes]:
+    @property
+    def holds_runs(self) -> bool:
+        """Return whether it may have entries: that is known once it was read."""
+        return True
+
+    def digests(self, sizes: Iterable[int]) -> tuple[int, str, dict[int, str]]:
+        """Return (number of bytes, SHA-256 of all, n -> SHA-256 of the first n bytes for each n of `sizes` below)."""
+        remaining_sizes = sorted(set(sizes), reverse=True)
+        digest, size, sums = hashlib.sha256(), 0, dict[int, str]()
+        for piece in self._identity():
+            rest = memoryview(piece)
+            while remaining_sizes and remaining_sizes[-1] <= size + len(rest):
+                upto = remaining_sizes.pop() - size
+                digest.update(rest[:upto])
+                size, rest = size + upto, rest[upto:]
+                sums[size] = digest.hexdigest()
+            digest.update(rest)
+            size += len(rest)
+        return size, digest.hexdigest(), sums
+
+    def _identity(self) -> Iterator[bytes]:
         """Yield the bytes that identify the source. A source that has grown begins with its earlier bytes."""
         if self.kind == trainer_state.KIND:
             document = _document(self.files[0])
@@ -92,16 +112,16 @@ class Source:
                 while piece := opened.read(PIECE):
                     yield piece
 
-    def entries(self, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+    def entries(self, report: ImportReport) -> Iterator[Entry]:
         """Yield the records, run by run."""
         report.is_cut = any(file.is_cut for file in self.files)
         is_damaged = any(file.is_damaged for file in self.files)
-        for entry in self._entries(report, seeds_of):
+        for entry in self._entries(report):
             if is_damaged:
                 entry.run.mark_damaged()
             yield entry
 
-    def _entries(self, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+    def _entries(self, report: ImportReport) -> Iterator[Entry]:
         file = self.files[0]
         if self.kind == TEXT:
             with file.open() as opened:
@@ -117,23 +137,7 @@ class Source:
             if document.reason:
                 report.add_line_remark(document.line, document.reason)
             report.is_cut = bool(document.reason) and not document.has_more
-            yield from _document_entries(self.kind, document.value, file.path, report, seeds_of)
-
-
-def digests(source: Source, sizes: Iterable[int]) -> tuple[int, str, dict[int, str]]:
-    """Return (number of bytes, SHA-256 of all, n -> SHA-256 of the first n bytes for each n of `sizes` that it has)."""
-    remaining_sizes = sorted(set(sizes))
-    digest, size, sums = hashlib.sha256(), 0, dict[int, str]()
-    for piece in source.identity():
-        rest = memoryview(piece)
-        while remaining_sizes and remaining_sizes[0] <= size + len(rest):
-            upto = remaining_sizes.pop(0) - size
-            digest.update(rest[:upto])
-            size, rest = size + upto, rest[upto:]
-            sums[size] = digest.hexdigest()
-        digest.update(rest)
-        size += len(rest)
-    return size, digest.hexdigest(), sums
+            yield from _document_entries(self.kind, document.value, file.path, report)
 
 
 def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source], list[RefusedFile]]:
@@ -147,6 +151,8 @@ def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source]
             kind, reason = _kind(file)
         except OSError as error:
             kind, reason = "", f"cannot be read: {error.strerror}"
+        except MemoryError:
+            kind, reason = "", f"cannot be read: {NO_MEMORY}"
         if reason:
             refused.append(RefusedFile(file.name, reason))
         elif kind in MULTI_FILE_KINDS:
@@ -234,15 +240,15 @@ def _kind_of_document(file: File) -> tuple[str, str]:
 
 def _document(file: File) -> partial_json.Document | None:
     with file.open() as opened:
-        text = opened.read(MAX_DOCUMENT_BYTES + 1).decode("utf-8-sig", errors="replace")
+        text = opened.read(min(file.size, MAX_DOCUMENT_BYTES) + 1).decode("utf-8-sig", errors="replace")
     return partial_json.parse(text)
 
 
-def _document_entries(kind: str, value: Any, name: str, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+def _document_entries(kind: str, value: Any, name: str, report: ImportReport) -> Iterator[Entry]:
     if kind == evaluations.KIND:
         return evaluations.entries(value, name, report)
     if kind == reports.KIND:
-        return reports.entries(value, name, report, seeds_of)
+        return reports.entries(value, name, report)
     if kind == final_results.KIND:
         return final_results.entries(value, name, report)
     if kind == countdown_results.KIND:

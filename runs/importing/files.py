@@ -31,6 +31,8 @@ class File:
     modified_at: float | None = None
     is_cut: bool = False
     is_damaged: bool = False
+    origin: tuple[IO[bytes], int] | None = None
+    """The open file that holds its bytes, and the offset at which they begin there; None if it is opened by path."""
 
     @property
     def folder(self) -> str:

@@ -16,6 +16,7 @@ IN_NAMES = re.compile(
     r"(?<![A-Za-z])(alpha|sigma|beta|seed|pop(?:ulation)?|iter(?:ations)?|temp(?:erature)?|lr)"
     r"[_=-]?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 )
+REMARK = re.compile(r"\([^)\n]*\)")
 PRECISION = re.compile(r"(?<![A-Za-z0-9])(bf16|fp16|fp32|bfloat16|float16|float32)(?![A-Za-z0-9])")
 TASKS = ("conciseness", "countdown")
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
@@ -40,14 +41,15 @@ SETTINGS_BY_PATH: Mapping[str, ConfigField] = {
     setting.path: setting for setting in config_fields(RunConfig) if not setting.tag
 }
 NOT_OF_THE_RECIPE = ("seed", "seeds", "seeds_requested", "algorithm", "method", "task")
-MAX_NAME_LENGTH, MAX_TEXT_LENGTH = 100, 500
+MAX_NAME_LENGTH, MAX_TEXT_LENGTH, MAX_STATED_NAME_LENGTH = 100, 500, 1_000
 UNKNOWN_SECTION = "imported"
 """Config section of settings that RunConfig does not have. A config with this section cannot be launched by mistake."""
 
 
 def canonical_name(name: str) -> str:
     """Return the name of a hyperparameter here: `alpha (learning rate)` -> alpha, `population_size` -> population."""
-    bare = re.sub(r"\(.*?\)", "", name).strip().strip("-").replace("-", "_").replace(" ", "_").lower()
+    head, bracket, rest = name[:MAX_STATED_NAME_LENGTH].rpartition(")")
+    bare = (REMARK.sub("", head + bracket) + rest).strip().strip("-").replace("-", "_").replace(" ", "_").lower()
     return ALIASES.get(bare, bare)
 
 

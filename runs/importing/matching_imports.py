@@ -16,11 +16,11 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from runs import metrics
-from runs.importing.detect_format import Source, digests
 from runs.importing.hyperparameters import config_of, seed_of
 from runs.importing.readers.log import JOB
 from runs.importing.records import UNKNOWN_SEED, ImportedRun, ImportReport
 from runs.importing.run_names import is_same_path, job_path
+from runs.importing.stored_sources import ReadableSource
 from runs.ingest.storable import storable
 from runs.models import Import, Response, Run
 from workers.executors.states import State
@@ -39,10 +39,10 @@ class Match:
 class KnownRuns:
     """Imports of a target, compared with one source. Raises OSError if the source cannot be read."""
 
-    def __init__(self, source: Source, imports: QuerySet[Import]) -> None:
+    def __init__(self, source: ReadableSource, imports: QuerySet[Import]) -> None:
         self._source, self._imports = source, imports
         sizes = imports.order_by("bytes").values_list("bytes", flat=True).distinct()
-        self.bytes, self.sha256, beginnings = digests(source, sizes)
+        self.bytes, self.sha256, beginnings = source.digests(sizes)
         alike = imports.filter(sha256__in=[self.sha256, *beginnings.values()]).select_related("run__experiment")
         alike = alike.order_by("-bytes", "pk")
         self._alike = [row for row in alike if row.sha256 == beginnings.get(row.bytes, self.sha256)]
@@ -101,7 +101,7 @@ class KnownRuns:
 
     def _contents(self, part: int) -> Contents:
         contents = Contents()
-        for entry in self._source.entries(ImportReport(), lambda *_: []):
+        for entry in self._source.entries(ImportReport()):
             if entry.run.part == part:
                 # The final state and its reason are known only after the whole source is read.
                 contents.state, contents.reason = entry.run.state, storable(entry.run.reason)

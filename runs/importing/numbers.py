@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
-# Repetitions that could share characters with the next part are possessive (`*+`), so a mismatch takes linear time.
+BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3}){1,8}|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
+# Repetitions that could share characters with the next part are possessive (`*+`) or few: a mismatch takes linear time.
 WRAPPED = re.compile(
     r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*+(?:\[\s*+)?(?P<bare>" + BARE + r")\s*+(?:\]\s*+)?(?:,[^()]*+)?\)+",
     re.IGNORECASE,
@@ -16,9 +16,10 @@ PLAIN = re.compile(BARE, re.IGNORECASE)
 
 def parse_number(text: str) -> float | None:
     """Parse a number. Return None if the text is not a number."""
-    text = unwrap_numbers(text).strip().strip("'\"")
     if not PLAIN.fullmatch(text):
-        return None
+        text = unwrap_numbers(text).strip().strip("'\"")
+        if not PLAIN.fullmatch(text):
+            return None
     return float(text.replace(",", ""))
 
 

@@ -63,7 +63,7 @@ def _error_text(text: str, error: json.JSONDecodeError) -> str:
 def _close_cut_json(text: str, end: int) -> Any | None:
     """Return the value up to the last comma or bracket before `end`, with open brackets closed; None if it is empty."""
     open_brackets: list[str] = []
-    best, closing = 0, ""
+    best = 0
     for match in TOKEN.finditer(text, 0, end):
         sign = match[0]
         if sign in CLOSING_BRACKETS:
@@ -73,10 +73,9 @@ def _close_cut_json(text: str, end: int) -> Any | None:
         elif sign != ",":
             continue
         best = match.start() if sign == "," else match.end()
-        closing = "".join(reversed(open_brackets))
-    if not closing:
+    if not open_brackets:
         return None
     try:
-        return _decode(text[:best] + closing)
+        return _decode(text[:best] + "".join(reversed(open_brackets)))
     except (ValueError, RecursionError):
         return None

@@ -104,6 +104,17 @@ class ImportedRun:
 
 
 @dataclass(frozen=True)
+class SeedSums:
+    """A row of a report: means and spreads over seeds. If the seeds of these settings are imported, the row is compared
+    with them and becomes no run."""
+
+    method: str
+    settings: dict[str, Any]
+    row: dict[str, Any]
+    label: str
+
+
+@dataclass(frozen=True)
 class Entry:
     """A record of a run, `at` seconds after the run began, in its `epoch`, which counts restarts. Without a record the
     entry only reports that the run exists."""
@@ -112,6 +123,7 @@ class Entry:
     record: Record | None = None
     at: float = 0.0
     epoch: int = 0
+    sums: SeedSums | None = None
 
 
 def step_of(metadata: Mapping[str, Any]) -> int:

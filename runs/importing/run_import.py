@@ -13,6 +13,7 @@ from runs.importing.detect_format import KINDS, recognise_sources
 from runs.importing.files import File, RefusedFile
 from runs.importing.records import ImportReport
 from runs.importing.store import ImportTarget, Outcome, save_source
+from runs.importing.stored_sources import ReadableSource
 from runs.models import Experiment, Run
 
 
@@ -75,8 +76,12 @@ class ImportResult:
 
 def import_runs(files: Iterable[File | RefusedFile], target: ImportTarget) -> ImportResult:
     """Read the files and save their runs."""
-    imported = ImportResult(target)
-    sources, imported.refused = recognise_sources(files)
+    return import_sources(*recognise_sources(files), target)
+
+
+def import_sources(sources: Iterable[ReadableSource], refused: list[RefusedFile], target: ImportTarget) -> ImportResult:
+    """Save the runs of these sources. `refused`: files that are not read."""
+    imported = ImportResult(target, refused=refused)
     for source in sources:
         try:
             outcome = save_source(source, target)

@@ -47,7 +47,7 @@ def to_utf8(file: File, unpacking: Unpacking) -> File:
 
 
 def _add(piece: bytes, unpacking: Unpacking) -> None:
-    unpacking.budget.add_inflated(len(piece))
+    unpacking.budget.add_inflated(piece)
     unpacking.write(piece)
 
 
@@ -65,7 +65,11 @@ def files_from_upload(
     upload: IO[bytes], size: int, name: str, stack: ExitStack, budget: Budget | None = None
 ) -> Iterator[File | RefusedFile]:
     """Yield an uploaded file, or the members of an uploaded archive, as `files_from_path` does. It must stay open."""
-    unpacking = Unpacking(stack, budget or Budget())
+    return read_upload(upload, size, name, Unpacking(stack, budget or Budget()))
+
+
+def read_upload(upload: IO[bytes], size: int, name: str, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
+    """Yield an uploaded file, or the members of an uploaded archive, unpacked there."""
     return _within_budget(name[:MAX_NAME_LENGTH], _read_upload(upload, size, name, unpacking))
 
 
@@ -91,7 +95,8 @@ def _read_upload(upload: IO[bytes], size: int, name: str, unpacking: Unpacking) 
     if not visible_name:
         yield RefusedFile(name[:MAX_NAME_LENGTH] or "a file without a name", OUTSIDE)
         return
-    yield from _unpack(File(visible_name, visible_name, size, window(upload, 0, size)), unpacking)
+    file = File(visible_name, visible_name, size, window(upload, 0, size), origin=(upload, 0))
+    yield from _unpack(file, unpacking)
 
 
 def _walk(folder: Path, root: Path) -> Iterator[tuple[Path, str]]:
@@ -140,6 +145,7 @@ def _read_file(path: Path, name: str, unpacking: Unpacking) -> Iterator[File | R
 
 def _unpack(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
     unpacking.budget.add_file()
+    unpacking.budget.add_imported(file.size)
     file = replace(file, open=unpacking.budget.timed_opener(file.open))
     if file.size > MAX_FILE_BYTES:
         yield RefusedFile(file.name, f"has {file.size} bytes; at most {MAX_FILE_BYTES} are read")

@@ -28,9 +28,9 @@ class PieceReader(Protocol):
 class Unpacking:
     """The temporary file, which has no name and is deleted with `stack`, and the budget that counts its bytes."""
 
-    def __init__(self, stack: ExitStack, budget: Budget) -> None:
+    def __init__(self, stack: ExitStack, budget: Budget, spool: IO[bytes] | None = None) -> None:
         self.stack, self.budget = stack, budget
-        self._spool: IO[bytes] | None = None
+        self._spool = spool
         self._used = 0
 
     def take(self, name: str, path: str, stream: PieceReader, size: int | None = None) -> File | RefusedFile:
@@ -55,7 +55,7 @@ class Unpacking:
     def file(self, name: str, path: str, start: int, modified_at: float | None = None) -> File:
         """Return the bytes that were written since `start` as a file."""
         size = self._used - start
-        return File(name, path, size, window(self.spool, start, size), modified_at)
+        return File(name, path, size, window(self.spool, start, size), modified_at, origin=(self.spool, start))
 
     @property
     def spool(self) -> IO[bytes]:

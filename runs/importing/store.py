@@ -5,7 +5,6 @@ A source is written in one transaction: all of its runs, or none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,13 +15,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs import flags
-from runs.importing.detect_format import TEXT, Source
+from runs.importing.detect_format import TEXT
 from runs.importing.files import MB
 from runs.importing.hyperparameters import config_of
 from runs.importing.matching_imports import KnownRuns
-from runs.importing.records import Entry, ImportedRun, ImportReport
+from runs.importing.readers.reports import is_compared
+from runs.importing.records import Entry, ImportedRun, ImportReport, SeedSums
 from runs.importing.relations import evaluated_seeds
 from runs.importing.run_names import name_of, setting_of
+from runs.importing.stored_sources import ReadableSource
 from runs.ingest import delete_records, ingest
 from runs.ingest.storable import storable
 from runs.models import Attempt, AttemptEvent, Experiment, Import, Origin, Run, key_of
@@ -70,6 +71,12 @@ class ImportTarget:
         named = experiments.filter(name=self.name) if self.experiment is None else [self.experiment]
         return Import.objects.not_deleted().filter(run__experiment__in=named)
 
+    def known_sizes(self) -> list[int]:
+        """Return the sizes in bytes of all files with which a file may be compared."""
+        imports = Import.objects.not_deleted().among(Experiment.objects.filter(owner=self.person))
+        own = imports if self.experiment is None else imports | Import.objects.filter(run__experiment=self.experiment)
+        return list(own.order_by("bytes").values_list("bytes", flat=True).distinct())
+
     def join(self, run: Run) -> None:
         """Make the experiment of a known run the target, unless there is one: new runs join it."""
         if self.experiment is None:
@@ -96,14 +103,18 @@ class Outcome:
         )
 
 
-def save_source(source: Source, target: ImportTarget) -> Outcome:
+def save_source(source: ReadableSource, target: ImportTarget) -> Outcome:
     """Save the runs of a source. Raise OSError if it cannot be read."""
     outcome = Outcome(source.name, {} if source.kind == TEXT else {source.kind: None})
+    if not source.holds_runs:
+        # Without runs there is nothing to compare with the database, or to store there.
+        list(source.entries(outcome.report))
+        return outcome
     with transaction.atomic():
         # A user's imports run one at a time, so that two uploads of the same file create its runs once.
         User.objects.select_for_update().get(pk=target.person.pk)
         writer = _SourceWriter(source, target, outcome)
-        for entry in source.entries(outcome.report, writer.seeds_of):
+        for entry in source.entries(outcome.report):
             writer.add(entry)
         writer.end()
     # Only now, because records of the experiment's other runs wait for a transaction that marks them.
@@ -116,7 +127,7 @@ def save_source(source: Source, target: ImportTarget) -> Outcome:
 class _SourceWriter:
     """Save the runs of one source."""
 
-    def __init__(self, source: Source, target: ImportTarget, outcome: Outcome) -> None:
+    def __init__(self, source: ReadableSource, target: ImportTarget, outcome: Outcome) -> None:
         self._source, self._target, self._outcome = source, target, outcome
         self._known_runs = KnownRuns(source, target.known_imports())
         self._run: ImportedRun | None = None
@@ -127,6 +138,8 @@ class _SourceWriter:
 
     def add(self, entry: Entry) -> None:
         """Add an entry. The entries of one run must follow each other."""
+        if entry.sums is not None and self._is_compared(entry.sums):
+            return
         if self._run is None or entry.run.part != self._run.part:
             self.end()
             self._begin(entry.run)
@@ -158,11 +171,12 @@ class _SourceWriter:
             except OSError as error:
                 self._outcome.report.add_remark("", f"the log could not be saved with its run: {error.strerror}")
 
-    def seeds_of(self, method: str, settings: Mapping[str, Any]) -> Sequence[Mapping[str, float]]:
-        """Return the last numbers of the imported seeds that were evaluated with these settings."""
+    def _is_compared(self, sums: SeedSums) -> bool:
+        """Compare a report's row with the imported seeds of its settings, and return whether anything was compared."""
         experiment = self._target.existing()
-        hyperparameters = config_of(method, settings).get(method)
-        return [] if experiment is None else evaluated_seeds(experiment, method, hyperparameters)
+        hyperparameters = config_of(sums.method, sums.settings).get(sums.method)
+        seeds = [] if experiment is None else evaluated_seeds(experiment, sums.method, hyperparameters)
+        return is_compared(sums, seeds, self._outcome.report)
 
     def _begin(self, imported_run: ImportedRun) -> None:
         self._run, self._attempt = imported_run, None
@@ -221,12 +235,14 @@ class _SourceWriter:
         attempt.started_at, attempt.ended_at = began if seconds else None, began + timedelta(seconds=seconds)
         attempt.save()
         self._save_events(attempt)
-        Import.objects.update_or_create(
-            run=run,
-            defaults={"kind": imported_run.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,
-                      "bytes": self._known_runs.bytes,
-                      "part": imported_run.part, "records": self._records},
-        )  # fmt: skip
+        facts = {
+            "kind": imported_run.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,
+            "bytes": self._known_runs.bytes, "part": imported_run.part, "records": self._records,
+        }  # fmt: skip
+        if run in self._outcome.new_runs[-1:]:
+            Import.objects.create(run=run, **facts)
+        else:
+            Import.objects.update_or_create(run=run, defaults=facts)
         self._outcome.records += self._records
         if imported_run.keeps_log and source.files[0].size <= MAX_LOG_BYTES:
             self._logs.append(attempt.directory)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
-from runs.importing.budget import Budget
 from runs.importing.detect_format import MAX_DOCUMENT_BYTES
-from runs.importing.files import MB, File, RefusedFile
-from runs.importing.scan import files_from_upload
+from runs.importing.files import MB
+from runs.importing.reading_process import read_uploads
+from runs.importing.run_import import ImportResult, import_sources
+from runs.importing.store import ImportTarget
 
 MAX_UPLOAD_BYTES = 256 * MB
 MAX_UPLOADS = 100
@@ -41,11 +42,12 @@ def upload_problem(uploads: Sequence[UploadedFile[Any]]) -> str:
     return ""
 
 
-def files_from_uploads(
-    uploads: Sequence[UploadedFile[Any]], paths: Sequence[str], stack: ExitStack
-) -> Iterator[File | RefusedFile]:
-    """Yield the files of the uploads. `paths`: their names with folders, in the same order; else bare names."""
+def import_uploads(uploads: Sequence[UploadedFile[Any]], paths: Sequence[str], target: ImportTarget) -> ImportResult:
+    """Read the uploads in a process of their own, and save their runs.
+
+    paths: their names with folders, in the same order; else bare names.
+    """
     names = paths if len(paths) == len(uploads) else [upload.name or "" for upload in uploads]
-    budget = Budget()
-    for upload, name in zip(uploads, names, strict=True):
-        yield from files_from_upload(upload, upload.size or 0, name, stack, budget)
+    with ExitStack() as stack:
+        read = read_uploads(uploads, names, target.person.pk, target.known_sizes(), stack)
+        return import_sources(*read, target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any
 
 from django import forms
@@ -17,12 +16,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import changeable, may_change, may_make
 from runs.experiments.trash import delete_experiment, delete_runs, restore_runs
-from runs.http import SignedIn
+from runs.http import SignedIn, whole_number
 from runs.importing.detect_format import NOTHING_READ
 from runs.importing.readers.reports import KIND
-from runs.importing.run_import import ImportResult, import_runs
+from runs.importing.run_import import ImportResult
 from runs.importing.store import ImportTarget
-from runs.importing.uploads import files_from_uploads, upload_limits, upload_problem
+from runs.importing.uploads import import_uploads, upload_limits, upload_problem
 from runs.models import Experiment, Run
 from runs.models.trash import DAYS_IN_BIN
 
@@ -101,9 +100,8 @@ def import_undo(request: SignedIn) -> HttpResponse:
 
 def _import_uploads(request: SignedIn, name: str, uploads: list[UploadedFile[Any]]) -> ImportResult:
     experiments = Experiment.objects.filter(owner=request.user, name=name, deleted_at__isnull=True).order_by("pk")
-    with ExitStack() as stack:
-        files = files_from_uploads(uploads, request.POST.getlist("path"), stack)
-        return import_runs(files, ImportTarget(request.user, name, name == DEFAULT_NAME, experiments.first()))
+    target = ImportTarget(request.user, name, name == DEFAULT_NAME, experiments.first())
+    return import_uploads(uploads, request.POST.getlist("path"), target)
 
 
 def _experiment_names(request: SignedIn) -> list[str]:
@@ -114,9 +112,9 @@ def _experiment_names(request: SignedIn) -> list[str]:
 
 def _created_experiment(request: SignedIn, typed: str, uids: list[str]) -> Experiment | None:
     """Return the experiment that the import created, if the user may delete it and it holds nothing else; else None."""
-    if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
+    if (pk := whole_number(typed)) is None:
         return None
-    experiment = Experiment.objects.visible_to(request.user).filter(pk=int(typed)).first()
+    experiment = Experiment.objects.visible_to(request.user).filter(pk=pk).first()
     if experiment is None or not may_change(request.user, experiment):
         return None
     others = experiment.runs.filter(deleted_at__isnull=True).exclude(uid__in=uids, source__isnull=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
 from runs.ingest import MAX_KEY, UNPRINTABLE
 
+MAX_CACHED_NAMES = 512
+"""A log repeats the same few names in each of its lines."""
 STATISTICS = {"mean": "mean", "avg": "mean", "average": "mean", "std": "std", "min": "min", "max": "max", "best": "max"}
 HELD_OUT_KEYS = {
     "reward": ("reward/mean",),
@@ -20,6 +23,7 @@ ES_TAGS = frozenset({"time/perturbation_application", "time/broadcast", "time/it
 SAFETY_KEYS = {"lambda/value": "lambda", "time/iteration": "time/step_seconds"}
 
 
+@functools.lru_cache(maxsize=MAX_CACHED_NAMES)
 def es_key(label: str) -> str:
     """Return the key of a label of an `Iteration …` line, which reports the population's own rewards."""
     name = slug(label)
@@ -29,6 +33,7 @@ def es_key(label: str) -> str:
     return f"train/reward/{STATISTICS[bare]}" if bare in STATISTICS else f"train/{name}"
 
 
+@functools.lru_cache(maxsize=MAX_CACHED_NAMES)
 def es_held_out_key(label: str) -> str:
     """Return the key of a label of an `[Eval]` line: the centre weights' rewards on the held-out prompts."""
     name = slug(label)
@@ -87,4 +92,9 @@ def slug(label: str) -> str:
 
 def is_usable(key: str) -> bool:
     """Return whether the key can be the name of a series."""
-    return 0 < len(key) <= MAX_KEY and not UNPRINTABLE.search(key)
+    return 0 < len(key) <= MAX_KEY and _is_printable(key)
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_NAMES)
+def _is_printable(key: str) -> bool:
+    return not UNPRINTABLE.search(key)

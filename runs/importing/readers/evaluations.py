@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,6 +18,7 @@ from runs.importing.numbers import json_number
 from runs.importing.readers.log_responses import answer, curves_of
 from runs.importing.readers.timestamps import parse_timestamp
 from runs.importing.records import STEP, Entry, ImportedRun, ImportReport
+from runs.ingest import MAX_KEY
 from runs.ingest.storable import storable
 from workers.executors.states import State
 from workers.records import Metric, Record, Response, categories_of
@@ -37,6 +39,7 @@ EVALUATION_SETTINGS = {
 """Names of settings of the evaluation -> the names here, which differ from those of the training."""
 BASE_WORDS = frozenset({"base", "baseline", "pretrained", "untrained"})
 BASE_NOTE = "It evaluates the model before training: its numbers are saved at step 0."
+MAX_LABEL_LENGTH = 100
 LISTS = ("completions", "per_sample_means")
 
 
@@ -50,12 +53,18 @@ def entries(document: Mapping[str, Any], name: str, report: ImportReport) -> Ite
     settings = _settings_from_name(name) | _settings(document)
     method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
     is_base = _is_base(settings, method, name)
+    largest = _largest_counts(document["seed_results"])
+    cut_seed = _last_seed(document) if report.is_cut else None
     for part, (seed, result) in enumerate(document["seed_results"].items()):
         run = ImportedRun(part, KIND, settings=settings | {"seed": _parse_seed(seed)}, suffix=", evaluated")
         run.method = "" if is_base else method
         run.seed, run.started_at = seed_of(run.settings), parse_timestamp(document.get("timestamp"))
         run.job_id = _job_id(document.get("slurm"))
-        yield from _seed_entries(run, seed, result, document, report, is_base=is_base)
+        sibling_count = max((count for name, count in largest if name != seed), default=0)
+        is_last = seed == cut_seed
+        yield from _seed_entries(
+            run, seed, result, document, report, is_base=is_base, is_last=is_last, sibling_count=sibling_count
+        )
     _check_seeds(document, report)
     _check_aggregate(document, report)
 
@@ -75,12 +84,21 @@ def _is_base(settings: Mapping[str, Any], method: str, name: str) -> bool:
 
 
 def _seed_entries(
-    run: ImportedRun, seed: str, result: Any, document: Mapping[str, Any], report: ImportReport, *, is_base: bool
+    run: ImportedRun,
+    seed: str,
+    result: Any,
+    document: Mapping[str, Any],
+    report: ImportReport,
+    *,
+    is_base: bool,
+    is_last: bool,
+    sibling_count: int,
 ) -> Iterator[Entry]:
+    label = f"seed {seed[:MAX_LABEL_LENGTH]}"
     if not isinstance(result, dict) or _error(result):
         error = _error(result) if isinstance(result, dict) else f"it is {type(result).__name__} and not an object"
         run.state, run.reason = State.FAILED, f"Its evaluation failed: {error}"[:1000]
-        report.add_remark(f"seed {seed}", f"was not evaluated: {error}"[:500])
+        report.add_remark(label, f"was not evaluated: {error}"[:500])
         yield Entry(run)
         return
     step, is_step_stated = _step(result, document)
@@ -88,11 +106,12 @@ def _seed_entries(
     if not is_step_stated:
         step = 0 if is_base else step
         run.note = BASE_NOTE if is_base else f"The file does not state its step: its numbers are saved at step {step}."
-    answers = list(_answers(result, step, bool(run.settings.get("evaluation_do_sample", True)), f"seed {seed}", report))
+    answers = list(_answers(result, step, bool(run.settings.get("evaluation_do_sample", True)), label, report))
     values = _values(result, answers)
-    _check_whole(run, len(answers), seed, document, report)
+    if _lacks_answers(run, len(answers), result, sibling_count, is_last=is_last):
+        report.add_remark(label, f"is partial: {run.reason}")
     if not values and not answers:
-        report.add_remark(f"seed {seed}", "contains no number and no response")
+        report.add_remark(label, "contains no number and no response")
         return
     records: list[Record] = [Metric(step, values), *answers]
     yield from (Entry(run, record) for record in records)
@@ -109,17 +128,34 @@ def _check_seeds(document: Mapping[str, Any], report: ImportReport) -> None:
         report.add_remark("", f"seeds {', '.join(missing[:20])} were requested and are not in the file")
 
 
-def _check_whole(run: ImportedRun, count: int, seed: str, document: Mapping[str, Any], report: ImportReport) -> None:
-    """Make the run partial if its file holds only a part of the answers: their means are not those of all."""
+def _largest_counts(results: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return (seed, number of answers that it states or lists) of the two seeds with the most answers."""
+    counts = {
+        seed: _expected_count(result) or _count_listed(result)
+        for seed, result in results.items()
+        if isinstance(result, dict)
+    }
+    return nlargest(2, counts.items(), key=lambda item: item[1])
+
+
+def _last_seed(document: Mapping[str, Any]) -> str | None:
+    """Return the seed with which the document ends; None if it ends with something else."""
     results = document["seed_results"]
-    is_last = report.is_cut and seed == next(reversed(results)) and list(document)[-1] == "seed_results"
-    whole = max(_expected_count(results[seed]), 0 if is_last else _count_listed(results[seed]))
-    if not _expected_count(results[seed]):
-        siblings = [result for name, result in results.items() if name != seed and isinstance(result, dict)]
-        whole = max([whole, *(_expected_count(sibling) or _count_listed(sibling) for sibling in siblings)])
-    holds_answers = count > 0 or is_last or _count_listed(results[seed]) > 0
-    if holds_answers and run.check_whole(count, whole, is_cut=is_last):
-        report.add_remark(f"seed {seed}", f"is partial: {run.reason}")
+    return list(results)[-1] if results and list(document)[-1] == "seed_results" else None
+
+
+def _lacks_answers(
+    run: ImportedRun, count: int, result: Mapping[str, Any], sibling_count: int, *, is_last: bool
+) -> bool:
+    """Make the run partial if its file holds only a part of the answers, and return whether it is partial.
+
+    Means over a part are not those of all. `is_last`: the file breaks off in this seed; `sibling_count`: the largest
+    number of answers of another seed.
+    """
+    expected, listed = _expected_count(result), _count_listed(result)
+    whole = max(expected, 0 if is_last else listed, 0 if expected else sibling_count)
+    holds_answers = count > 0 or is_last or listed > 0
+    return holds_answers and run.check_whole(count, whole, is_cut=is_last)
 
 
 def _count_listed(result: Mapping[str, Any]) -> int:
@@ -184,7 +220,7 @@ def _answer_values(answers: Sequence[Response], *, has_reward: bool) -> dict[str
 def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
     """Yield (path, number) for every number of a seed, without its long lists."""
     for name, inner in value.items():
-        if isinstance(inner, dict):
+        if isinstance(inner, dict) and len(prefix) + len(name) <= MAX_KEY:
             yield from _leaves(inner, f"{prefix}{name}/")
         elif (number := json_number(inner)) is not None and name not in (*LISTS, *STEP_NAMES):
             yield prefix + name, number

@@ -145,6 +145,9 @@ def _tensor(data: bytes) -> float | None:
 
 def _whole_numbers(raw: bytes, kind: int, dtype: int) -> list[float]:
     whole = [int.from_bytes(raw, "little", signed=True)] if kind == VARINT else _unpack_varints(raw)
+    if len(whole) != 1:
+        # Only a tensor of one number is a scalar.
+        return [0.0] * len(whole)
     if dtype == 19:
         return [float(np.array([number & 0xFFFF], np.uint16).view(np.float16)[0]) for number in whole]
     if dtype == 14:

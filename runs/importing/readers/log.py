@@ -57,6 +57,7 @@ class Log:
         self._block: Block | None = None
         self._answers: list[Response] = []
         self._dictionary: list[str] = []
+        self._depth = self._length = 0
         self._joined: Line | None = None
         self._is_labelled = False
         self._in_section = False
@@ -120,7 +121,7 @@ class Log:
         yield from self._end_block()
         if self._ends_dictionary(line):
             self._leave_out()
-        if BAR.match(line.text) and "{" not in line.text:
+        if "|" in line.text and "{" not in line.text and BAR.match(line.text):
             yield from self._other(line)
         elif self._dictionary or (at := find_dictionary(line.text)) >= 0:
             yield from self._dictionary_line(line, 0 if self._dictionary else at)
@@ -187,20 +188,23 @@ class Log:
 
     def _dictionary_line(self, line: Line, at: int) -> Iterator[Entry]:
         """Read a dictionary, or the next part of one that was wrapped."""
-        text = "".join((*self._dictionary, line.text[at:]))
-        end = find_closing_brace(text)
+        part = line.text[at:]
+        end, depth = find_closing_brace(part, self._depth if self._dictionary else 0)
         if not self._dictionary:
-            if end < 0 and not begins_trl(line.text[at:]):
+            self._length = 0
+            if end < 0 and not begins_trl(part):
                 yield from self._other(line)
                 return
             self._opened_at = line.number
             yield from self._other(Line(line.number, line.text[:at])) if at else ()
-        self._dictionary.append(line.text[at:])
+        before, self._depth = self._dictionary, depth
+        self._dictionary = [*before, part]
+        self._length += len(part)
         if end >= 0:
             self._dictionary = []
-            yield from self._trl(line, text[: end + 1])
-            yield from self._other(Line(line.number, text[end + 1 :]))
-        elif len(text) > MAX_DICTIONARY_LENGTH:
+            yield from self._trl(line, "".join((*before, part[: end + 1])))
+            yield from self._other(Line(line.number, part[end + 1 :]))
+        elif self._length > MAX_DICTIONARY_LENGTH:
             self._leave_out()
 
     def _leave_out(self) -> None:
@@ -209,8 +213,10 @@ class Log:
 
     def _ends_dictionary(self, line: Line) -> bool:
         """Return whether the line cannot be part of the dictionary before it."""
+        if not self._dictionary:
+            return False
         is_other = log_lines.parse_row(line.text) is not None or begins_trl(line.text.lstrip())
-        return bool(self._dictionary) and (is_other or len(self._dictionary) >= MAX_DICTIONARY_LINES)
+        return is_other or len(self._dictionary) >= MAX_DICTIONARY_LINES
 
     def _trl(self, line: Line, text: str) -> Iterator[Entry]:
         values = parse_dictionary(text)
@@ -252,7 +258,7 @@ class Log:
         run.failures.read(line.number, text)
         if self._started is None:
             self._started = parse_start_time(text)
-        if match := BAR.match(text):
+        if match := ("|" in text and BAR.match(text)):
             hours, minutes, seconds = int(match[3] or 0), int(match[4]), int(match[5])
             run.see_bar(int(match[1]), int(match[2]), 3600.0 * hours + 60.0 * minutes + seconds)
         elif match := MEMORY.match(text):
@@ -265,7 +271,7 @@ class Log:
             self._settings(text)
 
     def _settings(self, text: str) -> None:
-        if SECTION.match(text):
+        if text.startswith("[") and SECTION.match(text):
             self._in_section = True
         elif not text.strip():
             self._in_section = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,20 +14,35 @@ from runs.importing import hyperparameters
 from runs.importing.numbers import BARE, PLAIN, parse_number, unwrap_numbers
 from workers.config.shallow_json import MAX_DEPTH
 
-ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\s*(.*\S)", re.IGNORECASE)
+# Every pattern takes time linear in its text: a repetition is possessive (`*+`) where the next part could match the
+# same characters, and a label is located from the sign after it.
+ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\s*+(\S.*)", re.IGNORECASE)
 HELD_OUT = re.compile(
     r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+(\d{1,15})(?:\s*/\s*\d+)?\s*[:,]?\s*(.*)", re.IGNORECASE
 )
 UNIT = r"(?:s|secs?|seconds?|%|x|[KMGT]i?B|it/s|s/it|tok(?:en)?s?(?:/s)?)?"
-PAIR = re.compile(
-    r"([A-Za-z][\w /.()%-]{0,60}?)(?:\s{0,60}+[:=]\s*+|\s{1,60}+)(" + BARE + r")" + UNIT + r"(?=[\s;|]|,(?!\d)|$)",
+VALUE = re.compile(
+    r"(?:[:=]\s*+|(?<!\s)\s++)(" + BARE + r")" + UNIT + r"(?=[\s;|]|,(?!\d)|$)",
     re.IGNORECASE,
 )
-"""Match a label and its number. A number with another unit, or a decimal comma, would be read as a wrong number."""
-LABEL = re.compile(r"([A-Za-z][\w /.()%-]{0,60}?)\s{0,60}+[:=]\s*+(?=\S)")
+"""Match the sign or space after a label, and the number. A number with another unit, or a decimal comma, would be read
+as a wrong number."""
+PLAIN_LABEL = r"[A-Za-z](?:[\w/.()%-]| (?![ :=\d.+-]|nan|inf)){0,60}+"
+PLAIN_PAIR = re.compile("(" + PLAIN_LABEL + r")[:=]\s*+(" + BARE + ")" + UNIT, re.IGNORECASE)
+PLAIN_ROW = re.compile("(?:" + PLAIN_LABEL + r"[:=]\s*+(?:" + BARE + ")" + UNIT + "(?:, |$))++", re.IGNORECASE)
+"""Match a row whose every number has a label, a sign and a comma, and no other number before it: most rows are such,
+and take a third of the time of others."""
+ASSIGNMENT = re.compile(r"[:=]\s*+(?=\S)")
+LABEL_END = re.compile(r"[A-Za-z][\w /.()%-]*+\Z")
+MAX_LABEL_LENGTH, MAX_GAP = 61, 60
+"""Maximum characters of a label, and of the space between it and its sign or number."""
+Labelled = tuple[int, str, re.Match[str]]
+"""(start of a label, the label, the match after it)."""
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
-BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
-ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
+BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d{1,15}):)?(\d{1,15}):(\d\d)<")
+ITEM_KEY = re.compile(r"""['"]([^'"]{1,250})['"]\s*+:(\s*+)""")
+ITEM_VALUE = re.compile(r"""['"][^'"]*['"]|[^,{}\[\]]+""")
+DICTIONARY = re.compile(r"""\{\s*['"]""")
 NESTED, BRACE = re.compile(r"\{[^{}]*\}"), re.compile(r"[{}]")
 MAX_LINE_LENGTH, MAX_ROW_LENGTH = 8_192, 2_048
 """Maximum characters of a line, and of an iteration in it. Patterns search within a line, and must not search a line of
@@ -40,12 +56,14 @@ RECORD = re.compile(
     r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+\d|Iteration\s+\d+(?:\s*/\s*\d+)?\s*[,:|]|GPU Memory: "
 )
 SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*)$")
+MIN_RECORD_LENGTH = len("Iteration 1,")
+"""Characters of the shortest record: `GPU Memory: ` has as many, and the others have more."""
 KNOWN_SETTINGS = {
     "alpha", "sigma", "beta", "seed", "population", "steps", "longest", "learning_rate", "num_generations", "model",
     "precision", "temperature", "top_p", "eval_steps", "save_steps", "algorithm",
 }  # fmt: skip
 SECTION = re.compile(r"^\[((?:\w+ )*(?:Config|Settings|Dataset|Distributed|Arguments|Hyperparameters))\]\s*$", re.I)
-NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\((?=[^=\n]*=)(.*)\)\s*$")
+NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\(")
 KEYWORD = re.compile(r"(?<!\w)(\w++)=('[^']*'|\"[^\"]*\"|[^\s,()\[\]{}]+)")
 ARRAY = re.compile(r"^\[SLURM\][^>]*->\s*(.*)$")
 RUN_NAME = re.compile(r"(?:Syncing run|wandb run name:?|run_name:?)\s+(\S+)")
@@ -74,8 +92,12 @@ class Row:
 
 def parse_row(text: str) -> Row | None:
     """Parse an `Iteration i/N, …` or `[Eval] Iteration i: …` line; None if the text is not one with numbers."""
-    if len(text) > MAX_ROW_LENGTH:
-        return None
+    return None if len(text) > MAX_ROW_LENGTH else _parse_short_row(text)
+
+
+# A reader of a log parses each line several times in a row.
+@functools.lru_cache(maxsize=8)
+def _parse_short_row(text: str) -> Row | None:
     if match := HELD_OUT.search(text):
         return Row(int(match[1]), 0, *_pairs(match[2]), is_held_out=True)
     match = ITERATION.search(text)
@@ -88,15 +110,42 @@ def continues_row(before: str, text: str) -> bool:
     After a comma the number must have a label.
     """
     text = unwrap_numbers(text.strip())
-    return bool(PLAIN.match(text) if before.endswith(":") else PAIR.match(text) and not RECORD.match(text))
+    if before.endswith(":"):
+        return PLAIN.match(text) is not None
+    first = next(_labelled(VALUE, text), None)
+    return first is not None and first[0] == 0 and not RECORD.match(text)
 
 
 def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Return (pairs of label and number, labels with values that are not numbers)."""
     text = unwrap_numbers(text)
-    pairs = tuple((match[1], match[2]) for match in PAIR.finditer(text))
+    if PLAIN_ROW.fullmatch(text):
+        return tuple(PLAIN_PAIR.findall(text)), ()
+    matches = list(_labelled(VALUE, text))
+    pairs = tuple((label, match[1]) for _, label, match in matches)
+    if _has_only(matches, text):
+        return pairs, ()
     labels = {label for label, _ in pairs}
-    return pairs, tuple(label for match in LABEL.finditer(text) if (label := match[1]) not in labels)
+    return pairs, tuple(label for _, label, _ in _labelled(ASSIGNMENT, text) if label not in labels)
+
+
+def _has_only(matches: Sequence[Labelled], text: str) -> bool:
+    """Return whether each colon and equals sign is that of one of these numbers, and signs separate the numbers."""
+    return len(ASSIGNMENT.findall(text)) == len(matches) and all(
+        text[match.start()] in ":=" and text[match.end() : match.end() + 1] in ",;|" for _, _, match in matches
+    )
+
+
+def _labelled(pattern: re.Pattern[str], text: str) -> Iterator[Labelled]:
+    """Yield each match with a label before it. Labels do not overlap matches."""
+    end = 0
+    for match in pattern.finditer(text):
+        at = match.start()
+        before = text[max(end, at - MAX_GAP - MAX_LABEL_LENGTH) : at]
+        bare = before.rstrip()
+        if label := LABEL_END.search(bare[-MAX_LABEL_LENGTH:]):
+            end = match.end()
+            yield at - len(before) + len(bare) - len(label[0]), label[0], match
 
 
 def parse_dictionary(text: str) -> dict[str, float] | None:
@@ -114,22 +163,36 @@ def _items(text: str) -> Iterator[tuple[str, str]]:
         inside, count = NESTED.subn("None", inside)
         if not count:
             break
-    return ((match[1], match[2]) for match in ITEM.finditer(inside))
+    at, last_bracket = 0, inside.rfind("]")
+    while key := ITEM_KEY.search(inside, at):
+        begin = key.end()
+        is_list = inside.startswith("[", begin) and begin < last_bracket
+        value = None if is_list else ITEM_VALUE.match(inside, begin)
+        if is_list or value:
+            at = value.end() if value else inside.index("]", begin) + 1
+            yield key[1], inside[begin:at]
+        elif key[2]:
+            at = begin
+            yield key[1], ""
+        else:
+            at = key.start() + 1
 
 
-def find_closing_brace(text: str) -> int:
-    """Return the index of the brace that ends the dictionary at the start of the text; -1 if none does."""
-    depth = 0
+def find_closing_brace(text: str, depth: int = 0) -> tuple[int, int]:
+    """Return (index of the brace that ends a dictionary, its depth there): -1 and the depth at the end if none does.
+
+    depth: number of braces that are open before the text.
+    """
     for match in BRACE.finditer(text):
         depth += 1 if match[0] == "{" else -1
         if not depth:
-            return match.start()
-    return -1
+            return match.start(), 0
+    return -1, depth
 
 
 def find_dictionary(text: str) -> int:
     """Return the index at which a dictionary begins that TRL may have printed; -1 if none does."""
-    match = re.search(r"""\{\s*['"]""", text)
+    match = DICTIONARY.search(text) if "{" in text else None
     return match.start() if match else -1
 
 
@@ -140,7 +203,9 @@ def begins_trl(text: str) -> bool:
 
 def split_records(text: str) -> list[str]:
     """Split a text at records that follow another record, or a progress bar, without a line end between them."""
-    begins = [match.start() for match in RECORD.finditer(text)]
+    begins = [match.start() for match in RECORD.finditer(text)] if len(text) >= MIN_RECORD_LENGTH else []
+    if begins in ([], [0]) and "}" not in text:
+        return [text]
     cuts = [at for i, at in enumerate(begins) if at and (i or not text[at - 1].isspace())]
     pieces = [text[a:b] for a, b in pairwise((0, *cuts, len(text)))]
     return [part for piece in pieces for part in (FOLLOWING.split(piece) if "}" in piece else [piece])]
@@ -156,7 +221,7 @@ def parse_setting(text: str, *, in_section: bool) -> tuple[str, Any] | None:
 
     Any name is accepted in a section of settings; elsewhere only those of KNOWN_SETTINGS.
     """
-    match = SETTING.match(text)
+    match = SETTING.match(text) if ":" in text or "=" in text else None
     if match is None:
         return None
     name = hyperparameters.canonical_name(match[1])
@@ -166,15 +231,24 @@ def parse_setting(text: str, *, in_section: bool) -> tuple[str, Any] | None:
 def find_settings(text: str) -> dict[str, Any]:
     """Return the hyperparameters in other lines: a run's name, a Namespace, Slurm's array line, a saved file."""
     settings: dict[str, Any] = {}
-    if match := (NAMESPACE.search(text) or ARRAY.match(text)):
+    if arguments := _arguments(text):
         settings = {
-            hyperparameters.canonical_name(m[1]): hyperparameters.value_of(m[2]) for m in KEYWORD.finditer(match[1])
+            hyperparameters.canonical_name(m[1]): hyperparameters.value_of(m[2]) for m in KEYWORD.finditer(arguments)
         }
-    elif match := (RUN_NAME.search(text) or SAVED_AS.search(text)):
+    elif match := (("run" in text and RUN_NAME.search(text)) or ("es_random_seed" in text and SAVED_AS.search(text))):
         settings = hyperparameters.settings_from_name(match[1])
-    elif match := MODEL.search(text):
+    elif match := ("Loading model" in text and MODEL.search(text)):
         settings = {"model": match[1]}
     return settings
+
+
+def _arguments(text: str) -> str:
+    """Return what a Namespace or a config in a line contains, or Slurm's array line; empty if it is neither."""
+    bare = text.rstrip()
+    if bare.endswith(")") and (match := NAMESPACE.search(bare)) and "=" in (inside := bare[match.end() : -1]):
+        return inside
+    array = ARRAY.match(text) if text.startswith("[") else None
+    return array[1] if array else ""
 
 
 def parse_start_time(text: str) -> float | None:
@@ -182,7 +256,8 @@ def parse_start_time(text: str) -> float | None:
 
     UTC is assumed, since logs rarely state a zone.
     """
-    match = STARTED.search(text)
+    # Most lines have neither beginning, and looking for them is faster than the expression.
+    match = STARTED.search(text) if "20" in text or "run-" in text else None
     if match is None:
         return None
     digits = f"{match[1]}{match[2]}" if match[1] else f"{match[3]}{match[4]}"

@@ -17,6 +17,7 @@ from workers.tasks.mention import mentions
 NUMBERED = re.compile(r"^\s*\[(\d{1,9})/(\d{1,9})\]")
 PART = re.compile(r"^\s{2,8}(Prompt|Target|Generated|Completion|Reward):\s?(.*)$")
 LENGTH = re.compile(r"^(.*) \(len=(\d+)\)$", re.DOTALL)
+MAX_TARGET_LENGTH = 1_000
 MAX_LINES, MAX_CHARACTERS = 400, 200_000
 """Maximum lines and characters of one answer. A longer text is not a block of answers."""
 
@@ -74,7 +75,7 @@ class Block:
 
 def block(text: str, *, is_sampled: bool) -> Block | None:
     """Return the block that a line such as `[Eval Completions - Step 50]` opens; None if it opens none."""
-    match = ANSWERS.match(text)
+    match = ANSWERS.match(text) if text.startswith("[") else None
     return Block(match[1].lower(), int(match[2]), is_sampled) if match else None
 
 
@@ -84,7 +85,7 @@ def answer(
 ) -> Response:  # fmt: skip
     """Return an answer as a record, with flags for agreement with its target, if it has one. `tokens` 0: not stated."""
     response, expected = text.strip(), target.strip()
-    flags = {"exact": float(response == expected), "contains": float(mentions(response, expected))} if expected else {}
+    flags = {"exact": float(response == expected), "contains": float(_contains(response, expected))} if expected else {}
     parts = flags | (parts or {})
     return Response(step, split, prompt[:200], sample, text, tokens, reward, parts, None, prompt, target)
 
@@ -103,6 +104,12 @@ def curves_of(answers: Sequence[Response]) -> dict[str, float]:
     has_token_counts = any(r.tokens for r in answers) and all(r.tokens or not r.text for r in answers)
     tokens = {"response/tokens_mean": fmean(r.tokens for r in answers)} if has_token_counts else {}
     return accuracies([r.parts for r in answers]) | counts.values() | tokens | {"eval/n": float(len(answers))}
+
+
+def _contains(response: str, expected: str) -> bool:
+    """Return whether a response mentions its target. Of long targets only the text is compared, not the words' edges:
+    a search for both takes time that grows with the product of the lengths."""
+    return mentions(response, expected) if len(expected) <= MAX_TARGET_LENGTH else expected in response
 
 
 def _text(printed: str) -> str:

@@ -34,9 +34,9 @@ def read_array(file: File) -> NDArray[Any]:
     data = file.head(file.size)
     try:
         shape, dtype, rest = _header(data)
-    except (ValueError, SyntaxError, TypeError, TokenError, RecursionError) as error:
+    except (ValueError, SyntaxError, TypeError, TokenError, RecursionError, MemoryError) as error:
         raise BadArray(f"is not a readable array: {error}"[:300]) from error
-    if dtype.kind not in "fiuU" or dtype.hasobject:
+    if dtype.kind not in "fiuU" or dtype.hasobject or not dtype.itemsize:
         raise BadArray(f"contains {dtype}, and neither numbers nor texts")
     if sum(size != 1 for size in shape) > 1 or not shape or math.prod(shape) * dtype.itemsize != len(data) - rest:
         raise BadArray(f"states the shape {shape} of {dtype}, which has not one dimension or does not match its size")

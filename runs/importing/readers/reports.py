@@ -8,7 +8,7 @@ seeds for a seed. If the seeds are imported later, the aggregate is compared the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from runs.importing import vocabulary
 from runs.importing.hyperparameters import canonical_name, settings_from_name
 from runs.importing.numbers import json_number
-from runs.importing.records import STEP, Entry, ImportedRun, ImportReport
+from runs.importing.records import STEP, Entry, ImportedRun, ImportReport, SeedSums
 from workers.executors.states import State
 from workers.records import Metric
 
@@ -37,8 +37,6 @@ HACKED, EMPTY = "num_seeds_hacked_reward", "response/empty_ratio"
 """Name of the count of hacked seeds, and our key: the reports' scripts call a seed hacked if all answers are empty."""
 TOLERANCE = 1e-9
 Numbers: TypeAlias = Mapping[str, float]
-Seeds: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[Numbers]]
-"""(method, settings) -> the last numbers of each imported evaluated seed."""
 
 
 def is_report(value: Any) -> bool:
@@ -46,8 +44,8 @@ def is_report(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(row, dict) and _means(row) for row in value)
 
 
-def entries(rows: Sequence[Any], name: str, report: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
-    """Yield the aggregates of the settings without imported seeds, or with seeds that cannot be compared."""
+def entries(rows: Sequence[Any], name: str, report: ImportReport) -> Iterator[Entry]:
+    """Yield the aggregate of each setting, with its sums: whoever stores it compares them with imported seeds."""
     for part, row in enumerate(rows):
         if not isinstance(row, dict) or not _means(row):
             report.add_remark(f"row {part}", "contains no mean over seeds: omitted")
@@ -58,13 +56,16 @@ def entries(rows: Sequence[Any], name: str, report: ImportReport, seeds_of: Seed
         label = ", ".join(
             f"{key}={number:g}" for key, value in settings.items() if (number := json_number(value)) is not None
         )
-        seeds = seeds_of(method, settings)
-        if not seeds or not check(row, label, seeds, report):
-            run = ImportedRun(
-                part, KIND, method, settings=settings_from_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,)
-            )
-            run.suffix, run.note = ", mean over seeds", _note(row)
-            yield Entry(run, Metric(STEP, _values(row)))
+        run = ImportedRun(
+            part, KIND, method, settings=settings_from_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,)
+        )
+        run.suffix, run.note = ", mean over seeds", _note(row)
+        yield Entry(run, Metric(STEP, _values(row)), sums=SeedSums(method, settings, row, label))
+
+
+def is_compared(sums: SeedSums, seeds: Sequence[Numbers], report: ImportReport) -> bool:
+    """Compare a row with the last numbers of each imported seed of its settings. Return whether anything could be."""
+    return bool(seeds) and check(sums.row, sums.label, seeds, report)
 
 
 def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], report: ImportReport) -> bool:

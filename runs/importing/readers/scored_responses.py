@@ -27,7 +27,7 @@ from workers.executors.states import State
 from workers.records import Metric, Response, categories_of
 
 KIND = "scored answers"
-NAMED = re.compile(r"(.*)_(points|Rs|Cs|labels|summary)\.(?:jsonl|npy|json)", re.DOTALL)
+NAMED = re.compile(r"\A(.*)_(points|Rs|Cs|labels|summary)\.(?:jsonl|npy|json)", re.DOTALL)
 AFTER = re.compile(r"(?:iter|step|checkpoint)[-_]?(\d{1,12})(?!\d)|^(?:es|grpo)[-_](\d{1,12})$", re.IGNORECASE)
 """Matches the step in a checkpoint's path, or in a name such as ES-500."""
 STATED_KEYS = {

@@ -15,6 +15,7 @@ from runs.importing.numbers import parse_number
 from runs.importing.records import Entry, ImportedRun, ImportReport
 from runs.importing.text import BOM, Line, lines
 from runs.importing.vocabulary import is_usable
+from runs.ingest import MAX_KEY
 from workers.config.shallow_json import loads
 from workers.executors.states import State
 from workers.records import Metric
@@ -138,7 +139,7 @@ def _numbers(cells: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict
     numbers: dict[str, float] = {}
     for name, cell in cells.items():
         key = prefix + name.strip()
-        if isinstance(cell, Mapping) and depth < MAX_DEPTH:
+        if isinstance(cell, Mapping) and depth < MAX_DEPTH and len(key) <= MAX_KEY:
             numbers |= _numbers(cell, f"{key}/", depth + 1)
         elif key.lower() not in STEP_NAMES and is_usable(key) and (value := _number(cell)) is not None:
             numbers[key] = value

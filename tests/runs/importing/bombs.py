@@ -7,6 +7,7 @@ import copy
 import gzip
 import io
 import lzma
+import random
 import struct
 import tarfile
 import zipfile
@@ -15,6 +16,8 @@ from collections.abc import Callable
 MB = 1024 * 1024
 BOMB_MB = 12
 LINES, ZEROS, ONE_LINE = b"x\n" * (MB // 2), b"\0" * MB, b"x" * MB
+NOISE = random.Random(7).randbytes(MB // 2).hex().replace("00", "0\n").encode()
+"""A MiB of lines that no compressor packs to less than a third."""
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, 1),
     "bz2": lambda data: bz2.compress(data, 1),

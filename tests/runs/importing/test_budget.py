@@ -26,7 +26,7 @@ from runs import importing
 from runs.importing import File, RefusedFile
 from runs.models import Run
 from tests.cases import each_case
-from tests.runs.importing.bombs import LINES, MB, PACKERS, all_bombs, packed, tarred, zipped
+from tests.runs.importing.bombs import MB, NOISE, PACKERS, all_bombs, tarred, zipped
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.waiting import PATIENCE_SECONDS
 
@@ -36,16 +36,16 @@ MAX_MEMORY = 100 * MB
 SLACK = 4 * MB
 GOOD = (HEADER.format(seed=0) + "".join(iteration(i) for i in range(1, 5)) + ENDED).encode()
 BYTES, FILES, SECONDS = "ESWEB_IMPORT_INFLATED_MB", "ESWEB_IMPORT_FILES", "ESWEB_IMPORT_SECONDS"
+GROWTH = "for each byte"
 EXPECTED = {
-    **dict.fromkeys([f"{name}.{kind}" for name in ("lines.log", "zeros.log", "a.tar", "unread.tar")
-                     for kind in ("gz", "bz2", "xz")], BYTES),
-    **dict.fromkeys([f"one-line.log.{kind}" for kind in ("gz", "bz2", "xz")], "has no line end"),
-    "unread.tar.gz": "is binary", "unread.tar.bz2": "is binary", "unread.tar.xz": "is binary",
+    **dict.fromkeys([f"{name}.{kind}" for name in ("lines.log", "zeros.log", "a.tar", "unread.tar", "one-line.log")
+                     for kind in ("gz", "bz2", "xz")], GROWTH),
+    "zeros.log.gz": BYTES, "one-line.log.gz": "has no line end", "unread.tar.gz": "is binary",
     "attributes.tar.gz": "a header has", "long-name.tar.gz": "a header has", "sparse.tar.gz": "regular files",
-    "deflated.zip": BYTES, "bzip2.zip": "stored or deflated", "lzma.zip": "stored or deflated",
+    "deflated.zip": GROWTH, "bzip2.zip": "stored or deflated", "lzma.zip": "stored or deflated",
     "overlapping.zip": "overlaps another member", "less.zip": "cannot be read further",
     "more.zip": "at most 1073741824",
-    "many.zip": FILES, "many.tar.gz": FILES, "folders.tar.gz": FILES,
+    "many.zip": FILES, "many.tar.gz": "members of archives", "folders.tar.gz": "members of archives",
     "nested.zip": "archive inside an archive", "nested.gz.xz": "archive inside an archive",
 }  # fmt: skip
 """Refusal message of each bomb."""
@@ -90,7 +90,12 @@ def uploads(*files: tuple[str, bytes]) -> list[SimpleUploadedFile]:
 def read(*files: tuple[str, bytes]) -> tuple[list[str], dict[str, str]]:
     """Return (names of files that can be read, refusals by name) of one import of these uploads."""
     with ExitStack() as keep:
-        uploaded = list(importing.files_from_uploads(uploads(*files), [name for name, _ in files], keep))
+        budget = importing.Budget()
+        uploaded = [
+            file
+            for name, data in files
+            for file in importing.files_from_upload(io.BytesIO(data), len(data), name, keep, budget)
+        ]
         names = [file.name for file in uploaded if isinstance(file, File)]
         return names, {file.name: file.reason for file in uploaded if isinstance(file, RefusedFile)}
 
@@ -98,7 +103,7 @@ def read(*files: tuple[str, bytes]) -> tuple[list[str], dict[str, str]]:
 @pytest.mark.parametrize("pack", ["gz", "bz2", "xz", "zip", "tar"])
 def test_bytes_are_counted_over_all_files_of_an_import(pack: str, settings: Settings) -> None:
     settings.IMPORT_INFLATED_MB = 5
-    data = LINES * 2
+    data = NOISE * 2
     packers = {**PACKERS, "zip": lambda data: zipped({"a.log": data}), "tar": lambda data: tarred({"a.log": data})}
     whole = packers[pack](data)
     names, refused = read(*[(f"{number}.log.{pack}", whole) for number in range(4)])
@@ -143,6 +148,20 @@ def test_slow_reader_ends_at_the_limit_of_seconds(name: str, settings: Settings,
         files = importing.files_from_upload(Slow(data), len(data), name, keep)
         imported = importing.import_runs(files, importing.ImportTarget(ada, "Imported"))
     assert [refusal.reason for refusal in imported.refused if SECONDS in refusal.reason], imported.refused
+    assert not Run.objects.exists()
+
+
+GROWING = {
+    "runs": [{"sigma": n, "mean_a": 1} for n in range(100)],
+    "numbers": {"log_history": [{"step": 1, "a": 1}] * 5_000},
+}
+
+
+@each_case("noun", GROWING)
+def test_upload_names_the_limit_that_grows_with_it(noun: str, ada: Any, runs_dir: Path) -> None:
+    data = PACKERS["gz"](json.dumps(GROWING[noun]).encode())
+    result = importing.import_uploads(uploads(("a.json.gz", data)), [], importing.ImportTarget(ada, "Imported"))
+    assert f" {noun}: " in result.refused[0].reason and f"an import of {len(data)} bytes" in result.refused[0].reason
     assert not Run.objects.exists()
 
 
@@ -232,8 +251,8 @@ def test_api_names_the_limit_and_imports_what_came_before(
     ada_client: Client, settings: Settings, runs_dir: Path
 ) -> None:
     settings.IMPORT_INFLATED_MB = 4
-    bomb = packed("bz2", b"\0" * MB)
-    files = [("good.log.gz", PACKERS["gz"](GOOD)), *((f"{number}.log.bz2", bomb) for number in range(4))]
+    large = PACKERS["gz"](NOISE * 2)
+    files = [("good.log.gz", PACKERS["gz"](GOOD)), *((f"{number}.log.gz", large) for number in range(4))]
     answer = ada_client.post("/api/v1/imports", {"files": uploads(*files)})
     assert answer.status_code == 200
     assert Run.objects.count() == 1
@@ -248,7 +267,7 @@ def test_command_shares_one_budget_among_its_paths(
     settings.IMPORT_INFLATED_MB = 5
     paths = [tmp_path / f"{number}.log.gz" for number in range(3)]
     for path in paths:
-        path.write_bytes(PACKERS["gz"]((b"x" * 1000 + b"\n") * 2000))
+        path.write_bytes(PACKERS["gz"](NOISE * 2))
     with pytest.raises(CommandError, match="Nothing was read"):
         call_command("import", *map(str, paths))
     output = capsys.readouterr().out

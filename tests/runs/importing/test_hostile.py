@@ -76,7 +76,7 @@ def check(data: bytes) -> None:
     report = ImportReport()
     file = File("a", "a", len(data), window(io.BytesIO(data), 0, len(data)))
     for source in recognise_sources([file])[0]:
-        entries = list(source.entries(report, lambda method, settings: []))
+        entries = list(source.entries(report))
         for run in {id(entry.run): entry.run for entry in entries}.values():
             config = config_of(run.stored_method, run.settings)
             assert "\\u0000" not in json.dumps(config, allow_nan=False)

@@ -62,7 +62,7 @@ def read(data: bytes, name: str = "x.json") -> list[tuple[str, int, str]]:
     """Return (state, answers, reason) of each run that an upload makes."""
     with ExitStack() as keep:
         sources, _ = recognise_sources(files_from_upload(io.BytesIO(data), len(data), name, keep))
-        return [run for source in sources for run in runs_of(source.entries(ImportReport(), lambda *_: []))]
+        return [run for source in sources for run in runs_of(source.entries(ImportReport()))]
 
 
 def runs_of(entries: Iterator[Entry]) -> list[tuple[str, int, str]]:
@@ -166,7 +166,7 @@ def read_scored(files: dict[str, bytes]) -> list[tuple[str, int, str]]:
             for file in files_from_upload(io.BytesIO(data), len(data), f"ES-500_{name}", keep)
         ]
         sources, _ = recognise_sources(uploads)
-        return [run for source in sources for run in runs_of(source.entries(ImportReport(), lambda *_: []))]
+        return [run for source in sources for run in runs_of(source.entries(ImportReport()))]
 
 
 def test_cut_scored_answers_are_partial_of_the_expected_number(scored) -> None:

@@ -21,7 +21,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 django.setup()
 
 from runs.importing import RefusedFile, files_from_path  # noqa: E402
-from runs.importing.detect_format import digests, recognise_sources  # noqa: E402
+from runs.importing.detect_format import recognise_sources  # noqa: E402
 
 
 def disk_bytes() -> int:
@@ -51,7 +51,7 @@ def unpack(path: Path) -> dict[str, Any]:
         files = list(files_from_path(path, keep))
         sources, refused = recognise_sources(files)
         for source in sources:
-            digests(source, ())
+            source.digests(())
         peak = max(peak, disk_bytes())
     is_over.set()
     sampler.join()
