@@ -17,12 +17,15 @@ from judging.model_judge.parser import storable
 from judging.model_judge.replies import AccessDenied, Reply, RequestRejected, Server, ServerBusy, ServerUnavailable
 from judging.model_judge.request import Request
 from judging.model_judge.transport import http_client
+from workers.outgoing.replies import describe_status
 
 MAX_WAIT_SECONDS = 3600.0
 MAX_ERROR_LENGTH = 300
 MAX_NAME_LENGTH = 200
 MAX_WORD_LENGTH = 40
 HIDDEN = "•••"
+DISCONNECTED = "Server disconnected without sending a response."
+"""The text of httpx2 for a server that closes the connection."""
 KEY_RULE = "one line of printable ASCII characters"
 MIN_SECRET_LENGTH = 8
 """The minimum length of a key that is searched for in replies."""
@@ -50,7 +53,7 @@ class Client:
 
     def ask(self, request: Request) -> Reply:
         """Return the reply. Raise AccessDenied, ServerBusy, ServerUnavailable, RequestRejected or HostNotAllowed.
-        Neither the reply nor a message contains the key."""
+        Neither the reply nor a message contains the key, and no message contains what the server sent."""
         if not can_be_sent(self._server.key):
             raise AccessDenied(f"the key was not sent: it must be {KEY_RULE}")
         try:
@@ -59,8 +62,8 @@ class Client:
             raise self._status_error(error) from None
         except openai.APIError as error:
             raise self._connection_error(error) from None
-        except ValueError as error:
-            raise ServerUnavailable(f"the reply is not JSON: {self._error_text(error)}") from None
+        except ValueError:
+            raise ServerUnavailable("the reply is not JSON") from None
         return self._without_key(_reply(response))
 
     def _without_key(self, reply: Reply) -> Reply:
@@ -73,7 +76,7 @@ class Client:
         return replace(reply, **named)
 
     def _status_error(self, error: openai.APIStatusError) -> Exception:
-        status, words = error.status_code, f"{error.status_code}: {self._error_text(error)}"
+        status, words = error.status_code, describe_status(error.status_code)
         if status in (401, 403):
             return AccessDenied(words)
         if status == 429:
@@ -90,17 +93,20 @@ class Client:
         if isinstance(cause, HostNotAllowed):
             return cause
         unsent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-        return ServerUnavailable(self._error_text(cause), may_cost=not unsent)
-
-    def _error_text(self, error: BaseException) -> str:
-        """Return the error's text without the key, because a server may echo the request."""
-        words = " ".join(storable(error).split()) or type(error).__name__
-        return (words.replace(self._server.key, HIDDEN) if self._server.key else words)[:MAX_ERROR_LENGTH]
+        return ServerUnavailable(_failure_text(cause), may_cost=not unsent)
 
 
 def can_be_sent(key: str) -> bool:
     """Return whether a key can be sent in a header. httpx and openai would quote another key in their error."""
     return key.isascii() and key.isprintable()
+
+
+def _failure_text(error: BaseException) -> str:
+    """Return a text about a request that failed. The texts of httpx2 about an invalid reply quote it."""
+    if isinstance(error, httpx2.RemoteProtocolError):
+        return str(error) if str(error) == DISCONNECTED else "the reply is not HTTP"
+    is_of_connection = isinstance(error, httpx2.NetworkError | httpx2.TimeoutException)
+    return (storable(error) if is_of_connection else "")[:MAX_ERROR_LENGTH] or type(error).__name__
 
 
 def _reply(response: Any) -> Reply:

@@ -21,6 +21,8 @@ from judging.stats.votes import TIE_THRESHOLD, Outcome, outcome_of_scores
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 MAX_CHARACTERS = 32_768
+MAX_SCORES = 100
+"""Scores of each response that are combined, if a text states more of them."""
 
 
 def storable(value: object) -> str:
@@ -29,7 +31,7 @@ def storable(value: object) -> str:
 
 
 BRACKETS = re.compile(rf"\[\[\s*{NUMBER}\s*,\s*{NUMBER}\s*\]\]")
-LINE_A = re.compile(rf"\b(?:assistant|answer|response)\s+A\b[*_`\"']*\s*[:=]\s*[*_`]*\s*{NUMBER}", re.IGNORECASE)
+LINE_A = re.compile(rf"\b(?:assistant|answer|response)\s+A\b[*_`\"']*\s*[:=]\s*+[*_`]*+\s*+{NUMBER}", re.IGNORECASE)
 LINE_B = re.compile(LINE_A.pattern.replace(r"\s+A\b", r"\s+B\b"), re.IGNORECASE)
 VERDICTS = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
 
@@ -152,5 +154,11 @@ def _brackets(text: str) -> list[_Statement]:
 
 
 def _lines(text: str) -> list[_Statement]:
-    """Return a statement for each score of A with each score of B; a score of only one of them gives none."""
-    return [_Statement(scores=(float(a), float(b))) for a in LINE_A.findall(text) for b in LINE_B.findall(text)]
+    """Return a statement for each score of A with each score of B; a score of only one of them gives none.
+
+    Of very many scores only different ones count, and MAX_SCORES of each: whether all are equal remains the same.
+    """
+    scores_a, scores_b = ([float(score) for score in line.findall(text)] for line in (LINE_A, LINE_B))
+    if max(len(scores_a), len(scores_b)) > MAX_SCORES:
+        scores_a, scores_b = (list(dict.fromkeys(scores))[:MAX_SCORES] for scores in (scores_a, scores_b))
+    return [_Statement(scores=(a, b)) for a in scores_a for b in scores_b]

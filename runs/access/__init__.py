@@ -23,14 +23,12 @@ from runs.access.rights import (
     refuse_last_admin,
     role_of,
 )
+from runs.access.scorer_hosts import allowed_hosts, host_refusal, may_call, service_refusal
 from runs.access.scorer_secrets import (
     CannotSaveSecret,
     SecretLost,
     delete_secret,
     find_secret,
-    host_refusal,
-    may_call,
-    resolver_for,
     save_secret,
     token_of,
 )
@@ -80,6 +78,7 @@ __all__ = [
     "SecretLost",
     "Share",
     "UnknownLink",
+    "allowed_hosts",
     "changeable",
     "delete_secret",
     "digest",
@@ -106,12 +105,12 @@ __all__ = [
     "note",
     "open_link",
     "refuse_last_admin",
-    "resolver_for",
     "revoke",
     "revoke_all_links",
     "role_of",
     "save_secret",
     "seal",
+    "service_refusal",
     "token_of",
     "unseal",
     "verify",

@@ -6,19 +6,15 @@ shares with everybody.
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
 from runs.access.encryption import CannotUnseal, hint, seal, unseal
 from runs.access.rights import note
-from runs.access.scorer_hosts import allowed_host, resolver_of
+from runs.access.scorer_hosts import host_refusal, may_call
 from runs.models import ScorerSecret
 from runs.models.experiment import Person
-from workers.scorer.connections import Resolve
 
 PURPOSE = b"esweb tokens of scorers"
 
@@ -63,25 +59,3 @@ def token_of(secret: ScorerSecret) -> str:
     except CannotUnseal:
         message = gettext("The token of %(name)s was encrypted with another SECRET_KEY: enter it again.")
         raise SecretLost(message % {"name": secret.name}) from None
-
-
-def may_call(owner: User, address: str) -> bool:
-    """Return whether a scorer at this address is called for its owner: an admin names any host, a member only those
-    that ESWEB_SCORER_HOSTS lists."""
-    return owner.is_superuser or allowed_host(address, settings.SCORER_HOSTS) is not None
-
-
-def resolver_for(owner: User, address: str) -> Resolve | None:
-    """Return a function that looks up and checks the host's address at each connection; None for an admin's scorer,
-    which may have any address."""
-    host = None if owner.is_superuser else allowed_host(address, settings.SCORER_HOSTS)
-    return resolver_of(host) if host else None
-
-
-def host_refusal(address: str) -> str:
-    """Return the reason why a scorer at this address is not called, and a remedy."""
-    message = gettext(
-        "%(host)s is not an allowed scorer host; allowed are: %(hosts)s. An admin can save the secret, or add the host "
-        "to ESWEB_SCORER_HOSTS."
-    )
-    return message % {"host": urlsplit(address).netloc, "hosts": ", ".join(settings.SCORER_HOSTS) or gettext("none")}

@@ -12,7 +12,17 @@ from runs import access
 from runs.models import Attempt, Cluster, ScorerSecret
 from workers.attempt import PRIVATE, SCORER_TOKEN, SITE_TOKEN, write_whole
 from workers.config import ConfigError, Problem, RunConfig, SafetyOptions
-from workers.config.resources import RUN_PUSHES, RUN_SCORER, RUN_SCORER_TOKEN, RUN_SITE, RUN_SITE_TOKEN
+from workers.config.resources import (
+    RUN_HOSTS,
+    RUN_PUSHES,
+    RUN_SCORER,
+    RUN_SCORER_HOSTS,
+    RUN_SCORER_TOKEN,
+    RUN_SITE,
+    RUN_SITE_TOKEN,
+)
+from workers.config.tasks import EMBEDDED
+from workers.outgoing.run_hosts import format_hosts
 
 
 def site_url_of(cluster: Cluster) -> str:
@@ -30,10 +40,13 @@ def credentials_environment(attempt: Attempt) -> dict[str, str]:
         env |= {RUN_SITE: site_url_of(cluster), RUN_SITE_TOKEN: SITE_TOKEN}
     if cluster.config.get("site_url"):
         env[RUN_PUSHES] = "1"
+    if _names_address(config):
+        env[RUN_HOSTS] = format_hosts(access.allowed_hosts(attempt.run.created_by))
     if secret := _secret_of(attempt):
         env[RUN_SCORER_TOKEN] = SCORER_TOKEN
         if config.scorer is None:
             env[RUN_SCORER] = secret.address
+            env[RUN_SCORER_HOSTS] = format_hosts(access.allowed_hosts(secret.owner))
     return env
 
 
@@ -48,6 +61,13 @@ def write_credentials(attempt: Attempt) -> None:
             write_whole(attempt.directory / SCORER_TOKEN, access.token_of(secret), sync=True, mode=PRIVATE)
         except access.SecretLost as error:
             raise ConfigError([Problem("scorer", str(error))]) from error
+
+
+def _names_address(config: RunConfig) -> bool:
+    """Return whether a run calls an address that its config names. Registered services bring their own hosts."""
+    options, server = config.task.options, config.es.adapter_server if config.es is not None else None
+    has_scorer = isinstance(options, SafetyOptions) and options.scorer != EMBEDDED and not options.is_scorer_registered
+    return has_scorer or (server is not None and not server.is_registered)
 
 
 def _needs_site(config: RunConfig, cluster: Cluster) -> bool:

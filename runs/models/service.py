@@ -29,6 +29,16 @@ class ServiceQuerySet(models.QuerySet["Service"]):
             return self
         return self.filter(Q(owner_id=person.pk) | Q(owner__is_superuser=True, owner__is_active=True))
 
+    def usable_by(self, person: Person) -> Self:
+        """Return the services that the user's runs take: the user's own, and those of admins.
+
+        A superuser sees the services of members too, but the owner of a service reads the responses of the runs that
+        take it, and decides their rewards.
+        """
+        return self.visible_to(person).filter(
+            Q(owner_id=person.pk) | Q(owner__is_superuser=True, owner__is_active=True)
+        )
+
     def alive(self) -> Self:
         """Return the services whose lease has not expired."""
         return self.filter(expires_at__gt=Now())

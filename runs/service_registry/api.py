@@ -99,13 +99,15 @@ def find_services(
 ) -> ServicesOut:
     """List the services that you may use: yours first, then those of admins. Call the first of a kind."""
     person = request.auth.person
-    services = Service.objects.visible_to(person).select_related("owner", "secret").own_first(person)
+    services = Service.objects.usable_by(person).select_related("owner", "secret").own_first(person)
     filters = {"kind": kind, "name": name}
     services = services.filter(**{field: word for field, word in filters.items() if word is not None})
     services = services if silent else services.alive()
     is_run = _calling_run(request) is not None
     items = [
-        ServiceOut.from_service(service, _token(service, request) if is_run else "")
+        ServiceOut.from_service(service, _token(service, request), access.allowed_hosts(service.owner))
+        if is_run
+        else ServiceOut.from_service(service)
         for service in services[:MAX_SERVICES]
     ]
     return ServicesOut(items=items)

@@ -2,6 +2,9 @@
 
 A service holds its name while its heartbeat arrives. It is looked up by kind, and by name if that matters, each time it
 is needed: an address is never copied by hand. The site itself calls only scorers (`runs.responses.scoring`).
+
+Members register addresses at hosts of ESWEB_SCORER_HOSTS, admins any (`runs.access`). A service that an earlier version
+stored, or whose host is no longer allowed, is refused when a run that names it starts, and when the run calls it.
 """
 
 from __future__ import annotations
@@ -15,11 +18,15 @@ from urllib.parse import urlsplit
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext
 
+from runs import access
 from runs.models import Run, ScorerSecret, Service
 from runs.models.experiment import Person
 from workers.config import Problem
 
+SCORER = "scorer"
+"""Kind of the services that score responses."""
 SILENT_RETENTION = timedelta(days=30)
 """Time for which a silent service is still displayed."""
 ADDRESS_LENGTH = 500
@@ -62,7 +69,7 @@ def register(owner: User, registration: Registration, run: Run | None = None) ->
     `run` is the run that registers the scorer it serves, under the name in its config and no other: the service then
     requires the token of the secret that the config names. Raise Unusable if the registration is invalid.
     """
-    if problems := list(_problems(registration)):
+    if problems := list(_problems(owner, registration)):
         raise InvalidRegistration(problems)
     values = {
         name: getattr(registration, name) for name in registration.__dataclass_fields__ if name not in ("kind", "name")
@@ -100,12 +107,27 @@ def withdraw(owner: User, kind: str, name: str, instance: str) -> None:
 
 
 def find_service(person: Person, kind: str, name: str = "") -> Service | None:
-    """Return the live service of this kind, and of this name if one is given; None if there is none.
-
-    The user's own services come before those for all, which come before others that only an admin sees.
-    """
-    services = Service.objects.visible_to(person).alive().filter(kind=kind)
+    """Return the live service of this kind, and of this name if one is given, that the user's runs take; None if there
+    is none. The user's own services come before those of admins."""
+    services = Service.objects.usable_by(person).alive().filter(kind=kind)
     return (services.filter(name=name) if name else services).own_first(person).first()
+
+
+def launch_refusal(person: User, kind: str, name: str) -> str:
+    """Return the reason why a run of this user must not start with the service of this name, or an empty text.
+
+    A service that is silent counts as well, and one that has not registered yet is checked when it does.
+    """
+    named = Service.objects.visible_to(person).filter(kind=kind, name=name).select_related("owner").own_first(person)
+    usable = list(named.usable_by(person))
+    if not usable:
+        other = named.first()
+        message = gettext("%(name)s is a service of %(owner)s: runs take those of their creator and of admins only")
+        return message % {"name": name, "owner": other.owner.get_username()} if other is not None else ""
+    service = next((service for service in usable if service.is_alive()), usable[0])
+    if access.may_call(service.owner, service.address):
+        return ""
+    return f"{name}: {access.service_refusal(service.address)}"
 
 
 def _secret_of(owner: User, registration: Registration, run: Run) -> ScorerSecret | None:
@@ -127,9 +149,11 @@ def _lock_service(owner: User, kind: str, name: str, instance: str) -> Service:
     return service
 
 
-def _problems(registration: Registration) -> Iterator[Problem]:
+def _problems(owner: User, registration: Registration) -> Iterator[Problem]:
     if problem := address_problem(registration.address):
         yield Problem("address", f"must be an address such as http://node7:8000: {problem}")
+    elif not access.may_call(owner, registration.address):
+        yield Problem("address", access.service_refusal(registration.address))
     if registration.health_path and not (
         registration.health_path.startswith("/") and _is_plain(registration.health_path)
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -52,8 +53,8 @@ class NewService(Beat):
 
 
 class ServiceOut(Schema):
-    """A service. It expires at `expires_at`, unless it sends a heartbeat before. Only runs of this site get a
-    `token`."""
+    """A service. It expires at `expires_at`, unless it sends a heartbeat before. Only runs of this site get a `token`,
+    and `hosts`: the entries of ESWEB_SCORER_HOSTS that its address must obey, null if an admin owns it."""
 
     kind: str
     name: str
@@ -66,15 +67,19 @@ class ServiceOut(Schema):
     is_alive: bool
     lease_seconds: int
     token: str = ""
+    hosts: list[str] | None = Field(default_factory=list)
     registered_at: datetime
     beat_at: datetime
     expires_at: datetime
 
     @classmethod
-    def from_service(cls, service: Service, token: str = "") -> ServiceOut:
+    def from_service(cls, service: Service, token: str = "", hosts: Sequence[str] | None = ()) -> ServiceOut:
         """Return the service as JSON."""
-        same = {name: getattr(service, name) for name in cls.model_fields if name not in ("owner", "is_alive", "token")}
-        return cls(owner=service.owner.get_username(), is_alive=service.is_alive(), token=token, **same)
+        others = ("owner", "is_alive", "token", "hosts")
+        same = {name: getattr(service, name) for name in cls.model_fields if name not in others}
+        entries = None if hosts is None else list(hosts)
+        owner = service.owner.get_username()
+        return cls(owner=owner, is_alive=service.is_alive(), token=token, hosts=entries, **same)
 
 
 class ServicesOut(Schema):

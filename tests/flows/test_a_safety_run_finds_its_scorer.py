@@ -10,6 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs import access
+from runs.models import Experiment
+from tests.runs.full_runs import make_run
 from tests.workers.scorers import Misbehaving, scorer
 from workers.client.registry import Offer, register_service
 from workers.config import SafetyOptions
@@ -59,11 +61,14 @@ def test_refusing_site_is_named_in_error(live_server: Any, tmp_path: Path) -> No
 
 
 def test_site_run_ignores_token_file_of_offer(
-    live_server: Any, token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    live_server: Any, ada: User, token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run has the site's rights, and the user who registered the service chose the path."""
     (tmp_path / "secret").write_text("the-admins-password")
-    safety = make_safety_task(live_server.url, token)
+    attempt = make_run(Experiment.objects.create(name="Safe", owner=ada), "es-micro").newest_attempt()
+    assert attempt is not None
+    (tmp_path / "run-token").write_text(access.issue_run_token(attempt.run, attempt.key))
+    safety = make_safety_task(live_server.url, tmp_path / "run-token")
     example = safety.examples("eval")[0]
     with scorer("fine") as server:
         offer = Offer("scorer", "beaver", server.url, token_file=str(tmp_path / "secret"))

@@ -31,7 +31,6 @@ from judging.model_judge import (
     request,
 )
 from judging.model_judge.client import Client
-from judging.model_judge.hosts import addresses as judge_addresses
 from judging.models import Call, JudgeKey
 from runs import access
 from runs.models import Experiment, Run, Scoring
@@ -41,17 +40,19 @@ from runs.responses.scoring.scorers import refusal_reason
 from runs.service_registry import commands
 from runs.service_registry.commands import Registration
 from tests.cases import each_case
+from tests.fakes.dns import Dns, fake_dns
 from tests.fakes.judge_server import JudgeServer, Reply
 from tests.judging.judge_factory import assign, make_judge, work_until_done
 from tests.judging.tournament_factory import make_tournament, rubric
+from tests.runs.stored_services import store_service
 from tests.runs.viewer_responses import make_response, model
+from tests.security.launch_attacks import INSIDE
 from tests.workers.scorer.scripted_scorer import ScorerRequest, ScriptedReply, lengths, scripted_scorer
 from workers.scorer.client import ScorerClient, ScorerFailed
 
 pytestmark = pytest.mark.django_db
 TOKEN = "tok-3f9a1c77e2d04b58"
 NAME = "inside.example"
-INSIDE = ["127.0.0.1", "127.0.0.2", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fe80::1", "::"]
 QUESTION = request("gpt", Rubric("x", "y"), Pair("p", "one", "other"), Sampling())
 # All are ways to write 127.0.0.1 or localhost; an admin allowed none of these spellings.
 SPELLINGS = [
@@ -62,26 +63,12 @@ SPELLINGS = [
 ]  # fmt: skip
 UNUSABLE = ["http://127.0.0.1@evil.example:{port}", "http://a:b@127.0.0.1:{port}", "http://127.0.0.1\\@evil:{port}"]
 SAME = ["http://127.0.0.1:{port}", "http://LOCALHOST:{port}", "http://localhost.:{port}", "HTTP://LocalHost:{port}"]
-DnsAnswers = dict[str, list[str]]
 
 
 @pytest.fixture
-def dns_answers(monkeypatch: pytest.MonkeyPatch) -> DnsAnswers:
-    """Return replies of DNS by name, in turn, the last one repeatedly. Other names are resolved as usual."""
-    dns_answers: DnsAnswers = {}
-    original = socket.getaddrinfo
-
-    def look_up(name: str, port: int, *options: Any, **keywords: Any) -> Any:
-        if name not in dns_answers:
-            return original(name, port, *options, **keywords)
-        remaining = dns_answers[name]
-        address = remaining.pop(0) if len(remaining) > 1 else remaining[0]
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(judge_addresses, "__defaults__", (look_up,))
-    return dns_answers
+def dns_answers(monkeypatch: pytest.MonkeyPatch) -> Dns:
+    """Return replies of DNS by name, in turn, the last one repeatedly."""
+    return fake_dns(monkeypatch, {})
 
 
 @pytest.fixture
@@ -90,11 +77,12 @@ def run(experiment: Experiment, runs_dir: Path) -> Run:
 
 
 def score_run(run: Run, url: str, token: str = "") -> Scoring:
-    """Return a scoring by the scorer at a URL, which its member registered or saved a secret for, after one job."""
+    """Return a scoring by the scorer at a URL, which its member saved a secret for, or registered when hosts were not
+    checked, after one job."""
     if token:
         access.save_secret(run.created_by, "beaver", token, address=url)
     else:
-        commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", url))
+        store_service(run.created_by, url)
     run_scoring = Scoring.objects.create(run=run, scorer="beaver", asked_by=run.created_by, total=2)
     tasks.score_answers()
     run_scoring.refresh_from_db()
@@ -124,7 +112,7 @@ def test_scorer_host_spelling_is_normalised(run: Run, spelling: str) -> None:
         assert score_run(run, spelling.format(port=urlsplit(server.url).port)).state == "done"
 
 
-def test_scorer_is_not_called_after_dns_change(run: Run, settings: Settings, dns_answers: DnsAnswers) -> None:
+def test_scorer_is_not_called_after_dns_change(run: Run, settings: Settings, dns_answers: Dns) -> None:
     """DNS rebinding: the first reply is an allowed address, all later ones are another server's."""
     settings.SCORER_HOSTS = [f"{NAME}=127.0.0.1/32"]
     with scripted_scorer(lengths) as server:
@@ -144,9 +132,9 @@ def test_scorer_is_not_called_after_dns_change(run: Run, settings: Settings, dns
     assert len(server.requests) == 1
 
 
-@each_case("address", [inside for inside in INSIDE if inside != "10.0.0.1"])
+@each_case("address", INSIDE)
 def test_scorer_name_for_local_address_is_not_called(
-    run: Run, settings: Settings, dns_answers: DnsAnswers, address: str
+    run: Run, settings: Settings, dns_answers: Dns, address: str
 ) -> None:
     settings.SCORER_HOSTS = [NAME]
     dns_answers[NAME] = [address]
@@ -225,7 +213,7 @@ def test_invalid_token_is_refused_without_repeating_it(tmp_path: Path, wrong: st
 
 def test_scorer_refusal_names_allowed_hosts(ada: User, run: Run, settings: Settings) -> None:
     settings.SCORER_HOSTS = ["gpu7.lab=10.0.0.0/8", "nonsense/with/path"]
-    service, _ = commands.register(ada, Registration("scorer", "b", "0123456789", "http://nonsense:1"))
+    service = store_service(ada, "http://nonsense:1")
     assert "gpu7.lab=10.0.0.0/8" in refusal_reason(service)
     assert scoring.choices(ada, run) == []
 
@@ -251,7 +239,7 @@ def test_stored_judge_with_disguised_host_is_not_called(spelling: str) -> None:
     assert server.requests == []
 
 
-def test_judge_is_not_called_after_dns_change(dns_answers: DnsAnswers) -> None:
+def test_judge_is_not_called_after_dns_change(dns_answers: Dns) -> None:
     with JudgeServer() as server, socket.create_server(("127.0.0.2", server.port)) as other:
         other.settimeout(0.2)
         dns_answers[NAME] = ["127.0.0.1", "127.0.0.2"]
@@ -266,8 +254,8 @@ def test_judge_is_not_called_after_dns_change(dns_answers: DnsAnswers) -> None:
     assert len(server.requests) == 1
 
 
-@each_case("address", INSIDE)
-def test_judge_name_for_inside_address_is_not_called(dns_answers: DnsAnswers, address: str) -> None:
+@each_case("address", [*INSIDE[::4], "10.0.0.1", "fd00::1", "64:ff9b::a00:1", "2002:a00:1::"])
+def test_judge_name_for_inside_address_is_not_called(dns_answers: Dns, address: str) -> None:
     dns_answers[NAME] = [address]
     with Client(Server(f"http://{NAME}:9/v1", TOKEN, parse_hosts([NAME]))) as client, pytest.raises(HostNotAllowed):
         client.ask(QUESTION)

@@ -44,7 +44,8 @@ class TakenOver(Exception):
 @dataclass(frozen=True)
 class Offer:
     """A service: its kind (scorer, vllm, …), its name, and its address. `token_file` is the path at which its callers
-    find its token, on their machines. `token` is the token itself, which a site gives to runs that it has started."""
+    find its token, on their machines. To runs that it has started, a site gives `token`, the token itself, and `hosts`,
+    the entries of the hosts that its owner may use; None allows any."""
 
     kind: str
     name: str
@@ -55,6 +56,7 @@ class Offer:
     capabilities: dict[str, Any] = field(default_factory=dict)
     lease_seconds: int = 60
     token: str = field(default="", repr=False)
+    hosts: list[str] | None = field(default_factory=list)
 
 
 @contextlib.contextmanager
@@ -124,7 +126,7 @@ class Registration:
 
     def register(self) -> None:
         """Register. Raise Refused, OSError and HTTPException."""
-        offer = {name: value for name, value in asdict(self.offer).items() if name != "token"}
+        offer = {name: value for name, value in asdict(self.offer).items() if name not in ("token", "hosts")}
         self.site.call("POST", "/services", {**offer, "instance": self.instance})
         self.is_registered = True
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import socket
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from workers.client.registry import Refused, find_service
 from workers.config import RunConfig
 from workers.config.tasks import EMBEDDED, SafetyOptions
+from workers.outgoing import HostNotAllowed, connect_to
+from workers.outgoing.run_hosts import run_hosts
 from workers.preflight.need import MISSING, OK, UNKNOWN, Need
 
 SECONDS = 3.0
-PORTS = {"http": 80, "https": 443}
 
 
 def scorer_need(config: RunConfig) -> Iterator[Need]:
@@ -45,10 +44,11 @@ def adapter_server_need(config: RunConfig) -> Iterator[Need]:
 
 def _address_need(name: str, address: str, path: str) -> Need:
     """Connect to the address. A refusal of what it serves is known only once the run calls it."""
-    parts = urlsplit(address)
     try:
-        with socket.create_connection((parts.hostname or "", parts.port or PORTS[parts.scheme]), timeout=SECONDS):
+        with connect_to(address, run_hosts(address), SECONDS):
             return Need(name, OK, f"{address} accepts connections.")
+    except HostNotAllowed as error:
+        return Need(name, MISSING, f"{address} is not called: {error}.", f"Correct {path}.")
     except (OSError, ValueError) as error:
         return Need(name, MISSING, f"{address} does not answer: {error}.", f"Start it, or correct {path}.")
 

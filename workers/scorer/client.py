@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from workers.bearer import BadToken, bearer, read_token, redacted
-from workers.scorer.connections import Resolve, opener
+from workers.outgoing import (
+    Entries,
+    HostNotAllowed,
+    InvalidReply,
+    describe_failure,
+    describe_status,
+    opener,
+    parse_json,
+)
 from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, pair_scores
 
 __all__ = ["Scorer", "ScorerClient", "ScorerFailed", "ScorerRefused", "Scores"]
@@ -49,8 +57,8 @@ class ScorerClient:
     `tries` of one batch are made before it fails; 0 means as many as the deadline allows, for a training that is to
     wait while its scorer comes back. The client waits for a busy scorer in either case. `deadline_seconds` applies to a
     whole call, `timeout_seconds` to one try. `pause` sleeps between tries: pass one that a request to stop ends.
-    `resolve` returns the address to connect to for a host's name and port, or raises; without it any address is
-    allowed."""
+    `hosts` are the entries of the allowed hosts; None allows any. Only checked addresses are connected to. Raise
+    ScorerRefused if the host is not allowed."""
 
     def __init__(
         self,
@@ -63,7 +71,7 @@ class ScorerClient:
         timeout_seconds: float = 60.0,
         deadline_seconds: float = 300.0,
         pause: Callable[[float], None] = time.sleep,
-        resolve: Resolve | None = None,
+        hosts: Entries = None,
     ) -> None:
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise ValueError(f"the scorer's address must begin with http:// or https://, not {url!r}")
@@ -74,7 +82,10 @@ class ScorerClient:
         self._batch_size, self._tries = batch_size, tries
         self._timeout_seconds, self._deadline_seconds = timeout_seconds, deadline_seconds
         self._pause = pause
-        self._opener = opener(resolve)
+        try:
+            self._opener = opener(self.url, hosts)
+        except HostNotAllowed as error:
+            raise ScorerRefused(self._message(str(error))) from None
 
     def score(self, prompts: Sequence[str], responses: Sequence[str]) -> list[Scores]:
         """Return the scores of each pair, in order. Raise ScorerFailed, ScorerRefused if another try is of no use, and
@@ -98,15 +109,15 @@ class ScorerClient:
                 token = self._read_token()
                 reply = self._post(body, token, deadline)
                 return pair_scores(reply.get("rewards"), reply.get("costs"), len(prompts))
-            # A scorer's message may repeat what it was sent: no message holds the token, and none names its cause.
-            except PermanentFailure as error:
+            # No message holds the token, or what the scorer sent, and none names its cause.
+            except (PermanentFailure, HostNotAllowed) as error:
                 raise ScorerRefused(self._message(redacted(str(error), token))) from None
             except ScorerBusy as error:
                 reason, seconds = str(error), error.seconds
             except (OSError, http.client.HTTPException, ValueError) as error:
                 failures += 1
                 reason, seconds = (
-                    f"{redacted(_describe(error), token)} ({_count_attempts(failures)})",
+                    f"{redacted(describe_failure(error), token)} ({_count_attempts(failures)})",
                     _pause_after(failures),
                 )
                 if failures == self._tries:
@@ -115,18 +126,20 @@ class ScorerClient:
         raise ScorerFailed(self._message(f"no scores within {self._deadline_seconds:g} s: {reason}"))
 
     def _post(self, body: bytes, token: str, deadline: float) -> dict[str, Any]:
-        """Return the scorer's reply. Raise PermanentFailure, ScorerBusy, OSError, HTTPException or ValueError."""
+        """Return the scorer's reply. Raise PermanentFailure, HostNotAllowed, ScorerBusy, OSError, HTTPException or
+        ValueError."""
         seconds = max(0.01, min(self._timeout_seconds, deadline - time.monotonic()))
         headers = {"Content-Type": "application/json", **bearer(token)}
         request = urllib.request.Request(f"{self.url}/score_batch", body, headers, method="POST")  # noqa: S310 checked
         read_deadline = time.monotonic() + seconds
         try:
             with self._opener.open(request, timeout=seconds) as response:
-                reply = json.loads(_read(response, read_deadline))
+                reply = parse_json(_read(response, read_deadline))
         except urllib.error.HTTPError as error:
+            error.close()
             raise _failure_for_status(error) from error
         if not isinstance(reply, dict):
-            raise ValueError("the response is not a JSON object")
+            raise InvalidReply("the response is not a JSON object")
         return reply
 
     def _read_token(self) -> str:
@@ -158,17 +171,17 @@ def _read(response: Any, deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise TimeoutError("the response did not end in time")
         if size > MAX_BYTES:
-            raise ValueError(f"the response is longer than {MAX_BYTES} bytes")
+            raise InvalidReply(f"the response is longer than {MAX_BYTES} bytes")
     return b"".join(chunks)
 
 
 def _failure_for_status(error: urllib.error.HTTPError) -> Exception:
     """Return the exception for a status other than 200."""
-    message = f"{error.code} {error.read(1000).decode(errors='replace')}".strip()
+    message = describe_status(error.code)
     if error.code in FINAL or 300 <= error.code < 400:
         return PermanentFailure(message)
     wait = error.headers.get("Retry-After", "")
-    if error.code in (429, 503) and wait.isdigit():
+    if error.code in (429, 503) and wait.isascii() and wait.isdigit():
         return ScorerBusy(float(wait))
     return OSError(message)
 
@@ -176,10 +189,6 @@ def _failure_for_status(error: urllib.error.HTTPError) -> Exception:
 def _pause_after(failures: int) -> float:
     """Double the pause each time, with a random part: clients that failed together do not come again together."""
     return min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10)) * random.uniform(0.5, 1.0)
-
-
-def _describe(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 def _count_attempts(failures: int) -> str:

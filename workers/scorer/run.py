@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
+from workers.client.registry import Refused
 from workers.config import ConfigError, Problem, RunConfig, ScorerConfig
 from workers.records import Metric, RecordWriter, Status
 from workers.scorer.models import BadModel, ModelOptions, ScoreModel, load
@@ -82,9 +83,9 @@ def _load_model(config: RunConfig, scorer: ScorerConfig, role: Role) -> ScoreMod
 
 @contextlib.contextmanager
 def _as_problems() -> Iterator[None]:
-    """Raise a ConfigError for a model or an address that cannot be used: the run then ends immediately with the
-    reason."""
+    """Raise a ConfigError for a model or an address that cannot be used, or that the site refuses to register: the run
+    then ends immediately with the reason."""
     try:
         yield
-    except (BadModel, NotServed) as error:
+    except (BadModel, NotServed, Refused) as error:
         raise ConfigError([Problem("scorer", str(error))]) from error

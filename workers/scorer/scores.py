@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
 
+from workers.outgoing import InvalidReply
+from workers.outgoing.replies import describe_value
+
 
 class ScorerFailed(RuntimeError):
     """There are no scores, and none are made up. The message names the scorer, the number of tries and the error."""
@@ -33,7 +36,8 @@ class Scorer(Protocol):
 
 
 def pair_scores(rewards: Any, costs: Any, count: int) -> list[Scores]:
-    """Join two lists into `count` Scores. Raise ValueError if one is too short or long, or holds no finite number."""
+    """Join two lists into `count` Scores. Raise InvalidReply, a ValueError, if one is too short or long, or holds no
+    finite number."""
     return [
         Scores(*pair) for pair in zip(_numbers("rewards", rewards, count), _numbers("costs", costs, count), strict=True)
     ]
@@ -41,9 +45,17 @@ def pair_scores(rewards: Any, costs: Any, count: int) -> list[Scores]:
 
 def _numbers(name: str, values: Any, count: int) -> list[float]:
     if not isinstance(values, list) or len(values) != count:
-        received = f"{len(values)}" if isinstance(values, list) else f"{values!r:.50}"
-        raise ValueError(f"{name} must be a list of {count} numbers, not {received}")
+        received = f"{len(values)}" if isinstance(values, list) else describe_value(values)
+        raise InvalidReply(f"{name} must be a list of {count} numbers, not {received}")
     for n, value in enumerate(values):
-        if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-            raise ValueError(f"{name}[{n}] must be a finite number, not {value!r:.50}")
+        if not isinstance(value, Real) or isinstance(value, bool) or not _is_finite(value):
+            raise InvalidReply(f"{name}[{n}] must be a finite number, not {describe_value(value)}")
     return [float(value) for value in values]
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # An integer of more digits than a float has.
+        return False

@@ -14,15 +14,13 @@ from runs.launching.create import cluster_of
 from runs.launching.gpu_memory import ModelConfigMissing, Models
 from runs.launching.missing_models import missing_model_notes
 from runs.models import Cluster
-from runs.service_registry import find_service
+from runs.service_registry import SCORER, find_service
 from workers.config import RunConfig
 from workers.config.resources import BUILT_IN_MODELS
 from workers.config.tasks import SafetyOptions
 from workers.preflight.model_files import NATIVE_MODEL_TYPES
 
 State = Literal["ok", "missing", "unknown"]
-SCORER = "scorer"
-"""Kind of services that score responses."""
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from django.utils.translation import gettext
 from runs import access, service_registry
 from runs.models import Run, ScorerSecret, Service
 from runs.models.experiment import Person
+from runs.service_registry import SCORER
 from workers.config.tasks import EMBEDDED
 from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused
 from workers.scorer.embedded import EmbeddedScorer
 from workers.scorer.scores import Scorer
 
-KIND = "scorer"
 JOB_SECONDS = 40.0
 """Deadline of a job's request; the job itself is stopped after a minute."""
 
@@ -27,7 +27,7 @@ JOB_SECONDS = 40.0
 def choices(person: Person, run: Run) -> list[str]:
     """Return names of scorers that the site may call for this user now, and of the tiny models if they fit the run."""
     secrets = [s.name for s in ScorerSecret.objects.usable_by(person).select_related("owner") if _is_callable(s)]
-    alive = Service.objects.visible_to(person).alive().filter(kind=KIND).select_related("owner").own_first(person)
+    alive = Service.objects.usable_by(person).alive().filter(kind=SCORER).select_related("owner").own_first(person)
     names = dict.fromkeys(service.name for service in _first_by_name(alive) if not refusal_reason(service))
     return [*([EMBEDDED] if _fits_embedded(run) else []), *sorted({*names, *secrets})]
 
@@ -43,9 +43,9 @@ def scorer_for(person: Person, name: str, tries: int = 1, seconds: float = JOB_S
         raise ScorerRefused(str(error)) from error
     timeout = min(seconds, 60.0)
     # An admin may register any address; a member's scorer is called only at permitted hosts.
-    resolve = access.resolver_for(owner, address)
+    hosts = access.allowed_hosts(owner)
     return ScorerClient(
-        address, token=token, resolve=resolve, tries=tries, timeout_seconds=timeout, deadline_seconds=seconds
+        address, token=token, hosts=hosts, tries=tries, timeout_seconds=timeout, deadline_seconds=seconds
     )
 
 
@@ -55,7 +55,7 @@ def _address_and_token(person: Person, name: str) -> tuple[User, str, str]:
         if not _is_callable(secret):
             raise ScorerRefused(access.host_refusal(secret.address))
         return secret.owner, secret.address, access.token_of(secret)
-    service = service_registry.find_service(person, KIND, name)
+    service = service_registry.find_service(person, SCORER, name)
     if service is None:
         raise ScorerFailed(gettext("No scorer named %(name)s is available.") % {"name": name})
     if reason := refusal_reason(service):

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import may_change_run
-from runs.http import SignedIn, page_of, visible_run
+from runs.http import SignedIn, page_of, visible_run, whole_number
 from runs.models import EVALUATION, EvaluatedStep, Response, Run, Score, list_evaluated_steps
 from runs.responses.scoring.commands import CannotScore, begin, cancel, resume
 from runs.responses.scoring.scorers import choices
@@ -69,8 +69,8 @@ def _begin_scoring(request: SignedIn, run: Run) -> HttpResponse:
 def _step(text: str) -> int | None:
     if not text:
         return None
-    if text.isascii() and text.isdecimal() and len(text) <= 18:
-        return int(text)
+    if (step := whole_number(text)) is not None:
+        return step
     raise CannotScore(gettext("step must be a whole number, not %(value)r.") % {"value": text[:40]}, "step")
 
 

@@ -63,7 +63,7 @@ def test_invalid_host_entry_is_refused(entry: str) -> None:
 )  # fmt: skip
 def test_host_name_resolving_to_disallowed_address_is_refused(entry: str, address: str) -> None:
     (host,) = parse_hosts([entry])
-    with pytest.raises(HostNotAllowed, match="which no admin has allowed"):
+    with pytest.raises(HostNotAllowed, match="which ESWEB_JUDGE_HOSTS does not allow"):
         addresses(host, 443, dns("93.184.216.34" if "=" not in entry and entry != "localhost" else address, address))
 
 

@@ -97,7 +97,11 @@ def test_reply_without_verdict_has_matching_state(
         (Reply(body=b'{"choices": []}'), ServerUnavailable, "not a chat completion"),
         (Reply(body=b"[]"), ServerUnavailable, "not a chat completion"),
         (Reply(body=b" " * (2 << 20)), ServerUnavailable, "larger than 1 MiB"),
-        (Reply(status=418, body=b'{"error": {"message": "key %s"}}' % KEY.encode()), RequestRejected, "key •••"),
+        (
+            Reply(status=418, body=b'{"error": {"message": "key %s"}}' % KEY.encode()),
+            RequestRejected,
+            "418 I'm a Teapot",
+        ),
     ],
 )
 def test_server_error_is_classified_without_retry(

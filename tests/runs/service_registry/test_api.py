@@ -14,6 +14,12 @@ SCORER = {
 HERE = "/api/v1/services/scorer/safety-7b"
 
 
+@pytest.fixture(autouse=True)
+def node_hosts(settings):
+    """Allow the nodes on which members' services of these tests run."""
+    settings.SCORER_HOSTS = ["node7", "node8", "localhost"]
+
+
 @pytest.fixture
 def service(ada):
     return calls(ada, "serve")

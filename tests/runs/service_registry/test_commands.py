@@ -27,6 +27,12 @@ def pass_seconds(seconds):
     Service.objects.update(**{f: F(f) - back for f in ("registered_at", "beat_at", "expires_at")})
 
 
+@pytest.fixture(autouse=True)
+def node_hosts(settings):
+    """Allow the nodes on which members' services of these tests run."""
+    settings.SCORER_HOSTS = ["node7", "node8", "localhost"]
+
+
 @pytest.fixture
 def root(db):
     return User.objects.create(username="root", is_superuser=True)
@@ -139,7 +145,7 @@ def test_invalid_service_is_reported(ada, changes, words):
     assert not Service.objects.exists()
 
 
-def test_addresses_of_all_usual_kinds_are_taken(ada):
+def test_addresses_of_all_usual_kinds_are_taken(root):
     for n, address in enumerate(("http://10.0.0.7:8000", "https://scorer.example/v1", "http://[::1]:80", "http://n7/")):
-        commands.register(ada, registration(name=f"s{n}", address=address))
+        commands.register(root, registration(name=f"s{n}", address=address))
     assert Service.objects.count() == 4

@@ -94,7 +94,7 @@ def test_failed_request_is_retried(paused: list[float]) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (PROBLEM, "500 .*out of memory.* \\(asked 3 times\\)"),
+        (PROBLEM, "500 Internal Server Error \\(asked 3 times\\)"),
         (
             ScriptedReply('{"rewards": [1, 2, NaN], "costs": [1, 2, 3]}'),
             "rewards\\[2\\] must be a finite number, not nan",
@@ -115,7 +115,7 @@ def test_failed_request_is_retried(paused: list[float]) -> None:
         (ScriptedReply('{"rewards": [1, 2, 3, 4], "costs": [1, 2, 3, 4]}'), "a list of 3 numbers, not 4"),
         (ScriptedReply('{"rewards": [1, 2, 3]}'), "costs must be a list of 3 numbers, not None"),
         (ScriptedReply("[1, 2, 3]"), "the response is not a JSON object"),
-        (ScriptedReply('{"rewards": [1,', headers={"Content-Length": "99"}), "Expecting value"),
+        (ScriptedReply('{"rewards": [1,', headers={"Content-Length": "99"}), "the response is not JSON"),
     ],
 )
 def test_invalid_reply_is_never_a_score(reply: ScriptedReply, words: str, paused: list[float]) -> None:
@@ -127,7 +127,7 @@ def test_invalid_reply_is_never_a_score(reply: ScriptedReply, words: str, paused
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_refused_request_is_not_retried(status: int, paused: list[float]) -> None:
     refusing = scripted_scorer(ScriptedReply('{"detail": "because"}', status))
-    with refusing as server, pytest.raises(ScorerRefused, match=f"gave no scores: {status} .*because"):
+    with refusing as server, pytest.raises(ScorerRefused, match=f"gave no scores: {status} [A-Z][A-Za-z ]*$"):
         patient(server.url, paused).score(PROMPTS, RESPONSES)
     assert len(server.requests) == 1 and paused == []
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.raw_server import http_reply, raw_server
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.training_process import metrics, records, start, train
 from workers.config import ConfigError, RunConfig
@@ -65,6 +66,16 @@ def test_invalid_scorer_options_are_config_errors(scorer: dict[str, Any], words:
     config = RunConfig.from_json({"method": "scorer", "scorer": scorer})
     with RecordWriter(tmp_path, 0) as writer, pytest.raises(ConfigError, match=words):
         ScorerRun(config, writer)
+
+
+def test_scorer_that_its_site_refuses_ends_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a-token")
+    problem = http_reply("422 Unprocessable Entity", "the address is not allowed by ESWEB_SCORER_HOSTS")
+    with raw_server(problem) as site, RecordWriter(tmp_path, 0) as writer:
+        options = {"site": site.url, "site_token_file": str(tmp_path / "token")}
+        run = ScorerRun(RunConfig.from_json({"method": "scorer", "scorer": options}), writer)
+        with pytest.raises(ConfigError, match="scorer: 422 the address is not allowed by ESWEB_SCORER_HOSTS"):
+            run.serve(lambda: True)
 
 
 def test_missing_package_is_reported_with_install_command(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from workers.client.registry import Refused, find_service
 from workers.config import SafetyOptions
 from workers.config.resources import is_started_by_site
 from workers.config.tasks import EMBEDDED
+from workers.outgoing import Entries
+from workers.outgoing.run_hosts import offered_hosts, run_hosts
 from workers.scorer.client import FINAL, Scorer, ScorerClient, ScorerFailed, ScorerRefused, Scores
 from workers.scorer.embedded import EmbeddedScorer
 from workers.tasks.base import BadData
@@ -64,7 +66,7 @@ class PatientScorer:
         """Return a client of the scorer at its current address. Raise ScorerFailed or ScorerRefused."""
         options = self._options
         if not options.is_scorer_registered:
-            return self._client(options.scorer, token_file=options.scorer_token_file)
+            return self._client(options.scorer, run_hosts(options.scorer), token_file=options.scorer_token_file)
         try:
             offer = find_service(options.scorer_site, options.scorer_site_token_file, KIND, options.scorer)
         except (Refused, OSError, http.client.HTTPException, ValueError) as error:
@@ -72,14 +74,14 @@ class PatientScorer:
             raise (ScorerRefused if _is_permanent(error) else ScorerFailed)(message) from error
         if offer is None:
             raise ScorerFailed(f"no scorer named {options.scorer} is alive on {options.scorer_site}")
-        if is_started_by_site():
-            # This process has the site's rights, and the path of an offer comes from another program.
-            return self._client(offer.address, token=offer.token)
-        return self._client(offer.address, token=offer.token, token_file=offer.token_file)
+        # A process of a site has its rights, and the path of an offer comes from another program.
+        token_file = "" if is_started_by_site() else offer.token_file
+        return self._client(offer.address, offered_hosts(offer.hosts), offer.token, token_file)
 
-    def _client(self, url: str, token: str = "", token_file: str = "") -> ScorerClient:
+    def _client(self, url: str, hosts: Entries, token: str = "", token_file: str = "") -> ScorerClient:
         return ScorerClient(
             url,
+            hosts=hosts,
             token=token,
             token_file=token_file,
             batch_size=self._options.scorer_batch,

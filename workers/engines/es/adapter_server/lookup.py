@@ -10,6 +10,8 @@ from workers.bearer import BadToken, read_token
 from workers.client.registry import Refused, find_service
 from workers.config import AdapterServerConfig
 from workers.config.resources import is_started_by_site
+from workers.outgoing import Entries
+from workers.outgoing.run_hosts import offered_hosts, run_hosts
 
 FINAL = (400, 401, 403, 404, 405, 413, 422)
 """Statuses that another try does not change."""
@@ -25,21 +27,28 @@ class ServerLost(Exception):
 
 
 class ServerRefused(Exception):
-    """The server will not serve this request. The message completes `the server …`."""
+    """The server will not serve this request. The message completes `the server …`. `status` and `reply` are those of
+    its reply; the reply is not for messages."""
+
+    def __init__(self, message: str, status: int = 0, reply: str = "") -> None:
+        super().__init__(message)
+        self.status, self.reply = status, reply
 
 
 @dataclass(frozen=True)
 class Address:
-    """A server's URL without a slash at its end, and the token for it; empty for none."""
+    """A server's URL without a slash at its end, the entries of the hosts that it may have (None: any), and the token
+    for it; empty for none."""
 
     url: str
+    hosts: Entries
     token: str = field(default="", repr=False)
 
 
 def find_address(config: AdapterServerConfig) -> Address:
     """Return where the server is now. Raise ServerLost if it may come back, and ServerRefused otherwise."""
     if not config.is_registered:
-        return Address(config.server.rstrip("/"), _read_token(config.token_file))
+        return Address(config.server.rstrip("/"), run_hosts(), _read_token(config.token_file))
     try:
         offer = find_service(config.site, config.site_token_file, config.kind, config.server)
     except (Refused, OSError, http.client.HTTPException, ValueError) as error:
@@ -49,10 +58,11 @@ def find_address(config: AdapterServerConfig) -> Address:
         raise ServerLost(
             f"{config.server} is not registered on {config.site} as a living service of kind {config.kind}"
         )
+    hosts = offered_hosts(offer.hosts)
     if is_started_by_site():
         # This process has the site's rights, and the path of an offer comes from another program.
-        return Address(offer.address.rstrip("/"), offer.token)
-    return Address(offer.address.rstrip("/"), offer.token or _read_token(offer.token_file or config.token_file))
+        return Address(offer.address.rstrip("/"), hosts, offer.token)
+    return Address(offer.address.rstrip("/"), hosts, offer.token or _read_token(offer.token_file or config.token_file))
 
 
 def _read_token(file: str) -> str:

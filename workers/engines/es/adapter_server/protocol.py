@@ -13,6 +13,8 @@ Ids: TypeAlias = Sequence[Sequence[int]]
 """Token ids of prompts or responses, one list each."""
 TOP_TOKENS = 5
 UNLOAD_SECONDS = 30.0
+GIVEN_UP = ("abort", "error", "tool_calls", "content_filter")
+"""Names of ends that messages repeat; a server may send any text in their place."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def check_responses(responses: Sequence[Any], prompts: int, sampling: Sampling) 
         raise ServerRefused(f"sent {len(responses)} responses to {prompts} prompts")
     for tokens in responses:
         if not (isinstance(tokens, list) and tokens and all(type(token) is int and token >= 0 for token in tokens)):
-            raise ServerRefused(f"sent a response without token ids: {str(tokens)[:80]}")
+            raise ServerRefused("sent a response without token ids")
         if len(tokens) > sampling.max_new_tokens:
             raise ServerRefused(f"sent a response of {len(tokens)} tokens, more than {sampling.max_new_tokens}")
         if set(tokens[:-1]) & set(sampling.ends):
@@ -74,11 +76,19 @@ def field(reply: Any, *path: str | int) -> Any:
             value = value[key]
         except (KeyError, IndexError, TypeError):
             name = ".".join(map(str, path))
-            raise ServerRefused(f"sent a reply without {name}: {str(reply)[:200]}") from None
+            raise ServerRefused(f"sent a reply without {name}") from None
+    return value
+
+
+def number_field(reply: Any, *path: str | int) -> float:
+    """Return the number at a path in a reply. Raise ServerRefused if there is none."""
+    value = field(reply, *path)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ServerRefused(f"sent a reply whose {'.'.join(map(str, path))} is not a number")
     return value
 
 
 def refuse_unfinished(reason: Any) -> None:
     """Raise ServerLost for a response that the server gave up. `reason` is the name of its end."""
     if reason not in ("stop", "length"):
-        raise ServerLost(f"gave up a response: {reason}")
+        raise ServerLost(f"gave up a response: {reason if reason in GIVEN_UP else 'unknown reason'}")

@@ -21,6 +21,7 @@ from workers.engines.es.adapter_server.protocol import (
     check_likeliest,
     check_responses,
     field,
+    number_field,
     refuse_unfinished,
 )
 
@@ -77,7 +78,7 @@ class SglangServer:
         except ValueError:
             reply = None
         if not (isinstance(reply, dict) and reply.get("success")):
-            raise ServerRefused(f"replied to {path} with {text[:200]}")
+            raise ServerRefused(f"did not report success at {path}")
 
 
 def _tokens(result: Any) -> list[int]:
@@ -91,4 +92,4 @@ def _tokens(result: Any) -> list[int]:
 def _pairs(entries: Any) -> Iterator[tuple[int, float]]:
     """Yield (token id, log-probability) from SGLang's [log-probability, token id, text]."""
     for entry in entries:
-        yield int(field(entry, 1)), float(field(entry, 0))
+        yield int(number_field(entry, 1)), float(number_field(entry, 0))

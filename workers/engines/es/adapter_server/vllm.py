@@ -20,6 +20,7 @@ from workers.engines.es.adapter_server.protocol import (
     check_likeliest,
     check_responses,
     field,
+    number_field,
     refuse_unfinished,
 )
 from workers.engines.es.adapter_server.threads import map_in_threads
@@ -55,7 +56,7 @@ class VllmServer:
         try:
             self._connection.post_text("/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
         except ServerRefused as error:
-            if '"detail":"Not Found"' in str(error):
+            if '"detail":"Not Found"' in error.reply:
                 raise ServerRefused(NOT_FOUND) from error
             raise
         except ServerLost as error:
@@ -109,7 +110,7 @@ class VllmServer:
             **more,
         }
         reply = self._connection.post("/v1/completions", body)
-        return sorted(field(reply, "choices"), key=lambda choice: int(field(choice, "index")))
+        return sorted(field(reply, "choices"), key=lambda choice: number_field(choice, "index"))
 
 
 def _parse(tokens: Any) -> dict[int, float]:
@@ -117,4 +118,4 @@ def _parse(tokens: Any) -> dict[int, float]:
     try:
         return {int(name.removeprefix(TOKEN)): float(value) for name, value in tokens.items()}
     except (AttributeError, ValueError):
-        raise ServerRefused(f"sent log-probabilities without token ids: {str(tokens)[:200]}") from None
+        raise ServerRefused("sent log-probabilities without token ids") from None
