@@ -85,6 +85,14 @@ def write(folder: Path, tag: str, seed: int) -> None:
 
 
 def fill() -> list[str]:
+    """Import the models and judge them; return their uids."""
+    uids = import_models()
+    print(f"{judgments.judge(uids)} verdicts")
+    servers.settle()
+    return uids
+
+
+def import_models() -> list[str]:
     """Import the models, and as many others that the page does not select; return the uids of the first."""
     from runs import importing
     from runs.importing import ImportTarget
@@ -95,10 +103,7 @@ def fill() -> list[str]:
         for n in range(MODELS + OTHERS):
             write(Path(name), f"Model-{n:02}", n)
         importing.import_runs(importing.files_from_path(Path(name), keep), ImportTarget(owner, "Benchmarks"))
-    uids = list(Run.objects.order_by("name").values_list("uid", flat=True)[:MODELS])
-    print(f"{judgments.judge(uids)} verdicts")
-    servers.settle()
-    return uids
+    return list(Run.objects.order_by("name").values_list("uid", flat=True)[:MODELS])
 
 
 def addresses(uids: list[str]) -> list[str]:

@@ -24,6 +24,8 @@ from benchmarks.points import KEYS
 from workers.records import Metric, RecordWriter
 
 VIEWERS, RECORDS, EVERY_SECONDS = 200, 200, 0.1
+USERS = 8
+"""A user may have at most 50 pages open."""
 GOAL_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
 MAX_CONCURRENT_OPENS = 20
@@ -45,18 +47,18 @@ class Viewer:
             self.seconds |= {step: now - t for step, t in zip(points["step"], points["t"], strict=True)}
 
 
-async def watch(port: int, uid: str, headers: dict[str, str], write: threading.Thread) -> list[float]:
-    """Open the pages, make the run write, and return the delay of each record to each page."""
+async def watch(port: int, uid: str, browsers: list[dict[str, str]], write: threading.Thread) -> list[float]:
+    """Open the pages in these browsers, make the run write, and return the delay of each record to each page."""
     gate = asyncio.Semaphore(MAX_CONCURRENT_OPENS)
 
-    async def opened() -> Viewer:
+    async def opened(headers: dict[str, str]) -> Viewer:
         async with gate:
             address, origin = f"ws://127.0.0.1:{port}/ws/live", f"http://127.0.0.1:{port}"
             socket = await connect(address, origin=origin, additional_headers=headers, compression=None)
             await socket.send(json.dumps({"watch": {uid: 0}}))
             return Viewer(socket)
 
-    viewers = await asyncio.gather(*(opened() for _ in range(VIEWERS)))
+    viewers = await asyncio.gather(*(opened(browsers[n % len(browsers)]) for n in range(VIEWERS)))
     write.start()
     await asyncio.gather(*(viewer.see_all() for viewer in viewers))
     await asyncio.gather(*(viewer.socket.close() for viewer in viewers))
@@ -75,10 +77,10 @@ def measure(site: servers.Site, web: servers.Web) -> list[float]:
     from runs.models import Attempt
 
     attempt = Attempt.objects.select_related("run").get(key=site.writer().key)
-    headers = servers.browser_headers() | {"Accept-Encoding": "identity"}
+    browsers = [servers.browser_headers(f"viewer{n}") | {"Accept-Encoding": "identity"} for n in range(USERS)]
     with RecordWriter(attempt.directory, 0) as records:
         writing = threading.Thread(target=write_steadily, args=(records,))
-        delays = asyncio.run(watch(web.port, attempt.run.uid, headers, writing))
+        delays = asyncio.run(watch(web.port, attempt.run.uid, browsers, writing))
         writing.join()
     return delays
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from io import BytesIO
 
-from asgiref.sync import ThreadSensitiveContext
-from channels.db import database_sync_to_async
+from channels.db import DatabaseSyncToAsync
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -51,6 +51,8 @@ UPLOAD_BYTES = {
 }
 """Route -> the bytes of the files that it takes. The form around them has the limit of any other."""
 PUSH = "api:push"
+MAX_CONCURRENT_CHECKS = 16
+"""Threads that look up senders. Each needs a connection to the database for a moment."""
 READS_NO_BODY = {"GET", "HEAD", "OPTIONS", "TRACE"}
 BODY_HEADERS = {b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"}
 CALLER_HEADERS = {b"authorization"}
@@ -70,30 +72,44 @@ class BodyLimits:
 
     def __init__(self, site: App) -> None:
         self.site = site
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_CHECKS, "body-check")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not _may_have_body(scope):
             await self.site(scope, receive, send)
             return
         bare = _without_headers(scope, BODY_HEADERS)
-        # One thread for the check and for Django.
-        async with ThreadSensitiveContext():
-            try:
-                allowance = await _allowance(bare)
-            except DatabaseError as error:
-                # Django must not get the request without the body: the database may be back by then.
-                set_precheck(bare, replace(scope_precheck(bare), error=error))
-                await self.site(bare, _empty_body(), send)
-                return
-            if allowance is None:
-                # A credential that is known to be invalid need not be looked up again.
-                removed = CALLER_HEADERS if scope_precheck(bare).is_nobody else set()
-                await self.site(_without_headers(bare, removed), _empty_body(), send)
-            elif refusal := _refusal(scope, allowance):
-                set_precheck(bare, replace(scope_precheck(bare), refusal=refusal))
-                await self.site(bare, _empty_body(), send)
-            else:
-                await self.site(scope, _limited(scope, receive, allowance.max_bytes), send)
+        try:
+            allowance = await self._allowance(bare)
+        except DatabaseError as error:
+            # Django must not get the request without the body: the database may be back by then.
+            set_precheck(bare, replace(scope_precheck(bare), error=error))
+            await self.site(bare, _empty_body(), send)
+            return
+        if allowance is None:
+            # A credential that is known to be invalid need not be looked up again.
+            removed = CALLER_HEADERS if scope_precheck(bare).is_nobody else set()
+            await self.site(_without_headers(bare, removed), _empty_body(), send)
+        elif refusal := _refusal(scope, allowance):
+            set_precheck(bare, replace(scope_precheck(bare), refusal=refusal))
+            await self.site(bare, _empty_body(), send)
+        else:
+            await self.site(scope, _limited(scope, receive, allowance.max_bytes), send)
+
+    async def _allowance(self, bare: Scope) -> Allowance | None:
+        """Return the allowance. The scope is without the body's headers: the check of a session's CSRF token would look
+        for a form. Raise DatabaseError if the database cannot identify the sender."""
+        precheck = scope_precheck(bare)
+        if bare["method"] in READS_NO_BODY or precheck.overload_reason or precheck.is_nobody:
+            return None
+        try:
+            request = ASGIRequest(bare, BytesIO())
+        except UnicodeDecodeError:
+            return None
+        # In a thread that is given back before the body arrives: Django takes one once the body is whole.
+        check = DatabaseSyncToAsync(allowance, thread_sensitive=False, executor=self._threads)
+        result: Allowance | None = await check(request)
+        return result
 
 
 class BodyRefusals:
@@ -138,20 +154,6 @@ def _may_have_body(scope: Scope) -> bool:
     if b"transfer-encoding" in headers:
         return True
     return headers.get(b"content-length", b"0" if scope["method"] in READS_NO_BODY else b"") != b"0"
-
-
-async def _allowance(bare: Scope) -> Allowance | None:
-    """Return the allowance. The scope is without the body's headers: the check of a session's CSRF token would look for
-    a form. Raise DatabaseError if the database cannot identify the sender."""
-    precheck = scope_precheck(bare)
-    if bare["method"] in READS_NO_BODY or precheck.overload_reason or precheck.is_nobody:
-        return None
-    try:
-        request = ASGIRequest(bare, BytesIO())
-    except UnicodeDecodeError:
-        return None
-    result: Allowance | None = await database_sync_to_async(allowance)(request)
-    return result
 
 
 def _identify(request: HttpRequest) -> None:

@@ -35,7 +35,11 @@ def unavailable(request: HttpRequest, server: str, *, error: BaseException | Non
     words = [_cause(server, error), gettext("Try again in a few seconds.")]
     if began and request.method not in SAFE:
         words[1:] = [_advice_after_a_change(request)]
-    detail = " ".join(words)
+    return try_later(request, " ".join(words), RETRY_SECONDS)
+
+
+def try_later(request: HttpRequest, detail: str, retry_seconds: int) -> HttpResponse:
+    """Return a 503 with this sentence and Retry-After: a problem document, a text for htmx, or a page with a link."""
     answer: HttpResponse
     if request.path.startswith(API):
         answer = problem(503, detail)
@@ -44,7 +48,7 @@ def unavailable(request: HttpRequest, server: str, *, error: BaseException | Non
     else:
         address = escape_leading_slashes(request.get_full_path()) if request.method in SAFE else ""
         answer = HttpResponse(render_to_string("503.html", {"detail": detail, "address": address}), status=503)
-    answer["Retry-After"] = str(RETRY_SECONDS)
+    answer["Retry-After"] = str(retry_seconds)
     add_never_cache_headers(answer)
     return answer
 

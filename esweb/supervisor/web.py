@@ -12,8 +12,10 @@ import uvicorn
 from django.conf import settings
 from django.urls import get_resolver
 
+from esweb.bootstrap.private_files import create_private_files
 from esweb.bootstrap.schema_version import refuse_newer_database
 from esweb.embedded import CannotStart
+from esweb.supervisor.http_protocol import LimitedHttpProtocol, raise_file_limit
 from esweb.supervisor.listening_socket import listen
 
 MALLOC_OPTIONS = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 2**25), "M_TRIM_THRESHOLD": (-1, 2**27)}
@@ -21,22 +23,34 @@ MALLOC_OPTIONS = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 2**25), "M_TR
 
 
 def serve(listening: socket.socket) -> None:
-    """Answers until SIGTERM. Messages are not deflated: points are small, and it would cost three times the CPU."""
-    config = uvicorn.Config(
+    """Answers until SIGTERM."""
+    config = server_config()
+    logging.config.dictConfig(settings.LOGGING)
+    create_private_files()
+    keep_memory()
+    raise_file_limit()
+    load(config)
+    refuse_newer_database()
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def server_config() -> uvicorn.Config:
+    """Return the options of the server. Messages are not deflated: points are small, and it would cost three times the
+    CPU."""
+    return uvicorn.Config(
         "esweb.asgi:application",
+        http=LimitedHttpProtocol,
         ws="websockets-sansio",
+        ws_max_size=settings.SOCKET_MESSAGE_BYTES,
         ws_per_message_deflate=False,
         lifespan="off",
+        # Middleware reads these headers, and only those of named proxies.
+        proxy_headers=False,
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=3,
         server_header=False,
     )
-    logging.config.dictConfig(settings.LOGGING)
-    keep_memory()
-    load(config)
-    refuse_newer_database()
-    uvicorn.Server(config).run(sockets=[listening])
 
 
 def keep_memory() -> None:

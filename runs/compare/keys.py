@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from psycopg.errors import QueryCanceled
 
 from runs import metrics
 from runs.charts import MEASURES, default_measures
+from runs.http import search_slot
 from runs.metrics import AXES
 from runs.models import Run, Series
 from runs.responses.viewer import complexity_problem
@@ -56,16 +57,21 @@ class ComparedKeys:
         return [*self.main, *(key for section in self.sections for key in section.keys)]
 
 
-def compared_keys(runs: Sequence[Run]) -> ComparedKeys:
-    """Return the keys of these runs. One query."""
-    keys = metrics.recorded_keys(runs)
+def every_key(_key: str) -> bool:
+    """Show every key: what signed-in readers see."""
+    return True
+
+
+def compared_keys(runs: Sequence[Run], is_shown: Callable[[str], bool] = every_key) -> ComparedKeys:
+    """Return the keys of these runs that are shown. One query."""
+    keys = [key for key in metrics.recorded_keys(runs) if is_shown(key)]
     main = [measure.key for measure in default_measures(runs, keys)]
     return ComparedKeys(main, _sections([key for key in keys if key not in main]))
 
 
-def key_sections(runs: Sequence[Run]) -> list[KeySection]:
-    """Return the keys but the main ones, in sections. One query."""
-    return compared_keys(runs).sections
+def key_sections(runs: Sequence[Run], is_shown: Callable[[str], bool] = every_key) -> list[KeySection]:
+    """Return the shown keys but the main ones, in sections. One query."""
+    return compared_keys(runs, is_shown).sections
 
 
 def _sections(keys: Sequence[str]) -> list[KeySection]:
@@ -78,23 +84,30 @@ def _sections(keys: Sequence[str]) -> list[KeySection]:
     return [KeySection(name, tuple(keys_by_section[name])) for name in names]
 
 
-def key_names(runs: Sequence[Run]) -> list[str]:
-    """Return the keys that charts of these runs can have: those of all measures, then the others. One query."""
-    return list(dict.fromkeys([*(measure.key for measure in MEASURES), *compared_keys(runs).all]))
+def key_names(runs: Sequence[Run], is_shown: Callable[[str], bool] = every_key) -> list[str]:
+    """Return the shown keys that charts of these runs can have: those of all measures, then the others. One query."""
+    return list(dict.fromkeys([*(measure.key for measure in MEASURES), *compared_keys(runs, is_shown).all]))
 
 
-def search_keys(runs: Sequence[Run], pattern: str, main: Sequence[str]) -> KeySearch:
-    """Find keys besides the main ones that a PostgreSQL regular expression matches anywhere, ignoring case.
+def search_keys(
+    runs: Sequence[Run],
+    pattern: str,
+    main: Sequence[str],
+    is_shown: Callable[[str], bool] = every_key,
+    reader: int | None = None,
+) -> KeySearch:
+    """Find shown keys besides the main ones that a PostgreSQL regular expression matches anywhere, ignoring case.
 
-    The database matches, not Python: a timeout can stop it if a pattern would take too long.
+    The database matches, not Python: a timeout can stop it if a pattern would take too long. `reader` is the id of the
+    user who searches. Raise SearchesBusy if there is no slot for the search.
     """
     if problem := complexity_problem(pattern):
         return KeySearch(problem=problem)
     keys = Series.objects.filter(run__in=runs, key__iregex=pattern).exclude(key__startswith=AXES)
     keys = keys.exclude(key__in=main)
     try:
-        with transaction.atomic(), _statement_timeout():
-            matches = list(keys.order_by("key").values_list("key", flat=True).distinct())
+        with search_slot(reader), transaction.atomic(), _statement_timeout():
+            matches = [key for key in keys.order_by("key").values_list("key", flat=True).distinct() if is_shown(key)]
     except (DataError, InternalError):
         message = gettext("%(pattern)r is not a valid regular expression. A part of a key, such as reward, is valid.")
         return KeySearch(problem=message % {"pattern": pattern})

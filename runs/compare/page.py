@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +17,7 @@ from runs.compare.cautions import cautions
 from runs.compare.charts import CHART_PX, charts_for_names, comparison_groups
 from runs.compare.config_columns import config_columns
 from runs.compare.config_diff import ConfigDiff, config_diff, diff_to_json
-from runs.compare.keys import KeySearch, compared_keys, search_keys
+from runs.compare.keys import KeySearch, compared_keys, every_key, search_keys
 from runs.compare.options import ComparisonSettings
 from runs.compare.results import load_results
 from runs.compare.selection import MAX_NAMED_RUNS
@@ -37,14 +37,24 @@ class SearchedCharts:
     problem: str = ""
 
 
-def page_context(runs: Sequence[Run], settings: ComparisonSettings, person: Person) -> dict[str, Any]:
-    """Return the page context for these runs. The number of queries does not depend on the number of runs."""
+def page_context(
+    runs: Sequence[Run],
+    settings: ComparisonSettings,
+    person: Person,
+    is_shown: Callable[[str], bool] = every_key,
+) -> dict[str, Any]:
+    """Return the page context for these runs, with the series whose keys are shown.
+
+    The number of queries does not depend on the number of runs.
+    """
     groups, layout = comparison_groups(runs, settings), settings.layout
     run_marks = marks(runs, groups)
     # Read the cursors before the points, so that the socket delivers all points that are not among them.
     watch = cursors(runs)
-    keys = compared_keys(runs)
-    key_search = search_keys(runs, settings.pattern, keys.main) if settings.pattern else KeySearch()
+    keys = compared_keys(runs, is_shown)
+    key_search = KeySearch()
+    if settings.pattern:
+        key_search = search_keys(runs, settings.pattern, keys.main, is_shown, person.pk)
     first = [*keys.main, *(own.name for own in layout.own_charts)]
     all_charts = charts_for_names(run_marks, (*first, *key_search.keys), settings, CHART_PX)
     return {

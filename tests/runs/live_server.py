@@ -14,21 +14,30 @@ from django.contrib.auth.models import User
 from django.test import Client
 from websockets.sync.client import ClientConnection, connect
 
+from esweb.supervisor.web import server_config
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @contextmanager
 def serving() -> Iterator[int]:
     """Yield the port of a real server that runs in a thread."""
+    with running_server() as (port, _):
+        yield port
+
+
+@contextmanager
+def running_server() -> Iterator[tuple[int, uvicorn.Server]]:
+    """Yield the port of a real server that runs in a thread, and the server."""
     listening = socket.create_server(("127.0.0.1", 0))
-    options = {"ws": "websockets-sansio", "lifespan": "off", "log_config": None, "timeout_graceful_shutdown": 1}
-    server = uvicorn.Server(uvicorn.Config("esweb.asgi:application", **options))
+    config = server_config()
+    config.timeout_graceful_shutdown = 1
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     wait_until(lambda: server.started or not thread.is_alive(), "the web server to start")
     assert server.started, "the web server ended as it started"
     try:
-        yield listening.getsockname()[1]
+        yield listening.getsockname()[1], server
     finally:
         server.should_exit = True
         thread.join()

@@ -14,14 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.conf import settings
 from django.contrib.auth import get_user, get_user_model
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 
 from runs.metrics import reading
 from runs.metrics.json_numbers import Points, wire
+from runs.metrics.live.allowances import MAX_MESSAGES, MAX_SOCKETS, MESSAGES_PER_SECOND, Allowance
 from runs.metrics.live.hub import Mail, hub
 from runs.metrics.live.publish import News
 from runs.metrics.reading import backlog, compacted, since
@@ -42,6 +45,10 @@ NOT_SIGNED_IN = 4401
 BROKEN = 1011
 SESSION_ENDED = 4408
 """Close code for an ended session. The page reconnects with its current cookie, and must sign in if it has none."""
+TOO_LONG = 1009
+TOO_MANY_MESSAGES = 4429
+TOO_MANY_SOCKETS = 4430
+"""Close codes for users who exceed their allowance. A page reconnects after a while, and polls until then."""
 
 
 @dataclass
@@ -53,12 +60,16 @@ class Watched:
 
 
 class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
-    """Consumer of /ws/live: takes {"watch": {uid: cursor}}; sends watching, points, changed, behind, refused, error."""
+    """Consumer of /ws/live: takes {"watch": {uid: cursor}}; sends watching, points, changed, behind, refused, error.
+
+    The server refuses longer messages than SOCKET_MESSAGE_BYTES, so that parsing one takes at most a few milliseconds.
+    """
 
     async def __call__(self, *args: Any) -> None:
         self.watched: dict[str, Watched] = {}
         self.turn = asyncio.Lock()
         self.sender: asyncio.Task[None] | None = None
+        self.allowance: Allowance | None = None
         self.rights_checked_at = time.monotonic()
         try:
             await super().__call__(*args)
@@ -67,6 +78,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             if self.sender is not None:
                 self.sender.cancel()
                 hub().close(self.box)
+            if self.allowance is not None:
+                self.allowance.close_socket()
 
     async def connect(self) -> None:
         await self.accept()
@@ -75,12 +88,24 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self.send_json({"type": "refused", "run": None, "why": "Sign in to watch runs."})
             await self.close(NOT_SIGNED_IN)
             return
+        allowance = hub().allowances.allowance(self.person.pk)
+        if not allowance.open_socket():
+            await self._end(TOO_MANY_SOCKETS, f"You have {MAX_SOCKETS} live pages open. Close some of them.")
+            return
+        self.allowance = allowance
         self.box = hub().open()
         self.sender = asyncio.create_task(self._send_forever())
 
-    async def receive(self, text_data: str | None = None, **_: Any) -> None:
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None, **_: Any) -> None:
         """Replace the watched runs."""
-        if self.sender is None:
+        if self.sender is None or self.allowance is None:
+            return
+        if not self.allowance.take_message():
+            rate = f"{MAX_MESSAGES} messages, and {MESSAGES_PER_SECOND:g} more each second"
+            await self._end(TOO_MANY_MESSAGES, f"Too many messages. A user may send {rate}.")
+            return
+        if max(len(text_data or ""), len(bytes_data or b"")) > settings.SOCKET_MESSAGE_BYTES:
+            await self._end(TOO_LONG, f"A message may have at most {settings.SOCKET_MESSAGE_BYTES} bytes.")
             return
         cursors = _parse_watch(text_data or "")
         if cursors is None:
@@ -112,6 +137,14 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         self.watched, self.box.runs = {}, set()
         await self.close(SESSION_ENDED)
         return False
+
+    async def _end(self, code: int, why: str) -> None:
+        """Send the reason and close the socket."""
+        self.watched = {}
+        if self.sender is not None:
+            self.box.runs = set()
+        await self.send_json({"type": "error", "why": why})
+        await self.close(code, why)
 
     async def _refuse(self, uid: str) -> None:
         uid = uid[:MAX_UID_LENGTH]
@@ -180,7 +213,9 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
 
     async def _send_points(self, uid: str, cursor: int, points: Points) -> None:
         if points:
-            await self.send_json({"type": "points", "run": uid, "cursor": cursor, "points": points})
+            message = {"type": "points", "run": uid, "cursor": cursor, "points": points}
+            # Points are many, and all other requests wait in this thread for their encoding.
+            await self.send(text_data=orjson.dumps(message).decode())
 
     async def _drop_forbidden(self) -> None:
         """Check again which runs the user may see, if the last check is old: rights can end while sockets stay open."""

@@ -14,6 +14,7 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
+from runs.metrics.live.allowances import Allowances
 from runs.metrics.live.publish import CHANGES, CHANNEL, News, news
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ class Hub:
     """Listener for news of all runs that puts them into the boxes of watching sockets. It belongs to one event loop."""
 
     def __init__(self, url: str) -> None:
+        self.allowances = Allowances()
         self._url = url
         self._boxes: set[Box] = set()
         self._task: asyncio.Task[None] | None = None

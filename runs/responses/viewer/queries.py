@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import DataError, InternalError, OperationalError, connection, transaction
 from psycopg.errors import QueryCanceled
 
+from runs.http import MAX_SEARCH_SECONDS, search_slot
 from runs.responses.viewer.columns import Columns
 from runs.responses.viewer.cursor import ResponseCursor
 from runs.responses.viewer.expressions import complexity_problem
@@ -17,7 +18,9 @@ from runs.responses.viewer.response_query import ResponseQuery
 from runs.responses.viewer.sql import answer_tables, column_table, page_sql
 
 TIMEOUT_MS = 5_000
-"""Statement timeout in milliseconds: a regular expression can run for a very long time."""
+"""Statement timeout in milliseconds of queries without a text to search for."""
+SEARCH_TIMEOUT_MS = int(1000 * MAX_SEARCH_SECONDS)
+"""Statement timeout in milliseconds of a search: a regular expression can run for a very long time."""
 MAX_POINTS = 500
 """Dots of a column: as many as can be distinguished, and drawn quickly as SVG."""
 POINTS_SQL = """SELECT {i} AS place, reward, cost, total FROM (
@@ -61,11 +64,15 @@ def find(
     after: ResponseCursor | None = None,
     before: ResponseCursor | None = None,
 ) -> ResponsePage:
-    """Return the next `size` rows, or those before a cursor, by one query. Raise QueryFailed."""
+    """Return the next `size` rows, or those before a cursor, by one query.
+
+    A search for a text waits for a slot. Raise QueryFailed, or SearchesBusy if there is no slot.
+    """
     if query.regex and (problem := complexity_problem(query.text)):
         raise QueryFailed(problem)
     sql = page_sql(columns, query, size + 1, after, before)
-    with _limited_time(), connection.cursor() as cursor:
+    slot = search_slot(columns.person.pk) if query.text else nullcontext()
+    with slot, _limited_time(SEARCH_TIMEOUT_MS if query.text else TIMEOUT_MS), connection.cursor() as cursor:
         cursor.execute(sql.text, sql.values)
         fetched = cursor.fetchall()
     matching, total = fetched[0][-2:]
@@ -77,16 +84,16 @@ def find(
 
 
 @contextmanager
-def _limited_time() -> Iterator[None]:
+def _limited_time(milliseconds: int) -> Iterator[None]:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             # PostgreSQL has no statistics of the rows of a column: thousands must not be joined by a nested loop.
-            cursor.execute(f"SET LOCAL statement_timeout = {TIMEOUT_MS}; SET LOCAL enable_nestloop = off")
+            cursor.execute(f"SET LOCAL statement_timeout = {milliseconds}; SET LOCAL enable_nestloop = off")
             yield
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
-        raise QueryFailed(f"the query took more than {TIMEOUT_MS // 1000} s; simplify it") from error
+        raise QueryFailed(f"the query took more than {milliseconds // 1000} s; simplify it") from error
     except (DataError, InternalError) as error:
         # An expression may be invalid, or need more memory than PostgreSQL allows, which raises InternalError.
         raise QueryFailed(str(error).strip().splitlines()[0]) from error

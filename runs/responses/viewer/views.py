@@ -5,6 +5,7 @@ The URL holds the whole state of the page.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,15 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.http import SignedIn, UnknownChoice, chart_response, choice_or_default, named_experiment, visible_run
+from runs.http import (
+    SignedIn,
+    UnknownChoice,
+    chart_response,
+    choice_or_default,
+    named_experiment,
+    search_slot,
+    visible_run,
+)
 from runs.models import Preference, Response, Run, Score
 from runs.responses.viewer.active_filters import address_with, address_without, describe_filters, same_page_address
 from runs.responses.viewer.annotations import PickOptions, chips, notes, picked
@@ -46,6 +55,12 @@ def viewer(request: SignedIn) -> HttpResponse:
     if any(not all(values) for _, values in request.GET.lists()):
         # A form also submits its empty fields: redirect to a short address that users can share.
         return redirect(reverse("viewer") + same_page_address(request.GET))
+    # From here on, because the form and the sums of the columns take as long as a quick search.
+    with search_slot(request.user.pk) if request.GET.get("q") else nullcontext():
+        return _render_viewer(request)
+
+
+def _render_viewer(request: SignedIn) -> HttpResponse:
     columns, response_query, choices = _parse_request(request)
     problems = [*columns.problems, *response_query.problems]
     is_refused = bool(problems or (columns.missing and not columns.all))

@@ -4,11 +4,14 @@ ten."""
 from __future__ import annotations
 
 import io
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from runs.http import MAX_SEARCH_SECONDS, search_slot
 from runs.models import Attempt
 from runs.run_page.log.line_index import BLOCK_BYTES, PAGE_BYTES, beginning_of_line, newlines_before
 from runs.run_page.log.terminal import Span, Terminal
@@ -78,23 +81,34 @@ def page_until(path: Path | None, end: int | None = None, words: str = "") -> Lo
     return _page(path, None, end, words)
 
 
-def find(path: Path | None, words: str, after: int = 0, before: int | None = None) -> int | None:
+class SearchStopped(Exception):
+    """A search that took longer than MAX_SEARCH_SECONDS. It can be continued from the byte `position`."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"the search was stopped at byte {position}")
+        self.position = position
+
+
+def find(
+    path: Path | None, words: str, after: int = 0, before: int | None = None, reader: int | None = None
+) -> int | None:
     """Return the start of the next line that contains the words, in either case; with `before`, of the last line that
     ends before it.
 
-    Return None if no line does. The search wraps around the end of the log.
+    Return None if no line does. The search wraps around the end of the log. `reader` is the id of the user who
+    searches. Raise SearchStopped if it takes too long, and SearchesBusy if there is no slot for it.
     """
     needle = words.encode().lower()
     if not needle or path is None or not path.is_file():
         return None
-    with path.open("rb") as file:
-        size = file.seek(0, io.SEEK_END)
+    with search_slot(reader), path.open("rb") as file:
+        size, stop_at = file.seek(0, io.SEEK_END), time.monotonic() + MAX_SEARCH_SECONDS
         if before is None:
-            hit = _first(file, needle, after, size)
-            hit = _first(file, needle, 0, min(size, after + len(needle))) if hit is None else hit
+            hit = _first(file, needle, after, size, stop_at)
+            hit = _first(file, needle, 0, min(size, after + len(needle)), stop_at) if hit is None else hit
         else:
-            hit = _last(file, needle, 0, before)
-            hit = _last(file, needle, before, size) if hit is None else hit
+            hit = _last(file, needle, 0, before, stop_at)
+            hit = _last(file, needle, before, size, stop_at) if hit is None else hit
         return None if hit is None else beginning_of_line(file, hit)
 
 
@@ -143,10 +157,10 @@ def _split(data: bytes) -> list[bytes]:
     return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
 
 
-def _first(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
+def _first(file: BinaryIO, needle: bytes, start: int, end: int, stop_at: float) -> int | None:
     """Return the first position of the needle in [start, end), in either case; None if there is none. Blocks overlap,
     so that none cuts a hit."""
-    for low in range(start, end, BLOCK_BYTES):
+    for low in _until_stopped(range(start, end, BLOCK_BYTES), stop_at):
         file.seek(low)
         data = file.read(min(BLOCK_BYTES + len(needle) - 1, end - low))
         if (offset := data.lower().find(needle)) >= 0:
@@ -154,11 +168,21 @@ def _first(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
     return None
 
 
-def _last(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
-    for high in range(end, start, -BLOCK_BYTES):
+def _last(file: BinaryIO, needle: bytes, start: int, end: int, stop_at: float) -> int | None:
+    for high in _until_stopped(range(end, start, -BLOCK_BYTES), stop_at, overlap=len(needle) - 1):
         low = max(start, high - BLOCK_BYTES)
         file.seek(low)
         data = file.read(min(high + len(needle) - 1, end) - low)
         if (offset := data.lower().rfind(needle)) >= 0:
             return low + offset
     return None
+
+
+def _until_stopped(positions: Iterable[int], stop_at: float, overlap: int = 0) -> Iterator[int]:
+    """Yield positions to search at. Raise SearchStopped with the next one after this reading of the monotonic clock;
+    the overlap is added to it."""
+    for number, position in enumerate(positions):
+        # Each search reads a block, so that one that is continued again and again ends.
+        if number and time.monotonic() > stop_at:
+            raise SearchStopped(position + overlap)
+        yield position

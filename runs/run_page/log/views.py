@@ -12,7 +12,7 @@ from django_htmx.http import replace_url
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, page_address, visible_run
 from runs.models import Attempt, Run
 from runs.run_page.attempts import attempts_context
-from runs.run_page.log.files import LogPage, find, log_path, page_from, page_until
+from runs.run_page.log.files import LogPage, SearchStopped, find, log_path, page_from, page_until
 from runs.run_page.log.line_index import line_start
 from runs.run_page.tabs import tab_fragment, tab_page
 
@@ -28,6 +28,8 @@ class LogQuery:
     attempt: Attempt | None
     words: str
     positions: dict[str, int]
+    reader: int | None = None
+    """The id of the user who reads the log."""
 
     @property
     def is_following(self) -> bool:
@@ -35,13 +37,15 @@ class LogQuery:
         return not self.positions and not self.words
 
     def page(self) -> LogPage | None:
-        """Return the lines; None if no line contains the words."""
+        """Return the lines; None if no line contains the words. Raise SearchStopped, or SearchesBusy."""
         path = log_path(self.attempt)
         position = self.positions.get
         if (number := position("log_line")) is not None:
             return page_from(path, line_start(path, number), self.words)
         if self.words and "log_from" not in self.positions and "log_until" not in self.positions:
-            hit = find(path, self.words, after=position("log_after", 0), before=position("log_before"))
+            hit = find(
+                path, self.words, after=position("log_after", 0), before=position("log_before"), reader=self.reader
+            )
             return None if hit is None else page_from(path, hit, self.words)
         if (start := position("log_from")) is not None:
             return page_from(path, start, self.words)
@@ -52,10 +56,15 @@ def log_context(request: SignedIn, run: Run) -> dict[str, Any]:
     """Return the selected part, else the end of the newest attempt's log."""
     attempts = list(run.attempts.order_by("-n"))
     query = _log_query(request, attempts)
-    page = query.page()
+    page, stopped_at = None, None
+    try:
+        page = query.page()
+    except SearchStopped as stopped:
+        stopped_at = stopped.position
     n = None if query.attempt is None or query.attempt == attempts[0] else query.attempt.n
     return {
-        "log": page or page_until(log_path(query.attempt)), "log_is_missed": page is None, "log_selection": query,
+        "log": page or page_until(log_path(query.attempt)), "log_is_missed": page is None, "log_stopped_at": stopped_at,
+        "log_selection": query,
         "log_follows": query.is_following, "log_attempts": attempts, "log_n": n, "log_params": _page_params(request, n),
     }  # fmt: skip
 
@@ -108,7 +117,7 @@ def _log_query(request: SignedIn, attempts: list[Attempt]) -> LogQuery:
     positions = {
         name: int(v) for name, v in values.items() if v.isascii() and v.isdigit() and len(v) <= MAX_POSITION_DIGITS
     }
-    return LogQuery(attempt, request.GET.get("log_find", "")[:MAX_WORDS_LENGTH], positions)
+    return LogQuery(attempt, request.GET.get("log_find", "")[:MAX_WORDS_LENGTH], positions, request.user.pk)
 
 
 def _canonical(params: dict[str, str], page: LogPage) -> dict[str, object]:

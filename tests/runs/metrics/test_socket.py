@@ -327,7 +327,7 @@ def test_catching_up_page_gets_no_messages_after_losing_access(port, attempt, bo
         "",
         b"\x00\xff",
         "nonsense",
-        "[" * 200_000,
+        "[" * 60_000,
         "[]",
         '{"watch": []}',
         '{"watch": {"a": -1}}',
