@@ -12,6 +12,7 @@ from celery import Celery, beat
 from celery.signals import setup_logging
 from django.conf import settings
 
+from esweb.bootstrap.private_files import create_private_files
 from esweb.middleware.outage_errors import server_of
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
@@ -26,7 +27,9 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def configure_logging(**_: Any) -> None:
-    """Configure logging by the settings, as Django does in the other processes."""
+    """Configure logging by the settings, as Django does in the other processes, and let this one create private
+    files."""
+    create_private_files()
     logging.config.dictConfig(settings.LOGGING)
 
 

@@ -8,7 +8,9 @@ import threading
 from typing import Any
 
 from celery import Celery, bootsteps
-from celery.signals import worker_process_init
+from celery.signals import celeryd_init, worker_process_init
+
+from esweb.bootstrap.private_files import create_private_files
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 # Django's system checks import every view, which takes a second. A test runs them.
@@ -39,6 +41,12 @@ JOB_CONNECT_SECONDS = 15
 app = Celery("esweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
+
+
+@celeryd_init.connect  # type: ignore[untyped-decorator]
+def write_private_files(**_: Any) -> None:
+    """Let the worker, its processes and the runs that they start on this machine create private files."""
+    create_private_files()
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
@@ -87,6 +88,16 @@ def number(name: str, default: int, *, at_least: int = 0) -> int:
 def words(name: str, default: str = "") -> list[str]:
     """Return the values separated by commas, without spaces around them."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Return the addresses and networks separated by commas, such as 127.0.0.1,10.0.0.0/8; none if it is not set."""
+    try:
+        return [ip_network(word) for word in words(name)]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"{name} must list addresses or networks, such as 127.0.0.1,10.0.0.0/8: {error}."
+        ) from None
 
 
 def folder(name: str, default: Path) -> Path:

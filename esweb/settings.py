@@ -48,13 +48,15 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 # Hosts of Ray dashboards that a cluster's config may name: the server sends them jobs, and tokens.
 RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
-# Hosts of model judges, which get the judges' keys: judging/model_judge/hosts.py defines the rule.
+# Hosts of model judges, which get the judges' keys: workers/outgoing defines the rule of this list and the next.
 JUDGE_HOSTS = env.words("ESWEB_JUDGE_HOSTS", "localhost,127.0.0.1,[::1]")
-# Hosts of scorers that no admin has registered: runs/responses/scoring/scorers.py.
+# Hosts of services that are called for members: runs/access/scorer_hosts.py.
 SCORER_HOSTS = env.words("ESWEB_SCORER_HOSTS", "localhost,127.0.0.1,[::1]")
 # This site's address for runs on this machine; `manage.py up` sets it. Other clusters have it in their config.
 SITE_URL = env.text("ESWEB_SITE_URL")
 HTTPS = env.flag("ESWEB_HTTPS")
+# Proxies in front of this site, whose X-Forwarded-For names the client: middleware/client_address.py.
+PROXIES = env.networks("ESWEB_PROXIES")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
 # Health checks of this machine speak plain HTTP to the web itself, not to the proxy before it.
@@ -79,10 +81,17 @@ CALLS_PER_MINUTE = env.number("ESWEB_CALLS_PER_MINUTE", 1200, at_least=1)
 PUSHES_PER_MINUTE = env.number("ESWEB_PUSHES_PER_MINUTE", 12_000, at_least=1)
 STRANGERS_PER_MINUTE = env.number("ESWEB_STRANGERS_PER_MINUTE", 60, at_least=1)
 SIGN_INS_PER_MINUTE = env.number("ESWEB_SIGN_INS_PER_MINUTE", 10, at_least=1)
+# How many connections a web process takes, and how many of them from one address that is no proxy of ESWEB_PROXIES.
+MAX_CONNECTIONS = env.number("ESWEB_MAX_CONNECTIONS", 1000, at_least=10)
+CONNECTIONS_PER_ADDRESS = env.number("ESWEB_CONNECTIONS_PER_ADDRESS", 500, at_least=10)
+# The longest message that a page sends over a WebSocket, in bytes: it names at most a hundred runs.
+SOCKET_MESSAGE_BYTES = 64 * 1024
 # What one import may cost, over all its files and archives together.
 IMPORT_INFLATED_MB = env.number("ESWEB_IMPORT_INFLATED_MB", 1024, at_least=1)
 IMPORT_FILES = env.number("ESWEB_IMPORT_FILES", 10_000, at_least=1)
 IMPORT_SECONDS = env.number("ESWEB_IMPORT_SECONDS", 600, at_least=1)
+IMPORT_CPU_SECONDS = env.number("ESWEB_IMPORT_CPU_SECONDS", 300, at_least=1)
+IMPORT_MEMORY_MB = env.number("ESWEB_IMPORT_MEMORY_MB", 4096, at_least=1024)
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
@@ -126,6 +135,7 @@ MIDDLEWARE = [
     # Before everything that looks at the Host header.
     "esweb.bootstrap.health.LocalHealth",
     "esweb.middleware.static_files.StaticFiles",
+    "esweb.middleware.cache_headers.PrivateResponses",
     "esweb.middleware.compression.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "esweb.middleware.locale.ApiLocaleMiddleware",
@@ -140,9 +150,11 @@ MIDDLEWARE = [
     "esweb.middleware.fragments.FragmentPages",
     # Last, so that its refusals carry the headers that protect; sessions are looked up lazily, when it has let through.
     "esweb.middleware.body_limits.BodyRefusals",
-    "esweb.middleware.rate_limits.Limits",
+    # Pushes wait for a slot before their token is looked up, because a request keeps its connection to the database.
     "esweb.middleware.back_pressure.BackPressure",
+    "esweb.middleware.rate_limits.Limits",
     "esweb.middleware.unstorable.Unstorable",
+    "esweb.middleware.busy_searches.BusySearches",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
@@ -241,7 +253,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {"one-line": {"()": "esweb.middleware.outage_errors.OneLineFilter"}},
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "line": {
+            "()": "esweb.middleware.log_lines.LineFormatter",
+            "format": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        }
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {name: {"level": env.text("ESWEB_LOG_LEVEL", "INFO")} for name in ("esweb", "runs", "judging")}

@@ -16,11 +16,19 @@ def load_secret_key(data: Path) -> str:
     try:
         if not file.exists():
             _make(file)
+        _close(file)
         return file.read_text(encoding="ascii").strip()
     except OSError as error:
         raise ImproperlyConfigured(
             f"The data folder {data} cannot be used: {error.strerror} ({error.filename or file})."
         ) from error
+
+
+def _close(file: Path) -> None:
+    """Take the permissions of other users, if the key is ours: a copy of the folder may have given them some."""
+    stat = file.stat()
+    if stat.st_mode & 0o077 and stat.st_uid == os.geteuid():
+        file.chmod(0o600)
 
 
 def _make(file: Path) -> None:

@@ -28,6 +28,7 @@ from esweb.middleware.back_pressure import (
 )
 from esweb.middleware.precheck import Precheck, set_precheck
 from runs import ingest
+from runs.access import digest
 from runs.ingest import KnownWriters, Push, PushResult, store_push
 from runs.ingest.api import COLUMNAR
 
@@ -139,7 +140,7 @@ def _may_write(push: Push) -> bool | Precheck:
 
 def take_push(push: Push, body: bytes) -> PushResult | Precheck:
     """Count a push and store its records: return its result, or the check at which it stopped."""
-    if rate_limits.push_limit(push.authorization).wait_seconds():
+    if rate_limits.push_limit(digest(push.token)).wait_seconds():
         return Precheck()
     try:
         check_connections()

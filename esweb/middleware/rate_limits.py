@@ -1,8 +1,9 @@
 """Limit the calls of each caller; further calls are answered 429 with Retry-After. Redis counts for all web processes.
 
-A caller is a token, else a browser's session; callers with neither, or a wrong one, are counted by address, so that
-wrong tokens of one script never block the valid ones from the same address. Signing in is counted by address, and more
-generously by name, because guessing a name's password must not lock its owner out.
+A caller is a valid token, else a stored session of a browser. Callers with neither are counted by address, whatever
+they send: a header that nobody has checked is no identity. So wrong tokens of one script never block the valid ones
+from the same address, and thousands of them count as one caller. Signing in is counted by address, and more generously
+by name, as the form reads it, because guessing a name's password must not lock its owner out.
 
 If Redis does not answer, calls are allowed and logged: Redis is the queue of all jobs, and has to be repaired anyway.
 Tries to sign in are answered 503 then, because they may be guesses of passwords.
@@ -21,19 +22,21 @@ from hashlib import sha256
 
 import redis
 from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from esweb import env
+from esweb.middleware.client_address import client_address
 from esweb.middleware.precheck import get_precheck
-from runs.http import problem
+from runs.http import problem, request_session, request_token
 
 log = logging.getLogger(__name__)
 
 API = "/api/v1/"
 SHARED = "/shared/"
-VOTES = "/vote/"
+VOTES, VOTE_LINKS = "/vote/", "/vote/link/"
 PUSHES = "/records"
 NAME_FACTOR = 3
 """A name may be tried from all addresses together so many times as often as one address may sign in."""
@@ -88,18 +91,23 @@ class Limits:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if wait := max((limit.wait_seconds() for limit in _limits(request)), default=0):
+        # A call that one limit refuses is not counted by the next: or one address could use up the tries of a name.
+        if wait := next((wait for limit in _limits(request) if (wait := limit.wait_seconds())), 0):
             return _too_many(request, wait)
-        answer = self.get_response(request)
-        # Checked after the response, because only a look at the tokens tells who is a stranger.
-        if answer.status_code == 401 and _credential(request) and (wait := _stranger(request).wait_seconds()):
-            return _too_many(request, wait)
-        return answer
+        return self.get_response(request)
 
 
-def push_limit(authorization: str) -> Limit:
-    """Return the limit of pushes with this Authorization header."""
-    return Limit("push", authorization, settings.PUSHES_PER_MINUTE)
+def push_limit(token_digest: str) -> Limit:
+    """Return the limit of pushes with the valid token of this digest."""
+    return Limit("push", token_digest, settings.PUSHES_PER_MINUTE)
+
+
+def sign_in_name(raw: str) -> str:
+    """Return the name under which tries to sign in are counted: one for all spellings that the form takes for the same.
+
+    Names that differ only in case are counted together, although they may be two users.
+    """
+    return str(AuthenticationForm().fields["username"].to_python(raw)).casefold()
 
 
 def _limits(request: HttpRequest) -> list[Limit]:
@@ -107,41 +115,45 @@ def _limits(request: HttpRequest) -> list[Limit]:
         return []
     if request.path.startswith(API):
         return [_api_limit(request)]
-    if request.method == "POST" and request.path == reverse("login"):
-        name = request.POST.get("username", "").casefold()
-        by_address = Limit(SIGN_IN, _address(request), settings.SIGN_INS_PER_MINUTE)
-        return [by_address, Limit(NAME, name, NAME_FACTOR * settings.SIGN_INS_PER_MINUTE)]
+    if _is_form_of(request, "login"):
+        by_address = Limit(SIGN_IN, client_address(request), settings.SIGN_INS_PER_MINUTE)
+        return [by_address, _name_limit(request.POST.get("username", ""))]
+    if _is_form_of(request, "settings-password") and request.user.is_authenticated:
+        # The form checks the present password.
+        return [_name_limit(request.user.get_username())]
     if request.path.startswith(SHARED):
-        return [Limit("shared", _address(request), settings.CALLS_PER_MINUTE)]
+        return [Limit("shared", client_address(request), settings.CALLS_PER_MINUTE)]
     if request.path.startswith(VOTES):
-        # A voter's browser is counted by its session; a client that tries links has none yet.
-        return [
-            Limit("call", credential, settings.CALLS_PER_MINUTE)
-            if (credential := _credential(request))
-            else _stranger(request)
-        ]
+        # Opening a link gives the browser a new session each time, which would be a new caller.
+        return [_stranger(request) if request.path.startswith(VOTE_LINKS) else _session_limit(request)]
     return []
 
 
+def _is_form_of(request: HttpRequest, route: str) -> bool:
+    return request.method == "POST" and request.path == reverse(route)
+
+
 def _api_limit(request: HttpRequest) -> Limit:
-    if not (credential := _credential(request)):
-        return _stranger(request)
+    token = request_token(request)
+    if token is None:
+        return _session_limit(request)
     if request.path.endswith(PUSHES):
-        return push_limit(credential)
-    return Limit("call", credential, settings.CALLS_PER_MINUTE)
+        return push_limit(token.digest)
+    return Limit("call", f"token {token.digest}", settings.CALLS_PER_MINUTE)
 
 
-def _credential(request: HttpRequest) -> str:
-    """Return the token or session that the caller sends, right or wrong; empty if there is none."""
-    return request.headers.get("Authorization", "") or request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+def _session_limit(request: HttpRequest) -> Limit:
+    """Return the limit of the browser's session; the limit of its address if the session is not stored here."""
+    session = request_session(request)
+    return Limit("call", f"session {session}", settings.CALLS_PER_MINUTE) if session else _stranger(request)
+
+
+def _name_limit(raw: str) -> Limit:
+    return Limit(NAME, sign_in_name(raw), NAME_FACTOR * settings.SIGN_INS_PER_MINUTE)
 
 
 def _stranger(request: HttpRequest) -> Limit:
-    return Limit("stranger", _address(request), settings.STRANGERS_PER_MINUTE)
-
-
-def _address(request: HttpRequest) -> str:
-    return str(request.META.get("REMOTE_ADDR", ""))
+    return Limit("stranger", client_address(request), settings.STRANGERS_PER_MINUTE)
 
 
 def _too_many(request: HttpRequest, wait: int) -> HttpResponse:

@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections.abc import Callable
 
-IMPORT = re.compile(r"""^import (?:\{ ([^}]+) \} from )?"(\.\.?/[^"]+)";$""", re.MULTILINE)
+IMPORT = re.compile(r"""^import (?:\{ ([^{}]+) \} from )?"(\.\.?/[^"]+)";$""", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 STYLE = re.compile(r'^@import url\("([^"]+)"\) layer\((\w+)\);$', re.MULTILINE)
 URL = re.compile(r"""url\((?!\s*["']?(?:data:|#))""")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from runs import metrics
 from runs.access import Scope, Share
-from runs.chart_layouts import arrange
+from runs.chart_layouts import Layout, arrange
 from runs.charts import CHARTS, Chart, Mark, default_charts, draw_names, keys_for_chart, marks
 from runs.charts.own import OwnChart, parse_own
 from runs.compare import (
@@ -26,7 +26,6 @@ from runs.flags import open_flags
 from runs.launching.config_form import can_be_cloned
 from runs.models import Flag, Run
 from runs.run_page import (
-    SYSTEM,
     arrange_sections,
     config_sections,
     curve_chart,
@@ -35,12 +34,10 @@ from runs.run_page import (
     own_run_chart,
     status_context,
 )
-from workers.config.resources import RUN_NAME
+from runs.sharing.redaction import is_shared_key, shared_config, shared_text
 
 MAX_EXPERIMENT_RUNS = 100
 MAX_LINES = 10
-UNSHARED = ("compute", "tracking")
-"""Sections of a config about the site and not about the training: readers outside do not see them."""
 
 
 class SharedPage(Protocol):
@@ -75,7 +72,8 @@ class SharedComparison:
         self.runs = _public(share.runs)
 
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
-        return page_context(self.runs, settings, self.share.person)
+        settings = replace(settings, layout=_public_layout(settings.layout))
+        return _with_public_texts(page_context(self.runs, settings, self.share.person, is_shared_key))
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
         own, names = parse_own(name), self.names
@@ -85,14 +83,14 @@ class SharedComparison:
 
     @property
     def names(self) -> list[str]:
-        return key_names(self.runs)
+        return key_names(self.runs, is_shared_key)
 
     @property
     def sections(self) -> list[str]:
-        return [section.name for section in key_sections(self.runs)]
+        return [section.name for section in key_sections(self.runs, is_shared_key)]
 
     def section(self, name: str, settings: ComparisonSettings) -> dict[str, Any] | None:
-        keys = {section.name: section for section in key_sections(self.runs)}.get(name)
+        keys = {section.name: section for section in key_sections(self.runs, is_shared_key)}.get(name)
         if keys is None:
             return None
         return {
@@ -115,16 +113,16 @@ class SharedRun:
         self.run = self.runs[0]
 
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
-        layout, controls = settings.layout, settings.controls
-        own = [own_run_chart(self.run, chart, controls, CHART_PX) for chart in layout.own_charts if _is_public(chart)]
+        layout, controls = _public_layout(settings.layout), settings.controls
+        own = [own_run_chart(self.run, chart, controls, CHART_PX) for chart in layout.own_charts]
         sections = curve_sections(self.run, self._keys, controls)
-        return {
+        return _with_public_texts({
             "run": self.run, **status_context(self.run), "own_charts": arrange(own, layout),
             "sections": arrange_sections(self.run, sections, layout),
             "config": config_sections(self.run.config, is_foreign=not can_be_cloned(self.run)),
             "is_open": self.run.is_open, "flags": _public_flags(self.run),
             "controls": controls, "chart_layout": layout,
-        }  # fmt: skip
+        })  # fmt: skip
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
         if own := parse_own(name):
@@ -140,8 +138,8 @@ class SharedRun:
 
     @cached_property
     def _keys(self) -> list[str]:
-        """Return the run's keys without those about the site's machines."""
-        return [key for key in metrics.keys(self.run) if not key.startswith(SYSTEM)]
+        """Return the run's keys that readers outside see."""
+        return [key for key in metrics.keys(self.run) if is_shared_key(key)]
 
 
 class SharedExperiment:
@@ -155,6 +153,9 @@ class SharedExperiment:
         if share.experiment is None:
             raise ValueError("this link is not an experiment's")
         self.share, self.experiment = share, share.experiment
+        # Never save it.
+        for name in ("name", "question"):
+            setattr(self.experiment, name, shared_text(getattr(self.experiment, name)))
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -166,17 +167,17 @@ class SharedExperiment:
         return _public(visible_runs.order_by("-pk")[:MAX_EXPERIMENT_RUNS])
 
     def context(self, settings: ComparisonSettings) -> dict[str, Any]:
-        groups, layout = comparison_groups(self.runs, settings), settings.layout
+        groups, layout = comparison_groups(self.runs, settings), _public_layout(settings.layout)
         run_marks = marks(self.runs, groups)
-        own_names = [chart.name for chart in layout.own_charts if _is_public(chart)]
+        own_names = [chart.name for chart in layout.own_charts]
         names = default_charts(self.runs, metrics.recorded_keys(self.runs))
         charts = self._charts(settings, CHART_PX, [*names, *own_names])
-        return {
+        return _with_public_texts({
             "experiment": self.experiment, "marks": run_marks, "groups": groups, "lines": MAX_LINES,
             "controls": settings.controls, "settings": settings, "chart_layout": layout,
             "placed_charts": arrange(charts, layout), "is_open": any(run.is_open for run in self.runs),
             **standings_context(self.runs, run_marks, settings, self.share.person),
-        }  # fmt: skip
+        })  # fmt: skip
 
     def chart(self, name: str, settings: ComparisonSettings, px: int | None) -> Chart | None:
         own = parse_own(name)
@@ -194,19 +195,34 @@ class SharedExperiment:
 
 
 def _is_public(own: OwnChart) -> bool:
-    """Return whether no key of a chart that a user defined is about the site's machines."""
-    return not any(key.startswith(SYSTEM) for key in own.all_keys)
+    """Return whether readers outside see every key of a chart that a user defined."""
+    return all(is_shared_key(key) for key in own.all_keys)
+
+
+def _public_layout(layout: Layout) -> Layout:
+    """Return the layout without the charts that readers outside do not see."""
+    return replace(layout, cards=tuple(card for card in layout.cards if card.own is None or _is_public(card.own)))
+
+
+def _with_public_texts(context: dict[str, Any]) -> dict[str, Any]:
+    """Return a page's context with its sentences redacted: they quote the names of runs, and why attempts ended."""
+    if "in_words" in context:
+        context["in_words"] = shared_text(context["in_words"])
+    if "cautions" in context:
+        context["cautions"] = [shared_text(sentence) for sentence in context["cautions"]]
+    return context
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs with configs that omit site details: clusters, tokens' files, folders of files, evaluated runs.
+    """Return the runs with the config, the name and the preset that readers outside see.
 
     Settings are named after the configs, so the configs are changed before anything is computed from them. Never save
     these runs.
     """
     out = list(runs)
     for run in out:
-        run.config = {name: _without_folders(value) for name, value in run.config.items() if name not in UNSHARED}
+        run.config = shared_config(run.config)
+        run.name, run.preset = shared_text(run.name), shared_text(run.preset)
     return out
 
 
@@ -217,16 +233,8 @@ def _public_flags(run: Run) -> list[Flag]:
         flag.compared_with = ""
         if flag.detector == "score":
             flag.key = flag.key.rpartition("/")[2]
+        flag.key = shared_text(flag.key)
     return flags
-
-
-def _without_folders(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _without_folders(inner) for name, inner in value.items()}
-    if isinstance(value, str) and RUN_NAME.fullmatch(value):
-        return "run:…"
-    is_path = isinstance(value, str) and value.startswith(("/", "~"))
-    return f"…/{PurePosixPath(value).name}" if is_path else value
 
 
 PAGES: dict[Scope, type[SharedComparison] | type[SharedRun] | type[SharedExperiment]] = {

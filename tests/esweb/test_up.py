@@ -125,6 +125,8 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """
     data = make_started_site(tmp_path_factory.mktemp("up") / "data")
     undo_migration_of_sessions(data)
+    # As a folder that was made by hand.
+    data.chmod(0o755)
     running = Up(data)
     yield running
     running.end()
@@ -192,6 +194,20 @@ def test_all_parts_run(up: Up) -> None:
     commands = " ".join(up.children())
     for part in ("bin/postgres", "valkey-server", "esweb.supervisor.web", " worker ", " beat ", "manage.py follow"):
         assert part in commands
+
+
+def test_all_parts_create_private_files(up: Up) -> None:
+    assert up.address
+    masks = {
+        command: re.findall(r"^Umask:\s+(\d+)", (Path("/proc") / str(pid) / "status").read_text(), re.MULTILINE)
+        for command, pid in up.children().items()
+        # PostgreSQL has one of its own for its files, in a folder of its own.
+        if "postgres" not in command
+    }
+    assert masks and all(mask == ["0077"] for mask in masks.values()), masks
+    assert up.data.stat().st_mode & 0o777 == 0o700
+    open_files = [path for path in up.data.glob("[!sp]*/*") if path.is_file() and path.stat().st_mode & 0o077]
+    assert open_files == []
 
 
 @pytest.mark.parametrize("part", ["esweb.supervisor.web", " beat ", "valkey-server"])

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from judging.models import Tournament
 from judging.voting import create_invitations
 from judging.voting.invitations import revoke_invitation
 from runs.access import Scope, link_text
-from runs.models import Experiment, Run
+from runs.models import Experiment, Flag, Run
 from tests.cases import each_case
 from tests.esweb.test_access_of_routes import CLOSED, OPEN, routes
 from tests.judging.tournament_factory import make_tournament
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from tests.security.sample_rows import SECRET
+from workers.records import Metric
 
 SHARED = ("shared", "shared-chart", "shared-section")
 VOTING = ("vote", "vote-link", "vote-turns", "vote-choices", "vote-reveal")
@@ -140,3 +143,78 @@ def test_revoked_voter_link_grants_nothing(ada: User, experiment: Experiment, ru
     revoke_invitation(invitation)
     for name in ("vote", "vote-turns", "vote-choices"):
         check_closed(browser, name, reverse(name, args=[tournament.pk]))
+
+
+TEXT = f"see /srv/{SECRET}/a.csv, run:{SECRET}a@3, http://ada:{SECRET}@host/, api_key={SECRET} and --token {SECRET}"
+"""A text of a user with a secret of each form."""
+NAME = f"/srv/{SECRET}/a run:{SECRET}a@3 http://ada:{SECRET}@host api_key={SECRET}"
+FOREIGN = {
+    "apiKey": SECRET,
+    "HF_TOKEN": SECRET,
+    "data": ["/srv/zq7hidden/a.csv", [f"~/{SECRET}/b.csv"], f"run:{SECRET}a@3", {"password": [SECRET]}],
+    "nested": {"deep": {"url": f"https://ada:{SECRET}@host/x?token={SECRET}", "text": TEXT}},
+    f"/srv/{SECRET}/weights": 0.5,
+    "args": ["--api-key", SECRET, f"--secret={SECRET}"],
+    "env": [{"name": "WANDB_API_KEY", "value": SECRET}],
+}
+"""Settings of another program's config."""
+HIDDEN_KEYS = (f"system/{SECRET}", f"eval//srv/{SECRET}/loss", f"loss of run:{SECRET}a@3")
+
+
+@pytest.fixture
+def telling_runs(ada: User, runs_dir: Path) -> list[Run]:
+    """Return two runs of an experiment, with secrets in everything that a link can show."""
+    experiment = Experiment.objects.create(name=TEXT, question=TEXT, note=SECRET, owner=ada)
+    runs = [make_run(experiment, seed=seed, state=state) for seed, state in enumerate(("partial", "running"))]
+    for run in runs:
+        record(run, a_bit_of_everything())
+        record(run, [Metric(step, dict.fromkeys(HIDDEN_KEYS, 1.0 + step)) for step in (1, 2)])
+        run.config["compute"]["cluster"] = run.config["tracking"]["token_file"] = SECRET
+        run.config["model"]["path"] = f"/srv/{SECRET}/tiny"
+        run.config |= {"foreign": {**FOREIGN, "seed": run.seed}}
+        run.name, run.preset, run.note, run.tags = f"{NAME} {run.seed}", NAME, SECRET, [SECRET]
+        run.save()
+        run.attempts.update(reason=TEXT)
+        Flag.objects.create(
+            run=run,
+            detector="score",
+            key=f"score/{SECRET}/mean",
+            step=5,
+            first_step=5,
+            value=1.0,
+            limit=0.1,
+            before=0.5,
+            compared_with=SECRET,
+            detected_at=timezone.now(),
+        )
+    return runs
+
+
+SHOWN_IN = (
+    {}, {"config": "everything", "key": "."}, {"group": "model.path"}, {"group": "compute.cluster"},
+    {"group": "preset", "config": "everything"}, {"charts": f"own:{HIDDEN_KEYS[0]}"},
+)  # fmt: skip
+"""Parameters of a shared page that show more of the configs, of the keys, or of both."""
+
+
+@each_case("scope", list(Scope))
+def test_share_link_shows_no_secret_of_a_config_a_series_or_a_text(
+    scope: Scope, client: Client, ada: User, telling_runs: list[Run]
+) -> None:
+    uids = [run.uid for run in telling_runs]
+    targets = {Scope.RUN: uids[:1], Scope.EXPERIMENT: [telling_runs[0].experiment_id], Scope.COMPARE: uids}
+    text = link_text(ada, scope, targets[scope], "day")
+    parts = [("shared", query) for query in SHOWN_IN if scope != Scope.RUN or "group" not in query]
+    parts += [("shared-chart", {"name": n, **form}) for n in ("reward", "reward/mean") for form in ({}, {"as": "csv"})]
+    parts += [("shared-section", {"section": name}) for name in ("system", "eval", "es", "other")]
+    for route, query in parts:
+        response = client.get(reverse(route, args=[text]), query)
+        assert response.status_code < 500
+        if response.status_code == 200:
+            shown = response.content.decode()
+            # The reader's own address is no secret to the reader.
+            for value in query.values():
+                shown = shown.replace(value, "").replace(quote(value, safe=""), "")
+            assert SECRET not in shown, (route, query, shown[max(0, shown.find(SECRET) - 200) :][:300])
+    for name in (*HIDDEN_KEYS, *(f"own:{key}" for key in HIDDEN_KEYS)):
+        assert client.get(reverse("shared-chart", args=[text]), {"name": name}).status_code == 404

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from esweb.backup import BackupError, restore_backup
+from esweb.bootstrap.private_files import creating_private_files
 from runs.management.quick_command import QuickCommand
 
 
@@ -22,6 +23,7 @@ class Command(QuickCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
-            restore_backup(file.absolute(), self.stdout.write)
+            with creating_private_files():
+                restore_backup(file.absolute(), self.stdout.write)
         except BackupError as error:
             raise CommandError(str(error)) from error

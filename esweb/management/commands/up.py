@@ -17,6 +17,7 @@ from django.db import DatabaseError
 
 from esweb.bootstrap import prepare
 from esweb.bootstrap.collectstatic import StaticCollection
+from esweb.bootstrap.private_files import close_to_others, creating_private_files
 from esweb.embedded import CannotStart, Postgres, Valkey, hold
 from esweb.supervisor import StopRequested, Tree, collectstatic_part, parts_of_esweb, static_folder, stop_on_signals
 from esweb.supervisor.listening_socket import HealthPoller, address_of, listen
@@ -42,8 +43,10 @@ class Command(QuickCommand):
     def handle(self, *args: Any, port: int, host: str, **options: Any) -> None:
         code = 0
         try:
-            with stop_on_signals(), hold(settings.DATA_DIR), listen(host, port) as listener, self.servers() as tree:
-                code = self.run(tree, listener)
+            with creating_private_files(), stop_on_signals():
+                close_to_others(settings.DATA_DIR)
+                with hold(settings.DATA_DIR), listen(host, port) as listener, self.servers() as tree:
+                    code = self.run(tree, listener)
         except CannotStart as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
