@@ -10,7 +10,8 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from runs.clusters.settings.cluster import config_errors
+from runs.clusters.settings.cluster import MAX_CONFIG_LENGTH, config_errors
+from runs.http import JsonField
 from runs.models import Cluster
 from workers.config.shallow_json import TooDeep, check_depth
 
@@ -31,7 +32,8 @@ class ShallowDecoder(json.JSONDecoder):
 class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
     """Form of a cluster. It reports every problem of the config together."""
 
-    config = forms.JSONField(
+    config = JsonField(
+        max_length=MAX_CONFIG_LENGTH,
         decoder=ShallowDecoder,
         required=False,
         error_messages={"invalid": f"Enter valid JSON; {TooDeep()}."},

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from judging.judges import MAX_ANSWER_SECONDS, MAX_CONCURRENT_REQUESTS, Draft, newest_rubrics, save_key
 from judging.model_judge import LIMITED_BY, MIN_TOKENS
 from judging.models import GoldSet, Judge, JudgeKey, Rubric
+from runs.http import JsonField
 
 MAX_CAP = 1_000_000
 
@@ -36,6 +37,7 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
             "name", "base_url", "model", "family", "key", "sampling", "max_tokens", "structured", "answer_seconds",
             "price_in", "price_out", "requests_per_minute", "tokens_per_minute", "at_once", "is_private",
         )  # fmt: skip
+        field_classes = {"sampling": JsonField}  # noqa: RUF012
         labels = {  # noqa: RUF012
             "name": gettext_lazy("Name"),
             "base_url": gettext_lazy("Address"),

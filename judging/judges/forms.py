@@ -11,6 +11,10 @@ from django.utils.translation import gettext, gettext_lazy
 
 from judging.judges.rubrics import RubricText
 from judging.models import Criterion
+from runs.http import TextField
+
+MAX_RUBRIC_LENGTH = 20_000
+"""Characters of a definition, which a model judge is sent with each pair."""
 
 
 class RubricForm(forms.Form):
@@ -20,8 +24,8 @@ class RubricForm(forms.Form):
         max_length=200, label=gettext_lazy("Question"),
         help_text=gettext_lazy("Shown above the buttons, such as: Which response is more polite?"),
     )  # fmt: skip
-    text = forms.CharField(
-        widget=forms.Textarea(attrs={"rows": 10}), label=gettext_lazy("Definition"),
+    text = TextField(
+        max_length=MAX_RUBRIC_LENGTH, widget=forms.Textarea(attrs={"rows": 10}), label=gettext_lazy("Definition"),
         help_text=gettext_lazy("What counts and what does not, with borderline cases."),
     )  # fmt: skip
     scale_low = forms.IntegerField(initial=1, min_value=-100, max_value=100, label=gettext_lazy("Lowest score"))

@@ -1,17 +1,32 @@
-"""Criteria and their rubrics: the standard ones that come with esweb, and new versions of any user's."""
+"""Criteria and their rubrics: the standard ones that come with esweb, new versions of any user's, and their changes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, takewhile
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext
 
 from judging.models import Criterion, Rubric
 from judging.models.rubric import digest_of
 from runs.models.experiment import Person
+from runs.responses import changed_blocks
+
+MAX_COMPARED_LINES = 1000
+"""Lines that differ and are compared: the time grows with the square of their number."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a version. `sign` is + if the line is new, - if only the version before has it, else empty."""
+
+    sign: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -94,3 +109,39 @@ def newest_rubrics(person: Person) -> Any:
     return Rubric.objects.filter(pk__in=newest.values("pk")).select_related("criterion").order_by(
         F("criterion__owner").asc(nulls_first=True), "criterion__slug"
     )  # fmt: skip
+
+
+def changes(before: Rubric, after: Rubric) -> list[Line]:
+    """Return the lines of both versions; a line that only one of them has carries its sign.
+
+    If too many lines differ to be compared, all of them are shown as removed and then as new.
+    """
+    old, new = _lines(before), _lines(after)
+    head = old[: _common_length(old, new)]
+    tail_length = _common_length(old[len(head) :][::-1], new[len(head) :][::-1])
+    tail = old[len(old) - tail_length :]
+    old, new = (lines[len(head) : len(lines) - tail_length] for lines in (old, new))
+    is_comparable = max(len(old), len(new)) <= MAX_COMPARED_LINES
+    blocks = changed_blocks(old, new) if is_comparable else [(False, old, []), (False, [], new)]
+    middle = chain.from_iterable(_block_lines(*block) for block in blocks)
+    return [*(Line("", text) for text in head), *middle, *(Line("", text) for text in tail)]
+
+
+def _common_length(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the number of equal lines at the start of both."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+
+
+def _block_lines(is_equal: bool, old: Sequence[str], new: Sequence[str]) -> list[Line]:
+    """Return the lines of a block; lines that replace as many others are next to them."""
+    if is_equal:
+        return [Line("", text) for text in new]
+    removed, added = [Line("-", text) for text in old], [Line("+", text) for text in new]
+    if len(removed) != len(added):
+        return [*removed, *added]
+    return list(chain.from_iterable(zip(removed, added, strict=True)))
+
+
+def _lines(rubric: Rubric) -> list[str]:
+    scale = gettext("Scores from %(low)s to %(high)s") % {"low": rubric.scale_low, "high": rubric.scale_high}
+    return [rubric.question, *rubric.text.splitlines(), scale]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -18,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from judging.access import may_change_rubric, may_create
 from judging.judges.forms import CriterionForm, GoldForm, RubricForm
 from judging.judges.gold import MAX_BYTES, CannotRead, save_gold_set
-from judging.judges.rubrics import create_standard_rubrics, next_version
+from judging.judges.rubrics import changes, create_standard_rubrics, next_version
 from judging.models import Criterion, GoldSet, Rubric
 from runs.http import SignedIn, page_of
 
@@ -57,14 +54,6 @@ def _save_gold_set(request: SignedIn, form: GoldForm) -> bool:
     message = ngettext("Uploaded %(n)s pair of %(name)s.", "Uploaded %(n)s pairs of %(name)s.", n)
     messages.success(request, message % {"n": n, "name": gold_set.name})
     return True
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of a version. `sign` is + if the line is new, - if only the version before has it, else empty."""
-
-    sign: str
-    text: str
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -115,17 +104,6 @@ def rubric(request: SignedIn, slug: str, version: int) -> HttpResponse:
     previous = rubric.criterion.rubrics.filter(version__lt=version).order_by("-version").first()
     context = {"rubric": rubric, "previous": previous, "lines": changes(previous, rubric) if previous else []}
     return TemplateResponse(request, "judging/judges/rubric.html", context)
-
-
-def changes(before: Rubric, after: Rubric) -> list[Line]:
-    """Return the lines of both versions; a line that only one of them has carries its sign."""
-    diff = difflib.ndiff(_lines(before), _lines(after))
-    return [Line(line[0].strip(), line[2:]) for line in diff if not line.startswith("?")]
-
-
-def _lines(rubric: Rubric) -> list[str]:
-    scale = gettext("Scores from %(low)s to %(high)s") % {"low": rubric.scale_low, "high": rubric.scale_high}
-    return [rubric.question, *rubric.text.splitlines(), scale]
 
 
 def _create_criterion(request: SignedIn, form: CriterionForm) -> Criterion:

@@ -18,7 +18,7 @@ from judging.access import may_create
 from judging.judges import create_standard_rubrics
 from judging.tournaments.commands import Draft, Entry, TournamentRefused, create_from_draft
 from judging.tournaments.forms import TournamentForm
-from runs.http import SignedIn, UnknownChoice, named_experiment
+from runs.http import SignedIn, UnknownChoice, named_experiment, whole_number
 from runs.models import EVALUATION, TRAINING, Response, Run, list_evaluated_steps
 from runs.responses import judgeable_runs
 
@@ -121,8 +121,8 @@ def _offered_runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:
     sent = request.POST if request.method == "POST" else request.GET
     requested_uids = {*sent.getlist("run"), *(value.split(":")[0] for value in sent.getlist("contestant"))}
     experiment = sent.get("experiment", "")
-    if experiment.isdecimal() and len(experiment) < 10:
-        answered = answered.filter(experiment=int(experiment))
+    if (experiment_pk := whole_number(experiment)) is not None:
+        answered = answered.filter(experiment=experiment_pk)
     elif requested_uids:
         answered = answered.filter(experiment__in=answered.filter(uid__in=requested_uids).values("experiment"))
     requested_first = Case(When(uid__in=requested_uids, then=Value(0)), default=Value(1))

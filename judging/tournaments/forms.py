@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from judging.judges import newest_rubrics
 from judging.models import GoldSet, Rubric, Tournament
 from judging.voting.invitations import DAYS, MAX_DAYS, MAX_INVITATIONS
+from runs.http import TextField
 from runs.models.experiment import Person
 
 DEFAULT_PROMPTS, MAX_PROMPTS = 50, 10_000
@@ -58,6 +59,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
             "gold_every": gettext_lazy("15 is about 7 in 100."),
             "picks": gettext_lazy("In replays, the most informative gained nothing below 400 votes."),
         }
+        field_classes = {"question": TextField}  # noqa: RUF012
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
 
     def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
@@ -81,7 +83,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
 class InvitationForm(forms.Form):
     """Form with the names of voters to invite, and the days that their links are valid."""
 
-    names = forms.CharField(
+    names = TextField(
         widget=forms.Textarea(attrs={"rows": 3}), label=gettext_lazy("Names, one per line"),
         help_text=gettext_lazy("At most %(n)s at a time. Voters never see others' names.") % {"n": MAX_INVITATIONS},
     )  # fmt: skip

@@ -18,7 +18,9 @@ FAMILIES = (
     "vicuna",
 )  # fmt: skip
 ROLES = re.compile(
-    r"^\W*(?:user|assistant|human|system|bot)\s*:|<\|?(?:im_start|im_end|user|assistant)\|?>", re.I | re.M
+    # A line break within the space would make every line of an empty text a start that reads to its end.
+    r"^[^\w\n]*(?:user|assistant|human|system|bot)\s*:|<\|?(?:im_start|im_end|user|assistant)\|?>",
+    re.I | re.M,
 )
 MIN_NAME_LENGTH = 4
 """Minimum length of a contestant's name to be hidden; responses often contain shorter names and single words."""

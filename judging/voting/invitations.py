@@ -24,6 +24,7 @@ from judging.models import Invitation, Tournament, Voter
 from runs.models.experiment import Person
 
 MAX_INVITATIONS = 50
+MAX_NAME_LENGTH = 100
 DAYS = 30
 MAX_DAYS = 365
 SESSION = "judging_invitations"
@@ -46,6 +47,9 @@ def create_invitations(
         raise InvitationRefused(
             gettext("Name 1 to %(most)s voters, not %(n)s.") % {"most": MAX_INVITATIONS, "n": len(names)}
         )
+    if long := next((name for name in names if len(name) > MAX_NAME_LENGTH), ""):
+        params = {"most": MAX_NAME_LENGTH, "name": long[:20], "n": len(long)}
+        raise InvitationRefused(gettext("A name has at most %(most)s characters; %(name)s… has %(n)s.") % params)
     if not 1 <= days <= MAX_DAYS:
         raise InvitationRefused(
             gettext("A link must be valid for 1 to %(most)s days, not %(n)s.") % {"most": MAX_DAYS, "n": days}

@@ -35,6 +35,7 @@ from judging.voting.choices import (
 )
 from judging.voting.invitations import find_invitation, get_voter, store_in_session
 from judging.voting.turns import hand_out_turns
+from runs.http import whole_number
 from workers.config.shallow_json import loads
 
 MAX_CHOICES = 100
@@ -107,7 +108,7 @@ def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
 @for_voters
 def vote_turns(request: HttpRequest, voter: Voter) -> HttpResponse:
     """Render more pairs as a fragment. The parameter `beside` names the turns that the page already has."""
-    open_turns = [int(pk) for pk in request.GET.getlist("beside") if pk.isdecimal()][-MAX_CHOICES:]
+    open_turns = [pk for pk in map(whole_number, request.GET.getlist("beside")) if pk is not None][-MAX_CHOICES:]
     context = {
         "pairs": _displayed_pairs(voter, hand_out_turns(voter, already_open=open_turns)),
         "tournament": voter.tournament, "voter": voter,

@@ -37,6 +37,7 @@ class TokenForm(forms.Form):
     run = forms.CharField(
         label=gettext_lazy("Run"),
         required=False,
+        max_length=100,
         help_text=gettext_lazy("Only for scope ingest: the uid of one of your runs."),
     )
 

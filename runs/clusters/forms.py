@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from runs.clusters.commands import add_cluster, change_cluster
 from runs.clusters.settings import EXAMPLES, KEYS
+from runs.http import NoteField, TextField
 from runs.models import Cluster
 from workers.config import ConfigError
 from workers.config.shallow_json import loads
@@ -78,13 +79,13 @@ class ClusterForm(forms.Form):
         min_value=0,
         help_text=gettext_lazy("For runs without a time limit of their own."),
     )
-    modules = forms.CharField(
+    modules = TextField(
         label=gettext_lazy("Modules"),
         required=False,
         widget=LINES,
         help_text=gettext_lazy("Environment modules, one per line, loaded first and in this order."),
     )
-    env = forms.CharField(
+    env = TextField(
         label=gettext_lazy("Variables"),
         required=False,
         widget=LINES,
@@ -92,7 +93,7 @@ class ClusterForm(forms.Form):
             "One per line, such as HF_HOME=/shared/hf. No secrets: every user of a node can read them."
         ),
     )
-    more = forms.CharField(
+    more = NoteField(
         label=gettext_lazy("More"),
         required=False,
         widget=LINES,

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.access import may_change
 from runs.experiments.audit_log import log_edit
 from runs.experiments.trash import archive, delete_experiment, restore, unarchive
-from runs.http import SignedIn, visible_experiment
+from runs.http import NoteField, SignedIn, TextField, visible_experiment
 from runs.models import Experiment
 from runs.models.trash import DAYS_IN_BIN, TAG_LENGTH
 
@@ -35,15 +35,16 @@ NEXT = ("experiments", "bin")
 """Names of the routes to which a form may redirect afterwards."""
 
 
-class TagsField(forms.CharField):
+class TagsField(TextField):
     """A form field of tags, separated by commas."""
 
     def prepare_value(self, value: Any) -> Any:
         return ", ".join(value) if isinstance(value, list) else value
 
     def clean(self, value: str | None) -> list[str]:
-        """Return each tag once, in the order typed. Raise ValidationError if a tag is too long or there are too
-        many."""
+        """Return each tag once, in the order typed. Raise ValidationError if a tag or the text is too long, or if
+        there are too many."""
+        self.run_validators(value or "")
         tags = list(dict.fromkeys(tag.strip() for tag in (value or "").split(",") if tag.strip()))
         if long := [tag for tag in tags if len(tag) > TAG_LENGTH]:
             message = gettext("A tag has at most %(most)s characters; %(tag)s… has %(n)s.")
@@ -72,6 +73,7 @@ class ExperimentEditForm(forms.ModelForm):  # type: ignore[type-arg]
             "question": gettext_lazy("The question that its runs answer."),
             "note": gettext_lazy("Markdown. HTML is shown as text."),
         }
+        field_classes = {"question": TextField, "note": NoteField}  # noqa: RUF012
         widgets = {  # noqa: RUF012
             "question": forms.Textarea(attrs={"rows": 2}),
             "note": forms.Textarea(attrs={"rows": 12, "class": "mono"}),

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from runs.access import may_change_run
 from runs.experiments.audit_log import change
 from runs.experiments.edit import TagsField
-from runs.http import SignedIn, visible_run
+from runs.http import NoteField, SignedIn, visible_run
 from runs.models import Run
 
 
@@ -30,6 +30,7 @@ class RunEditForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("name", "tags", "note")
         labels = {"name": gettext_lazy("Name"), "note": gettext_lazy("Note")}  # noqa: RUF012
         help_texts = {"note": gettext_lazy("Markdown. HTML is shown as text.")}  # noqa: RUF012
+        field_classes = {"note": NoteField}  # noqa: RUF012
         widgets = {"note": forms.Textarea(attrs={"rows": 5, "class": "mono"})}  # noqa: RUF012
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -23,7 +23,7 @@ from runs.access import may_make
 from runs.experiments.edit import UNDO
 from runs.experiments.home.best_runs import BestRun
 from runs.experiments.home.results import best_results
-from runs.http import SignedIn, page_of, require_choice
+from runs.http import SignedIn, TextField, page_of, require_choice
 from runs.models import Experiment, Run
 from workers.executors.states import OPEN_STATES, State
 
@@ -61,6 +61,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
             "is_private": gettext_lazy("Private"),
         }
         help_texts = {"question": gettext_lazy("The question that its runs answer.")}  # noqa: RUF012
+        field_classes = {"question": TextField}  # noqa: RUF012
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
 
 

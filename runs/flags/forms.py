@@ -23,7 +23,7 @@ OFF = "off-"
 class DismissalForm(forms.Form):
     """The reason why a flag is no cheating, with the hash of the data that the user saw."""
 
-    data_hash = forms.CharField(required=False, widget=forms.HiddenInput)
+    data_hash = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     reason = forms.CharField(
         label=gettext_lazy("Why is this no cheating?"),
         max_length=MAX_REASON,

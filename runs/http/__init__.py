@@ -1,11 +1,27 @@
 """Common parts of all pages and API operations: parameters, lookup, paging, errors and authentication."""
 
-from runs.http.auth import ApiRequest, Caller, Token, needs, require_scope
+from runs.http.auth import ApiRequest, Caller, Token, needs, request_session, request_token, require_scope
 from runs.http.chart_controls import ChartControls, chart_controls
 from runs.http.choices import must_be_one_of
 from runs.http.display import ago, moment, state_sentence, state_words
 from runs.http.etags import CHANGES, add_etag, check_version
-from runs.http.fields import NO_NUL, Input, Name, Note, Number, Pk, RunName, Tag, Tags, Text, Word, is_unstorable
+from runs.http.fields import (
+    MAX_NOTE_LENGTH,
+    MAX_TEXT_LENGTH,
+    NO_NUL,
+    Input,
+    Name,
+    Note,
+    Number,
+    Pk,
+    RunName,
+    Tag,
+    Tags,
+    Text,
+    Word,
+    is_unstorable,
+)
+from runs.http.form_fields import JsonField, NoteField, TextField
 from runs.http.htmx_responses import FILES, FORMS, chart_response, page_address, table_response
 from runs.http.idempotency import idempotency_key, idempotent, idempotent_secret, idempotent_unless
 from runs.http.lookup import (
@@ -52,6 +68,7 @@ from runs.http.parameters import (
     page_of,
     require_choice,
     warn,
+    whole_number,
     zoom_of,
 )
 from runs.http.problems import (
@@ -64,12 +81,16 @@ from runs.http.problems import (
     unknown_choice,
 )
 from runs.http.router import router
+from runs.http.search_slots import MAX_SEARCH_SECONDS, SearchesBusy, search_slot
 
 __all__ = [
     "CHANGES",
     "EXAMPLE_UID",
     "FILES",
     "FORMS",
+    "MAX_NOTE_LENGTH",
+    "MAX_SEARCH_SECONDS",
+    "MAX_TEXT_LENGTH",
     "NO_NUL",
     "ApiRequest",
     "Caller",
@@ -78,10 +99,12 @@ __all__ = [
     "Input",
     "Int",
     "Invalid",
+    "JsonField",
     "Key",
     "Limit",
     "Name",
     "Note",
+    "NoteField",
     "Number",
     "PaletteEntry",
     "PalettePage",
@@ -89,12 +112,14 @@ __all__ = [
     "Row",
     "RowId",
     "RunName",
+    "SearchesBusy",
     "Shelf",
     "SignedIn",
     "Step",
     "Tag",
     "Tags",
     "Text",
+    "TextField",
     "Token",
     "Uid",
     "UnknownChoice",
@@ -138,11 +163,14 @@ __all__ = [
     "register_handler",
     "register_pages",
     "register_source",
+    "request_session",
+    "request_token",
     "require_admin",
     "require_choice",
     "require_experiment_and_sweep",
     "require_scope",
     "router",
+    "search_slot",
     "state_sentence",
     "state_words",
     "table_response",
@@ -150,5 +178,6 @@ __all__ = [
     "visible_experiment",
     "visible_run",
     "warn",
+    "whole_number",
     "zoom_of",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest
 from ninja.errors import HttpError
@@ -31,6 +32,28 @@ class ApiRequest(HttpRequest):
     auth: Caller
 
 
+TOKEN, SCHEME = "_esweb_token", "bearer"
+"""Attribute of a request that holds its valid token; the authentication scheme, in any case of its letters."""
+
+
+def request_token(request: HttpRequest) -> ApiToken | None:
+    """Return the valid token of the Authorization header, or None. A request's token is looked up once."""
+    if not hasattr(request, TOKEN):
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        setattr(request, TOKEN, access.verify(text) if scheme.lower() == SCHEME else None)
+    token: ApiToken | None = getattr(request, TOKEN)
+    return token
+
+
+def request_session(request: HttpRequest) -> str:
+    """Return the key of the stored session that the browser's cookie names; empty if none is stored under it."""
+    if not request.COOKIES.get(settings.SESSION_COOKIE_NAME):
+        return ""
+    # Loading a session forgets a key under which nothing is stored.
+    request.session.get("")
+    return request.session.session_key or ""
+
+
 class Token(HttpBearer):
     """Authentication by `Authorization: Bearer esw_…`; `./manage.py createtoken USER --scope SCOPE` creates a token."""
 
@@ -38,13 +61,16 @@ class Token(HttpBearer):
         super().__init__()
         self.needed = needed
 
-    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        api_token = access.verify(token)
+    def __call__(self, request: HttpRequest) -> Caller | None:
+        api_token = request_token(request)
         if api_token is None:
             return None
         _check_scope(api_token, self.needed)
         _check_role(api_token.user, self.needed)
         return Caller(api_token.user, api_token)
+
+    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
+        return self(request)
 
 
 class Session(APIKeyCookie):

@@ -14,11 +14,14 @@ from runs.models.trash import TAG_LENGTH
 # PostgreSQL cannot store NUL: it is refused on input, where the position in the request is known.
 SURROGATE = re.compile("[\ud800-\udfff]")
 NO_NUL = r"^[^\x00]*$"
+MAX_TEXT_LENGTH, MAX_NOTE_LENGTH = 10_000, 100_000
+"""Characters of a text of some sentences, such as an experiment's question, and of a note; `form_fields` has the same
+limits."""
 Word = Annotated[str, StringConstraints(max_length=250, pattern=NO_NUL)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=NO_NUL)]
 RunName = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
-Text = Annotated[str, StringConstraints(max_length=10_000, pattern=NO_NUL)]
-Note = Annotated[str, StringConstraints(max_length=100_000, pattern=NO_NUL)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH, pattern=NO_NUL)]
+Note = Annotated[str, StringConstraints(max_length=MAX_NOTE_LENGTH, pattern=NO_NUL)]
 Tag = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TAG_LENGTH, pattern=r"^[^\x00,]*$")
 ]

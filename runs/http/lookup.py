@@ -19,7 +19,7 @@ from runs import access
 from runs.access import may_manage_clusters
 from runs.http.auth import Caller
 from runs.http.fields import NO_NUL
-from runs.http.parameters import SignedIn, UnknownChoice
+from runs.http.parameters import SignedIn, UnknownChoice, whole_number
 from runs.models import Attempt, Experiment, Run, Sweep
 from runs.models.experiment import RunQuerySet
 
@@ -39,8 +39,6 @@ Shelf: TypeAlias = QueryEx[
     Literal["current", "archived", "bin"],
     P(description="archived: hidden from lists; bin: in the trash, can be restored"),
 ]
-MAX_DIGITS = 18
-"""The number of digits that a primary key can have."""
 
 
 def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
@@ -129,9 +127,8 @@ def named_experiment(request: HttpRequest, number: str) -> Experiment | None:
     """Return the experiment that a parameter names; None if it is empty. Raise UnknownChoice."""
     if not number:
         return None
-    is_number = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
-    visible = Experiment.objects.visible_to(request.user)
-    if not is_number or (experiment := visible.filter(pk=int(number)).first()) is None:
+    pk, visible = whole_number(number), Experiment.objects.visible_to(request.user)
+    if pk is None or (experiment := visible.filter(pk=pk).first()) is None:
         message = gettext("experiment must be the number of an experiment that you may see, not %(value)r.")
         raise UnknownChoice(message % {"value": number[:100]})
     return experiment

@@ -23,6 +23,9 @@ from runs.http.choices import must_be_one_of
 from runs.metrics import Span
 
 Row = TypeVar("Row", bound=Model)
+MAX_DIGITS = 18
+"""The number of digits of a whole number in an address or a form: PostgreSQL stores 64 bits, and Python reads no number
+of more than 4300 digits."""
 
 
 class SignedIn(HttpRequest):
@@ -34,6 +37,12 @@ class SignedIn(HttpRequest):
 
 class UnknownChoice(Http404):
     """Error for a parameter that selects data that does not exist; the error page names the choices."""
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that at most MAX_DIGITS digits of ASCII state; None for every other text."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+    return int(text) if is_number else None
 
 
 def require_choice(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:

@@ -11,12 +11,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.models import User
 
-from runs import access, checkpoints
+from runs import access, checkpoints, service_registry
 from runs.checkpoints import SavedCheckpoint
 from runs.launching.credentials import site_url_of
 from runs.launching.request import value_at
@@ -37,7 +35,7 @@ from workers.config.resources import (
 )
 from workers.config.tasks import EMBEDDED
 
-CHECKPOINT_PATH = re.compile(r".*/esweb-([0-9a-z]{10})-a\d+/checkpoints/step-0*(\d+)/?")
+CHECKPOINT_PATH = re.compile(r".*/esweb-([0-9a-z]{10})-a\d+/checkpoints/step-0*((?!0)\d+|0)/?")
 RUN_FOLDER_PATH = re.compile(r".*/([0-9a-z]{10})/?(@\d+)?")
 WORD = re.compile(r"[A-Za-z0-9_]{1,60}", re.ASCII)
 MAX_NAMED_STEPS = 20
@@ -68,10 +66,10 @@ PRIOR_TASK_REPLACEMENT = "a prior task of a run that this site starts calls no s
 
 
 class _Launch:
-    """A launch to be checked: its user and its cluster."""
+    """A launch to be checked: its user, its cluster and its config."""
 
-    def __init__(self, person: User, cluster: Cluster) -> None:
-        self.person, self.cluster = person, cluster
+    def __init__(self, person: User, cluster: Cluster, config: RunConfig) -> None:
+        self.person, self.cluster, self.config = person, cluster, config
         self.folders = [Path(folder) for folder in data_folders(cluster)]
 
     def model(self, resource: NamedResource) -> str:
@@ -157,7 +155,7 @@ class _Launch:
         if (secret := access.find_secret(self.person, name)) and secret.address:
             return "" if access.may_call(secret.owner, secret.address) else access.host_refusal(secret.address)
         if site_url_of(self.cluster):
-            return ""
+            return service_registry.launch_refusal(self.person, service_registry.SCORER, name)
         return (
             f"must be {EMBEDDED}, an address, the name of one of your scorers' secrets (Settings, Secrets) or of a "
             f"registered scorer, not {name!r}: you have no such secret, and cluster {self.cluster.name} has no "
@@ -169,14 +167,10 @@ class _Launch:
         a scorer's: the server reads a file of the run's, and its responses decide the rewards."""
         name: str = resource.value
         if name.startswith(("http://", "https://")):
-            hosts = ", ".join(settings.SCORER_HOSTS) or "none"
-            refusal = (
-                f"{urlsplit(name).netloc} is not an allowed host; allowed are: {hosts}. Give the name of a registered "
-                "server, or ask an admin to add the host to ESWEB_SCORER_HOSTS"
-            )
-            return "" if access.may_call(self.person, name) else refusal
+            return "" if access.may_call(self.person, name) else access.service_refusal(name)
         if site_url_of(self.cluster):
-            return ""
+            server = self.config.es_section().adapter_server
+            return service_registry.launch_refusal(self.person, server.kind if server else "", name)
         return (
             f"must be an address, not {name!r}: cluster {self.cluster.name} has no site_url by which its nodes could "
             "find registered servers"
@@ -315,7 +309,7 @@ def wandb_projects(cluster: Cluster) -> list[str]:
 
 def check_resources(config: RunConfig, person: User, cluster: Cluster) -> None:
     """Raise ConfigError with every field that names a resource which this user may not use on this cluster."""
-    launch = _Launch(person, cluster)
+    launch = _Launch(person, cluster, config)
     reasons = ((resource.path, RULES[resource.kind](launch, resource)) for resource in resources(config))
     if problems := [Problem(path, reason) for path, reason in reasons if reason]:
         raise ConfigError(problems)

@@ -1,8 +1,9 @@
-"""Word-by-word differences between two responses."""
+"""Word-by-word differences between two responses, and the differences of any two lists of texts."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -23,14 +24,22 @@ class Piece:
 
 def diff_pieces(base: str, answer: str) -> list[Piece]:
     """Return the pieces from `base` to `answer`: kept and new form the answer, kept and gone the base."""
-    before, after = _words(base), _words(answer)
     result: list[Piece] = []
-    for kind, changes in groupby(Indel.opcodes(before, after), key=lambda opcode: opcode.tag == "equal"):
-        steps = list(changes)
-        gone = "".join(before[steps[0].src_start : steps[-1].src_end])
-        new = "".join(after[steps[0].dest_start : steps[-1].dest_end])
-        result += [Piece("kept", new)] if kind else [Piece("gone", gone)] * bool(gone) + [Piece("new", new)] * bool(new)
+    for is_equal, before, after in changed_blocks(_words(base), _words(answer)):
+        gone, new = "".join(before), "".join(after)
+        pieces = [Piece("gone", gone)] * bool(gone) + [Piece("new", new)] * bool(new)
+        result += [Piece("kept", new)] if is_equal else pieces
     return result
+
+
+def changed_blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
+    """Yield (whether they are equal, texts of `before`, texts of `after`), in order, with as many equal as possible.
+
+    The time grows with the product of both lengths: the caller limits them.
+    """
+    for is_equal, changes in groupby(Indel.opcodes(before, after), key=lambda opcode: opcode.tag == "equal"):
+        steps = list(changes)
+        yield is_equal, before[steps[0].src_start : steps[-1].src_end], after[steps[0].dest_start : steps[-1].dest_end]
 
 
 def similarity(base: str, answer: str) -> float:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart, ChartOptions, Mark, marks, overlay
-from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice
+from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice, whole_number
 from runs.metrics import Curve
 from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
 from runs.responses.diff import Piece, diff_pieces
@@ -25,7 +25,6 @@ from runs.responses.viewer.views import is_covered
 MAX_RUNS = 6
 MAX_OFFERED_RUNS = 60
 MAX_RESPONSES = 5000
-MAX_DIGITS = 18
 MIN_SIMILARITY = 0.3
 """Minimum share of common text; below it nearly every word would be marked, so no difference is shown."""
 BASELINES = {
@@ -125,9 +124,9 @@ def _step(step_param: str, steps: Sequence[int], last: int) -> int:
     """Return the last step up to the requested one; `last` if none is requested. Raise UnknownChoice."""
     if not step_param:
         return last
-    if not (step_param.isascii() and step_param.isdigit() and len(step_param) <= MAX_DIGITS):
+    if (requested := whole_number(step_param)) is None:
         raise UnknownChoice(must_be_one_of("step", [str(step) for step in steps], step_param))
-    return max((step for step in steps if step <= int(step_param)), default=steps[0])
+    return max((step for step in steps if step <= requested), default=steps[0])
 
 
 def _offered(request: SignedIn, prompt: Prompt) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -55,9 +56,27 @@ def few(value: float) -> str:
 WRITER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["image", "html_inline"])
 
 
+MARKS = re.compile(r"[\n\[\]|*_`~<>()!&\\#-]")
+"""Line ends, and characters that Markdown looks at: rendering takes about 15 µs for each."""
+MAX_MARKS = 15_000
+MAX_CELLS = 20_000
+"""Cells that a table may have. Rows are filled up to the widest, so a short note can have many."""
+
+
+def is_costly(text: str) -> bool:
+    """Return whether the note would take more than about 0.3 s to render, as no note that a person writes does."""
+    if len(MARKS.findall(text)) > MAX_MARKS:
+        return True
+    lines = text.splitlines()
+    return len(lines) * max((line.count("|") for line in lines), default=0) > MAX_CELLS
+
+
 @register.filter
 def markdown(text: str) -> SafeString:
-    """Render the note as HTML, its headings below those of the page."""
+    """Render the note as HTML, its headings below those of the page. A costly note is shown as it was written."""
+    if is_costly(text):
+        reason = gettext("This note has too many lines, lists or tables to be formatted, so it is shown as plain text.")
+        return format_html('<p class="hint">{}</p><pre>{}</pre>', reason, text)
     tokens = WRITER.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workers.config.probe import LAYERS
 
-LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)$")
+LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class ProbeConfig:
 
 def numbers(text: str) -> list[float]:
     """Return the numbers of a text that has the form NUMBERS, each once, in ascending order."""
-    return sorted({float(number) for number in re.split(r"\s*,\s*", text)})
+    return sorted({float(number) for number in text.split(",")})
 
 
 def _unknown(field: str, names: tuple[str, ...], choices: tuple[str, ...], more: str = "") -> Iterator[Problem]:

@@ -8,6 +8,7 @@ the folders that an administrator allowed; here, on the node, each name is looke
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,9 @@ RUN_PUSHES = "ESWEB_RUN_PUSHES"
 """Set if the run pushes its records to the site."""
 RUN_SCORER, RUN_SCORER_TOKEN = "ESWEB_RUN_SCORER", "ESWEB_RUN_SCORER_TOKEN"
 """The address of the scorer that a secret named, and the file with the token that it wants, or that is wanted here."""
+RUN_HOSTS, RUN_SCORER_HOSTS = "ESWEB_RUN_HOSTS", "ESWEB_RUN_SCORER_HOSTS"
+"""The hosts that the addresses in the run's config may have, and those that RUN_SCORER may have: entries of
+ESWEB_SCORER_HOSTS as JSON, null for any. `workers.outgoing` reads them."""
 BUILT_IN_MODELS = ("tiny", "micro")
 NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,95}(/[A-Za-z0-9_][\w.+-]{0,95}){0,9}", re.ASCII)
 """A file or folder under an allowed folder: no part begins with a dot, so that none leads upwards."""
@@ -56,9 +60,9 @@ class NamedResource:
 
 def resources(config: Any, prefix: str = "") -> Iterator[NamedResource]:
     """Yield every marked field of a config and its sections, in the order of the source."""
-    for field in dataclasses.fields(config):
-        value, path = getattr(config, field.name), prefix + field.name
-        if (kind := resource_of(hints(config.__class__)[field.name])) is not None:
+    for name, kind in _kinds(config.__class__):
+        value, path = getattr(config, name), prefix + name
+        if kind is not None:
             yield NamedResource(path, kind, value)
         elif dataclasses.is_dataclass(value):
             yield from resources(value, f"{path}.")
@@ -66,6 +70,12 @@ def resources(config: Any, prefix: str = "") -> Iterator[NamedResource]:
             sections = ((number, item) for number, item in enumerate(value) if dataclasses.is_dataclass(item))
             for number, item in sections:
                 yield from resources(item, f"{path}.{number}.")
+
+
+@functools.cache
+def _kinds(section: type) -> tuple[tuple[str, ResourceKind | None], ...]:
+    """Return each field of a section with the kind of resource that it names, or None."""
+    return tuple((field.name, resource_of(hints(section)[field.name])) for field in dataclasses.fields(section))
 
 
 def is_started_by_site(environment: Mapping[str, str] = os.environ) -> bool:
@@ -80,16 +90,19 @@ def connect(config: RunConfig, environment: Mapping[str, str] = os.environ) -> R
     """
     site, site_token = environment.get(RUN_SITE, ""), environment.get(RUN_SITE_TOKEN, "")
     scorer, scorer_token = environment.get(RUN_SCORER, ""), environment.get(RUN_SCORER_TOKEN, "")
-    values: dict[str, str] = {}
+    if not is_started_by_site(environment):
+        return config
+    # A run of a site calls no address, and reads no token, that only a run started by hand may name.
+    values: dict[str, str] = {resource.path: "" for resource in resources(config) if resource.kind == "by_hand"}
     if environment.get(RUN_PUSHES):
         values |= {"tracking.push_url": site, "tracking.token_file": site_token}
-    if config.scorer is not None and is_started_by_site(environment):
+    if config.scorer is not None:
         values |= {"scorer.site": site, "scorer.site_token_file": site_token, "scorer.token_file": scorer_token}
     if isinstance(config.task.options, SafetyOptions) and scorer:
         values |= {"task.options.scorer": scorer, "task.options.scorer_token_file": scorer_token}
-    elif isinstance(config.task.options, SafetyOptions) and site:
+    elif isinstance(config.task.options, SafetyOptions):
         values |= {"task.options.scorer_site": site, "task.options.scorer_site_token_file": site_token}
-    if config.es is not None and config.es.adapter_server is not None and site:
+    if config.es is not None and config.es.adapter_server is not None:
         values |= {"es.adapter_server.site": site, "es.adapter_server.site_token_file": site_token}
     return _replace(config, values)
 

@@ -16,9 +16,9 @@ OWN_PATTERNS = (
     (r"module: command not found", "the cluster has no environment modules: remove modules from its config"),
     (r"No module named '?workers", "the node cannot access esweb's code: see project in the cluster's config"),
     # `env` writes its name, and then what is wrong: another's line may come in between.
-    (r"(?:env: .*|^[‘'][^’']+[’']: )(?:No such file or directory|Permission denied)",
+    (r"(?:(?m:^)(?>.*?env: ).*|^[‘'][^’']+[’']: )(?:No such file or directory|Permission denied)",
      "the interpreter is not on the node: see python in the cluster's config"),
-    (r"esweb agent: .*spec\.json is missing|esweb job: its directory is not there",
+    (r"(?m:^)(?>.*?esweb agent: ).*spec\.json is missing|esweb job: its directory is not there",
      "the node cannot access the job's folder"),
 )  # fmt: skip
 """Pattern and sentence of messages that only a job of esweb prints; each is searched from the log's end upward."""

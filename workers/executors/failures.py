@@ -13,21 +13,22 @@ VERDICT, CAUSE, EXCEPTION, SHELL, WRAPPER = range(5)
 """Ranks of signs, from the strongest to the weakest."""
 
 FAILURES = (
-    (VERDICT, r"DUE TO TIME LIMIT|\bTIMEOUT\b.*\bjob\b", "it reached its time limit", "see compute.time_limit_seconds"),
+    (VERDICT, r"DUE TO TIME LIMIT|(?m:^)(?>.*?\bTIMEOUT\b).*\bjob\b", "it reached its time limit",
+     "see compute.time_limit_seconds"),
     (VERDICT, r"DUE TO (?:NODE FAILURE|NODE_FAIL)|\bNODE_FAIL\b|[Nn]ode failure|Nodes? \S+ (?:is|are) down",
      "its node failed", ""),
     (VERDICT, r"DUE TO PREEMPTION|\bPREEMPTED\b", "another job took its place (preemption)", ""),
     (VERDICT, r"DUE TO JOB REQUEUE", "it was requeued", ""),
     (VERDICT, r"oom[-_ ]?kill|Out Of Memory|out-of-memory handler|exceeded (?:job )?memory limit|MemoryLimit",
      "out of memory: the kernel killed it", "it needs more than it requested, see compute.memory_mb"),
-    (VERDICT, r"(?:slurmstepd|srun|scancel).*CANCELLED AT", "it was cancelled", ""),
+    (VERDICT, r"(?m:^)(?>.*?(?:slurmstepd|srun|scancel)).*CANCELLED AT", "it was cancelled", ""),
     (CAUSE, r"running low on memory", "out of memory", "it needs more than it requested, see compute.memory_mb"),
     (CAUSE, r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA error: out of memory|"
-            r"No available memory for the cache blocks|Free memory on device .* is less than desired",
+            r"No available memory for the cache blocks|(?m:^)(?>.*?Free memory on device ).* is less than desired",
      "out of memory on the GPU", "fewer concurrent prompts or members need less"),
     (CAUSE, r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError\b|Cannot allocate memory|std::bad_alloc|DefaultCPUAllocator",
      "out of memory", "it needs more than it requested, see compute.memory_mb"),
-    (CAUSE, r"DataLoader worker .*[Bb]us error|insufficient shared memory",
+    (CAUSE, r"(?m:^)(?>.*?DataLoader worker ).*[Bb]us error|insufficient shared memory",
      "the node's shared memory (/dev/shm) was full", "an administrator of the cluster can enlarge it"),
     (CAUSE, r"CondaError|CommandNotFoundError|Environment(?:Name|Location)NotFound|(?:conda|mamba): command not found|"
             r"\blibmamba (?:The given prefix|Shell not)|requires an initialized shell",
@@ -66,7 +67,7 @@ FAILURES = (
      "an environment module was not found", "see modules in the cluster's config"),
     (SHELL, r": command not found", "a command was not found", ""),
     (SHELL, r"syntax error (?:near|at)|: syntax error", "a script has a syntax error", ""),
-    (SHELL, r"error: .*(?:unrecognized arguments|invalid choice|the following arguments are required)",
+    (SHELL, r"(?m:^)(?>.*?error: ).*(?:unrecognized arguments|invalid choice|the following arguments are required)",
      "a command was called with wrong arguments", ""),
     (SHELL, r": No such file or directory|can't open file", "a file was not found", ""),
     (SHELL, r"version `GLIBC\w*_[\d.]+' not found", "a library on its node is too old", ""),
@@ -80,10 +81,14 @@ FAILURES = (
     (WRAPPER, r"[Ee]xited with exit code [1-9]|returned non-zero exit status|ChildFailedError",
      "one of its steps failed", ""),
 )  # fmt: skip
-"""Rank, pattern, what happened, and what to do about it in esweb, where that is known."""
+"""Rank, pattern, what happened, and what to do about it in esweb, where that is known.
+
+A pattern of two parts with anything between them begins at the line's start and takes the first occurrence of its first
+part, `(?m:^)(?>.*?error: ).*invalid`: a line that repeats the first part is read once, and not once for each of them.
+"""
 PATTERNS = tuple((rank, re.compile(pattern), words, advice) for rank, pattern, words, advice in FAILURES)
 PREFIX = re.compile(
-    r"^(?:\[?(?:rank|default)\s?\d+\]?:?\s?|\s{0,3}\d+:(?:\s|$)|\((?:[\w. ]+ )?(?:rank=\d+ )?pid=\d+[^()]*\)\s?"
+    r"^(?:\[?(?:rank|default)\s?\d+\]?:?\s?|\s{0,3}\d+:(?:\s|$)|\((?:[\w. ]+ )?(?:rank=\d+ )?pid=\d[^()]*\)\s?"
     r"(?:ERROR [\d-]+ [\d:]+ \[[\w.:]+\] ?)?)"
 )
 """The prefix that launchers, Ray and vLLM write before each line of a process, to tell processes apart."""

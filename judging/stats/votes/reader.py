@@ -144,7 +144,7 @@ def is_one_document(text: bytes) -> bool:
 
     Return False for JSON lines, even if a line is cut.
     """
-    return text.startswith(b"[") or re.match(rb'\{\s*\n\s*["}]', text) is not None
+    return text.startswith(b"[") or re.match(rb'\{[^\S\n]*\n\s*["}]', text) is not None
 
 
 def parse_json(text: str, location: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ EXAMPLES = {
     "ray": RAY_EXAMPLE,
 }
 WANDB_PROJECT = re.compile(r"[A-Za-z0-9][\w.-]{0,127}/[A-Za-z0-9][\w.-]{0,127}", re.ASCII)
+MAX_CONFIG_LENGTH = 100_000
+"""Characters of a config's JSON."""
 OTHER_CODE = ("warn", "refuse")
 """Actions of a node whose code differs from the pinned code. The first is the default."""
 
@@ -35,6 +38,9 @@ def config_errors(config: Any, kind: str = "local") -> Iterator[str]:
     """Yield a message for each error in the config of a cluster of this kind. Each names what is valid."""
     if not isinstance(config, dict):
         yield f"must be an object such as {EXAMPLES[kind]}"
+        return
+    if (length := len(json.dumps(config))) > MAX_CONFIG_LENGTH:
+        yield f"must have at most {MAX_CONFIG_LENGTH} characters of JSON, not {length}"
         return
     for key in sorted(config.keys() - set(KEYS[kind])):
         yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"

@@ -63,9 +63,12 @@ class Estimator:
 
     def estimate(self, config: RunConfig, preset: str = "") -> Estimate | None:
         """Return an estimate from visible succeeded runs, each scaled to this number of steps; None without any."""
+        past_runs = self._past(config)
+        if not past_runs:
+            return None
         config_json = config.to_json()
         size, steps = _size(config_json), _steps(config_json)
-        alike = [past for past in self._past(config) if past.size == size and past.steps]
+        alike = [past for past in past_runs if past.size == size and past.steps]
         if not alike:
             return None
         # Runs of the same preset are used alone if there are any, because they differ least.

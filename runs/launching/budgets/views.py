@@ -34,7 +34,9 @@ PAGES = {"experiment": "experiment", "sweep": "sweep"}
 class LimitForm(forms.Form):
     """A form of a limit. `arguments` returns the arguments of `set_limit` after validation."""
 
-    person = forms.CharField(required=False, label=gettext_lazy("User"), help_text=gettext_lazy("The name of a user."))
+    person = forms.CharField(
+        required=False, max_length=150, label=gettext_lazy("User"), help_text=gettext_lazy("The name of a user.")
+    )
     experiment = forms.IntegerField(
         required=False,
         label=gettext_lazy("Or experiment"),

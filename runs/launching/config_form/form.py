@@ -11,6 +11,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext, gettext_lazy
 
 from runs.clusters import gpu_types_of, partitions_of, usable_shapes
+from runs.http import TextField
 from runs.launching.config_form.fields import (
     ESSENTIAL,
     METHODS,
@@ -71,7 +72,7 @@ class LaunchForm(forms.Form):
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("If empty: the preset, the changed settings and the seed."),
     )
-    seeds = forms.CharField(
+    seeds = TextField(
         label=gettext_lazy("Seeds"), initial="0", help_text=gettext_lazy("One run per seed, such as 0, 1, 2 or 0-4.")
     )
 

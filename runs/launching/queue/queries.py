@@ -15,7 +15,7 @@ from runs.models.job import OPEN
 from workers.executors.states import State
 
 GOING_STATES = (State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING)
-AHEAD = re.compile(r"(\d+) ahead in the (?:queue|line)")
+AHEAD = re.compile(r"(?<!\d)(\d+) ahead in the (?:queue|line)")
 
 
 @dataclass(frozen=True)

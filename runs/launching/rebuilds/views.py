@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from runs import checkpoints
 from runs.access import may_rebuild
-from runs.http import SignedIn, visible_run
+from runs.http import SignedIn, visible_run, whole_number
 from runs.launching.rebuilds.commands import (
     MAX_REBUILDS_PER_RUN,
     CannotRebuild,
@@ -87,10 +87,10 @@ def request_checkpoint(request: SignedIn, run: Run) -> str | HttpResponse:
     Otherwise begin its rebuild and return an empty text, or return why there can be no such checkpoint.
     """
     typed = request.POST.get("step", "").strip()
-    if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
+    if (step := whole_number(typed)) is None:
         message = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
         return message % {"last": run.reached_step(), "typed": typed[:40]}
-    if checkpoints.at_step(run, step := int(typed)) is not None or checkpoint_at(run, step) is not None:
+    if checkpoints.at_step(run, step) is not None or checkpoint_at(run, step) is not None:
         address = reverse("run-checkpoint", args=[run.uid, step])
         return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
     if not may_rebuild(request.user, run):

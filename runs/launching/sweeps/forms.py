@@ -9,6 +9,7 @@ from django import forms
 from django.forms import BoundField
 from django.utils.translation import gettext, gettext_lazy
 
+from runs.http import NoteField, TextField
 from runs.launching.config_form import SETTINGS, LaunchForm, config_from_fields, parse_seeds, parse_value
 from runs.launching.sweeps.commands import DEFAULT_CONCURRENT_RUNS, NewSweep
 from runs.launching.sweeps.plan import KEYS as KEYS
@@ -31,7 +32,7 @@ def key_choices() -> list[tuple[str, Any]]:
 class SweepForm(forms.Form):
     """Form with rows of a key and its values, or a list of cells, one JSON object per line. Empty: no sweep."""
 
-    listed = forms.CharField(
+    listed = NoteField(
         required=False,
         strip=False,
         label=gettext_lazy("Or a list of cells"),
@@ -52,7 +53,7 @@ class SweepForm(forms.Form):
             self.fields[f"key_{n}"] = forms.ChoiceField(
                 choices=key_choices, required=False, label=gettext("Key %(n)s") % {"n": n}
             )
-            self.fields[f"values_{n}"] = forms.CharField(
+            self.fields[f"values_{n}"] = TextField(
                 required=False,
                 label=gettext("Values"),
                 help_text=gettext("Such as 0.001, 0.01, 0.1"),
@@ -150,20 +151,18 @@ def _value(setting: ConfigField, text: str) -> Any:
 class MoreForm(forms.Form):
     """Form with a field for each key of a grid, or a list of cells; and seeds. `additions` holds the cleaned values."""
 
-    seeds = forms.CharField(
-        required=False, label=gettext_lazy("More seeds"), help_text=gettext_lazy("Such as 3, 4 or 3-6.")
-    )
+    seeds = TextField(required=False, label=gettext_lazy("More seeds"), help_text=gettext_lazy("Such as 3, 4 or 3-6."))
 
     def __init__(self, sweep: Sweep, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, prefix="more")
         self.keys = list(sweep.grid)
         for key in self.keys:
             hint = gettext("Existing values: %(values)s.") % {"values": ", ".join(map(str, sweep.grid[key]))}
-            self.fields[key] = forms.CharField(
+            self.fields[key] = TextField(
                 required=False, label=gettext("More values of %(key)s") % {"key": key}, help_text=hint
             )
         if not self.keys:
-            self.fields["cells"] = forms.CharField(
+            self.fields["cells"] = NoteField(
                 required=False, label=gettext("More cells"), help_text=gettext("One per line, as JSON."),
                 widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
             )  # fmt: skip

@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from django.conf import settings
 from runs.launching.request import value_at
 from runs.launching.run_names import format_value
 from workers.config import ConfigError, Problem, RunConfig, config_fields
+from workers.config.decode import MAX_UNKNOWN_KEYS
 
 KEYS = tuple(
     dict.fromkeys(setting.path for setting in config_fields(RunConfig) if setting.path not in ("schema", "seed"))
@@ -103,8 +103,12 @@ def _complaints(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds
         yield Problem("grid", 'give either grid, such as {"es.sigma": [0.001, 0.01]}, or cells, a list of such objects')
     if not seeds:
         yield Problem("seeds", "give at least one seed, such as [0]")
-    for key in dict.fromkeys([*grid, *(key for cell in listed for key in cell)]):
+    known = set(KEYS)
+    unknown = [key for key in dict.fromkeys([*grid, *(key for cell in listed for key in cell)]) if key not in known]
+    for key in unknown[:MAX_UNKNOWN_KEYS]:
         yield from _key_problems(key)
+    if (more := len(unknown) - MAX_UNKNOWN_KEYS) > 0:
+        yield Problem("grid" if grid else "cells", f"there are {more} more unknown keys")
     for key, values in grid.items():
         if not values:
             yield Problem(key, "needs at least one value")
@@ -117,8 +121,6 @@ def _complaints(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds
 
 
 def _key_problems(key: str) -> Iterator[Problem]:
-    if key in KEYS:
-        return
     if key in ("seed", "schema"):
         yield Problem(key, "cannot be swept; set seeds instead" if key == "seed" else "cannot be swept")
         return
@@ -144,12 +146,13 @@ def _plan_run(base: Mapping[str, Any], cell: Cell, seed: int) -> PlannedRun:
 
 
 def _apply_cell(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
-    config = deepcopy(dict(base))
+    """Return the config with the cell's values. Only the sections that they change are copied."""
+    config = dict(base)
     for key, value in cell.items():
         *sections, name = key.split(".")
         target = config
         for section in sections:
             inner = target.get(section)
-            target[section] = target = inner if isinstance(inner, dict) else {}
+            target[section] = target = dict(inner) if isinstance(inner, dict) else {}
         target[name] = value
     return config

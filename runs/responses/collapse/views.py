@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart
-from runs.http import SignedIn, UnknownChoice, chart_response, require_choice, visible_run
+from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, require_choice, visible_run
 from runs.metrics import cursors
 from runs.models import Collapse, Prompt, Response, Run
 from runs.responses.collapse.charts import SPECS, collapse_charts
@@ -69,7 +69,10 @@ def run_collapse_chart(request: SignedIn, uid: str) -> HttpResponse:
     charts = {chart.name: chart for chart in _charts(run, select_whole(rows, list_evaluations(run, rows)))}
     name = request.GET.get("name", "")
     if name not in charts:
-        raise UnknownChoice(f"name must be one of {', '.join(spec.name for spec in SPECS)}, not {name!r}")
+        names = [spec.name for spec in SPECS]
+        raise UnknownChoice(
+            "There are no measured responses to draw yet." if name in names else must_be_one_of("name", names, name)
+        )
     return chart_response(request, charts[name], f"{run.name} {charts[name].slug}")
 
 

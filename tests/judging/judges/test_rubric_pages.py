@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from judging.judges import create_standard_rubrics, newest_rubrics
-from judging.judges.rubrics import STANDARD
+from judging.judges.rubrics import MAX_COMPARED_LINES, STANDARD, changes
 from judging.models import Criterion, Rubric
 from tests.cases import each_case
 
@@ -47,12 +47,38 @@ def test_user_creates_criterion_and_new_version(ada_client: Client) -> None:
 
 
 @each_case(
+    "before, after, lines",
+    [
+        ("a\nb", "a\nb", " a| b"),
+        ("a\nb\nc", "a\nB\nc", " a|-b|+B| c"),
+        ("a\nb\nc\nd", "a\nB\nC\nd", " a|-b|+B|-c|+C| d"),
+        ("a\nb\nc", "b\nc\nd", "-a| b| c|+d"),
+        ("a\na\na", "a\na", " a| a|-a"),
+        ("a\nb\nx\ny", "b\na\nx\nz\ny", "+b| a|-b| x|+z| y"),
+        ("a", "b\nc\nd", "-a|+b|+c|+d"),
+    ],
+)
+def test_changes_are_the_fewest_lines(before: str, after: str, lines: str) -> None:
+    result = changes(*(Rubric(question="q", text=text, scale_low=1, scale_high=5) for text in (before, after)))
+    assert "|".join((line.sign or " ") + line.text for line in result) == f" q|{lines}| Scores from 1 to 5"
+
+
+def test_changes_of_very_many_lines_are_shown_as_a_replacement() -> None:
+    old, new = ([f"{name}{n}" for n in range(MAX_COMPARED_LINES + 1)] for name in "ab")
+    texts = ("\n".join(["start", *lines, "end"]) for lines in (old, new))
+    result = changes(*(Rubric(question="q", text=text, scale_low=1, scale_high=5) for text in texts))
+    signs = [line.sign for line in result]
+    assert signs == ["", "", *["-"] * len(old), *["+"] * len(new), "", ""]
+
+
+@each_case(
     ("changes", "words"),
     [
         ({"name": "helpfulness"}, "A criterion named helpfulness already exists"),
         ({"name": "!!"}, "The name must contain a letter or a digit"),
         ({"scale_high": 1}, "The highest score must be above the lowest"),
         ({"text": ""}, "This field is required"),
+        ({"text": "x" * 20_001}, "at most 20000 characters (it has 20001)"),
     ],
 )
 def test_invalid_criterion_is_refused_at_its_field(ada_client: Client, changes: dict[str, object], words: str) -> None:

@@ -41,6 +41,7 @@ def test_invitation_text_is_not_stored(tournament: Tournament, ada: User) -> Non
         ([" "], 1, "Name 1 to 50 voters, not 0"),
         (["Dee"], 0, "1 to 365 days, not 0"),
         (["Eve"], 1, "Already invited: Eve"),
+        (["Dee", "E" * 101], 1, "A name has at most 100 characters; E{20}… has 101"),
     ],
 )
 def test_invalid_invitations_are_refused(

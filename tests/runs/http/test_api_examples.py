@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -251,12 +252,17 @@ def body_of(kind: str, example: Any) -> dict[str, Any]:
     return {"data": example, "content_type": kind}
 
 
+def example_bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the example of each kind of body that the operation takes, as arguments of the client."""
+    for kind, body in operation.get("requestBody", {}).get("content", {}).items():
+        yield body_of(kind, body["example"])
+
+
 @each_case("name", OPERATIONS)
 def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> None:
     method, path, operation = OPERATIONS[name]
     PREPARED.get(name, lambda run: None)(Run.objects.get(pk=run.pk))
-    bodies = operation.get("requestBody", {}).get("content", {})
-    sent = next((body_of(kind, body["example"]) for kind, body in bodies.items()), {})
+    sent = next(example_bodies(operation), {})
     script = calls(ada, "admin")
     answer = getattr(script, method)(address(path, operation), **sent)
     assert answer.status_code < 300, answer.content

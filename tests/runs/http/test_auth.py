@@ -11,7 +11,7 @@ from tests.runs.attempt_records import make_attempt, make_run
 
 READ, LAUNCH, INGEST = {"read", "launch", "admin"}, {"launch", "admin"}, {"ingest", "admin"}
 SERVE, REPORT = {"serve", "admin"}, {"report", "launch", "admin"}
-SERVICE = {"kind": "scorer", "name": "x", "instance": "0123456789", "address": "http://node7:8000"}
+SERVICE = {"kind": "scorer", "name": "x", "instance": "0123456789", "address": "http://127.0.0.1:8000"}
 
 
 @pytest.fixture

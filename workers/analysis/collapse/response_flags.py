@@ -8,7 +8,7 @@ from workers.analysis.collapse.answers import Answer
 
 ROLE_MARKER = re.compile(
     r"\b(?:USER|ASSISTANT|HUMAN)\s*:"
-    r"|^\s*(?:User|Assistant|Human)\s*:"
+    r"|^[^\S\n]*(?:User|Assistant|Human)\s*:"
     r"|<\|(?:im_start|im_end|start_header_id|eot_id|user|assistant|system)\|>"
     r"|\[/?INST\]|^###\s*(?:Instruction|Input|Response|Human|Assistant)\b"
     r"|BEGINNING OF CONVERSATION:",

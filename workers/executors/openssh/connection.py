@@ -24,7 +24,7 @@ OPEN_SECONDS = 3.0 * CONNECT_SECONDS
 PRIVATE = 0o700
 SENTENCES = (
     (r"HOST IDENTIFICATION HAS CHANGED", "its host key differs from the known one: it may be another machine"),
-    (r"Host key verification failed|No .* host key is known",
+    (r"Host key verification failed|(?m:^)(?>.*?No ).* host key is known",
      "its host key is unknown: see known_hosts in the cluster's config"),
     (r"Permission denied", "it refuses to let esweb sign in: see key_file in the cluster's config, or the ssh agent"),
     (r"Could not resolve hostname", "the host does not exist"),

@@ -1,0 +1,85 @@
+"""Functions that read texts of users and models take time that grows at most linearly with the texts.
+
+Their regular expressions are tested one by one in test_linear_expressions; here are loops around them, and what
+compares texts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from judging.judges.forms import MAX_RUBRIC_LENGTH
+from judging.judges.rubrics import changes
+from judging.model_judge import parser
+from judging.model_judge.rubric import Rubric as Scale
+from judging.models import Rubric
+from judging.stats.ratings.reasons import UNBEATEN, UNSEEN, parse_sentences
+from judging.voting import find_leaks, hide_names
+from tests.cases import each_case
+from workers.analysis.collapse.answers import Answer
+from workers.analysis.collapse.response_flags import leaks
+from workers.executors.diagnosis import explain
+
+MAX_GROWTH = 2.6
+"""Of the processor time if the text is twice as long."""
+MIN_SECONDS = 0.005
+"""Processor time from which on the growth is measured: less is too inexact, and harmless."""
+SENTENCE_PAIR = f"{UNSEEN} {UNBEATEN} ".format(who="a")
+
+
+def seconds_of(function: Callable[[], object]) -> float:
+    """Return the processor time of the better of two calls."""
+    best = float("inf")
+    for _ in range(2):
+        started_at = time.thread_time()
+        function()
+        best = min(best, time.thread_time() - started_at)
+    return best
+
+
+def assert_linear(read: Callable[[str], object], make: Callable[[int], str], length: int) -> None:
+    """Assert that `read` takes at most about twice the time for a text of twice the length."""
+    short, long = make(length), make(2 * length)
+    once, twice = seconds_of(lambda: read(short)), seconds_of(lambda: read(long))
+    assert twice < MIN_SECONDS or twice <= MAX_GROWTH * once, (once, twice)
+
+
+@each_case("unit", ["\n", " \n", "\n- ", "user\n", "\u2028", "<|", "es-tiny", "es-tin"])
+def test_leaks_are_searched_in_linear_time(unit: str) -> None:
+    for read in (
+        lambda text: find_leaks(text, ["es-tiny", "grpo_2"]),
+        lambda text: hide_names(text, ["es-tiny", "grpo_2"], "[name]"),
+        lambda text: leaks(Answer(1, "prompt", text)),
+    ):
+        assert_linear(read, lambda length: unit * (length // len(unit)) + ".", 10_000)
+
+
+@each_case("end", ["", "x"])
+def test_sentences_in_names_are_parsed_in_linear_time(end: str) -> None:
+    """Without a note of the positions that were tried, 1 750 characters took half a minute."""
+    assert_linear(parse_sentences, lambda length: SENTENCE_PAIR * (length // len(SENTENCE_PAIR)) + end, 25_000)
+
+
+@each_case("unit", ["answer A: 1 ", "answer A: 1 answer B: 2 ", "answer A: ", "[[1, ", "[[1,2]] ", '{"verdict":"A"} '])
+def test_reply_of_a_judge_is_read_in_linear_time(unit: str) -> None:
+    assert_linear(
+        lambda text: parser.read(text, Scale("polite", "says please")),
+        lambda length: unit * (length // len(unit)),
+        parser.MAX_CHARACTERS // 2,
+    )
+
+
+@each_case("unit", ["error: ", "TIMEOUT ", "env: ", "esweb agent: ", "srun ", "(pid=1", "DataLoader worker ", "No "])
+def test_line_of_a_log_is_explained_in_linear_time(unit: str) -> None:
+    assert_linear(lambda line: explain([line]), lambda length: unit * (length // len(unit)), 15_000)
+
+
+@each_case("line", ["a", "the same words in each line", "{n}", "line {n} of words"])
+def test_changes_of_a_rubric_take_little_time(line: str) -> None:
+    """Each pair of lines was compared word by word before: 26 kB took 5 s."""
+    lines = [line.format(n=n) for n in range(MAX_RUBRIC_LENGTH)]
+    old = "\n".join(lines)[:MAX_RUBRIC_LENGTH]
+    new = "\n".join(f"{text}." for text in reversed(lines))[-MAX_RUBRIC_LENGTH:]
+    rubrics = [Rubric(question="q", text=text, scale_low=1, scale_high=5) for text in (old, new)]
+    assert seconds_of(lambda: changes(*rubrics)) < 0.25
