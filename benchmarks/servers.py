@@ -113,13 +113,13 @@ def site() -> Iterator[Site]:
 
 
 @contextmanager
-def web() -> Iterator[Web]:
-    """Run a web server on the site, and end it at the end."""
+def web(log: int | None = None) -> Iterator[Web]:
+    """Run a web server on the site, and end it at the end. `log`: where its log goes, as Popen takes it."""
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         fd = listener.fileno()
         argv = [sys.executable, "-m", "esweb.supervisor.web", str(fd)]
         env = os.environ | {"PYTHONPATH": str(ROOT)}
-        process = subprocess.Popen(argv, env=env, cwd=ROOT, pass_fds=(fd,))
+        process = subprocess.Popen(argv, env=env, cwd=ROOT, pass_fds=(fd,), stderr=log)
         try:
             server = Web(int(listener.getsockname()[1]), process)
             await_answer(f"{server.address}/healthz", process)
@@ -186,12 +186,13 @@ def _set_up() -> None:
     call_command("collectstatic", verbosity=0, interactive=False)
 
 
-def browser_headers() -> dict[str, str]:
-    """Return the headers of a browser in which the only user is signed in."""
+def browser_headers(username: str = "ada") -> dict[str, str]:
+    """Return the headers of a browser in which a user is signed in: the owner of the experiment, or another one."""
+    from django.contrib.auth.models import User
     from django.test import Client
 
     browser = Client()
-    browser.force_login(experiment().owner)
+    browser.force_login(User.objects.get_or_create(username=username)[0])
     return {"Cookie": f"sessionid={browser.cookies['sessionid'].value}", "Accept-Encoding": "gzip"}
 
 

@@ -84,6 +84,10 @@ PARTS = (
         shows_output=False,
     ),
     Part(
+        "attack", "Requests that are made to cost much are sent to every route.",
+        ("tests/security/test_costly_requests.py",), shows_output=False,
+    ),
+    Part(
         "pages", "Every page is opened with ten thousand runs, also on a slow connection.",
         ("tests/browser/test_every_page.py",), shows_output=False,
     ),

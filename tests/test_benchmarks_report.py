@@ -76,7 +76,7 @@ def test_exit_code_is_1_unless_all_goals_are_met(monkeypatch: pytest.MonkeyPatch
 
 def test_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["charts"]) == 2
-    assert "no such benchmark: charts; there are boards, bodies, chart" in capsys.readouterr().err
+    assert "no such benchmark: charts; there are abuse, boards, bodies, chart" in capsys.readouterr().err
 
 
 def test_shared_modules_are_not_benchmarks() -> None:

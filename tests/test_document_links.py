@@ -27,7 +27,9 @@ EXPECTED_TEXTS = {
     "the computation of α": "def alpha",
     "the rights of a push token": "GRANTS =",
     "the compaction of series": "def compact",
-    "the time limit of a regular expression": "statement_timeout",
+    "the slots and the time limit of searches": "MAX_SEARCH_SECONDS",
+    "the limits of slow and of many clients": "PATIENCE_SECONDS",
+    "the limits of WebSockets": "MAX_SOCKETS",
     "the extension of a sweep": "def extend_sweep",
     "the colours of ES and GRPO": "--grpo:",
 }

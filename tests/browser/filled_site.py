@@ -56,7 +56,9 @@ def make_rows(experiment: Experiment, n: int) -> None:
     Experiment.objects.create(name=f"Thrown {n}", owner=owner, deleted_at=timezone.now())
     SavedView.objects.create(owner=owner, name=f"View {n}", page="experiment", experiment=experiment)
     ApiToken.objects.create(user=owner, name=f"t{n}", scope="read", digest=f"{n}", expires_at=timezone.now())
-    commands.register(owner, Registration("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health"))
+    commands.register(
+        owner, Registration("scorer", f"scorer-{n}", "0123456789", f"http://localhost:{8000 + n}", "/health")
+    )
     person(f"person {n}")
     Tournament.objects.create(name=f"Tournament {n}", owner=owner, seed=n)
     create_judge(owner, Draft(f"Judge {n}", "http://127.0.0.1:9/v1", "m"))

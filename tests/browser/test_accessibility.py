@@ -140,7 +140,7 @@ def other_paths(ada, experiment, runs_dir):
     failed.attempts.update(ended_at=timezone.now(), reason="ValueError: sigma is no number")
     deleted = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
     SavedView.objects.create(owner=ada, name="Best first", page="experiment", experiment=experiment, is_shared=True)
-    commands.register(ada, Registration("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
+    commands.register(ada, Registration("scorer", "safety-7b", "0123456789", "http://localhost:8000", "/health"))
     for reported_run in (run, failed):
         report_environment(reported_run.newest_attempt())
     ApiToken.objects.create(user=ada, name="laptop", scope="read", digest="0", expires_at=timezone.now())

@@ -34,6 +34,13 @@ ATTACKS = (
     "run:abcdefghjk@5",
     "a/" * 11 + "a",
 )
+INSIDE = (
+    "127.0.0.1", "127.8.9.1", "0.0.0.0", "0.1.2.3", "169.254.169.254", "255.255.255.255", "240.0.0.1", "224.0.0.1",  # noqa: S104
+    "::1", "::", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::7f00:1", "::ffff:0:127.0.0.1", "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe", "64:ff9b:1:7f00:0:100::", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:7f00:1::",
+    "2001:0:5db8:d822::80ff:fffe", "fe80::1", "fec0::1", "ff02::1",
+)  # fmt: skip
+"""Addresses of this machine and of its link, and IPv6 addresses that gateways translate to these."""
 SHAPED = (
     "task.options.scorer", "task.options.path", "scorer.secret", "es.adapter_server.server", "grpo.vllm.server",
     "tracking.wandb_project", "tracking.wandb_entity",

@@ -246,7 +246,7 @@ def test_api_answers_hostile_body_without_error(text: str, admin: Client, parame
     assert admin.get("/login/").status_code == 302
 
 
-HOSTILE_UIDS = ["a\0b", "\0", "\ud800", "\udfff\ud800", "a" * 100_000, "", "É", "../..", "%00"]
+HOSTILE_UIDS = ["a\0b", "\0", "\ud800", "\udfff\ud800", "a" * 60_000, "", "É", "../..", "%00"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -258,7 +258,7 @@ def test_socket_refuses_hostile_uids_and_stays_open(ada: User, experiment: Exper
             messages = [connection.hear(), connection.hear()]
             assert [message["type"] for message in messages] == ["refused", "watching"]
             assert len(messages[0]["run"]) <= 60
-        for text in ("[" * 100_000, '{"watch":' * 100_000, "\0", "", '{"watch": {"a": {"b": 1}}}'):
+        for text in ("[" * 60_000, '{"watch":' * 6_000, "\0", "", '{"watch": {"a": {"b": 1}}}'):
             connection.socket.send(text)
             assert connection.hear()["type"] == "error"
         connection.socket.send(b"\xff\xfe\0")

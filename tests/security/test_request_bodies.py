@@ -274,7 +274,7 @@ def test_sign_in_form_is_read(ada: User) -> None:
 
 
 def test_signed_in_user_sends_longer_form(ada: User, experiment: Experiment) -> None:
-    note = "x" * (4 * STRANGER_BYTES)
+    note = "x" * (STRANGER_BYTES + 10_000)
     body = f"name=Concise&question=&tags=&note={note}".encode()
     address = reverse("experiment-edit", args=[experiment.pk])
     sent = request(address, content_type="application/x-www-form-urlencoded", **browser_headers(ada))
