@@ -66,7 +66,7 @@ def test_page_of_new_tokens_is_not_stored_at_all(ada_client: Client) -> None:
     assert "no-store" in directives(ada_client.get("/settings/tokens/"), "Cache-Control")
 
 
-def test_shared_page_is_private_and_asked_for_again(ada: User, client: Client, experiment: Experiment) -> None:
+def test_shared_page_is_private_and_checked_again(ada: User, client: Client, experiment: Experiment) -> None:
     text = link_text(ada, Scope.RUN, [make_run(experiment).uid], "day")
     response = client.get(f"/shared/{text}/")
     assert {"private", "no-cache"} <= directives(response, "Cache-Control")

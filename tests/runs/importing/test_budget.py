@@ -230,7 +230,10 @@ class Broken(io.BytesIO):
 
 
 @pytest.mark.parametrize("ending", ["good", "limit", "broken", "interrupted"])
-def test_temporary_files_are_gone_at_the_end(ending: str, settings: Settings) -> None:
+def test_temporary_files_are_gone_at_the_end(
+    ending: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = temporary_files()
     noise = os.urandom(MB).hex().encode().replace(b"0", b"\n")
     data = tarred({"a.log": noise, "b.log": noise})
@@ -244,7 +247,7 @@ def test_temporary_files_are_gone_at_the_end(ending: str, settings: Settings) ->
         if ending != "interrupted":
             list(files)
     assert temporary_files() == before
-    assert not list(Path(tempfile.gettempdir()).glob("*a.log*"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_api_names_the_limit_and_imports_what_came_before(
