@@ -47,10 +47,10 @@ class Cost:
     health_seconds: float
 
     def __str__(self) -> str:
-        asked = f"{self.request.method} {self.request.target[:60]}"
+        line = f"{self.request.method} {self.request.target[:60]}"
         return (
             f"{self.cpu_seconds:6.2f} s {self.megabytes:6.1f} MB  healthz {self.health_seconds:5.2f} s  "
-            f"{self.status}  {self.request.route}: {self.request.cause}  ({asked!r}, {self.request.size} bytes)"
+            f"{self.status}  {self.request.route}: {self.request.cause}  ({line!r}, {self.request.size} bytes)"
         )
 
 

@@ -1,6 +1,7 @@
-"""Requests of at most 10 kB that are made to cost much: a few of them here, and others in `make soak PART=attack`.
+"""Requests of at most 10 kB that are made to cost much, drawn by seed: `make soak PART=attack`.
 
-`make bench PART=abuse` sends all of them, and measures. Here is a bound that only a fault of another order exceeds.
+`make bench PART=abuse` sends all of them, and measures. Here is a bound that only a fault of another order exceeds. The
+classes of such requests have tests of their own: test_import_costs, test_linear_expressions, test_text_lengths.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ MAX_SECONDS = 3.0
 """Processor time of one request, six times the goal of the benchmark: the machine may be busy."""
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("db", "local", "runs_dir")
 def test_costly_request_is_answered_in_bounded_processor_time(ada: User) -> None:
     requests = list(all_requests(make_every_object(ada), [run.uid for run in ada.runs.all()], ["reward/mean", "kl"]))
