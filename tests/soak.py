@@ -58,6 +58,10 @@ PARTS = (
         ("tests/chaos/test_postgres_kills.py",),
     ),
     Part(
+        "loss", "64 writers push and 100 pages watch while everything is killed.",
+        ("tests/chaos/test_loss.py",),
+    ),
+    Part(
         "slurm", "Controller, nodes, agents, programs and the worker are killed.",
         ("tests/clusters/test_slurm_kills.py",),
     ),

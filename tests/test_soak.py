@@ -59,7 +59,7 @@ def test_named_part_runs_alone(capfd: pytest.CaptureFixture[str]) -> None:
 def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         soak.main(["caos"])
-    assert "no such part: caos; there are chaos, postgres, slurm" in capsys.readouterr().err
+    assert "no such part: caos; there are chaos, postgres, loss, slurm" in capsys.readouterr().err
 
 
 def test_rounds_are_few_outside_soak(monkeypatch: pytest.MonkeyPatch) -> None:

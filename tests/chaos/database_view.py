@@ -10,8 +10,15 @@ import psycopg
 from psycopg.rows import dict_row
 
 from esweb.embedded import database_url
+from tests.chaos.launch_client import EXPERIMENT_NAME
 
 Row = dict[str, Any]
+# Writers of a test push to runs of another experiment, which have no files.
+LAUNCHED = f"JOIN runs_experiment e ON e.id = r.experiment_id AND e.name = '{EXPERIMENT_NAME}'"
+RUNS = f"SELECT r.id, r.uid, r.name, r.state, r.config FROM runs_run r {LAUNCHED} ORDER BY r.id"  # noqa: S608  (ours)
+ATTEMPTS = f"""
+SELECT a.*, r.uid, r.name FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id {LAUNCHED} ORDER BY a.run_id, a.n
+"""  # noqa: S608  (ours)
 SHORT_RESTART_DELAYS = {"restart": 1.0, "restart_longest": 4.0}
 
 
@@ -28,14 +35,12 @@ class DatabaseView:
         self.connection.close()
 
     def runs(self) -> list[Row]:
-        """Return every run, oldest first."""
-        return self._rows("SELECT id, uid, name, state, config FROM runs_run ORDER BY id")
+        """Return every launched run, oldest first."""
+        return self._rows(RUNS)
 
     def attempts(self) -> list[Row]:
-        """Return every attempt with its run's uid, sorted by run and number."""
-        return self._rows(
-            "SELECT a.*, r.uid, r.name FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id ORDER BY a.run_id, a.n"
-        )
+        """Return every attempt of launched runs with its run's uid, sorted by run and number."""
+        return self._rows(ATTEMPTS)
 
     def files(self, attempt: int) -> dict[int, tuple[int, int]]:
         """Return epoch -> (bytes read, next seq)."""

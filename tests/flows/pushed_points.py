@@ -21,6 +21,11 @@ def make_steps(first: int, count: int) -> NDArray[np.int64]:
     return np.arange(first, first + count) ^ 5
 
 
+def record_of(step: int) -> int:
+    """Return the number of the record that has this step."""
+    return step ^ 5
+
+
 def make_values(file: int, batch: int) -> NDArray[np.float64]:
     """Return the values of a batch, float64 [records, keys]."""
     return np.random.default_rng((file, batch)).standard_normal((RECORDS, len(KEYS)))

@@ -6,17 +6,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from celery import Celery
@@ -24,16 +20,14 @@ from celery import Celery
 from esweb.embedded import redis_url
 from esweb.env import celery_broker
 from tests import soak_plugin
-from tests.chaos.supervisor import ROOT, Supervisor
+from tests.chaos.supervisor import Supervisor
 from tests.flows.pushed_points import POINTS
-from tests.flows.writers import File, WriteProgress, start_writers
+from tests.flows.writers import ALONE, TOGETHER, WriteProgress, make_files, run_writer_site, start_writers
 from tests.started_site import make_started_site
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 SEED = soak_plugin.seed(1)
-ALONE, TOGETHER = 48, 16
-"""Numbers of writers with a file of their own, and of writers of one shared file."""
 BATCHES = 12 if soak_plugin.SECONDS else 4
 """Batches of a file. The shared file has as many: each of its batches is sent by all of its writers."""
 KILLS = 4 if soak_plugin.SECONDS else 2
@@ -58,13 +52,10 @@ def test_points_are_stored_once_despite_kills(supervisor: Supervisor) -> None:
 
 def write_and_kill(supervisor: Supervisor, number: int) -> None:
     """Write to new files while parts are killed, and compare the stored points with the sent ones."""
-    files, progress = make_files(supervisor, number * (ALONE + 1)), WriteProgress()
+    files, progress = make_files(supervisor, number * (ALONE + 1), BATCHES), WriteProgress()
     total_batches = BATCHES * len(files)
     with ThreadPoolExecutor(ALONE + TOGETHER) as threads:
-        assigned_files = [*files[:ALONE], *[files[ALONE]] * TOGETHER]
-        futures = start_writers(
-            threads, supervisor.port, assigned_files, progress, (SEED + number) * len(assigned_files)
-        )
+        futures = start_writers(threads, supervisor.port, files, progress, (SEED + number) * (ALONE + TOGETHER))
         started_at = time.monotonic()
         kill_parts(supervisor, progress, total_batches, futures, random.Random(SEED + number))
         for future in futures:
@@ -76,12 +67,6 @@ def write_and_kill(supervisor: Supervisor, number: int) -> None:
     assert run_writer_site(supervisor, "look", str(files[0].number), *[str(BATCHES)] * len(files)) == []
     assert progress.outcomes["200"] > 1.1 * total_batches, "too few replays"
     assert progress.outcomes["409"], "nobody leapt ahead"
-
-
-def make_files(supervisor: Supervisor, first: int) -> list[File]:
-    """Return a file for each single writer, and last the shared file; they are numbered from `first` on."""
-    runs = run_writer_site(supervisor, "make", str(ALONE + 1))
-    return [File(number, key, token, BATCHES) for number, (key, token) in enumerate(runs, first)]
 
 
 def kill_parts(
@@ -111,14 +96,6 @@ def _check_writers(futures: Sequence[Future[None]]) -> bool:
         if future.done():
             future.result()
     return all(future.done() for future in futures)
-
-
-def run_writer_site(supervisor: Supervisor, *arguments: str) -> Any:
-    """Run `tests.flows.writer_site` on the site's data and return the JSON that it prints."""
-    env = supervisor.env | {"ESWEB_DATA": str(supervisor.data), "DJANGO_SETTINGS_MODULE": "esweb.settings"}
-    argv = [sys.executable, "-m", "tests.flows.writer_site", *arguments]
-    result = subprocess.run(argv, env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(result.stdout)
 
 
 def is_healthy(supervisor: Supervisor) -> bool:

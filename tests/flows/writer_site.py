@@ -1,6 +1,7 @@
 """Create and check runs for writers, in a separate process on a site's data: python -m tests.flows.writer_site …
 
 make RUNS             create runs that take records; print [attempt's key, token] of each
+sessions USERS        create users who see every run; print the session key of each
 look FIRST BATCHES…   compare the stored points of the runs from number FIRST on with the sent ones; print differences
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402  (models exist only once Django is set up)
+from django.test import Client  # noqa: E402
 
 from runs import access  # noqa: E402
 from runs.ingest import tasks  # noqa: E402
@@ -40,6 +42,16 @@ def _writable(experiment: Experiment, number: int) -> tuple[str, str]:
     key = f"esweb-{run.uid}-a1"
     Attempt.objects.create(run=run, n=1, key=key, cluster=Cluster.objects.get(name="local"), state="succeeded")
     return key, access.issue(experiment.owner, "ingest", run=run)[1]
+
+
+def open_sessions(users: int) -> list[str | None]:
+    """Create administrators, each with a session, and return the session keys."""
+    keys = []
+    for number in range(users):
+        client = Client()
+        client.force_login(User.objects.create_superuser(f"watcher {number}"))
+        keys.append(client.session.session_key)
+    return keys
 
 
 def find_differences(first: int, batches: list[int]) -> list[str]:
@@ -79,10 +91,10 @@ def _run_differences(number: int, run_id: int, batches: int) -> Iterator[str]:
 
 if __name__ == "__main__":
     command, first, *batches = sys.argv[1:]
-    print(
-        json.dumps(
-            make_runs(int(first))
-            if command == "make"
-            else find_differences(int(first), [int(count) for count in batches])
-        )
-    )
+    if command == "make":
+        result: object = make_runs(int(first))
+    elif command == "sessions":
+        result = open_sessions(int(first))
+    else:
+        result = find_differences(int(first), [int(count) for count in batches])
+    print(json.dumps(result))

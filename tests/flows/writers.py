@@ -5,6 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import subprocess
+import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -12,9 +15,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.chaos.supervisor import ROOT, Supervisor
 from tests.flows.pushed_points import RECORDS, make_columns, make_lines
 from tests.waiting import PATIENCE_SECONDS
 
+ALONE, TOGETHER = 48, 16
+"""Numbers of writers with a file of their own, and of writers of one shared file."""
 REPLAYS, LEAPS = 0.3, 0.05
 """Shares of requests, per new batch, that repeat a stored batch, and that leave records out."""
 AWAY_SECONDS = 0.2
@@ -36,6 +42,7 @@ class WriteProgress:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     batches_by_file: dict[int, int] = field(default_factory=dict)
+    stop_requested: threading.Event = field(default_factory=threading.Event)
 
     @property
     def stored_batches(self) -> int:
@@ -54,8 +61,11 @@ class Writer:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
 
     def write(self) -> None:
-        """Push until the whole file is stored. Raise TimeoutError if the server accepts nothing for too long."""
-        while self.next_batch < self.file.batches:
+        """Push until the whole file is stored, or a stop is requested.
+
+        Raise TimeoutError if the server accepts nothing for too long.
+        """
+        while self.next_batch < self.file.batches and not self.progress.stop_requested.is_set():
             if time.monotonic() > self.answered_at + PATIENCE_SECONDS:
                 raise TimeoutError(f"{self.file} is only at {self.next_batch}")
             try:
@@ -106,6 +116,21 @@ class Writer:
 def start_writers(
     threads: ThreadPoolExecutor, port: int, files: Sequence[File], progress: WriteProgress, first_seed: int
 ) -> list[Future[None]]:
-    """Start all writers; a file that is listed several times has as many writers."""
-    writers = [Writer(port, file, progress, seed) for seed, file in enumerate(files, first_seed)]
+    """Start all writers of the files of `make_files`."""
+    assigned_files = [*files[:ALONE], *[files[ALONE]] * TOGETHER]
+    writers = [Writer(port, file, progress, seed) for seed, file in enumerate(assigned_files, first_seed)]
     return [threads.submit(writer.write) for writer in writers]
+
+
+def make_files(supervisor: Supervisor, first: int, batches: int) -> list[File]:
+    """Return a file for each single writer, and last the shared file; they are numbered from `first` on."""
+    runs = run_writer_site(supervisor, "make", str(ALONE + 1))
+    return [File(number, key, token, batches) for number, (key, token) in enumerate(runs, first)]
+
+
+def run_writer_site(supervisor: Supervisor, *arguments: str) -> Any:
+    """Run `tests.flows.writer_site` on the site's data and return the JSON that it prints."""
+    env = supervisor.env | {"ESWEB_DATA": str(supervisor.data), "DJANGO_SETTINGS_MODULE": "esweb.settings"}
+    argv = [sys.executable, "-m", "tests.flows.writer_site", *arguments]
+    result = subprocess.run(argv, env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(result.stdout)
