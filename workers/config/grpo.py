@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from workers.config.decode import Problem
 from workers.config.es import BaseLoraConfig
 from workers.config.fields import Bounds, Resource, Shape
+from workers.config.grpo_losses import LossType, loss_problems, vespo_vllm_problems
 
 VLLM_SERVER = Shape(r"(https?://[^\s/?#@]+)?", "empty, or an address such as http://node7:8000")
 LAUNCHABLE_EXTRA = (
@@ -31,6 +32,7 @@ LAUNCHABLE_EXTRA = (
     "off_policy_mask_threshold", "use_bias_correction_kl",
 )  # fmt: skip
 """Fields of trl.GRPOConfig that name no file, host, repository or code: the ones a site passes on from `extra`."""
+DEFAULT_EPSILON = 0.2
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,14 @@ class GrpoConfig:
     """Nucleus sampling of the training completions: the smallest set of tokens with this total probability."""
     beta: Annotated[float, Bounds(at_least=0, at_most=1000)] = 0.0
     """Weight of the KL term. At 0, TRL loads no reference model and logs no kl."""
-    epsilon: Annotated[float, Bounds(above=0, at_most=1000)] = 0.2
+    epsilon: Annotated[float, Bounds(above=0, at_most=1000)] = DEFAULT_EPSILON
     """Clip range of the policy ratio."""
     num_iterations: Annotated[int, Bounds(at_least=1, at_most=10_000)] = 1
     """Optimisation passes over each batch of completions, μ."""
-    loss_type: Literal["dapo", "grpo", "dr_grpo", "bnpo"] = "dapo"
-    """Averaging of the token losses."""
+    loss_type: LossType = "dapo"
+    """The loss. dapo, grpo, dr_grpo and bnpo differ in how they average the token losses; cispo, sapo and vespo replace
+    the clipping, luspo weights by length. The fields of a loss are set in extra. GSPO: grpo with
+    extra.importance_sampling_level: sequence, which luspo needs too."""
     scale_rewards: Literal["group", "batch", "none"] = "group"
     """Standard deviation that advantages are divided by: of the group, of the batch, or none."""
     max_grad_norm: Annotated[float, Bounds(at_least=0, at_most=1_000_000)] = 1.0
@@ -114,6 +118,11 @@ class GrpoConfig:
     """Save all completions of the training, with their advantages, of every so many steps; 0 saves none."""
     extra: Annotated[dict[str, Any], Resource("trainer_arguments")] = field(default_factory=dict)
     """Other fields of trl.GRPOConfig, by their TRL names; the installed TRL checks them before training."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from loss_problems(self.loss_type, self.epsilon == DEFAULT_EPSILON, self.beta, self.extra)
+        if self.loss_type == "vespo" and self.vllm is not None:
+            yield from vespo_vllm_problems(self.extra)
 
     def processes_on(self, gpus: int) -> int:
         """Return the processes of the trainer on a node with so many GPUs."""

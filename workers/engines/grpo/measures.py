@@ -1,7 +1,7 @@
 """Measures of the training's own tokens that TRL does not log, from tensors that its loss has computed anyway.
 
-All are means over the tokens of the loss, in nats, at the sampling temperature. π is the policy, π₀ the reference
-(with beta > 0), and q the sampler, where it is another engine than the trainer (vLLM):
+All are means over the tokens of the loss, of all passes since TRL's last log, in nats, at the sampling temperature. π
+is the policy, π₀ the reference (with beta > 0), and q the sampler, where it is another engine than the trainer (vLLM):
 
     entropy/sampled         −log π(y_t), the estimate of the entropy by the sampled tokens. TRL's `entropy` is exact: it
                             sums −π log π over the vocabulary. After an update on the same completions (num_iterations
@@ -61,22 +61,29 @@ def masked_sum(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return values.masked_fill(~mask, 0.0).sum(), mask.sum().double()
 
 
-def log_sums(
-    metrics: MutableMapping[str, list[float]],
-    sums: Mapping[str, tuple[Tensor, Tensor]],
-    reduce: Callable[[Tensor], Tensor],
-) -> None:
-    """Add the measures of one forward pass to TRL's lists, of which TRL logs the means. Call it in every process.
+class TokenMeans:
+    """The measures of all forward passes since TRL last logged, over all processes.
 
-    `reduce` returns the sum over all processes: one collective call for all measures. A mean over no token is NaN,
-    which TRL leaves out. The unscored tokens are counted, so they add up over the passes of a step.
+    TRL logs the mean of a list of numbers, one a pass. Passes differ in their number of tokens, so the list holds one
+    number: the mean over the tokens of all passes.
     """
-    totals = reduce(torch.stack([torch.stack(pair) for pair in sums.values()])).tolist()
-    for name, (total, count) in zip(sums, totals, strict=True):
-        if name == UNSCORED:
-            metrics[name] = [sum(metrics.get(name, [])) + total]
-        else:
-            metrics.setdefault(name, []).append(total / count if count else float("nan"))
+
+    def __init__(self, reduce: Callable[[Tensor], Tensor]) -> None:
+        """`reduce` returns the sum over all processes: one collective call for all measures."""
+        self._reduce = reduce
+        self._totals: dict[str, tuple[float, float]] = {}
+
+    def add(self, metrics: MutableMapping[str, list[float]], sums: Mapping[str, tuple[Tensor, Tensor]]) -> None:
+        """Add a forward pass, and set its measures in TRL's lists. Call it in every process.
+
+        A mean over no token is NaN, which TRL leaves out. Unscored tokens are counted, not averaged.
+        """
+        added = self._reduce(torch.stack([torch.stack(pair) for pair in sums.values()])).tolist()
+        for name, (total, count) in zip(sums, added, strict=True):
+            # TRL empties its lists when it logs them.
+            before = self._totals[name] if metrics.get(name) else (0.0, 0.0)
+            total, count = self._totals[name] = before[0] + total, before[1] + count
+            metrics[name] = [total if name == UNSCORED else total / count if count else float("nan")]
 
 
 def zero_variance_share(rewards: Tensor, group_size: int) -> float:

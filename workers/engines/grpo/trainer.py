@@ -29,6 +29,7 @@ class Trainer(DistributedTrainer):
         self._log_probs: Tensor | None = None
         self._policy_mask: Tensor | None = None
         self._generated: dict[str, Any] = {}
+        self._token_means = measures.TokenMeans(self._sum)
         super().__init__(**arguments)
 
     def _tokenize_prompts(self, prompts: Sequence[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
@@ -82,7 +83,7 @@ class Trainer(DistributedTrainer):
         if log_probs is None or not self.model.training:
             return loss
         with torch.no_grad():
-            measures.log_sums(self._metrics["train"], measures.token_sums(log_probs, inputs), self._sum)
+            self._token_means.add(self._metrics["train"], measures.token_sums(log_probs, inputs))
             if self._recorder is not None:
                 self._recorder.observe(inputs, log_probs, policy_mask)
         return loss

@@ -33,7 +33,7 @@ def means(**inputs: torch.Tensor) -> dict[str, float]:
     """Return what one process logs of a batch."""
     logged: dict[str, list[float]] = {}
     sums = measures.token_sums(LOG_PROBS, {"completion_mask": MASK, **inputs})
-    measures.log_sums(logged, sums, lambda values: values)
+    measures.TokenMeans(lambda values: values).add(logged, sums)
     return {name: value for name, (value,) in logged.items()}
 
 
@@ -74,10 +74,10 @@ def test_sampler_is_compared_with_the_trainer_that_it_sampled_for() -> None:
 
 def test_unscored_tokens_add_up_over_the_passes_of_a_step() -> None:
     logged: dict[str, list[float]] = {}
-    sampler = torch.full_like(LOG_PROBS, float("nan"))
+    token_means, sampler = measures.TokenMeans(lambda values: values), torch.full_like(LOG_PROBS, float("nan"))
     for _ in range(2):
         sums = measures.token_sums(LOG_PROBS, {"completion_mask": MASK, "sampling_per_token_logps": sampler})
-        measures.log_sums(logged, sums, lambda values: values)
+        token_means.add(logged, sums)
     assert logged["sampling/unscored_tokens"] == [10]
     assert np.isnan(logged["sampling/kl_k1"]).all()
 
@@ -89,8 +89,21 @@ def test_processes_are_summed_before_division() -> None:
     logged: dict[str, list[float]] = {}
     more = torch.stack([torch.stack(pair) for pair in there.values()])
     here = measures.token_sums(LOG_PROBS, {"completion_mask": MASK})
-    measures.log_sums(logged, here, lambda values: values + more)
+    measures.TokenMeans(lambda values: values + more).add(logged, here)
     assert logged == {"entropy/sampled": [pytest.approx((6.75 + 1) / 6)]}
+
+
+def test_passes_of_a_step_are_summed_before_division() -> None:
+    """Two passes of 5 and 1 tokens, logged together; TRL empties its lists when it logs, and a new window begins."""
+    logged: dict[str, list[float]] = {}
+    token_means = measures.TokenMeans(lambda values: values)
+    few = {"completion_mask": torch.tensor([[1, 0, 0], [0, 0, 0]])}
+    for inputs in ({"completion_mask": MASK}, few):
+        token_means.add(logged, measures.token_sums(LOG_PROBS, inputs))
+    assert logged == {"entropy/sampled": [pytest.approx((6.75 + 1) / 6)]}
+    logged.clear()
+    token_means.add(logged, measures.token_sums(LOG_PROBS, few))
+    assert logged == {"entropy/sampled": [1.0]}
 
 
 def test_zero_variance_is_share_of_groups() -> None:
@@ -100,7 +113,7 @@ def test_zero_variance_is_share_of_groups() -> None:
 
 
 def test_run_with_reference_logs_three_estimates(micro: Loaded, tmp_path: Path) -> None:
-    run(micro, tmp_path, beta=0.02, gradient_accumulation_steps=2)
+    run(micro, tmp_path, beta=0.02)
     rows = [values for _, values in stream(tmp_path, 0)]
     assert len(rows) == 5
     for values in rows:
