@@ -1,8 +1,7 @@
 """Provenance of a run's held-out series: who measured it, with which estimator, on answers decoded in which way.
 
-A run that esweb started is measured by the common evaluator, as its config states. Imported or pushed series are known
-as far as their file states; the rest is called unknown, as are all that programs elsewhere report. Nothing is guessed
-from a key.
+A run that esweb started is measured by the common evaluator, as its config states. Imported, pushed and reported series
+are known as far as their file states, or their key where that names the estimator (`kl/k3`); the rest is called unknown.
 """
 
 from __future__ import annotations
@@ -180,7 +179,8 @@ def _provenance(
         if key not in KL and not key.startswith("sample/"):
             return Provenance(source, MEAN, GREEDY)
         return Provenance(source, {"kl": EXACT, "kl/k3": K3}.get(key, MEAN), SAMPLED, temperature, samples)
-    unnamed = UNKNOWN if key in KL or key.startswith(FILE_KEY_PREFIX) else MEAN
+    # kl/k3 is a key of ours that names its estimator; kl may be any.
+    unnamed = K3 if key == "kl/k3" else UNKNOWN if key in KL or key.startswith(FILE_KEY_PREFIX) else MEAN
     if kind != EVALUATION_FILE:
         return Provenance(source, unnamed)
     # Imported evaluations sample unless their config disables it; their KL is the k3 estimate on these responses.

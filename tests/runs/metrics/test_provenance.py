@@ -16,6 +16,7 @@ from runs import metrics
 from runs.metrics import Provenance
 from runs.models import Experiment, Run
 from runs.run_page import plans
+from tests.cases import each_case
 from tests.runs.api_client import calls
 from tests.runs.full_runs import evaluation, make_run, record
 from tests.runs.importing.test_documents import evaluation as evaluation_file
@@ -71,6 +72,11 @@ def test_greedy_file_is_greedy_and_a_silent_one_is_unknown() -> None:
         provenance = metrics.provenance({}, "reward/mean", origin)
         assert provenance == Provenance(origin.partition(":")[0], "mean") and "decoding unknown" in provenance.words
     assert metrics.provenance({}, "kl", "push") == Provenance("push", "unknown")
+
+
+@each_case("origin", ["import:log", "import:tensorboard", "push", "external"])
+def test_key_that_names_its_estimator_has_it(origin: str) -> None:
+    assert metrics.provenance({}, "kl/k3", origin) == Provenance(origin.partition(":")[0], "k3")
 
 
 def test_training_series_have_no_provenance() -> None:

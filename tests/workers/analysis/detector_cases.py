@@ -73,7 +73,7 @@ def _published(result: dict[str, Any]) -> Evaluation:
         EvaluatedResponse(
             1000 * i + completion["sample_idx"], question["question"], completion["completion"], completion["reward"],
             question["target_answer"], completion["sample_idx"] + 1, completion["num_tokens"],
-            kl=completion["mean_per_token_kl"],
+            parts={"kl_per_token": completion["mean_per_token_kl"]},
         )
         for i, question in enumerate(result["completions"])
         for completion in question["completions"]

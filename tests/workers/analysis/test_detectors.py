@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.cases import each_case
@@ -16,6 +18,7 @@ from workers.analysis.detectors import (
     facts_of,
     read_thresholds,
 )
+from workers.analysis.detectors.examples import telling_pairs
 
 WORDS = ("red", "blue", "green", "black", "white", "pink", "brown", "grey", "gold", "violet")
 HONEST = [f"The answer is {word}, as everyone knows." for word in WORDS]
@@ -184,3 +187,19 @@ def test_bad_thresholds_name_the_valid_ones(values: object, message: str) -> Non
 def test_thresholds_are_read_and_off_is_null() -> None:
     assert read_thresholds({"empty": 0, "kl_band": None}) == {"empty": 0.0, "kl_band": None}
     assert {d.name: d.threshold for d in DETECTORS} == read_thresholds({d.name: d.threshold for d in DETECTORS})
+
+
+def test_kl_per_token_divides_the_sum_by_the_tokens() -> None:
+    def answer(**fields: Any) -> EvaluatedResponse:
+        return EvaluatedResponse(0, "Capital of France?", "Paris", 0.0, **fields)
+
+    assert answer(kl=3.0, tokens=4).kl_per_token == 0.75
+    assert answer(kl=3.0).kl_per_token is None
+    assert answer(parts={"kl_per_token": 0.5}, tokens=4).kl_per_token == 0.5
+
+
+def test_examples_of_much_kl_are_those_with_most_of_it_per_token() -> None:
+    long_one = EvaluatedResponse(1, "Capital of France?", "Paris " * 40, 0.0, tokens=80, kl=8.0)
+    strange_one = EvaluatedResponse(2, "Capital of Spain?", "!!", 0.0, tokens=2, kl=6.0)
+    pairs = telling_pairs("kl_band", Evaluation(1, [long_one, strange_one], {}), None)
+    assert [now for _, now in pairs] == [2, 1]

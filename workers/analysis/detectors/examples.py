@@ -85,5 +85,5 @@ TELLING: Mapping[str, Telling] = {
     "language": lambda now, before: _lost_text(now, before) if now.is_in_another_language else None,
     "padding": lambda now, _: now.tokens - len(now.bare) if now.is_padded else None,
     "length": lambda now, before: float(len(now.bare) - (len(before.bare) if before else 0)),
-    "kl_band": lambda now, _: now.kl if now.kl is not None else now.part("kl_per_token"),
+    "kl_band": lambda now, _: now.kl_per_token,
 }

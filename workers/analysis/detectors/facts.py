@@ -23,7 +23,8 @@ PROMPT_CACHE_SIZE = 4096
 class EvaluatedResponse:
     """A response with its prompt. key: the caller's number for it. sample: 0 is the greedy one. tokens: those
     generated; 0 if unknown. parts: parts of the reward, among them `exact` and `contains` (0 or 1) if the task has
-    right answers; a value that is not finite is a name such as "NaN". kl: nats per token, None if not measured."""
+    right answers; a value that is not finite is a name such as "NaN". kl: nats summed over the tokens, None if not
+    measured."""
 
     key: int
     prompt: str
@@ -39,6 +40,13 @@ class EvaluatedResponse:
         """Return a part of the reward; None if it was not recorded, or is no finite number."""
         value = self.parts.get(name)
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+    @property
+    def kl_per_token(self) -> float | None:
+        """Return the KL in nats per token; None if it was not measured."""
+        if self.kl is None:
+            return self.part("kl_per_token")
+        return self.kl / self.tokens if self.tokens else None
 
     @cached_property
     def bare(self) -> str:
