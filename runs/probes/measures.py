@@ -74,8 +74,9 @@ MEASURES = (
         _("For ES: a random walk up to that step."), ELEMENTS, "line", _("step"), axis="step", y="‖δ‖₂", is_log=True),
     ProbeMeasure(
         "magnitude", "growth_exponent", _("Exponent of growth"),
-        _("Slope of log ‖δ‖ against log step, with a t interval."),
-        _("0.5 for a random walk; a steady drift has 1."), _("steps"), "table"),
+        _("Slope of log ‖δ‖ against log step, with the 95 % interval by which random walks of the run vary."),
+        _("For ES: the median and 95 % of 4000 random walks with the coefficients of the replay log. For other methods: "
+          "0.5, that of a random walk of equal steps. A steady drift has 1."), _("steps"), "table"),
     ProbeMeasure(
         "spectrum", "effective_rank", _("Effective rank"),
         _("exp of the entropy of σᵢ / Σσ, with the singular values σ of the change."), BY_MATRICES, ELEMENTS),

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from workers.analysis.student_t import t_quantile
 from workers.engines.es.noise import VERSION
 from workers.engines.es.rebuild import apply_updates, load_base, load_trainable
 from workers.engines.es.replay_history import Trail
 from workers.probes.geometry.changes import open_changes
-from workers.probes.geometry.random_walk import RandomWalk
+from workers.probes.geometry.random_walk import RandomWalk, Shape
+from workers.probes.geometry.simulated_walks import log_slopes, simulate_norms
 from workers.probes.weights import Subject
 from workers.records import ProbeValue
 
 MIN_STEPS = 3
-"""Steps that an exponent needs: with two, its interval has no degree of freedom."""
+"""Steps that an exponent needs: any two lie on a line."""
 
 
 def norms_by_step(subject: Subject, points: int, trail: Trail | None) -> list[ProbeValue]:
@@ -43,23 +45,32 @@ def spread_steps(logged: Sequence[int], points: int) -> list[int]:
     return sorted({available[round(j * last / (points - 1))] for j in range(points)} - {0})
 
 
-def growth_exponent(curve: Sequence[ProbeValue], *, is_random_walk: bool) -> ProbeValue | None:
-    """Return the slope of log norm on log step with its 95 % t interval; None for fewer than three steps with a change.
+def growth_exponent(
+    curve: Sequence[ProbeValue], walk_up_to: Callable[[int], RandomWalk] | None, shapes: Mapping[str, Shape]
+) -> ProbeValue | None:
+    """Return the slope of log norm on log step; None for fewer than three steps with a change.
 
-    A random walk of equal steps grows with exponent 0.5, a steady drift with 1; the null is 0.5, and missing if the
-    null model is no such walk, as with anchored decay.
+    `walk_up_to` returns the random walk of the run's own coefficients up to a step. The null is the median slope of
+    such walks, the band contains 95 % of their slopes, and the interval is the slope ± how far theirs lie from their
+    median. Without it the null is 0.5, that of a random walk of equal steps, and how far chance moves the slope is
+    unknown. A steady drift has 1.
     """
-    logs = [(math.log(v.x), math.log(v.value)) for v in curve if v.x and v.value > 0]
-    if len(logs) < MIN_STEPS:
+    points = [value for value in curve if value.x and value.value > 0]
+    if len(points) < MIN_STEPS:
         return None
-    x, y = torch.tensor(logs, dtype=torch.float64).T
-    spread = float((x - x.mean()).square().sum())
-    slope = float(((x - x.mean()) * y).sum()) / spread
-    residuals = y - y.mean() - slope * (x - x.mean())
-    freedom = len(logs) - 2
-    half = t_quantile(freedom) * math.sqrt(float(residuals.square().sum()) / freedom / spread)
-    null = 0.5 if is_random_walk else None
-    return ProbeValue(slope, len(logs), low=slope - half, high=slope + half, null=null)
+    steps = [value.x or 0.0 for value in points]
+    slope = float(log_slopes(steps, np.array([[value.value for value in points]]))[0])
+    exponent = ProbeValue(slope, len(points), null=0.5)
+    if walk_up_to is None:
+        return exponent
+    walks = [walk_up_to(round(step)) for step in steps]
+    dimensions = walks[-1].dimensions(shapes)
+    if dimensions is None:
+        return replace(exponent, null=None)
+    low, null, high = map(float, np.quantile(log_slopes(steps, simulate_norms(walks, dimensions)), (0.025, 0.5, 0.975)))
+    return replace(
+        exponent, low=slope - (high - null), high=slope + (null - low), null=null, null_low=low, null_high=high
+    )
 
 
 @torch.no_grad()

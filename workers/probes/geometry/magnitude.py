@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from torch import Tensor
 
@@ -40,9 +41,7 @@ def magnitude(subject: Subject, points: int) -> Iterator[Probe]:
         yield Probe(subject.step, "magnitude", "relative_norm", str(subject), tuple(relative_norms))
     if curve := norms_by_step(subject, points, trail):
         yield Probe(subject.step, "magnitude", "norm_by_step", str(subject), tuple(curve))
-    if exponent := growth_exponent(
-        curve, is_random_walk=trail is None or not any(u.update.decay for u in trail.written)
-    ):
+    if exponent := growth_exponent(curve, partial(RandomWalk.up_to, trail) if trail else None, shapes):
         yield Probe(subject.step, "magnitude", "growth_exponent", str(subject), (exponent,))
 
 

@@ -27,27 +27,35 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class RandomWalk:
-    """The walk up to a step: noise, the scales of the tensors, V (`squares`) and Q (`fourths`)."""
+    """The walk up to a step: noise, the scales of the tensors, V (`squares`), Q (`fourths`), and the share of its first
+    increment that decay has left (`shrink`)."""
 
     noise: Noise
     scales: Mapping[str, float]
     squares: float
     fourths: float
+    shrink: float = 1.0
+
+    @classmethod
+    def start(cls) -> RandomWalk:
+        """Return the walk before the first update."""
+        return cls(Noise("full"), {}, 0.0, 0.0)
 
     @classmethod
     def up_to(cls, trail: Trail, step: int) -> RandomWalk:
         """Return the walk of the updates of a trail up to a step. All of them have one kind of noise."""
         squares = fourths = 0.0
-        noise = Noise("full")
+        left, noise = 1.0, Noise("full")
         for line in trail.written:
             if line.update.step > step:
                 break
             noise = line.start.noise.noise()
+            left *= 1 - line.update.decay
             shrink = (1 - line.update.decay) ** 2
             weights = line.update.weights
             squares = shrink * (squares + math.fsum(c**2 for c in weights))
             fourths = shrink**2 * (fourths + math.fsum(c**4 for c in weights))
-        return cls(noise, trail.origin.scales, squares, fourths)
+        return cls(noise, trail.origin.scales, squares, fourths, left)
 
     def tensor_null(self, name: str, shape: Shape) -> Null:
         """Return the null of the norm of a tensor; an empty one if the run does not train it."""
@@ -60,11 +68,26 @@ class RandomWalk:
         """
         if not shapes.keys() <= self.scales.keys():
             return Null()
-        moments = [self._moments(name, shape) for name, shape in shapes.items()]
-        mean, variance = (math.fsum(column) for column in zip(*moments, strict=True))
+        mean, variance = self._model_moments(shapes)
         if self.noise.kind == "correlated":
             return Null(math.sqrt(mean))
         return _null_of_norm(mean, variance)
+
+    def dimensions(self, shapes: Mapping[str, Shape]) -> float | None:
+        """Return the number of dimensions in which an isotropic walk has as variable a norm as this one.
+
+        None if some tensors are not trained, nothing moved, or the noise is correlated.
+        """
+        if not shapes.keys() <= self.scales.keys() or self.noise.kind == "correlated":
+            return None
+        mean, variance = self._model_moments(shapes)
+        return 2 * mean**2 / variance if variance else None
+
+    def _model_moments(self, shapes: Mapping[str, Shape]) -> tuple[float, float]:
+        """Return mean and variance of ‖δ‖² over all tensors."""
+        moments = [self._moments(name, shape) for name, shape in shapes.items()]
+        mean, variance = (math.fsum(column) for column in zip(*moments, strict=True))
+        return mean, variance
 
     def _moments(self, name: str, shape: Shape) -> tuple[float, float]:
         """Return mean and variance of ‖δ‖² of a tensor."""

@@ -19,9 +19,8 @@ from workers.engines.es.replay_history import attempts_of, history_of
 from workers.models import Loaded, load
 from workers.models.save import save
 from workers.probes.geometry import magnitude
-from workers.probes.geometry.growth import growth_exponent, spread_steps
+from workers.probes.geometry.growth import spread_steps
 from workers.probes.weights import Subject, WeightFiles, WeightsDiffer
-from workers.records import ProbeValue
 from workers.tasks import Example, Score
 
 BASE = {"a": torch.full((2, 2), 2.0), "b": torch.zeros(3), "c": torch.tensor(1.0)}
@@ -58,21 +57,6 @@ def test_a_subject_without_a_base_is_refused(tmp_path: Path) -> None:
         list(magnitude(subject, 5))
 
 
-def test_exponent_and_its_interval_equal_those_of_scipy() -> None:
-    from scipy import stats
-
-    curve = [ProbeValue(y, 1, x=x) for x, y in ((1.0, 1.1), (2.0, 1.7), (4.0, 3.1), (8.0, 3.9))]
-    line = stats.linregress([math.log(v.x or 0) for v in curve], [math.log(v.value) for v in curve])
-    half = stats.t.ppf(0.975, 2) * line.stderr
-    exponent = growth_exponent(curve, is_random_walk=False)
-    assert exponent is not None
-    assert (exponent.value, exponent.low, exponent.high) == pytest.approx(
-        (line.slope, line.slope - half, line.slope + half)
-    )
-    assert exponent.null is None
-    assert growth_exponent(curve[:2], is_random_walk=True) is None
-
-
 def test_steps_are_spread_and_end_with_the_last() -> None:
     assert spread_steps(range(1, 11), 3) == [5, 10]
     assert spread_steps([1, 2], 11) == [1, 2]
@@ -97,7 +81,9 @@ def test_norms_of_a_real_run_lie_in_the_bands_of_its_walk(
     assert curve[-1].value == pytest.approx(measures["norm"][0].value, rel=1e-6)
     assert curve[-1].null == pytest.approx(measures["norm"][0].null)
     exponent = measures["growth_exponent"][0]
-    assert (exponent.null is None) == ("anchor_decay" in options)
+    assert exponent.null is not None and exponent.null_low is not None and exponent.null_high is not None
+    assert exponent.null_low < exponent.null < exponent.null_high
+    assert exponent.null == pytest.approx(0.5, abs=0.05)
 
 
 class PureNoise(Conciseness):
