@@ -17,7 +17,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from workers.probes.audit.cosines import PREFIX
-from workers.probes.audit.verdict import EXPECTED_OUTSIDE, Audit, audit
+from workers.probes.audit.verdict import EXPECTED_OUTSIDE, Audit, audit, band
 from workers.probes.weights import WeightsDiffer
 
 EXIT_CODES = {"independent": 0, "shared": 3, "correlated": 4, "undecided": 4}
@@ -47,7 +47,11 @@ def report(result: Audit) -> str:
         lines.append(f"{'cosine':>9}  {'n':>11}  {'3/sqrt(n)':>9}  tensors (* outside of the corrected band)")
     for pair in result.strongest[:ROWS]:
         mark = "*" if pair.is_outside else " "
-        lines.append(f"{pair.cosine:>9.5f}  {pair.n:>11}  {pair.band:>9.5f}{mark} {pair.first}  {pair.second}")
+        lines.append(f"{pair.cosine:>9.5f}  {pair.n:>11}  {band(pair.n):>9.5f}{mark} {pair.first}  {pair.second}")
+    lines += [
+        f"{pair.cosine:>9.5f}  {pair.n:>11}  signs of {pair.first} and of {pair.second} shifted by {pair.lag} elements"
+        for pair in result.shifted[:ROWS]
+    ]
     lines += [f"shared by {len(group)} tensors: {', '.join(group)}" for group in result.groups]
     lines.append(f"{result.tensors} tensors compared, {result.unchanged} unchanged, {result.small} too small")
     if result.outside_share is not None:

@@ -156,14 +156,14 @@ def _kurtosis(changes: Changes, names: Sequence[str], first: Ints, second: Ints)
     """
     if not names:
         return np.zeros(0)
-    rho = np.array([_concentration(changes, name) for name in names])
+    rho = np.array([concentration(changes, name) for name in names])
     widths = np.array([math.prod(changes.shapes[name][1:]) for name in names])
     has_equal_rows = widths[first] == widths[second]
     bound: Floats = np.where(has_equal_rows, rho[first] * rho[second], np.minimum(rho[first], rho[second]))
     return bound
 
 
-def _concentration(changes: Changes, name: str) -> float:
+def concentration(changes: Changes, name: str) -> float:
     """Return ρ of the first rows of a change, scaled so that independent elements have 0 and a rank of 1 has 1.
 
     Independent normal elements [m, n] have ρ = (m + n + 1)/(mn + 2) on average.

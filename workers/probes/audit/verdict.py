@@ -12,23 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.probes.audit.cosines import MIN_ELEMENTS, Cosines, Floats, cosines
+from workers.probes.audit.lags import Shifted, ShiftedPair, shifted_pairs
 from workers.probes.audit.tail import critical_value
 from workers.probes.geometry.changes import Changes
 from workers.probes.weights import Subject, WeightsDiffer, open_pair
 from workers.records import Probe, ProbeValue
 
 SHARED_COSINE, SHARED_COSINE_OF_VECTORS = 0.5, 0.9
-"""Cosine from which two tensors share their noise, if it is also outside of the corrected band; the second one if one
-of them is a vector. Shared noise gives 1, and less after rounding to 16 bits. Gradients move norms of different layers
-together, on the tiny model with cosines up to 0.57, but not matrices."""
+"""Absolute cosine from which two tensors share their noise, if it is also outside of the corrected band; the second one
+if one of them is a vector. Shared noise gives 1, and −1 if it is negated, and less after rounding to 16 bits. Gradients
+move norms of different layers together, on the tiny model with cosines up to 0.57, but not matrices."""
 THRESHOLDS = f"{SHARED_COSINE:g} ({SHARED_COSINE_OF_VECTORS:g} with a vector)"
 LEVEL = 0.01
-"""Probability that any pair of a model with independent noise is outside of the corrected band (Bonferroni)."""
+"""Probability that any pair of a model with independent noise is outside of the corrected band (Bonferroni); also that
+any pair of blocks is so at any lag."""
 BAND = 3.0
 """Half width of the band of a single pair, in units of 1/√n."""
 EXPECTED_OUTSIDE = math.erfc(BAND / math.sqrt(2))
 """Share of normal numbers outside of the band of a single pair: 0.27 %."""
 MAX_PAIRS = 200
+
+
+def band(n: int) -> float:
+    """Return the half width of the band of a single pair, 3/√n."""
+    return BAND / math.sqrt(n)
+
 
 Verdict = Literal["shared", "independent", "correlated", "undecided"]
 
@@ -42,11 +50,6 @@ class Pair:
     cosine: float
     n: int
     is_outside: bool
-
-    @property
-    def band(self) -> float:
-        """Return the half width of the band of a single pair, 3/√n."""
-        return BAND / math.sqrt(self.n)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Audit:
     groups: tuple[tuple[str, ...], ...]
     unchanged: int
     small: int
+    shifted: tuple[ShiftedPair, ...] = ()
 
 
 def audit(base: Path, tuned: Path) -> Audit:
@@ -77,7 +81,9 @@ def audit(base: Path, tuned: Path) -> Audit:
     cosines, so that weak noise may be `correlated`, or `independent` if hardly any element changed.
     """
     with open_pair(base, tuned) as (first, second, names):
-        return _audit_of(cosines(Changes(first, second, names)))
+        changes = Changes(first, second, names)
+        compared = cosines(changes)
+        return _audit_of(compared, _shared_at_a_lag(shifted_pairs(changes, compared.names), changes))
 
 
 def audit_probe(subject: Subject) -> Iterator[Probe]:
@@ -89,15 +95,28 @@ def audit_probe(subject: Subject) -> Iterator[Probe]:
     if subject.base is None:
         raise WeightsDiffer(f"{subject} has no base model from which its weights could have changed")
     result = audit(subject.base, subject.tuned)
+    strongest: list[Pair | ShiftedPair] = [*result.shifted, *result.strongest]
     values = tuple(
-        ProbeValue(p.cosine, p.n, p.first, p.second, null=0.0, null_low=-p.band, null_high=p.band)
-        for p in result.strongest
+        ProbeValue(p.cosine, p.n, p.first, p.second, null=0.0, null_low=-band(p.n), null_high=band(p.n))
+        for p in strongest[:MAX_PAIRS]
     )
     if values:
         yield Probe(subject.step, "audit", "shared_noise", str(subject), values, verdict=result.verdict)
 
 
-def _audit_of(compared: Cosines) -> Audit:
+def _shared_at_a_lag(shifted: Shifted, changes: Changes) -> tuple[ShiftedPair, ...]:
+    """Return the pairs of blocks that share their noise at a lag other than 0, the strongest first."""
+
+    def is_shared(pair: ShiftedPair) -> bool:
+        has_vector = any(len(changes.shapes[name]) < 2 for name in (pair.first, pair.second))
+        lowest = SHARED_COSINE_OF_VECTORS if has_vector else SHARED_COSINE
+        critical = critical_value(LEVEL / shifted.comparisons, pair.kurtosis)
+        return pair.lag != 0 and abs(pair.cosine) >= lowest and abs(pair.cosine) * math.sqrt(pair.n) > critical
+
+    return tuple(sorted(filter(is_shared, shifted.pairs), key=lambda pair: -abs(pair.cosine) * math.sqrt(pair.n)))
+
+
+def _audit_of(compared: Cosines, shifted: tuple[ShiftedPair, ...]) -> Audit:
     counts = len(compared.unchanged), len(compared.small)
     pairs = len(compared.cosine)
     if not pairs:
@@ -109,8 +128,10 @@ def _audit_of(compared: Cosines) -> Audit:
     strength = np.abs(compared.cosine) * np.sqrt(compared.n)
     is_outside = _outside(compared, strength)
     lowest = np.where(compared.has_vector, SHARED_COSINE_OF_VECTORS, SHARED_COSINE)
-    is_shared = is_outside & (compared.cosine >= lowest)
-    groups = _components(compared.names, [*zip(compared.first[is_shared], compared.second[is_shared], strict=True)])
+    is_shared = is_outside & (np.abs(compared.cosine) >= lowest)
+    position = {name: i for i, name in enumerate(compared.names)}
+    edges = [*zip(compared.first[is_shared], compared.second[is_shared], strict=True)]
+    groups = _components(compared.names, edges + [(position[p.first], position[p.second]) for p in shifted])
     strongest = tuple(
         Pair(
             compared.names[compared.first[i]],
@@ -122,9 +143,9 @@ def _audit_of(compared: Cosines) -> Audit:
         for i in np.argsort(-strength, kind="stable")[:MAX_PAIRS]
     )
     outside = int(is_outside.sum())
-    verdict, reason = _conclusion(pairs, outside, int(is_shared.sum()), groups)
+    verdict, reason = _conclusion(pairs, outside, int(is_shared.sum()), groups, shifted)
     share = float((strength > BAND).mean())
-    return Audit(verdict, reason, len(compared.names), pairs, outside, share, strongest, groups, *counts)
+    return Audit(verdict, reason, len(compared.names), pairs, outside, share, strongest, groups, *counts, shifted)
 
 
 def _outside(compared: Cosines, strength: Floats) -> NDArray[np.bool_]:
@@ -137,21 +158,30 @@ def _outside(compared: Cosines, strength: Floats) -> NDArray[np.bool_]:
     return is_outside
 
 
-def _conclusion(pairs: int, outside: int, shared: int, groups: Sequence[Sequence[str]]) -> tuple[Verdict, str]:
+def _conclusion(
+    pairs: int, outside: int, shared: int, groups: Sequence[Sequence[str]], shifted: Sequence[ShiftedPair]
+) -> tuple[Verdict, str]:
+    tensors = f"{sum(map(len, groups))} tensors in {len(groups)} groups share their noise"
     if shared:
-        tensors = sum(map(len, groups))
         return "shared", (
-            f"{shared} of {pairs} pairs of tensors have a cosine of at least {THRESHOLDS} that chance does not give; "
-            f"{tensors} tensors in {len(groups)} groups share their noise"
+            f"{shared} of {pairs} pairs of tensors have a cosine of at least ±{THRESHOLDS} that chance does not give; "
+            f"{tensors}"
+        )
+    if shifted:
+        first, second, lag = shifted[0].first, shifted[0].second, shifted[0].lag
+        return "shared", (
+            f"{len(shifted)} pairs of blocks of tensors have a cosine of their signs of at least ±{THRESHOLDS} if one "
+            f"is shifted, the strongest, {first} and {second}, by {lag} elements; {tensors}"
         )
     if outside:
         return "correlated", (
             f"{outside} of {pairs} pairs of tensors have a cosine outside of the band of independent noise, none of at "
-            f"least {THRESHOLDS}; training by gradients gives such correlations, and so does shared noise that is only "
-            "a part of the change or was rounded away"
+            f"least ±{THRESHOLDS}; training by gradients gives such correlations, and so does shared noise that is "
+            "only a part of the change or was rounded away"
         )
     return "independent", (
-        f"all {pairs} cosines lie within the band of independent noise at a level of {LEVEL:.0%} for all pairs together"
+        f"all {pairs} cosines lie within the band of independent noise at a level of {LEVEL:.0%} for all pairs "
+        "together, and no sampled block is another one that is shifted"
     )
 
 

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 
 from tests.workers.engines.es.runs import run
+from tests.workers.engines.grpo.test_resume import run as train_by_gradients
 from tests.workers.probes.geometry.subjects import subject_of
 from workers.engines.es.noise import Noise
 from workers.models import Loaded
 from workers.probes.audit import Audit, audit, audit_probe
 from workers.probes.audit.__main__ import main
 from workers.probes.audit.cosines import PREFIX
+from workers.probes.audit.lags import BLOCK
 
 SHAPES = {
     "l0.down": (32, 96),
@@ -105,6 +107,44 @@ def test_lora_factors_that_two_targets_share_are_detected(tmp_path: Path, rank: 
     deltas["l1.gate"] = deltas["l0.gate"].clone()
     result = audit_of(tmp_path, deltas)
     assert (result.verdict, result.groups) == ("shared", (("l0.gate", "l1.gate"),))
+
+
+def test_negated_noise_is_shared(tmp_path: Path) -> None:
+    deltas = noise_of(Noise("full"), range(1, 9))
+    deltas["l1.q"] = -deltas["l0.q"]
+    result = audit_of(tmp_path, deltas)
+    assert (result.verdict, result.groups) == ("shared", (("l0.q", "l1.q"),))
+    assert result.strongest[0].cosine == pytest.approx(-1, abs=1e-5) and "±0.5" in result.reason
+
+
+@pytest.mark.parametrize("shift", [1, -1, 96, 700])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rolled_noise_is_shared_at_its_lag(tmp_path: Path, shift: int, sign: int, dtype: torch.dtype) -> None:
+    deltas = noise_of(Noise("full"), range(1, 9))
+    deltas["l1.gate"] = sign * deltas["l0.down"].flatten().roll(shift).view(96, 32)
+    result = audit_of(tmp_path, deltas, dtype)
+    assert (result.verdict, result.groups) == ("shared", (("l0.down", "l1.gate"),))
+    assert [(p.first, p.second, p.lag) for p in result.shifted] == [("l0.down", "l1.gate", shift)]
+    assert sign * result.shifted[0].cosine > 0.9
+    assert f"l0.down and l1.gate, by {shift} elements" in result.reason
+
+
+def test_stream_that_continues_in_the_next_tensor_is_shared_at_its_lag(tmp_path: Path) -> None:
+    """`second` begins where `first` has its last third, as with one stream whose state is set back."""
+    stream = torch.randn(4 * BLOCK, generator=generator_of(0))
+    deltas = {"first": stream[: 3 * BLOCK].view(192, -1), "second": stream[2 * BLOCK :].view(128, -1).clone()}
+    result = audit_of(tmp_path, deltas)
+    assert (result.verdict, result.groups) == ("shared", (("first", "second"),))
+    assert {(pair.first, pair.lag) for pair in result.shifted} == {("second", 2 * BLOCK)}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
+def test_gradients_share_no_noise_at_any_lag(micro: Loaded, micro_of_transformers: Loaded, tmp_path: Path) -> None:
+    train_by_gradients(micro_of_transformers, tmp_path / "run", max_steps=4, learning_rate=0.01, temperature=2.0)
+    (tuned,) = (path.parent for path in (tmp_path / "run").rglob("step-*/model.safetensors"))
+    result = audit(micro.path, tuned)
+    assert result.verdict in ("independent", "correlated") and not result.shifted
 
 
 def test_a_small_common_part_is_correlated(tmp_path: Path) -> None:
