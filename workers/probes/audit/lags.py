@@ -2,13 +2,13 @@
 
 A stream that is rolled by some elements, or that one tensor begins where another is in the middle, has cosines near
 zero element by element. Here the signs of the changes are compared, so that a few large rows, as gradients have them,
-do not decide a cosine. Tensors are sampled: blocks of 16 384 elements, at most 160 of them.
+do not decide a cosine. Tensors are sampled: blocks of 8192 elements, at most 96 of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,10 @@ from torch import Tensor
 from workers.probes.audit.cosines import MIN_ELEMENTS, concentration
 from workers.probes.geometry.changes import Changes
 
-BLOCK = 1 << 14
+BLOCK = 1 << 13
 """Elements of a block."""
-MAX_BLOCKS, MAX_BLOCKS_PER_TENSOR = 160, 3
+MIN_COSINE = 0.5
+MAX_BLOCKS, MAX_BLOCKS_PER_TENSOR = 96, 3
 """The blocks of a tensor are its first, its last and one between them, if there are few tensors."""
 
 
@@ -49,7 +50,8 @@ class ShiftedPair:
 
 @dataclass(frozen=True)
 class Shifted:
-    """The strongest lag of each pair of blocks of different tensors, and the number of comparisons."""
+    """The pairs of blocks of different tensors with a cosine of at least `MIN_COSINE` at some lag, each at its
+    strongest one, and the number of comparisons: of all pairs at all lags."""
 
     pairs: tuple[ShiftedPair, ...]
     comparisons: int
@@ -66,21 +68,18 @@ def shifted_pairs(changes: Changes, names: Sequence[str]) -> Shifted:
         row[: len(block.signs)] = block.signs
     transform = 2 ** math.ceil(math.log2(2 * longest))
     spectra = torch.fft.rfft(padded, transform)
-    counts = torch.nn.functional.pad(padded.abs().cumsum(1), (1, 0))
-    lengths = torch.tensor([len(block.signs) for block in blocks])
+    changed = padded.abs().sum(1)
     pairs, comparisons = list[ShiftedPair](), 0
     for i, block in enumerate(blocks[:-1]):
         others = [j for j in range(i + 1, len(blocks)) if blocks[j].tensor != block.tensor]
         if not others:
             continue
         products = torch.fft.irfft(spectra[i].conj() * spectra[others], transform)
-        cosine, n = _cosines(products, counts[i], counts[others], int(lengths[i]), lengths[others])
-        comparisons += int((n > 0).sum())
-        strongest = (cosine.abs() * n.sqrt()).argmax(1)
-        for row, (j, at) in enumerate(zip(others, strongest.tolist(), strict=True)):
-            if n[row, at]:
-                lag = at if at < transform // 2 else at - transform
-                pairs.append(_pair(block, blocks[j], lag, float(cosine[row, at]), int(n[row, at])))
+        comparisons += sum(len(block.signs) + len(blocks[j].signs) - 1 for j in others)
+        # With half of the smaller block in the overlap, a smaller sum is a smaller cosine at every lag.
+        is_strong = products.abs().amax(1) >= MIN_COSINE / 2 * torch.minimum(changed[i], changed[others])
+        for row in is_strong.nonzero().flatten().tolist():
+            pairs += _strongest(block, blocks[others[row]], products[row])
     return Shifted(tuple(pairs), comparisons)
 
 
@@ -101,34 +100,31 @@ def _blocks(changes: Changes, names: Sequence[str]) -> list[Block]:
     return blocks
 
 
-def _cosines(
-    products: Tensor, counts: Tensor, other_counts: Tensor, length: int, other_lengths: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return cosine and n of the overlap at every lag, float32 [blocks, lags], 0 where too little overlaps.
+def _strongest(block: Block, other: Block, products: Tensor) -> Iterator[ShiftedPair]:
+    """Yield the lag of the largest |cosine| √n, if its cosine is large enough.
 
-    `products` [blocks, lags] are the sums of products, lag −k at the k-th place from the end. `counts` [elements + 1]
-    and `other_counts` [blocks, elements + 1] are the numbers of non-zero elements before each.
+    `products` [lags] are the sums of products, that of lag −k at the k-th place from the end.
     """
-    lags, longest = products.shape[1], len(counts) - 1
-    lag = torch.arange(lags)
-    lag = torch.where(lag < lags // 2, lag, lag - lags)[None]
-    ends = other_lengths[:, None]
+    lag = torch.arange(len(products))
+    lag = torch.where(lag < len(products) // 2, lag, lag - len(products))
     first = (-lag).clamp(min=0)
-    last = torch.minimum(torch.tensor(length), ends - lag).clamp(min=0)
-    overlap = (last - first).clamp(min=0)
-    last = torch.maximum(last, first).clamp(max=longest)
-    first = first.clamp(max=longest).expand_as(last)
-    own = counts[last] - counts[first]
-    other_first, other_last = ((at + lag).clamp(0, longest) for at in (first, last))
-    other = other_counts.gather(1, other_last) - other_counts.gather(1, other_first)
-    half = torch.minimum(torch.tensor(length), ends) / 2
-    n = torch.minimum(own, other)
-    n = torch.where((overlap >= half) & (n >= MIN_ELEMENTS), n, 0.0)
-    cosine = torch.where(n > 0, products / (own * other).clamp(min=1).sqrt(), 0.0)
-    return cosine, n
+    last = torch.minimum(torch.tensor(len(block.signs)), len(other.signs) - lag)
+    last = torch.maximum(last, first)
+    own = _changed_between(block, first, last)
+    others = _changed_between(other, first + lag, last + lag)
+    n = torch.minimum(own, others)
+    half = min(float(block.signs.abs().sum()), float(other.signs.abs().sum())) / 2
+    cosine = torch.where(n >= max(half, MIN_ELEMENTS), products / (own * others).clamp(min=1).sqrt(), 0.0)
+    at = int((cosine.abs() * n.sqrt()).argmax())
+    if abs(cosine[at]) >= MIN_COSINE:
+        yield ShiftedPair(
+            block.tensor, other.tensor, int(lag[at]) + other.first - block.first,
+            max(-1.0, min(1.0, float(cosine[at]))), int(n[at]), block.concentration * other.concentration,
+        )  # fmt: skip
 
 
-def _pair(block: Block, other: Block, lag: int, cosine: float, n: int) -> ShiftedPair:
-    kurtosis = block.concentration * other.concentration
-    shift = lag + other.first - block.first
-    return ShiftedPair(block.tensor, other.tensor, shift, max(-1.0, min(1.0, cosine)), n, kurtosis)
+def _changed_between(block: Block, first: Tensor, last: Tensor) -> Tensor:
+    """Return the number of changed elements first … last − 1 of a block, for each pair of ends; float32."""
+    before = torch.nn.functional.pad(block.signs.abs().cumsum(0), (1, 0))
+    size = len(block.signs)
+    return before[last.clamp(0, size)] - before[first.clamp(0, size)]

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.probes.audit.cosines import MIN_ELEMENTS, Cosines, Floats, cosines
-from workers.probes.audit.lags import Shifted, ShiftedPair, shifted_pairs
+from workers.probes.audit.lags import MIN_COSINE, Shifted, ShiftedPair, shifted_pairs
 from workers.probes.audit.tail import critical_value
 from workers.probes.geometry.changes import Changes
 from workers.probes.weights import Subject, WeightsDiffer, open_pair
 from workers.records import Probe, ProbeValue
 
-SHARED_COSINE, SHARED_COSINE_OF_VECTORS = 0.5, 0.9
+SHARED_COSINE, SHARED_COSINE_OF_VECTORS = MIN_COSINE, 0.9
 """Absolute cosine from which two tensors share their noise, if it is also outside of the corrected band; the second one
 if one of them is a vector. Shared noise gives 1, and −1 if it is negated, and less after rounding to 16 bits. Gradients
 move norms of different layers together, on the tiny model with cosines up to 0.57, but not matrices."""
