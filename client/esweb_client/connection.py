@@ -20,11 +20,7 @@ HIDDEN = "•••"
 
 
 class Unreachable(Exception):
-    """The server cannot be reached, or does not respond like a server of this kind. `is_refused` if nothing listens."""
-
-    def __init__(self, message: str, *, is_refused: bool = False) -> None:
-        super().__init__(message)
-        self.is_refused = is_refused
+    """The server cannot be reached, or does not respond like a server of this kind."""
 
 
 class Refusal(Exception):
@@ -78,7 +74,7 @@ class Server:
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             message = self._hide(str(error) or type(error).__name__)
-            raise Unreachable(message, is_refused=isinstance(error, ConnectionRefusedError)) from None
+            raise Unreachable(message) from None
         finally:
             if not self.keeps_open:
                 self.close()

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from esweb_client.connection import Unreachable
+from esweb_client.errors import end_of
 from esweb_client.leftovers import find_leftovers
 from esweb_client.machine import HIDDEN, describe_program
 from esweb_client.notices import reset_notices, say
@@ -25,7 +26,7 @@ from esweb_client.sender import Sender
 from esweb_client.settings import Settings, rank, read_settings
 from esweb_client.spool import META, STATE, Spool
 from esweb_client.state import State
-from esweb_client.tracked_run import Run, end_of
+from esweb_client.tracked_run import Run
 from esweb_client.values import to_object
 from esweb_client.version import VERSION
 
@@ -94,10 +95,12 @@ def _start(settings: Settings, config: dict[str, Any], usage_seconds: float, cap
     spool = _open_spool(settings)
     run = Run(settings, state, spool)
     state.save = functools.partial(_save_state, spool, state)
-    request = {**settings.request(), **describe_program(VERSION), "started_at": time.time(), "config": config}
+    described = {**describe_program(VERSION), "started_at": time.time(), "config": state.fitting("config")}
+    request = {**settings.request(), **described}
     if secret:
         request["command"] = request["command"].replace(secret, HIDDEN)
     spool.write_json(META, {"request": request})
+    run.name_omitted()
     add_git = functools.partial(_add_git, spool, request) if capture_git else None
     run.recorder = Recorder(spool, state, lambda: run.step, usage_seconds=usage_seconds, add_git=add_git)
     run.recorder.start()
@@ -120,12 +123,21 @@ def _check_server(settings: Settings) -> tuple[Settings, str]:
 
 def _open_spool(settings: Settings) -> Spool:
     """Return a spool in the folder of the settings, else in the system's folder for temporary files, else in memory."""
-    for folder in (settings.folder, Path(tempfile.gettempdir()) / f"esweb-runs-{_user()}"):
+    for folder in (settings.folder, _temporary_folder()):
         try:
-            return Spool(folder / settings.id / settings.start)
+            spool = Spool(folder / settings.id / settings.start)
         except OSError as error:
             say(f"records cannot be stored in {folder}: {error.strerror}.")
+        else:
+            if folder != settings.folder:
+                say(f"records are stored in {folder} instead; `esweb sync {folder}` sends them.")
+            return spool
+    say("records are in memory only: what the server has not received when the program ends is lost.")
     return Spool(None)
+
+
+def _temporary_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"esweb-runs-{_user()}"
 
 
 def _user() -> str:
@@ -143,10 +155,19 @@ def _add_git(spool: Spool, request: dict[str, Any], git: dict[str, Any]) -> None
 
 def _build_pusher(settings: Settings, state: State, spool: Spool, request: dict[str, Any]) -> Pusher:
     def leftovers() -> list[Path]:
-        return find_leftovers(spool.folder.parent, spool.folder) if spool.folder else []
+        folders = [folder / settings.id for folder in (settings.folder, _temporary_folder()) if _is_own(folder)]
+        return [start for folder in folders for start in find_leftovers(folder, spool.folder)]
 
     sender = Sender(spool.folder, request, spool)
     return Pusher(sender, state, settings.find_server, leftovers, settings.lost_after_seconds)
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether the folder exists and is this user's: anyone may create one in the folder for temporary files."""
+    try:
+        return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+    except OSError:
+        return False
 
 
 def _install_hooks() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from esweb_client.connection import MAX_PAUSE_SECONDS, Refusal, Server, Unreachable
+from esweb_client.endings import read_end
 from esweb_client.notices import warn_once
-from esweb_client.sender import Sender, read_end
+from esweb_client.registration import LostIdentity
+from esweb_client.sender import Sender
 from esweb_client.state import State
 
 EVERY_SECONDS = 0.25
@@ -21,8 +23,8 @@ REQUEST_SECONDS = 30.0
 MAX_HEARTBEAT_SECONDS = 15.0
 TEMPORARY = (401, 403, 404, 408, 429)
 """Refusals that a new token or time can change."""
-ENDING_TRIES = 3
-"""Tries to reach a server at the end of a run if nothing listens at its address."""
+MAX_ENDING_PAUSE_SECONDS = 2.0
+"""Longest pause between two tries at the end of a run, so that a server that comes back is not missed."""
 
 
 class Pusher:
@@ -38,6 +40,9 @@ class Pusher:
     ) -> None:
         self.sender, self.state = sender, state
         self.is_done = False
+        self.problem = ""
+        """The reason why the last try failed; empty after one that succeeded."""
+        self.failures = 0
         self._find_server, self._leftovers = find_server, leftovers
         self._older: list[Sender] | None = None
         self._heartbeat_seconds = min(MAX_HEARTBEAT_SECONDS, lost_after_seconds / 4)
@@ -45,7 +50,6 @@ class Pusher:
         self._ending = threading.Event()
         self._end: dict[str, Any] = {}
         self._deadline = float("inf")
-        self._failures = 0
         self._slowness = 1.0
         self._thread = threading.Thread(target=self._run, name="esweb-push", daemon=True)
 
@@ -57,7 +61,7 @@ class Pusher:
     def finish(self, end: dict[str, Any], seconds: float) -> bool:
         """Send the rest and the end, for so many seconds at most. Return whether the server has everything."""
         self._end, self._deadline = end, time.monotonic() + seconds
-        self._failures = 0
+        self.failures = 0
         self._ending.set()
         self._thread.join(max(0.0, seconds))
         return self.is_done
@@ -84,25 +88,27 @@ class Pusher:
         try:
             has_more = self._step()
         except Refusal as refusal:
+            self.problem = f"the server refused: {refusal}"
             if refusal.retry_after is not None:
                 # A server that is busy with many runs gets fewer and larger pushes from each.
                 self._slowness = min(MAX_SLOWNESS, 2 * self._slowness)
                 return max(EVERY_SECONDS, refusal.retry_after)
-            self._warn(f"refusal {refusal.status}", f"the server refused: {refusal}. Records wait in the spool.")
+            self._warn(f"refusal {refusal.status}", f"{self.problem}. Records wait in the spool.")
         except Unreachable as error:
-            self._warn("away", f"the server cannot be reached: {error}. Records wait in the spool.")
-            if error.is_refused and self._ending.is_set() and self._failures >= ENDING_TRIES - 1:
-                self._deadline = 0.0
+            self.problem = f"the server cannot be reached: {error}"
+            self._warn("away", f"{self.problem}. Records wait in the spool.")
         except Exception as error:
             # An error here must not end the thread: the rest of the run would never be sent.
-            self._warn("push", f"records could not be pushed ({type(error).__name__}: {error}); trying again")
+            self.problem = f"records could not be pushed ({type(error).__name__}: {error})"
+            self._warn("push", f"{self.problem}; trying again")
         else:
-            self._failures = 0
+            self.failures, self.problem = 0, ""
             self._slowness = max(1.0, 0.7 * self._slowness)
             # The pauses vary, so that trainings that started together do not push together.
             return 0.0 if has_more else EVERY_SECONDS * self._slowness * random.uniform(0.75, 1.25)
-        self._failures += 1
-        return float(min(MAX_PAUSE_SECONDS, EVERY_SECONDS * 2 ** min(self._failures, 10)))
+        self.failures += 1
+        longest = min(MAX_PAUSE_SECONDS, MAX_ENDING_PAUSE_SECONDS if self._ending.is_set() else MAX_PAUSE_SECONDS)
+        return float(min(longest, EVERY_SECONDS * 2 ** min(self.failures, 10)))
 
     def _warn(self, kind: str, message: str) -> None:
         # After the deadline, `finish` has said what the user needs to know.
@@ -132,12 +138,19 @@ class Pusher:
         server = self._find_server()
         if self._older is None:
             # Earlier starts are registered first, so that the attempts are numbered in the order of the starts.
-            self._older = [Sender.of_folder(folder) for folder in self._leftovers()]
+            self._older = list(self._open_leftovers())
         for older in list(self._older):
             if not older.attempt:
                 self._try_older(older, lambda: older.register(server, self._timeout))  # noqa: B023
         self.sender.register(server, self._timeout)
         self._contact_at = time.monotonic()
+
+    def _open_leftovers(self) -> Iterator[Sender]:
+        for folder in self._leftovers():
+            try:
+                yield Sender.of_folder(folder, like=self.sender.request)
+            except LostIdentity as error:
+                warn_once("older", f"an earlier start of the run stays in {folder}: {error}")
 
     def _is_due(self, is_ending: bool) -> bool:
         """Return whether to send a heartbeat: after a change, and after a long silence."""
@@ -151,12 +164,24 @@ class Pusher:
         try:
             self.sender.heartbeat(changes, self._timeout)
         except (Refusal, Unreachable) as error:
-            # Changes that the server can never store must not stop the records.
             if not _is_final(error):
                 self.state.restore_changes(changes)
                 raise
-            warn_once("changes", f"the server refused a change of the run: {error}")
+            self._report_one_by_one(changes)
         self._contact_at = self._changes_at = time.monotonic()
+
+    def _report_one_by_one(self, changes: dict[str, Any]) -> None:
+        """Report each change alone. What the server can never store stops neither the others nor the records."""
+        left = dict(changes)
+        for name, value in changes.items():
+            try:
+                self.sender.heartbeat({name: value}, self._timeout)
+            except (Refusal, Unreachable) as error:
+                if not _is_final(error):
+                    self.state.restore_changes(left)
+                    raise
+                self.sender.note(f"The server refused a change of the run's {name}: {error}")
+            del left[name]
 
     def _send_older(self) -> bool:
         """Send one piece of what an earlier start left behind. Return whether there may be more."""
@@ -179,14 +204,13 @@ class Pusher:
         """Do the work. What the server will never take stays in its folder, and must not stop the run itself."""
         try:
             work()
-        except Refusal as refusal:
-            if not _is_final(refusal):
+        except (Refusal, OSError) as error:
+            if isinstance(error, Refusal) and not _is_final(error):
                 raise
             assert self._older is not None  # noqa: S101 (its callers have read them)
             self._older.remove(older)
-            warn_once(
-                "older", f"the server refused an earlier start of the run, which stays in {older.folder}: {refusal}"
-            )
+            why = "the server refused it" if isinstance(error, Refusal) else "it cannot be read"
+            warn_once("older", f"an earlier start of the run stays in {older.folder}, because {why}: {error}")
 
     @property
     def _timeout(self) -> float:

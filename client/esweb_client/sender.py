@@ -6,15 +6,21 @@ Every call may be repeated: the server drops records that it has, by their seq.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin
 
 from esweb_client.connection import Refusal, Server
+from esweb_client.endings import count_lines_after, read_left
+from esweb_client.limits import LIMITS, describe_omitted, fit
+from esweb_client.lines import encode
+from esweb_client.notes import Notes
 from esweb_client.notices import warn_once
 from esweb_client.pieces import COLUMNS, Piece, build_piece
 from esweb_client.reader import PIECE_BYTES, PIECE_LINES, Cursor, Entry, parse, read_entries
-from esweb_client.spool import END, META, RECORDS, SENT, STATE, Spool, read_json, write_json
+from esweb_client.registration import describe_rebuilt, is_rebuilt, read_request, rebuild_request, register
+from esweb_client.spool import RECORDS, SENT, STATE, Spool, read_json, write_json
 
 SAVE_SECONDS = 2.0
 MAX_MESSAGE = 500
@@ -37,17 +43,29 @@ class Sender:
         self._lines_before = 0
         """Records before this seq are sent as lines, so that the server names those that it refuses."""
         self._replaced: dict[int, dict[str, Any]] = {}
+        self._notes = Notes({})
+        self._noted: set[str] = set()
+        self._server_seq: int | None = None
+        """The seq that the server expects, as far as it is known."""
         self._saved_at = 0.0
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Sender:
-        """Return the sender of a spool whose program has ended, from where it was sent to."""
-        sender = cls(folder, read_json(folder / META).get("request", {}))
+    def of_folder(cls, folder: Path, project: str = "", like: Mapping[str, Any] | None = None) -> Sender:
+        """Return the sender of a spool whose program has ended, from where it was sent to.
+
+        `project` and `like` are for a start whose `meta.json` is lost. Raise LostIdentity if it cannot be rebuilt.
+        """
+        request = read_request(folder)
+        sender = cls(folder, request or rebuild_request(folder, project, like))
         sent = read_json(folder / SENT)
         sender.attempt, sender.uid, sender.url = (str(sent.get(key, "")) for key in ("attempt", "uid", "url"))
         if isinstance(sent.get("offset"), int) and isinstance(sent.get("seq"), int):
             sender._cursor = Cursor(sent["offset"], sent["seq"])
             sender._next_seq = sent["seq"]
+        if sent.get("noted") is not True:
+            sender._notes = Notes(read_left(folder))
+            if is_rebuilt(folder):
+                sender.note(describe_rebuilt(folder, sender.request))
         return sender
 
     @property
@@ -59,7 +77,12 @@ class Sender:
         """Register the start, or get another token for it. Raise Refusal or Unreachable."""
         state = read_json(self.folder / STATE) if self.folder else {}
         changed = {key: state[key] for key in ("config", "name", "tags", "note") if state.get(key)}
-        response = self._post_registration(server, changed, timeout)
+        body = {**self.request, **changed}
+        body["config"] = self._fit("config", body.get("config") or {})
+        response, omitted = register(server, body, timeout)
+        for sentence in omitted:
+            self.note(sentence)
+        _warn_of_problems(response)
         try:
             self.attempt, token, self.uid = (str(response[key]) for key in ("attempt", "token", "uid"))
         except KeyError as error:
@@ -69,20 +92,17 @@ class Sender:
         self._server = Server(server.url, token, keeps_open=True)
         self.save(now=True)
 
-    def _post_registration(self, server: Server, changed: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """Register with what changed, else as the run began, else without its config: records matter more than that."""
-        bodies = [{**self.request, **changed}, self.request, {**self.request, "config": {}}]
-        for body in bodies[:-1]:
-            try:
-                return server.post_json("runs", body, timeout)
-            except Refusal as refusal:
-                if refusal.status not in (413, 422):
-                    raise
-                problems = "; ".join(f"{path}: {message}" for path, message in refusal.problems)
-                warn_once(
-                    "registration", f"the server refused a part of the run's settings: {refusal} {problems}"[:500]
-                )
-        return server.post_json("runs", bodies[-1], timeout)
+    def note(self, message: str) -> None:
+        """Add an alert to the run, once: to its records, or after them if its program has ended."""
+        message = message[:MAX_MESSAGE]
+        if message in self._noted:
+            return
+        self._noted.add(message)
+        warn_once(f"note {message}", message)
+        if self.spool is not None:
+            self.spool.append(encode("alert", {"level": "warning", "message": message}))
+        else:
+            self._notes.add(message)
 
     def send_piece(self, timeout: float = 30.0) -> bool:
         """Push the next records. Return whether there may be more. Raise Refusal or Unreachable."""
@@ -112,14 +132,25 @@ class Sender:
 
     def end(self, body: dict[str, Any], timeout: float = 30.0) -> None:
         """Report how the start ended. Raise Refusal or Unreachable."""
+        body = {**body, "summary": self._fit("summary", body.get("summary") or {})}
         try:
             self._post_to_attempt("end", body, timeout)
         except Refusal as refusal:
-            if refusal.status not in (413, 422) or not body.get("summary"):
+            if refusal.status not in (413, 422) or not body["summary"]:
                 raise
-            warn_once("summary", f"the server refused the summary of the run: {refusal}")
+            self.note(f"The server refused the run's summary: {refusal}")
+            while self.send_piece(timeout):
+                pass
             self._post_to_attempt("end", {**body, "summary": {}}, timeout)
         self.save(now=True, is_ended=True)
+
+    def count_stored(self) -> int:
+        """Return how many of the records that wait in memory the server has. Raise OSError."""
+        if self.folder is None:
+            # The server's records are removed from the memory.
+            return 0
+        in_file = self._cursor.seq + count_lines_after(self.folder, self._cursor)
+        return max(0, self._next_seq - in_file)
 
     def close(self) -> None:
         """Close the connection and forget the token: a next use must register again."""
@@ -132,8 +163,9 @@ class Sender:
         if self.folder and (now or time.monotonic() - self._saved_at > SAVE_SECONDS):
             self._saved_at = time.monotonic()
             place = {"offset": self._cursor.offset, "seq": self._cursor.seq}
-            run = {"attempt": self.attempt, "uid": self.uid, "url": self.url}
-            write_json(self.folder / SENT, {**run, **place, "ended": is_ended})
+            run = {"attempt": self.attempt, "uid": self.uid, "url": self.url, "next_seq": self._next_seq}
+            is_noted = self.spool is None and self._notes.is_empty
+            write_json(self.folder / SENT, {**run, **place, "ended": is_ended, "noted": is_noted})
 
     @property
     def _connected(self) -> Server:
@@ -143,14 +175,16 @@ class Sender:
 
     def _post_to_attempt(self, action: str, body: dict[str, Any], timeout: float) -> None:
         try:
-            self._connected.post_json(f"attempts/{quote(self.attempt)}/{action}", body, timeout)
+            _warn_of_problems(self._connected.post_json(f"attempts/{quote(self.attempt)}/{action}", body, timeout))
         except Refusal as refusal:
             self._forget_token(refusal)
             raise
 
     def _read(self) -> tuple[list[Entry], Cursor]:
-        """Return the next records of the file; after its end, those that wait in memory."""
+        """Return the next records of the file; after its end, those that wait in memory, or the notes."""
         entries, after = self._read_file()
+        if self.spool is None and self.folder and not entries and after == self._cursor:
+            return self._notes.entries(self.folder, after, self._server_seq), after
         if entries or self.spool is None or not self.spool.waiting:
             return entries, after
         with self.spool.lock:
@@ -173,7 +207,10 @@ class Sender:
     def _confirm(self, piece: Piece, next_seq: int) -> None:
         """Continue after the records of a piece, or later if the server has more."""
         last = piece.entries[-1]
-        if last.end >= 0:
+        self._server_seq = next_seq
+        if self.spool is None and last.end < 0:
+            self._notes.remove_first(len(piece.entries))
+        elif last.end >= 0:
             self._cursor = Cursor(last.end, last.seq + 1)
         elif self.folder is None and self.spool is not None:
             self.spool.discard_waiting(len(piece.entries))
@@ -199,7 +236,14 @@ class Sender:
     def _continue_at(self, seq: int) -> None:
         if seq < self._cursor.seq:
             self._cursor = Cursor()
-        self._next_seq = seq
+        self._next_seq = self._server_seq = seq
+
+    def _fit(self, name: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Return what the server can store of a config or summary. What it cannot is noted on the run."""
+        fitting, omitted = fit(values, LIMITS[name])
+        if omitted:
+            self.note(describe_omitted(name, omitted))
+        return fitting
 
     def _send_less(self, piece: Piece, refusal: Refusal) -> None:
         if len(piece.entries) > 1:
@@ -237,15 +281,9 @@ class Sender:
             self.close()
 
 
-def read_end(folder: Path) -> dict[str, Any]:
-    """Return how a start ended that no process owns any more; interrupted if the program did not say."""
-    summary = read_json(folder / STATE).get("summary", {})
-    end = read_json(folder / END)
-    if end:
-        return {**end, "summary": {**summary, **end.get("summary", {})}}
-    try:
-        ended_at = (folder / RECORDS).stat().st_mtime
-    except OSError:
-        ended_at = time.time()
-    reason = "The program ended without finishing the run."
-    return {"state": "interrupted", "reason": reason, "ended_at": ended_at, "summary": summary}
+def _warn_of_problems(response: Mapping[str, Any]) -> None:
+    """Print what the server did not store of a report; an event of the run names it too."""
+    for problem in response.get("problems") or ():
+        if isinstance(problem, dict):
+            message = f"the server stored only a part of the run's {problem.get('path')}: {problem.get('message')}"
+            warn_once(message, message)

@@ -6,19 +6,32 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
+from esweb_client.limits import LIMITS, Leaf, describe_omitted, fit, json_bytes
 from esweb_client.notices import warn_once
 from esweb_client.values import to_json, to_object
 
 
 class State:
-    """Current values of a run, and those that the server has not been told. `save` stores them on the disk."""
+    """Current values of a run, and those that are not reported yet. `save` stores them on the disk.
+
+    The program may read each of its values again; what is stored and sent of config and summary is what fits.
+    """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values: dict[str, Any] = dict(values)
         self.save: Callable[[], None] = lambda: None
+        self.announce: Callable[[], None] = lambda: None
+        """Called after entries were left out, which `take_omitted` names."""
         self.is_unsaved = False
         self._lock = threading.RLock()
         self._changes: dict[str, Any] = {}
+        self._omitted: dict[str, dict[tuple[str, ...], Leaf]] = {name: {} for name in LIMITS}
+        self._named: set[tuple[str, ...]] = set()
+        self._fitting: dict[str, dict[str, Any]] = {name: {} for name in LIMITS}
+        self._max_bytes = dict.fromkeys(LIMITS, 2)
+        """Upper bounds of the sizes of `_fitting`."""
+        for name in LIMITS:
+            self._fit(name, dict(values.get(name) or {}))
 
     @property
     def has_changes(self) -> bool:
@@ -29,8 +42,46 @@ class State:
         """Change a value. Objects are merged, as the server does."""
         with self._lock:
             _merge(self.values, {name: value})
-            _merge(self._changes, {name: value})
+            sent = self._fit(name, value) if name in LIMITS else value
+            if sent or name not in LIMITS:
+                _merge(self._changes, {name: sent})
             self.is_unsaved = True
+        if any(self._omitted.values()):
+            self.announce()
+
+    def fitting(self, name: str) -> dict[str, Any]:
+        """Return what the server can store of the config or summary."""
+        with self._lock:
+            return dict(self._fitting[name])
+
+    def take_omitted(self) -> list[str]:
+        """Return a sentence for the config and the summary if entries do not fit that no earlier call has named."""
+        with self._lock:
+            omitted = {name: list(leaves.values()) for name, leaves in self._omitted.items() if leaves}
+            for leaves in self._omitted.values():
+                leaves.clear()
+            return [describe_omitted(name, leaves) for name, leaves in omitted.items()]
+
+    def _fit(self, name: str, value: dict[str, Any]) -> dict[str, Any]:
+        """Add to what is sent of the config or summary as much of an update as fits, and return that."""
+        former, limit = self._fitting[name], LIMITS[name]
+        self._max_bytes[name] += json_bytes(value)
+        if self._max_bytes[name] > limit:
+            whole = {**former, **value}
+            self._max_bytes[name] = json_bytes(whole)
+            if self._max_bytes[name] > limit:
+                rest = json_bytes({key: inner for key, inner in former.items() if key not in value})
+                value, omitted = fit(value, limit - rest)
+                self._note_omitted(name, omitted)
+                self._max_bytes[name] = limit
+        former.update(value)
+        return value
+
+    def _note_omitted(self, name: str, leaves: list[Leaf]) -> None:
+        for leaf in leaves:
+            if (name, *leaf.keys) not in self._named:
+                self._named.add((name, *leaf.keys))
+                self._omitted[name][leaf.keys] = leaf
 
     def take_changes(self) -> dict[str, Any]:
         """Return what the server has not been told, and count it as reported."""
@@ -49,7 +100,8 @@ class State:
         """Return the values as they are now."""
         with self._lock:
             self.is_unsaved = False
-            return {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
+            values = {**self.values, **self._fitting}
+            return {name: dict(value) if isinstance(value, dict) else value for name, value in values.items()}
 
     def renew_locks(self) -> None:
         """Replace the lock in a forked process, in which a thread that does not exist may hold it."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esweb_client.connection import MAX_PAUSE_SECONDS, Refusal, Server, Unreachable
-from esweb_client.leftovers import find_spools, is_live, is_sent
-from esweb_client.sender import Sender, read_end
-from esweb_client.spool import META, read_json
+from esweb_client.endings import read_end
+from esweb_client.leftovers import is_live, is_sent, search_spools
+from esweb_client.registration import LostIdentity, read_request
+from esweb_client.sender import Sender
 
 SENT, KNOWN_SENT, LIVE, FAILED = "sent", "already sent", "still written", "failed"
 TRIES = 6
@@ -22,7 +23,10 @@ FINAL_STATUS = (400, 403, 404, 405, 410, 413, 415, 422)
 
 @dataclass(frozen=True)
 class SpoolResult:
-    """Result for one spool. `status` is sent, already sent, still written or failed; `message` says why it failed."""
+    """Result for one spool. `status` is sent, already sent, still written or failed; `message` says why it failed.
+
+    A folder that cannot be read has failed too: it may be a spool, or hold some.
+    """
 
     folder: Path
     status: str
@@ -48,16 +52,26 @@ class SyncResult:
 
 
 def sync(
-    directory: Path, server: tuple[str, str], report: Callable[[str], None] = print, clean: bool = False
+    directory: Path,
+    server: tuple[str, str],
+    report: Callable[[str], None] = print,
+    clean: bool = False,
+    *,
+    project: str = "",
 ) -> SyncResult:
     """Send all spools in a folder to the server, given as its address and a token. `report` gets a line for each.
 
     With `clean`, a spool is deleted once the server has confirmed its end. Spools of living programs are left alone.
+    `project` is the experiment of runs whose settings are lost, because a disk was full.
     """
     address, token = server
     results = []
-    for folder in find_spools(directory):
-        result = _sync_spool(folder, Server(address.rstrip("/"), token))
+    search = search_spools(directory)
+    for folder, error in search.unreadable:
+        results.append(SpoolResult(folder, FAILED, folder.name, message=f"the folder cannot be read: {error}"))
+        report(_describe(results[-1]))
+    for folder in search.spools:
+        result = _sync_spool(folder, Server(address.rstrip("/"), token), project)
         report(_describe(result))
         if clean and result.status in (SENT, KNOWN_SENT):
             _delete(folder)
@@ -65,17 +79,19 @@ def sync(
     return SyncResult(tuple(results))
 
 
-def _sync_spool(folder: Path, server: Server) -> SpoolResult:
-    run_id = str(read_json(folder / META).get("request", {}).get("id", folder.parent.name))
+def _sync_spool(folder: Path, server: Server, project: str) -> SpoolResult:
+    run_id = str(read_request(folder).get("id", folder.absolute().parent.name))
     if is_live(folder):
         return SpoolResult(folder, LIVE, run_id)
-    sender = Sender.of_folder(folder)
-    if is_sent(folder):
-        return SpoolResult(folder, KNOWN_SENT, run_id, sender.url)
     try:
+        sender = Sender.of_folder(folder, project)
+        if is_sent(folder):
+            return SpoolResult(folder, KNOWN_SENT, run_id, sender.url)
         return _send(sender, folder, server, run_id)
-    finally:
-        sender.close()
+    except LostIdentity as error:
+        return SpoolResult(folder, FAILED, run_id, message=str(error))
+    except OSError as error:
+        return SpoolResult(folder, FAILED, run_id, message=f"the spool cannot be read: {error}")
 
 
 def _send(sender: Sender, folder: Path, server: Server, run_id: str) -> SpoolResult:
@@ -88,12 +104,14 @@ def _send(sender: Sender, folder: Path, server: Server, run_id: str) -> SpoolRes
                 failures = 0
             sender.end(read_end(folder))
             return SpoolResult(folder, SENT, run_id, sender.url)
-        except (Refusal, Unreachable, OSError) as error:
+        except (Refusal, Unreachable) as error:
             failures += 1
             is_final = isinstance(error, Refusal) and error.status in FINAL_STATUS and not sender.is_registered
             if is_final or failures >= TRIES:
                 return SpoolResult(folder, FAILED, run_id, sender.url, str(error))
             time.sleep(_pause(error, failures))
+        finally:
+            sender.close()
 
 
 def _pause(error: Exception, failures: int) -> float:

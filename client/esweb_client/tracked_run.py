@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from esweb_client.checkpoints import checkpoint_path
+from esweb_client.errors import describe_error, end_of, never_raise
+from esweb_client.gaps import count_lost, count_records
 from esweb_client.lines import encode, metric_lines
 from esweb_client.notices import say, warn_once
 from esweb_client.pusher import Pusher
@@ -24,31 +25,6 @@ LEVELS = ("info", "warning", "error")
 STATES = ("succeeded", "failed", "cancelled", "interrupted")
 MAX_PHASE = 40
 MAX_MESSAGE = 9_000
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def never_raise(method: Method) -> Method:
-    """Return the method with its errors reported once instead of raised: a training must not end for its log."""
-
-    @functools.wraps(method)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(*args, **kwargs)
-        except Exception as error:
-            name = method.__name__
-            warn_once(f"call {name} {type(error).__name__}", f"a call of {name} is dropped: {describe_error(error)}")
-            return None
-
-    return cast(Method, guarded)
-
-
-def describe_error(error: BaseException) -> str:
-    """Return type and text of an error, also of one whose text raises an error."""
-    try:
-        return f"{type(error).__name__}: {error}"[:1000]
-    except Exception:
-        return type(error).__name__
 
 
 class Run:
@@ -66,6 +42,7 @@ class Run:
         self._step = -1
         self._numbers = SampleNumbers()
         self._is_finished = False
+        state.announce = self.name_omitted
 
     def log(
         self,
@@ -178,7 +155,7 @@ class Run:
             "reason": clean_text(reason, MAX_MESSAGE),
             "exit_code": min(max(int(exit_code), -(2**31)), 2**31 - 1),
             "ended_at": time.time(),
-            "summary": dict(self.summary),
+            "summary": self._state.fitting("summary"),
         }
         # First of all: an impatient user may interrupt what follows.
         self._store_end(end)
@@ -242,6 +219,12 @@ class Run:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.finish(**end_of(error))
 
+    def name_omitted(self) -> None:
+        """Record and print which entries of the config or summary are too large to be sent."""
+        for message in self._state.take_omitted():
+            say(message)
+            self._append("alert", {"level": "warning", "message": message})
+
     def adopt_in_child(self) -> None:
         """Prepare for use in a forked process: it appends to the same spool, and the parent sends and ends the run."""
         self._state.renew_locks()
@@ -284,22 +267,27 @@ class Run:
             self._spool.write_json(END, end)
 
     def _send_end(self, end: dict[str, Any], deadline: float) -> None:
-        spool = self._spool
+        spool, pusher = self._spool, self.pusher
         assert spool is not None  # noqa: S101 (only an owner ends a run)
-        is_sent = self.pusher is not None and self.pusher.finish(end, deadline - time.monotonic())
+        began = time.monotonic()
+        spool.settle()
+        is_sent = pusher is not None and pusher.finish(end, deadline - began)
+        if is_sent:
+            spool.discard_waiting(len(spool.waiting))
         spool.close()
-        if spool.waiting and not is_sent:
-            say(f"{len(spool.waiting)} records are lost: neither the disk nor the server took them.")
-        if not is_sent and self.folder:
-            why = "The run is stored" if self.mode == "offline" else "The server has not received everything yet. It is"
-            say(f"{why} in {self.folder}; `esweb sync {self._settings.folder}` sends it.")
+        lost = count_lost(spool.left, pusher.sender.count_stored() if pusher else 0)
+        if lost and not is_sent:
+            say(f"{count_records(lost, None)} are lost: neither the disk nor the server took them.")
+        if not is_sent:
+            say(self._describe_delay(time.monotonic() - began))
 
-
-def end_of(error: BaseException | None) -> dict[str, Any]:
-    """Return how a run ends after this error, or without one, as arguments of `finish`."""
-    if isinstance(error, KeyboardInterrupt):
-        return {"exit_code": 130, "state": "cancelled", "reason": "interrupted from the keyboard"}
-    if isinstance(error, SystemExit):
-        code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
-        return {"exit_code": code, "reason": "" if code == 0 else describe_error(error)}
-    return {"exit_code": 1, "reason": describe_error(error)} if error is not None else {}
+    def _describe_delay(self, seconds: float) -> str:
+        """Return why the server does not have all of the run, and what sends it."""
+        folder = self._spool.folder if self._spool else None
+        command = f"; `esweb sync {folder.parent.parent}` sends it." if folder else ", and no disk has it."
+        if self.pusher is None:
+            return f"The run is stored in {folder}{command}" if folder else "The run is not stored: no disk has it."
+        tries = f" after {self.pusher.failures} tries in {seconds:.0f} s" if self.pusher.failures else ""
+        why = f" ({self.pusher.problem})" if self.pusher.problem else ""
+        place = f". It is in {folder}" if folder else ""
+        return f"The server has not received everything yet{tries}{why}{place}{command}"

@@ -52,6 +52,22 @@ def test_refused_run_is_reported_by_exit_code(run_cli: RunCli, tmp_path: Path) -
     assert any((tmp_path / "spools").iterdir())
 
 
+def test_run_without_its_settings_is_sent_or_named(run_cli: RunCli, tmp_path: Path) -> None:
+    folder = tmp_path / "spools"
+    for name in ("lost", "moved"):
+        record_offline(folder, project="Elsewhere", id=name)
+        [settings] = (folder / name).glob("*/meta.json")
+        settings.unlink()
+    moved = settings.parent.rename(folder / "moved" / "a copy")
+    code, out, err = run_cli("sync", str(folder), "--project", "Rescued")
+    lines = out.splitlines()
+    assert (code, lines[-1]) == (AWAY, "1 sent, 0 already sent, 0 still written, 1 failed")
+    assert any(line.startswith("moved: failed (meta.json is missing") and line.endswith(str(moved)) for line in lines)
+    assert "meta.json of this start was lost" in err
+    run = Run.objects.get()
+    assert (run.experiment.name, run.name, run.state) == ("Rescued", "lost", "succeeded")
+
+
 def test_missing_folder_is_reported(run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     code, _, err = run_cli("sync")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import esweb_client
 from esweb_client import current
 from esweb_client.settings import RANKS
 from tests.client.receiver import TOKEN, Receiver, running_receiver
+from tests.client.spool_files import QUIET
+from tests.small_disks import SmallDisk, small_disk
 from tests.waiting import PATIENCE_SECONDS
 
 VARIABLES = (
@@ -44,13 +47,28 @@ def spools(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def disk(spools: Path) -> Iterator[SmallDisk]:
+    """Mount a disk of one megabyte over the folder of the spools."""
+    spools.mkdir()
+    with small_disk(spools, 1) as mounted:
+        yield mounted
+
+
+@pytest.fixture
+def away() -> Iterator[dict[str, Any]]:
+    """Return settings of a server at whose address nothing listens while the test runs."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        yield {"server_url": f"http://127.0.0.1:{unused.getsockname()[1]}", "token": TOKEN, **QUIET}
+
+
+@pytest.fixture
 def start(receiver: Receiver, spools: Path) -> Callable[..., esweb_client.Run]:
     """Return a function that starts a run which reports to the receiver."""
 
     def start_run(**settings: Any) -> esweb_client.Run:
-        quiet = {"system_metrics_seconds": 0, "capture_git": False}
         server = {"server_url": receiver.url, "token": TOKEN, "dir": spools}
-        return esweb_client.init(**{**quiet, **server, **settings})
+        return esweb_client.init(**{**QUIET, **server, **settings})
 
     return start_run
 

@@ -35,12 +35,18 @@ class AttemptStore:
 
     def push(self, records: list[dict[str, Any]]) -> Reply:
         """Store the records that are new, by the server's rules."""
+        before = len(self.records)
         for record in records:
             if record["seq"] > len(self.records):
                 return 409, {"detail": "a gap", "expected": len(self.records)}, {}
             if record["seq"] == len(self.records):
                 self.records.append(record)
-        return 200, {"kept": 0, "next_seq": len(self.records)}, {}
+        return 200, {"kept": len(self.records) - before, "next_seq": len(self.records)}, {}
+
+    @property
+    def alerts(self) -> list[tuple[str, str]]:
+        """Return level and message of each alert, in their order."""
+        return [(r["level"], r["message"]) for r in self.records if r["kind"] == "alert"]
 
     def values(self, key: str) -> list[float]:
         """Return the values of a metric, in the order of the records."""
@@ -95,7 +101,8 @@ class Receiver:
         if action == "heartbeat":
             attempt.heartbeats.append(json.loads(body))
             return 200, {"state": "running", "lost_after_seconds": 300}, {}
-        attempt.end, attempt.ends = json.loads(body), attempt.ends + 1
+        # The first report counts.
+        attempt.end, attempt.ends = attempt.end or json.loads(body), attempt.ends + 1
         return 200, {"state": attempt.end["state"]}, {}
 
     def _register(self, request: dict[str, Any]) -> Reply:

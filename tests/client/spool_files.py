@@ -10,12 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import esweb_client
 from esweb_client.leftovers import find_spools
 from esweb_client.reader import Cursor, read_entries
 from esweb_client.spool import RECORDS
+from esweb_client.sync import SyncResult, sync
 from tests.client.receiver import TOKEN, Receiver
 
 CLIENT = Path(__file__).parents[2] / "client"
+QUIET: dict[str, Any] = {"system_metrics_seconds": 0, "capture_git": False}
+"""Arguments of `init` for a run that records nothing by itself but its environment."""
 START = """
 import esweb_client, os, sys
 start = dict(system_metrics_seconds=0, capture_git=False, dir=os.environ['SPOOLS'])
@@ -67,3 +71,24 @@ def running(text: str, environment: dict[str, str]) -> Iterator[subprocess.Popen
             yield process
         finally:
             process.kill()
+
+
+def offline(spools: Path, **settings: Any) -> esweb_client.Run:
+    """Start a run that is only recorded."""
+    return esweb_client.init(mode="offline", dir=spools, **QUIET, **settings)
+
+
+def log(run: esweb_client.Run, count: int, first: int = 0) -> None:
+    """Log so many records of two values, with their steps as x."""
+    for step in range(first, first + count):
+        run.log({"x": float(step), "y": 0.5}, step=step)
+
+
+def send(spools: Path, receiver: Receiver, **options: Any) -> SyncResult:
+    """Send the spools to the receiver."""
+    return sync(spools, (receiver.url, TOKEN), lambda line: None, **options)
+
+
+def seqs(receiver: Receiver) -> list[int]:
+    """Return the seqs of the only attempt's records, in the order of their arrival."""
+    return [record["seq"] for record in receiver.attempt.records]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -106,7 +107,7 @@ def test_server_that_starts_late_gets_everything(spools: Path) -> None:
     settings: dict[str, Any] = {"capture_git": False, "system_metrics_seconds": 0}
     run = esweb_client.init(server_url=f"http://127.0.0.1:{port}", token=TOKEN, dir=spools, **settings)
     log(run)
-    wait_until(lambda: run.pusher and run.pusher._failures >= 2, "two tries without a server")
+    wait_until(lambda: run.pusher and run.pusher.failures >= 2, "two tries without a server")
     with running_receiver(port) as receiver:
         finish(run)
         assert_all_arrived(receiver)
@@ -187,16 +188,6 @@ def test_refused_records_are_replaced_by_alerts(start: Start, receiver: Receiver
     assert [record["seq"] for record in receiver.attempt.records] == list(range(len(receiver.attempt.records)))
 
 
-def test_refused_changes_do_not_stop_the_records(start: Start, receiver: Receiver) -> None:
-    receiver.before = lambda path, body: (422, {"detail": "too large"}, {}) if b'"huge"' in body else None
-    run = start()
-    run.config["huge"] = 1
-    run.summary["huge"] = 1
-    log(run)
-    finish(run)
-    assert_all_arrived(receiver)
-
-
 def test_server_that_lost_records_gets_them_again(start: Start, receiver: Receiver) -> None:
     run = start()
     log(run)
@@ -246,11 +237,46 @@ def test_finish_does_not_wait_for_a_server_that_hangs(
     assert f"It is in {folder}; `esweb sync {spools}` sends it" in capsys.readouterr().err
 
 
+def test_finish_repeats_refused_connections_until_its_timeout(
+    spools: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esweb_client.pusher.MAX_ENDING_PAUSE_SECONDS", 0.05)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        run = esweb_client.init(server_url=address, token=TOKEN, dir=spools, capture_git=False)
+        log(run)
+        run.finish(timeout=0.5)
+    printed = capsys.readouterr().err
+    tries = re.search(
+        r"not received everything yet after (\d+) tries in \d s \(the server cannot be reached: .*refused", printed
+    )
+    assert tries is not None and int(tries[1]) > 3
+    assert printed.count("cannot be reached") == 2 and f"`esweb sync {spools}` sends it" in printed
+
+
+def test_finish_reaches_a_server_that_comes_back(spools: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    run = esweb_client.init(server_url=f"http://127.0.0.1:{port}", token=TOKEN, dir=spools, capture_git=False)
+    log(run)
+    ending = threading.Thread(target=finish, args=(run,))
+    ending.start()
+    pusher = run.pusher
+    assert pusher is not None
+    wait_until(lambda: pusher._ending.is_set() and pusher.failures > 5, "tries of the end without a server")
+    with running_receiver(port) as receiver:
+        ending.join(PATIENCE_SECONDS)
+        assert pusher.is_done
+        assert_all_arrived(receiver)
+
+
 def test_wrong_token_is_reported_without_it(start: Start, spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = start(token="esw_wrong_token")
     log(run)
-    wait_until(lambda: run.pusher and run.pusher._failures >= 2, "two refused tries")
+    wait_until(lambda: run.pusher and run.pusher.failures >= 2, "two refused tries")
     run.finish(timeout=0.2)
     printed = capsys.readouterr().err
-    assert printed.count("the server refused: 401 unknown token") == 1
+    assert printed.count("the server refused: 401 unknown token. Records wait") == 1
     assert "esw_wrong_token" not in printed

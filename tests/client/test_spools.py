@@ -14,14 +14,25 @@ import pytest
 
 import esweb_client
 from esweb_client.leftovers import find_spools
-from esweb_client.spool import END, RECORDS, SENT, Spool
-from esweb_client.sync import FAILED, KNOWN_SENT, LIVE, SyncResult, sync
+from esweb_client.spool import END, RECORDS, SENT
+from esweb_client.sync import FAILED, KNOWN_SENT, LIVE
 from esweb_client.sync import SENT as JUST_SENT
 from tests.client.conftest import finish
 from tests.client.receiver import TOKEN, Receiver
-from tests.client.spool_files import CLIENT, environment, only_spool, program, read_records, running, values
-from tests.small_disks import needs_small_disk, small_disk
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.client.spool_files import (
+    CLIENT,
+    QUIET,
+    environment,
+    offline,
+    only_spool,
+    program,
+    read_records,
+    running,
+    send,
+    seqs,
+    values,
+)  # fmt: skip
+from tests.waiting import PATIENCE_SECONDS
 
 LOGGER = """
 run = esweb_client.init(**start)
@@ -29,19 +40,6 @@ for step in range(100_000):
     run.log({'x': float(step), 'y': 0.5}, step=step)
     os.write(1, b'.')
 """
-QUIET = {"system_metrics_seconds": 0, "capture_git": False}
-
-
-def send(spools: Path, receiver: Receiver, *, clean: bool = False) -> SyncResult:
-    return sync(spools, (receiver.url, TOKEN), lambda line: None, clean)
-
-
-def offline(spools: Path, **settings: str) -> esweb_client.Run:
-    return esweb_client.init(mode="offline", dir=spools, system_metrics_seconds=0, capture_git=False, **settings)
-
-
-def seqs(receiver: Receiver) -> list[int]:
-    return [record["seq"] for record in receiver.attempt.records]
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 10))])
@@ -147,51 +145,6 @@ def test_leftover_that_the_server_refuses_does_not_stop_the_run(spools: Path, re
     run.log({"x": 1.0})
     finish(run)
     assert receiver.attempt.values("x") == [1.0]
-
-
-@needs_small_disk
-def test_records_wait_for_room_on_a_full_disk(spools: Path, receiver: Receiver) -> None:
-    spools.mkdir()
-    with small_disk(spools, 1) as disk:
-        run = offline(spools)
-        run.log({"x": 0.0}, step=0)
-        disk.fill()
-        for step in range(1, 3000):
-            run.log({"x": float(step)}, step=step)
-        folder = only_spool(spools)
-        assert len(values(read_records(folder), "x")) < 3000
-        disk.make_room()
-        run.log({"x": 3000.0}, step=3000)
-        wait_until(lambda: len(values(read_records(folder), "x")) == 3001, "the records that waited")
-        finish(run)
-        send(spools, receiver)
-    assert receiver.attempt.values("x") == [float(step) for step in range(3001)]
-    assert seqs(receiver) == list(range(len(seqs(receiver))))
-
-
-@needs_small_disk
-def test_records_are_sent_while_the_disk_is_full(spools: Path, receiver: Receiver) -> None:
-    spools.mkdir()
-    with small_disk(spools, 1) as disk:
-        run = esweb_client.init(server_url=receiver.url, token=TOKEN, dir=spools, **QUIET)
-        disk.fill()
-        for step in range(3000):
-            run.log({"x": float(step)}, step=step)
-        wait_until(lambda: receiver.attempts and len(receiver.attempt.values("x")) == 3000, "the records")
-        disk.make_room()
-        run.log({"x": 3000.0}, step=3000)
-        finish(run)
-        assert values(read_records(only_spool(spools)), "x") == [float(step) for step in range(3001)]
-    assert receiver.attempt.values("x") == [float(step) for step in range(3001)]
-    assert seqs(receiver) == list(range(len(seqs(receiver))))
-
-
-def test_records_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esweb_client.spool.MAX_WAITING_BYTES", 1000)
-    spool = Spool(None)
-    for _ in range(30):
-        spool.append(b"x" * 100)
-    assert (len(spool.waiting), spool.waiting_bytes, spool.dropped) == (10, 1000, 20)
 
 
 def test_run_without_any_disk_reports_from_memory(

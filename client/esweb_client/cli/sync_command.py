@@ -18,6 +18,12 @@ def add(command: argparse.ArgumentParser) -> None:
         "directory", nargs="?", metavar="DIR", help="folder with recorded runs (ESWEB_DIR, else ./esweb-runs)"
     )
     command.add_argument("--clean", action="store_true", help="delete the local files of runs that were sent")
+    command.add_argument(
+        "--project",
+        metavar="NAME",
+        default="",
+        help="experiment of runs whose settings are lost (ESWEB_PROJECT, else uncategorized)",
+    )
     command.set_defaults(run=sync_runs)
 
 
@@ -31,7 +37,7 @@ def sync_runs(options: argparse.Namespace) -> int:
         raise Failure(BAD_INPUT, f"there is no folder {directory}: name the folder with the recorded runs")
     user = account()
     report = _ignore if options.json else _report
-    result = sync(directory, (user.url, user.token), report, options.clean)
+    result = sync(directory, (user.url, user.token), report, options.clean, project=options.project)
     counts = {status: result.count(status) for status in (SENT, KNOWN_SENT, LIVE, FAILED)}
     if options.json:
         spools = [{**dataclasses.asdict(spool), "folder": str(spool.folder)} for spool in result.spools]
