@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import secrets
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,11 @@ from typing import IO, Any
 
 from workers.attempt import sync_directory
 
-FORMAT = 1
+FORMAT = 2
+"""Archives of format 1 have no checksum of their manifest."""
 MANIFEST, DUMP, SECRET_KEY, ADMIN_PASSWORD = "manifest.json", "database.dump", "secret-key", "admin-password"
 FOLDERS = ("runs", "code")
+CHECKSUM = "manifest_sha256"
 MODE = 0o600
 
 
@@ -44,18 +45,43 @@ class Manifest:
     members: dict[str, Member] = field(default_factory=dict)
     format: int = FORMAT
 
+    @property
+    def has_checksum(self) -> bool:
+        """Return whether the manifest had a checksum."""
+        return self.format > 1
+
+    def to_json(self) -> str:
+        """Return the manifest, whose last value is the checksum of all bytes before it. Later formats keep this."""
+        text = json.dumps(asdict(self), indent=1).removesuffix("\n}") + ",\n "
+        return text + _checksum_line(text.encode())
+
     @classmethod
     def from_json(cls, text: bytes) -> Manifest:
-        """Read a manifest. Raise BackupError if it is not one, or of a newer format."""
+        """Read a manifest. Raise BackupError if it is not one, is damaged, or is of a newer format."""
         try:
             data: dict[str, Any] = json.loads(text)
+            if data["format"] > 1 or CHECKSUM in data:
+                _check_manifest(text)
             if data["format"] > FORMAT:
-                raise BackupError("A newer esweb created this archive: install that version to restore it.")
+                raise BackupError(
+                    f"A newer esweb ({data['esweb']}) created this archive. Install that version to restore it."
+                )
             members = {name: Member(member["size"], member["sha256"]) for name, member in data["members"].items()}
             migrations = [(app, name) for app, name in data["migrations"]]
             return cls(data["esweb"], data["created_at"], migrations, members, data["format"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BackupError("The archive's manifest cannot be read: use another backup.") from error
+            raise BackupError("The archive's manifest cannot be read. Use another backup.") from error
+
+
+def _check_manifest(text: bytes) -> None:
+    """Raise BackupError unless a manifest ends with the checksum of what precedes it."""
+    start = text.rfind(f'"{CHECKSUM}"'.encode())
+    if start < 0 or text[start:] != _checksum_line(text[:start]).encode():
+        raise BackupError("The archive is damaged: its manifest has the wrong checksum. Use another backup.")
+
+
+def _checksum_line(text: bytes) -> str:
+    return f'"{CHECKSUM}": "{hashlib.sha256(text).hexdigest()}"\n}}'
 
 
 class ArchiveWriter:
@@ -79,7 +105,7 @@ class ArchiveWriter:
     def close(self, manifest: Manifest) -> None:
         """Add the manifest, which is then whole."""
         manifest.members.update(self.members)
-        self.add_text(MANIFEST, json.dumps(asdict(manifest), indent=1))
+        self.add_text(MANIFEST, manifest.to_json())
 
     def _add(self, name: str, file: IO[bytes], size: int, mode: int, mtime: int = 0) -> None:
         entry = tarfile.TarInfo(name)
@@ -108,26 +134,22 @@ class _HashingReader(io.RawIOBase):
 
 
 @contextmanager
-def new_archive(path: Path) -> Iterator[ArchiveWriter]:
-    """Write an archive under a temporary name next to `path`; it gets its name, on disk, once the block has ended.
+def new_archive(path: Path, draft: Path) -> Iterator[ArchiveWriter]:
+    """Write an archive to `draft`, a new file on the same disk. It gets its name, on disk, once the block has ended.
 
     Raise BackupError if the file exists already.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     refuse_existing(path)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            yield ArchiveWriter(tar)
+        file.flush()
+        os.fsync(file.fileno())
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                yield ArchiveWriter(tar)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)  # unlike a rename, this replaces no file that was created meanwhile
-        except FileExistsError:
-            refuse_existing(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        os.link(draft, path)  # unlike a rename, this replaces no file that was created meanwhile
+    except FileExistsError:
+        refuse_existing(path)
     sync_directory(path.parent)
 
 
@@ -145,7 +167,7 @@ def extract(archive: Path, into: Path) -> Manifest:
             if len(names) != len(set(names)) or MANIFEST not in names:
                 raise BackupError(f"{archive} is not a complete backup of esweb. Use another one.")
             tar.extractall(into, filter="data")
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, ValueError) as error:  # the last of a damaged number or name
         raise BackupError(f"{archive} cannot be unpacked: {error}. Use another backup.") from error
     manifest = Manifest.from_json((into / MANIFEST).read_bytes())
     if {*names} - {MANIFEST} != set(manifest.members) or not {DUMP, SECRET_KEY} <= set(names):

@@ -6,7 +6,6 @@ Files of records only grow, so each reaches at least as far as the database has 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -25,7 +24,10 @@ from esweb.backup.archive import (
     refuse_existing,
 )
 from esweb.backup.database import dump, running_database
+from esweb.backup.work_folder import DRAFT, work_folder
 from esweb.bootstrap.prepare import password_file
+from esweb.bootstrap.unfinished_restore import refuse_unfinished_restore
+from esweb.embedded import CannotStart
 from workers.attempt import NODE_CONTACT, TOKEN_FILES
 from workers.code.bundle import SUFFIX
 
@@ -40,8 +42,15 @@ def create_backup(archive: Path, report: Callable[[str], None]) -> None:
         raise BackupError(f"The folder {archive.parent} does not exist. Create it first.")
     data = Path(settings.DATA_DIR)
     try:
-        with running_database(data), new_archive(archive) as writer:
-            _fill(writer, data, archive.parent, report)
+        refuse_unfinished_restore(data)
+        with (
+            running_database(data),
+            work_folder(archive.parent, report) as folder,
+            new_archive(archive, folder / DRAFT) as writer,
+        ):
+            _fill(writer, data, folder, report)
+    except CannotStart as error:
+        raise BackupError(str(error)) from error
     except OSError as error:
         raise BackupError(f"The backup failed: {error.strerror or error} ({error.filename or archive}).") from error
     report(
@@ -50,12 +59,12 @@ def create_backup(archive: Path, report: Callable[[str], None]) -> None:
     )
 
 
-def _fill(writer: ArchiveWriter, data: Path, temporary_parent: Path, report: Callable[[str], None]) -> None:
+def _fill(writer: ArchiveWriter, data: Path, folder: Path, report: Callable[[str], None]) -> None:
     created_at = datetime.now(UTC).isoformat(timespec="microseconds")
-    with tempfile.TemporaryDirectory(dir=temporary_parent, prefix=".backup-") as folder:
-        report("dumping the database")
-        snapshot = dump(Path(folder) / DUMP)
-        writer.add_file(DUMP, Path(folder) / DUMP)
+    report("dumping the database")
+    snapshot = dump(folder / DUMP)
+    writer.add_file(DUMP, folder / DUMP)
+    (folder / DUMP).unlink()
     report(f"copying the files of {len(snapshot.jobs)} runs")
     for name, path in (*_files_of_runs(Path(settings.RUNS_DIR), snapshot.jobs), *_files_of_code(data / "code")):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,10 +16,15 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from esweb.backup.archive import BackupError
-from esweb.embedded import CannotStart, Postgres, hold
+from esweb.bootstrap.schema_version import applied_migrations
+from esweb.bootstrap.unfinished_restore import TABLE, has_table
+from esweb.bootstrap.usable_site import refuse_unusable_database
+from esweb.embedded import CannotStart, Postgres, die_with_parent, hold
 from esweb.embedded.child_process import binary
 
 Connection = psycopg.Connection[tuple[object, ...]]
+RESTORE_LOCK = 0x6573776562
+"""The key of the advisory lock that a restore holds on a database outside its folder."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,13 @@ def dump(into: Path) -> Snapshot:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if is_empty(connection):
             raise BackupError("The database is empty: there is nothing to back up.")
+        try:
+            refuse_unusable_database(connection)
+        except CannotStart as error:
+            raise BackupError(str(error)) from error
         (name,) = connection.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
         _run("pg_dump", "--format=custom", f"--snapshot={name}", "--no-owner", "--no-privileges", f"--file={into}")
-        migrations = [(str(app), str(n)) for app, n in connection.execute("SELECT app, name FROM django_migrations")]
+        migrations = applied_migrations(connection)
         jobs: dict[str, list[str]] = {}
         for table in ("runs_attempt", "runs_rebuild"):
             rows = sql.SQL("SELECT r.uid, j.key FROM {} j JOIN runs_run r ON r.id = j.run_id").format(
@@ -104,8 +114,36 @@ def is_empty(connection: Connection) -> bool:
     return connection.execute(query).fetchone() is None
 
 
+@contextmanager
+def claimed_database() -> Iterator[Connection]:
+    """Hold an empty database for a restore, and empty it again if the block fails.
+
+    One with the mark of an unfinished restore is emptied first. Raise BackupError if it is neither, or is held.
+    """
+    with connect() as connection:
+        if connection.execute("SELECT pg_try_advisory_lock(%s)", [RESTORE_LOCK]).fetchone() != (True,):
+            raise BackupError("Another restore into this database is running. Wait until it ends.")
+        if has_table(connection, TABLE):
+            clear(connection)
+        if not is_empty(connection):
+            raise BackupError(
+                "The database already contains tables. Restore into a new folder with --data, "
+                "or into an empty database."
+            )
+        try:
+            yield connection
+        except BaseException:
+            clear(connection)
+            raise
+
+
 def clear(connection: Connection) -> None:
-    """Remove all tables and functions of a database that was empty before; extensions stay."""
+    """Remove all tables and functions of a database that was empty before, or none; extensions stay."""
+    with connection.transaction():
+        _drop_everything(connection)
+
+
+def _drop_everything(connection: Connection) -> None:
     tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
     for (table,) in tables:
         connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(sql.Identifier(str(table))))
@@ -140,6 +178,14 @@ def _run(name: str, *options: str) -> None:
     password = words.pop("password", None)
     secret = {} if password is None else {"PGPASSWORD": str(password)}
     argv = [str(_program(name)), f"--dbname={make_conninfo('', **words)}", "--no-password", *options]
-    done = subprocess.run(argv, env={**os.environ, **secret}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv,
+        env={**os.environ, **secret},
+        capture_output=True,
+        text=True,
+        check=False,
+        # It must not go on after us: the next backup or restore would meet it.
+        preexec_fn=die_with_parent(signal.SIGKILL),
+    )
     if done.returncode != 0:
         raise BackupError(f"{name} failed: {' '.join(done.stderr.split())[-500:]}")

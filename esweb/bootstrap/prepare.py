@@ -15,7 +15,7 @@ from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from esweb.bootstrap.collectstatic import StaticCollection
-from esweb.bootstrap.schema_version import refuse_newer_database
+from esweb.bootstrap.usable_site import refuse_unusable_site
 from esweb.embedded import CannotStart
 from esweb.embedded.child_process import raising_cannot_start
 
@@ -25,10 +25,10 @@ ADMIN = "admin"
 def prepare(collection: StaticCollection) -> None:
     """Migrate while pages' files are collected.
 
-    Raise CannotStart if a server is silent, the disk is full, or the database was made by a newer esweb.
+    Raise CannotStart if a server is silent, the disk is full, or this code must not use the site.
     """
     _check_servers()
-    refuse_newer_database()
+    refuse_unusable_site()
     collection.start()
     try:
         call_command("migrate", verbosity=0, interactive=False)

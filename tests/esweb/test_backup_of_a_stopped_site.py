@@ -7,7 +7,9 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,6 +19,7 @@ from pytest_django.fixtures import Settings
 
 from esweb.embedded import Postgres, database_url
 from tests import migrated_database
+from tests.esweb.rewritten_archives import rewritten
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +71,7 @@ def test_restored_site_has_the_database_and_the_key_of_the_environment(
     assert rows(tmp_path / "new") == rows(site)
     monkeypatch.delenv("DATABASE_URL", raising=False)
     settings.DATA_DIR, settings.DATABASE_URL = tmp_path / "new", database_url(tmp_path / "new")
-    with pytest.raises(CommandError, match=r"^The database already contains tables"):
+    with pytest.raises(CommandError, match=r"already contains a database"):
         call_command("restore", archive)
 
 
@@ -120,21 +123,56 @@ def test_member_outside_the_folder_is_refused(archive: Path, tmp_path: Path, set
     assert not (tmp_path / "x").exists()
 
 
-def test_archive_of_a_newer_esweb_is_refused(archive: Path, tmp_path: Path, settings: Settings) -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"migrations": [["runs", "9000_x"]]}, ["A newer esweb (0.1.0)", "does not know the migration runs.9000_x."]),
+        (
+            {"migrations": [["teams", "0001_initial"]]},
+            ["A newer esweb", "does not know the migration teams.0001_initial"],
+        ),
+        ({"esweb": "900.0"}, ["A newer esweb (900.0) created this archive: this one is "]),
+        ({"format": 900, "esweb": "900.0"}, ["A newer esweb (900.0) created this archive. Install that version"]),
+    ],
+    ids=["migration", "app", "version", "format"],
+)
+def test_archive_of_a_newer_esweb_is_refused(
+    archive: Path, tmp_path: Path, settings: Settings, changes: dict[str, Any], words: list[str]
+) -> None:
     settings.DATA_DIR = tmp_path / "new"
-    file = tmp_path / "newer.tar"
-    content = archive.read_bytes()
-    newest = max(path.stem for path in (ROOT / "runs" / "migrations").glob("0*.py"))
-    newest_quoted = f'"{newest}"'.encode()
-    assert newest_quoted in content
-    file.write_bytes(content.replace(newest_quoted, f'"9{newest[1:]}"'.encode()))
-    refused(file, "A newer esweb", f"runs.9{newest[1:]}")
+    refused(rewritten(archive, tmp_path / "newer.tar", lambda manifest: replace(manifest, **changes).to_json()), *words)
+
+
+def test_damaged_manifest_is_refused(archive: Path, tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path / "new"
+    damaged = rewritten(
+        archive, tmp_path / "damaged.tar", lambda manifest: manifest.to_json().replace("runs", "rums", 1)
+    )
+    refused(damaged, "its manifest has the wrong checksum")
+
+
+def test_failed_restore_leaves_an_empty_folder_empty(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    file = tmp_path / "damaged.tar"
+    file.write_bytes(flip(archive.read_bytes()))
+    done = manage("restore", file, "--data", tmp_path / "new")
+    assert done.returncode == 1 and "wrong checksum" in done.stderr
+    assert [*(tmp_path / "new").iterdir()] == []
+
+
+def test_failed_restore_leaves_what_was_there(tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = data = tmp_path / "old"
+    data.mkdir()
+    (data / "secret-key").write_text("a key of before")
+    with pytest.raises(CommandError, match="does not exist"):
+        call_command("restore", tmp_path / "nothing.tar")
+    assert {path.name: path.read_text() for path in data.iterdir()} == {"secret-key": "a key of before"}
 
 
 def refused(file: Path, *words: str) -> None:
-    """Check that restoring reports all of these in one line and leaves no database and no file of the archive."""
+    """Check that restoring reports all of these in one line and leaves nothing."""
     with pytest.raises(CommandError) as error:
         call_command("restore", file)
     assert all(word in str(error.value) for word in words), error.value
     assert len(str(error.value).splitlines()) == 1
-    assert {path.name for path in Path(django_settings.DATA_DIR).iterdir()} <= {"lock", "secret-key"}
+    assert not Path(django_settings.DATA_DIR).exists()

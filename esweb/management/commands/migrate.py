@@ -1,4 +1,4 @@
-"""`manage.py migrate`, which refuses a database that a newer esweb has migrated."""
+"""`manage.py migrate`, which refuses an incompletely restored site, and a database that a newer esweb has migrated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 
-from esweb.bootstrap.schema_version import refuse_newer_database
+from esweb.bootstrap.usable_site import refuse_unusable_site
 from esweb.embedded import CannotStart
 
 
@@ -16,7 +16,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            refuse_newer_database()
+            refuse_unusable_site()
         except CannotStart as error:
             raise CommandError(str(error)) from error
         super().handle(*args, **options)
