@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext
 
 from judging.boards.format import BoardData, format_count, format_elo, format_interval, format_percent
-from judging.boards.report.by_category import MIN_PROMPTS, is_narrow
+from judging.boards.report.by_category import MIN_PROMPTS, has_few_prompts
 from judging.boards.settings import BoardSettings
 from judging.boards.tables import ranked_indices
 from runs.charts import Table
@@ -34,7 +34,7 @@ class CategoryCell:
 class CategoryHeading:
     """Heading of a category.
 
-    query: the URL query of a leaderboard of this category alone. is_narrow: whether its intervals are too narrow.
+    query: the URL query of a leaderboard of this category alone. has_few_prompts: whether its intervals are only rough.
     reasons: the reasons why the category has no ratings.
     """
 
@@ -42,7 +42,7 @@ class CategoryHeading:
     prompts: int
     votes: int
     query: str
-    is_narrow: bool
+    has_few_prompts: bool
     reasons: Sequence[str]
     sentences: Sequence[str]
 
@@ -72,13 +72,13 @@ def category_context(board: BoardData, settings: BoardSettings, criterion: str) 
 
 def _heading(category: BoardData, settings: BoardSettings, criterion: str) -> CategoryHeading:
     query = "&".join([urlencode({"criterion": criterion}), replace(settings, category=category["category"]).query])
-    has_few_prompts = not category["why"] and is_narrow(category["prompts"])
+    is_rough = not category["why"] and has_few_prompts(category["prompts"])
     return CategoryHeading(
         category["category"],
         category["prompts"],
         category["votes"],
         query,
-        has_few_prompts,
+        is_rough,
         _missing_reasons(category),
         category["sentences"],
     )

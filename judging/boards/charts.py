@@ -63,8 +63,8 @@ def forest_chart(board: BoardData, methods: Mapping[str, str]) -> Chart:
         "forest", gettext("Ratings"), summary, {"data": data if rated else [], "layout": figure_layout},
         Table((gettext("contestant"), gettext("rating"), gettext("low"), gettext("high")), tuple(rows)),
         help=gettext(
-            "Bradley–Terry strengths on the Elo scale: 400 points are odds of ten to one. Lines are intervals "
-            "from resampling. If two overlap, their difference in the table below is more informative."
+            "Bradley–Terry strengths on the Elo scale: 400 points are odds of ten to one. Lines are intervals of "
+            "single ratings. If two overlap, their difference may still be decided: see the table below."
         ),
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ class BoardSettingsForm(forms.Form):
     category = forms.ChoiceField(required=False, label=gettext_lazy("Category of prompts"))
     ties = forms.ChoiceField(label=gettext_lazy("Ties"))
     swap = forms.ChoiceField(label=gettext_lazy("Two games of a pair with swapped sides"))
-    unit = forms.ChoiceField(label=gettext_lazy("Intervals resample"))
+    unit = forms.ChoiceField(label=gettext_lazy("Intervals are clustered by"))
     level = forms.TypedChoiceField(coerce=float, label=gettext_lazy("Level of intervals"))
     anchor = forms.ChoiceField(required=False, label=gettext_lazy("Contestant at the initial rating"))
     prior = _number(

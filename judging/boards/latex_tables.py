@@ -116,20 +116,25 @@ def notes_of(snapshot: Snapshot, name: str) -> list[str]:
     """Return the lines that state the number of verdicts, the estimator and the origin of the table `name`."""
     board = snapshot.board["board"]
     asked, tally = board["asked"], board["tally"]
-    resampling = asked["resampling"]
-    n = snapshot.board["categories"]["resamples"] if name == "categories" else resampling["resamples"]
-    intervals = (
-        f"{100 * asked['level']:g} % intervals from {n} resamples by {resampling['unit']}, seed {resampling['seed']}"
-    )
     return [
         f"Leaderboard of {snapshot.tournament.name}: {snapshot.rubric}",
         f"n = {tally['counted']} of {tally['votes']} verdicts on {tally['prompts']} prompts by {tally['annotators']}"
         " voters and judges",
         f"{TIE_RULES[asked['ties']]}; mean {asked['init']:g}; prior {asked['prior']:g}",
-        intervals,
+        _intervals_note(board, snapshot.board["categories"]["resamples"] if name == "categories" else None),
         *filter(None, [TABLE_NOTES.get(name) if name != "standings" or has_unrated(snapshot.board) else None]),
         f"Computed {snapshot.at.isoformat(timespec='seconds')}; hash {snapshot.digest}",
     ]
+
+
+def _intervals_note(board: BoardData, category_resamples: int | None) -> str:
+    """Return the line about the intervals, and about the resamples that a table of the whole board uses."""
+    resampling, level = board["asked"]["resampling"], f"{100 * board['asked']['level']:g} %"
+    resampled = f"{category_resamples or resampling['resamples']} resamples by {resampling['unit']}"
+    if "intervals" not in board:
+        return f"{level} intervals from {resampled}, seed {resampling['seed']}"
+    student = f"{level} intervals: Student's t, standard errors clustered by {resampling['unit']} (CR3)"
+    return student if category_resamples else f"{student}; ranks from {resampled}, seed {resampling['seed']}"
 
 
 def _interval_columns(heading: str, ranges: Sequence[BoardData | None]) -> list[tuple[str, list[Cell]]]:

@@ -116,6 +116,11 @@ class BoardSettings:
         return f"{100 * self.level:g}\N{NARROW NO-BREAK SPACE}%"
 
     @property
+    def unit_text(self) -> str:
+        """Return the unit by which standard errors are clustered and that resamples draw, in the reader's language."""
+        return gettext(UNITS[self.unit])
+
+    @property
     def is_default(self) -> bool:
         """Return whether all settings are the defaults. Only their board is updated automatically and has a history."""
         return self == DEFAULT_SETTINGS

@@ -23,7 +23,7 @@ from judging.stats.agreement import MERGING, find_swaps
 from judging.stats.ratings import POSITION
 from judging.stats.votes import MISSING, Votes
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Version of stored boards: boards of an older version are computed again."""
 HISTORY_STEP = timedelta(minutes=10)
 """Shortest time between two boards of the history, except before the newest."""

@@ -20,7 +20,7 @@ from runs.models import Response
 
 COLUMNS = (
     "comparison__a", "comparison__b", "outcome", "comparison__prompt", "voter", "judge", "first",
-    "score_a", "score_b", "comparison__response_a", "comparison__response_b", "length_a", "length_b",
+    "score_a", "score_b", "comparison__response_a", "comparison__response_b", "length_a", "length_b", "preference",
 )  # fmt: skip
 IDENTITY = "identical answers"
 """Name in place of an annotator's for ties of identical responses, which nobody judged."""
@@ -76,7 +76,8 @@ def votes_in(
     Contestants are all contestants of the tournament, in alphabetical order. Prompts, annotators and categories are
     numbered in order of appearance, as in a file: a file of the same votes gives the same board. A voter's name is
     "person 3", by the voter's number in the tournament. `length` is how much longer a's response is, in words or as a
-    file gives it, NaN if neither is known. tie_threshold applies to verdicts with scores, as in `judging.stats.votes`.
+    file gives it, NaN if neither is known. tie_threshold applies to verdicts with scores, as in `judging.stats.votes`;
+    such verdicts are then no soft preferences.
     identical_as_ties: add a tie for each pair of identical responses at the end, by the annotator IDENTITY and without
     a first position.
     """
@@ -84,7 +85,10 @@ def votes_in(
     rows = list(verdicts_in(tournament, rubric, verdict_filter=verdict_filter).order_by("pk").values_list(*COLUMNS))
     rows += _ties_by_identity(tournament) if identical_as_ties else []
     a, b, outcome, prompt_ids, voter, judge, first, *rest = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
-    scores, answers_and_lengths = rest[:2], rest[2:]
+    scores, answers_and_lengths, preference = rest[:2], rest[2:6], _floats(rest[6])
+    outcomes = _outcomes_by_scores(_map_values(OUTCOMES, outcome), scores, tie_threshold)
+    if tie_threshold is not None:
+        preference[np.isfinite(_floats(scores[0]))] = np.nan
     number_of = {pk: number for number, pk in enumerate(contestants)}
     prompts, prompt = _number_values(prompt_ids)
     prompt_fields = tournament.chosen_prompts.values_list("pk", "place", "categories")
@@ -93,10 +97,10 @@ def votes_in(
     raters, annotator = _number_values(zip(voter, judge, strict=True))
     return Votes(
         tuple(contestants.values()), _map_values(number_of, a), _map_values(number_of, b),
-        _outcomes_by_scores(_map_values(OUTCOMES, outcome), scores, tie_threshold),
+        outcomes,
         tuple(str(prompt_by_id[pk][0]) for pk in prompts), prompt, _names(tournament, raters), annotator,
         _map_values(FIRST, first), np.ones(len(rows)), tuple(kinds) or ((),), kind,
-        {"length": _length(tournament, *answers_and_lengths)},
+        {"length": _length(tournament, *answers_and_lengths)}, preference,
     )  # fmt: skip
 
 
@@ -104,7 +108,7 @@ def _ties_by_identity(tournament: Tournament) -> list[tuple[Any, ...]]:
     """Return a row of COLUMNS for each pair of identical responses."""
     met = tournament.comparisons.between_contestants().filter(is_identical=True).order_by("place")
     return [
-        (a, b, Outcome.TIE.name.lower(), prompt, None, None, "", None, None, response_a, response_b, None, None)
+        (a, b, Outcome.TIE.name.lower(), prompt, None, None, "", None, None, response_a, response_b, None, None, None)
         for a, b, prompt, response_a, response_b in met.values_list("a", "b", "prompt", "response_a", "response_b")
     ]
 
@@ -121,6 +125,11 @@ def _outcomes_by_scores(outcome: Ints, scores: Sequence[Sequence[float | None]],
     has_scores = np.isfinite(a) & np.isfinite(b) & np.isin(outcome, BY_SCORES)
     decided = np.where(a > b, Outcome.A, Outcome.B)
     return np.where(has_scores, np.where(abs(a - b) <= threshold, Outcome.TIE, decided), outcome)
+
+
+def _floats(values: Iterable[float | None]) -> Floats:
+    """Return the values, NaN for None. float64[n]."""
+    return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
 def _number_values(values: Iterable[Any]) -> tuple[list[Any], Ints]:

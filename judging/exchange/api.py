@@ -88,10 +88,10 @@ TRANSCRIPT = {"responses": {200: {"content": {JSONL: TEXT}}}}
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"files": LINE, "name": "Paper"}}}}},
 )
 def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewJudgments]) -> ImportOut:
-    """Import judgments that were made elsewhere into a tournament, in the published format or FastChat's: JSON lines,
-    or one JSON list, also compressed (.gz) and in UTF-16. The reply reports for each file which rows were understood
-    and, with their lines, which were not. Judges from files are shown as imported, not calibrated here. Needs scope
-    launch.
+    """Import judgments that were made elsewhere into a tournament, in the published format, FastChat's, MT-bench's or
+    AlpacaEval's: JSON lines, or one JSON list, also compressed (.gz) and in UTF-16. The reply reports for each file
+    which rows were understood and, with their lines, which were not. Judges from files are shown as imported, not
+    calibrated here. Needs scope launch.
 
     Safe to repeat without an Idempotency-Key: the same file changes nothing, and a file that has grown adds its new
     rows. At most 64 MB in one request, and at most 64 MB of a compressed file after decompression. 422 if no file

@@ -33,12 +33,12 @@ NO_SCORES = (
     "use FastChat's, or the table"
 )
 FIELDS = (
-    "criterion", "prompt", "category", "a", "b", "outcome", "first", "score_a", "score_b", "by", "kind", "sample",
-    "reason", "blind", "seconds", "at", "chance",
+    "criterion", "prompt", "category", "a", "b", "outcome", "first", "score_a", "score_b", "preference", "by", "kind",
+    "sample", "reason", "blind", "seconds", "at", "chance",
 )  # fmt: skip
 ROW = (
     "comparison__prompt", "comparison__a__name", "comparison__b__name", "outcome", "first", "score_a", "score_b",
-    "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at", "chance",
+    "preference", "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at", "chance",
 )  # fmt: skip
 READ_BATCH_SIZE = 2000
 TURN = Turn.objects.filter(voter=OuterRef("voter"), comparison=OuterRef("comparison"))
@@ -143,17 +143,17 @@ def _table(tournament: Tournament, rater_names: RaterNames, *, every: bool) -> I
 
 
 def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], rater_names: RaterNames) -> list[Any]:
-    voter, judge, kind = row[7:10]
+    voter, judge, kind = row[8:11]
     rater_kind = "person" if judge is None else "rules" if kind == Judge.Kind.RULES else kind
     return [
         criterion,
         *prompt,
-        *row[1:7],
+        *row[1:8],
         rater_names.name(voter, judge),
         rater_kind,
-        *row[10:14],
-        row[14].isoformat(),
-        row[15],
+        *row[11:15],
+        row[15].isoformat(),
+        row[16],
     ]
 
 

@@ -39,8 +39,8 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 ZIP, TAR, TAR_OFFSET = b"PK\x03\x04", b"ustar", 257
 FORMATS_READ = (
     "Judgments are read as JSON lines or one JSON list, in UTF-8 or UTF-16, plain or compressed (.gz, .bz2, .xz), in "
-    "three formats: the published one (model_a, model_b, scores), FastChat's (model_a, model_b, winner) and MT-bench's "
-    "(model_1, model_2, g1_winner, g2_winner)."
+    "four formats: the published one (model_a, model_b, scores), FastChat's (model_a, model_b, winner), MT-bench's "
+    "(model_1, model_2, g1_winner, g2_winner) and AlpacaEval's (generator_1, generator_2, preference)."
 )
 
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from judging.boards import verdicts_in
 from judging.models import Rubric, Side, Tournament, Verdict
-from judging.stats.votes import TIE_THRESHOLD, Judgment, Outcome, outcome_of_scores
+from judging.stats.votes import TIE_THRESHOLD, Judgment, Outcome, outcome_of_scores, preference_of_scores
 from judging.tournaments import RaterNames, get_prompt_names
 
 READ_BATCH_SIZE = 2000
@@ -18,7 +18,7 @@ SWAPPED_OUTCOMES = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 COLUMNS = (
     "outcome", "first", "voter", "judge", "comparison__a__name", "comparison__b__name", "comparison__prompt",
     "score_a", "score_b", "length_a", "length_b", "comparison__response_a__words", "comparison__response_b__words",
-    "sample",
+    "sample", "preference",
 )  # fmt: skip
 
 
@@ -58,18 +58,24 @@ def _judgment(
     outcome, first, voter, judge, a, b = row[:6]
     is_turned = first == Side.B
     outcome = SWAPPED_OUTCOMES.get(OUTCOMES[outcome], OUTCOMES[outcome]) if is_turned else OUTCOMES[outcome]
-    scores = _pair(row[7:9], is_turned)
+    scores, preference = _pair(row[7:9], is_turned), row[14]
+    if preference is not None and is_turned:
+        preference = 1 - preference
     return Judgment(
         b if is_turned else a, a if is_turned else b, criterion, prompt[0], rater_names.name(voter, judge), scores,
-        verdict=None if outcome == _implied_outcome(scores) else outcome, order_known=bool(first), categories=prompt[1],
+        verdict=None if _is_implied(outcome, preference, scores) else outcome, order_known=bool(first),
+        categories=prompt[1],
         lengths=_pair(row[9:11], is_turned) or _pair(row[11:13], is_turned), is_person=judge is None,
-        other_contestants=unmet_contestants, sample=row[13],
+        other_contestants=unmet_contestants, sample=row[13], preference=preference,
     )  # fmt: skip
 
 
-def _implied_outcome(scores: tuple[float, float] | None) -> Outcome:
-    """Return the outcome that follows from the scores, or from their absence, and needs no explicit verdict."""
-    return outcome_of_scores(*scores, TIE_THRESHOLD) if scores else Outcome.UNPARSED
+def _is_implied(outcome: Outcome, preference: float | None, scores: tuple[float, float] | None) -> bool:
+    """Return whether the scores, or their absence, say the outcome, so that it needs no explicit verdict."""
+    if scores is None or preference is not None:
+        return outcome == Outcome.UNPARSED
+    # Scores that are probabilities would be read as a soft preference.
+    return outcome == outcome_of_scores(*scores, TIE_THRESHOLD) and preference_of_scores(*scores) is None
 
 
 def _pair(values: tuple[float | None, ...], is_turned: bool) -> tuple[float, float] | None:

@@ -206,7 +206,12 @@ class JudgmentImporter:
             comparison, rubric, judge, voter, first, sample,
             SWAPPED_OUTCOMES.get(outcome, outcome) if is_turned else outcome,
             _swap_pair(judgment.scores, is_turned), _swap_pair(judgment.lengths, is_turned),
+            _swap_share(judgment.preference, is_turned),
         )  # fmt: skip
+
+
+def _swap_share(share: float | None, is_turned: bool) -> float | None:
+    return 1 - share if share is not None and is_turned else share
 
 
 def _swap_pair(pair: tuple[float, float] | None, is_turned: bool) -> tuple[float, float] | None:

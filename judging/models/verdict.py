@@ -39,7 +39,8 @@ class Verdict(models.Model):
 
     A replaced or retracted verdict stays, with its time, as history. `key` is the browser's id of one choice: sent
     twice it is one verdict. `is_blind` is False if something revealed whose responses they were. `seconds` is how long
-    the pair was looked at. Lengths are of both responses, in any one unit, if the responses themselves are not stored
+    the pair was looked at. `preference` is a's share of a soft preference, between 0 and 1; null if the outcome says
+    everything. Lengths are of both responses, in any one unit, if the responses themselves are not stored
     here.
     """
 
@@ -52,6 +53,7 @@ class Verdict(models.Model):
     outcome = models.CharField(max_length=10, choices=OUTCOMES)
     score_a = models.FloatField(null=True, blank=True)
     score_b = models.FloatField(null=True, blank=True)
+    preference = models.FloatField(null=True, blank=True)
     length_a = models.FloatField(null=True, blank=True)
     length_b = models.FloatField(null=True, blank=True)
     reason = models.CharField(max_length=200, blank=True)

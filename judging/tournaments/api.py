@@ -284,7 +284,8 @@ def _verdicts_out(tournament: Tournament, rows: list[Verdict]) -> list[VerdictOu
         VerdictOut(
             id=verdict.pk, criterion=names[verdict.rubric_id], prompt=prompt_names[verdict.comparison.prompt_id or 0],
             a=str(verdict.comparison.a), b=str(verdict.comparison.b), outcome=verdict.outcome, first=verdict.first,
-            score_a=verdict.score_a, score_b=verdict.score_b, by=rater_names.name(verdict.voter_id, verdict.judge_id),
+            score_a=verdict.score_a, score_b=verdict.score_b, preference=verdict.preference,
+            by=rater_names.name(verdict.voter_id, verdict.judge_id),
             is_person=verdict.judge_id is None, sample=verdict.sample, is_blind=verdict.is_blind, at=verdict.at,
         )
         for verdict in rows

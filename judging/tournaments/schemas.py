@@ -135,7 +135,8 @@ class VerdictOut(Schema):
     """A verdict on a pair.
 
     `outcome` is a, b, tie, both_bad, skip, or what a judge did instead of judging: unparsed, refused, error. `first`:
-    who was shown first, "" if that is not known. `by`: a judge, or "person 3".
+    who was shown first, "" if that is not known. `preference`: a's share of a soft preference, or null. `by`: a judge,
+    or "person 3".
     """
 
     id: int
@@ -147,6 +148,7 @@ class VerdictOut(Schema):
     first: str
     score_a: float | None
     score_b: float | None
+    preference: float | None
     by: str
     is_person: bool
     sample: int

@@ -89,8 +89,8 @@ def _notes(uid: str, entries: Sequence[LeaderboardEntry]) -> list[str]:
     snapshots = [entry.snapshot for entry in entries if entry.snapshot is not None]
     return [
         f"Ratings of run {uid} on {len(entries)} leaderboards, comparable only within a tournament",
-        f"Bradley-Terry strengths on the Elo scale, ties as half wins; {100 * settings.level:g} % intervals from"
-        f" resampling by {settings.unit}; mean {settings.init:g}",
+        f"Bradley-Terry strengths on the Elo scale, ties as half wins; {100 * settings.level:g} % Student's t"
+        f" intervals, clustered by {settings.unit}; mean {settings.init:g}",
         *(f"tournament {snapshot.tournament_id}: n = {snapshot.votes} verdicts, hash {snapshot.digest}"
           for snapshot in snapshots),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from judging.voting.choices import (
 from judging.voting.files import ImportedVerdict, save_imported_verdicts
 from judging.voting.invitations import InvitationRefused, create_invitations
 from judging.voting.model_judges import BATCH_SIZE, JudgeVerdict, save_judge_verdicts
-from judging.voting.pairing import Pairing, draw_sample, draw_sides, make_pairings
+from judging.voting.pairing import Pairing, draw_sample, draw_side, draw_sides, make_pairings
 from judging.voting.turns import count_judged_pairs
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "count_judged_pairs",
     "create_invitations",
     "draw_sample",
+    "draw_side",
     "draw_sides",
     "find_leaks",
     "hide_names",

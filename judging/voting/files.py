@@ -14,8 +14,8 @@ from judging.models import Judge, Verdict
 from judging.stats.votes import Outcome
 
 COPY = """
-COPY judging_verdict (comparison_id, rubric_id, judge_id, voter_id, sample, outcome, score_a, score_b, length_a,
-length_b, first, reason, is_blind, key, at) FROM STDIN
+COPY judging_verdict (comparison_id, rubric_id, judge_id, voter_id, sample, outcome, score_a, score_b, preference,
+length_a, length_b, first, reason, is_blind, key, at) FROM STDIN
 """
 """COPY is ten times as fast as inserts; a file may need a hundred thousand rows."""
 
@@ -24,8 +24,8 @@ length_b, first, reason, is_blind, key, at) FROM STDIN
 class ImportedVerdict:
     """A judgment of a file, from a's side: by an imported judge, or by a voter with nothing but a name.
 
-    first: the side in first position, "" if that is not known. sample: the number of equal judgments before it in its
-    file.
+    first: the side in first position, "" if that is not known. preference: a's share of a soft preference. sample: the
+    number of equal judgments before it in its file.
     """
 
     comparison: int
@@ -37,6 +37,7 @@ class ImportedVerdict:
     outcome: Outcome
     scores: tuple[float, float] | None = None
     lengths: tuple[float, float] | None = None
+    preference: float | None = None
 
     @property
     def identity(self) -> tuple[int, int, int | None, int | None, str, int]:
@@ -50,7 +51,7 @@ class ImportedVerdict:
         length_a, length_b = self.lengths or (None, None)
         return {
             "outcome": self.outcome.name.lower(), "score_a": score_a, "score_b": score_b,
-            "length_a": length_a, "length_b": length_b, "first": self.first,
+            "preference": self.preference, "length_a": length_a, "length_b": length_b, "first": self.first,
         }  # fmt: skip
 
 

@@ -1,8 +1,12 @@
 """Schedule of comparisons: pairs, prompts, order and sides, decided by a seed alone. No Django.
 
 Comparisons come in rounds. In a round every pair meets once, each on a different prompt if there are enough, so that
-all pairs have been judged about equally often whenever voting ends. Within a pair, each contestant is on the left as
-often as the other, within one, in an order that cannot be guessed: it is shuffled in blocks.
+all pairs have been judged about equally often whenever voting ends.
+
+Sides for judges that are asked in one order are balanced: within a pair, each contestant is on the left as often as the
+other, within one. A voter may learn whom a vote was for, and could count which side is due; so each voter's sides are
+independent coins. The chance imbalance that this leaves in the position is part of the votes' own variance, and boards
+can control for position.
 """
 
 from __future__ import annotations
@@ -20,7 +24,10 @@ MIN_BLOCK_SIZE = 4
 
 @dataclass(frozen=True)
 class Pairing:
-    """Contestants `a` and `b`, a before b as they were given, on a prompt; `a_is_left` for the first voter."""
+    """Contestants `a` and `b`, a before b as they were given, on a prompt.
+
+    a_is_left: the side of a for a judge that is asked in one order.
+    """
 
     prompt: int
     a: int
@@ -40,6 +47,11 @@ def make_pairings(contestants: Sequence[int], prompts: Sequence[int], seed: int)
             prompt = prompts[(turn + k) % len(prompts)]
             schedule.append(Pairing(prompt, *pairs[k], a_is_left=a_is_left[k][turn]))
     return schedule
+
+
+def draw_side(seed: str) -> bool:
+    """Return whether a is on the left: an independent coin for each seed, so that no earlier side predicts it."""
+    return random.Random(seed).random() < 0.5
 
 
 def draw_sides(count: int, seed: str) -> list[bool]:

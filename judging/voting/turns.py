@@ -3,9 +3,9 @@
 The tournament's `overlap` is the number of voters who see a comparison. A turn without a vote for an hour no longer
 counts, and the comparison goes to another voter; a later vote on that turn is still accepted.
 
-Sides are sampled for each voter, in the order in which the voter gets the comparisons of two contestants: neither the
-choice of comparisons, nor gold between them, nor other voters' turns makes sides uneven or easy to guess. Two
-consecutive voters get opposite sides, so that a comparison that both see in one order is judged both ways round.
+The side of each comparison is an independent coin for every two voters: a voter who sees whom each vote was for cannot
+guess the next side. Two consecutive voters get opposite sides of each comparison, whatever the order in which they get
+the comparisons, so that one that both see is judged both ways round.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from judging.models import Comparison, Side, Tournament, Turn, Voter
 from judging.voting.active_sampling import select_comparisons
-from judging.voting.pairing import draw_sides
+from judging.voting.pairing import draw_side
 
 TURNS_AHEAD = 8
 ABANDONED_AFTER = timedelta(hours=1)
@@ -77,36 +77,20 @@ def _create_turns(tournament: Tournament, voter: Voter, count: int) -> list[Turn
             assignments.append((n, gold.pop(0), None))
         elif plain:
             assignments.append((n, *plain.pop(0)))
-    now, first_sides = timezone.now(), _sides(tournament, voter, [comparison for _, comparison, _ in assignments])
+    now = timezone.now()
     return Turn.objects.bulk_create(
-        Turn(voter=voter, comparison=comparison, n=n, handed_at=now, chance=chance, first=side)
-        for (n, comparison, chance), side in zip(assignments, first_sides, strict=True)
-    )
+        Turn(
+            voter=voter, comparison=comparison, n=n, handed_at=now, chance=chance,
+            first=_side(tournament, voter, comparison),
+        )
+        for n, comparison, chance in assignments
+    )  # fmt: skip
 
 
-def _sides(tournament: Tournament, voter: Voter, comparisons: Sequence[Comparison]) -> list[Side]:
-    """Return the side on the left in each of the voter's next turns; gold pairs have a sequence of their own."""
-    meeting_counts: Counter[tuple[int | None, int | None]] = Counter(
-        voter.turns.values_list("comparison__a", "comparison__b")
-    )
-    pairs = {(comparison.a_id, comparison.b_id) for comparison in comparisons}
-    met = (
-        Comparison.objects.filter(tournament=tournament, is_identical=False)
-        .order_by()
-        .values_list("a", "b", "a__place", "b__place")
-    )
-    sequences = {
-        (a, b): draw_sides(n, f"{tournament.seed} sides {voter.number // 2} {place_a} {place_b}")
-        for a, b, place_a, place_b, n in (met.annotate(n=Count("pk")) if comparisons else ())
-        if (a, b) in pairs
-    }
-    first_sides = []
-    for comparison in comparisons:
-        pair = comparison.a_id, comparison.b_id
-        a_is_left = sequences[pair][meeting_counts[pair]] == (voter.number % 2 == 0)
-        meeting_counts[pair] += 1
-        first_sides.append(Side.A if a_is_left else Side.B)
-    return first_sides
+def _side(tournament: Tournament, voter: Voter, comparison: Comparison) -> Side:
+    """Return the side on the left in the voter's turn on a comparison."""
+    a_is_left = draw_side(f"{tournament.seed} side {voter.number // 2} {comparison.place}")
+    return Side.A if a_is_left == (voter.number % 2 == 0) else Side.B
 
 
 def _is_gold_turn(tournament: Tournament, voter: Voter, n: int) -> bool:

@@ -16,7 +16,7 @@ from runs.charts import line
 from runs.evaluations.selection import Evaluation
 from runs.metrics import Curve
 from workers.analysis.aggregate import Floats
-from workers.analysis.pass_at_k import Z
+from workers.analysis.student_t import t_quantile
 
 PROMPTS, SAMPLES = "evaluate/prompts", "evaluate/samples"
 """Keys that every complete step of a task has."""
@@ -112,9 +112,14 @@ def along_steps(evaluation: Evaluation, task: str, key: str, curves: Curves) -> 
     steps, value = _ascending(curve)
     low, high = read(f"{key}/low", steps), read(f"{key}/high", steps)
     if np.isnan(low).all():
-        half = Z * read(f"{key}/se", steps)
+        half = _t_quantiles(read(PROMPTS, steps)) * read(f"{key}/se", steps)
         low, high = value - half, value + half
     return Estimates(steps, value, low, high, read(PROMPTS, steps), read(SAMPLES, steps))
+
+
+def _t_quantiles(prompts: Floats) -> Floats:
+    """Return Student's t for a standard error over this many prompts; NaN where there are fewer than two."""
+    return np.array([t_quantile(int(n) - 1) if n >= 2 else np.nan for n in prompts], np.float64)
 
 
 def along_k(

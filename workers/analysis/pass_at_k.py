@@ -15,8 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.analysis.student_t import t_quantile
+
 Z = 1.959963984540054
 """Quantile of the normal distribution for an interval of 95 %."""
+PSEUDO_PROMPTS = 0.25
 
 
 @dataclass(frozen=True)
@@ -50,20 +53,34 @@ def ks(samples: int) -> list[int]:
 def estimate(values: Sequence[float], draws: int = 1) -> Estimate:
     """Return the mean of one value in [0, 1] a prompt, with a 95 % interval. Raise ValueError without values.
 
-    The interval is Wilson's for the effective number of prompts, p(1 − p) / Var(mean), which lies between the number of
-    prompts and the number of responses, prompts × draws (Dean and Pagano, "Evaluating Confidence Interval Methods for
-    Binomial Proportions in Clustered Surveys", 2015). It stays within [0, 1] and never has the width 0, which a
-    bootstrap has if all prompts are alike.
+    The interval is Wilson's for the effective number of prompts (Dean and Pagano, "Evaluating Confidence Interval
+    Methods for Binomial Proportions in Clustered Surveys", 2015). It stays within [0, 1] and never has the width 0,
+    which a bootstrap has if all prompts are alike.
     """
     array: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
     if not array.size:
         raise ValueError("an estimate needs at least one prompt")
-    n, p = len(array), float(array.mean())
-    variance = float(array.var(ddof=1)) / n if n > 1 else 0.0
-    # Prompts that are all right or all wrong say nothing of their spread: they count as one response each.
-    effective = n if n == 1 or p in (0.0, 1.0) else p * (1 - p) / max(variance, p * (1 - p) / (n * draws))
-    low, high = wilson(p, max(effective, n))
-    return Estimate(p, low, high, n)
+    p = float(array.mean())
+    low, high = wilson(p, _effective_prompts(array, draws))
+    return Estimate(p, low, high, len(array))
+
+
+def _effective_prompts(values: NDArray[np.float64], draws: int) -> float:
+    """Return the number of single responses whose share would be as uncertain as this mean: at least one a prompt.
+
+    It is p(1 − p) / Var(mean), and at most all responses, prompts × draws. The variance is estimated, so the number is
+    lowered as Student's t is wider than the normal distribution (Korn and Graubard 1998). Few prompts seldom show the
+    rare ones that are unlike the others, so PSEUDO_PROMPTS of a prompt that is never solved, and of one that always is,
+    are added to the variance; without them intervals of pass@k near 0 or 1 cover far too little.
+    """
+    n = len(values)
+    if n == 1:
+        return 1.0
+    size = n + 2 * PSEUDO_PROMPTS
+    p = (float(values.sum()) + PSEUDO_PROMPTS) / size
+    spread = (float((values**2).sum()) + PSEUDO_PROMPTS) / size - p * p
+    effective = min(p * (1 - p) / spread * (n - 1), n * draws)
+    return max(effective * (Z / t_quantile(n - 1)) ** 2, float(n))
 
 
 def wilson(p: float, n: float) -> tuple[float, float]:

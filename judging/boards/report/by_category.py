@@ -21,7 +21,7 @@ from judging.stats.votes import Votes
 MAX_CATEGORIES = 20
 """Show at most this many categories, those with the most votes. PKU-SafeRLHF names 19 harms."""
 MIN_PROMPTS = 5
-"""A category needs this many prompts: resampling fewer shows almost nothing about the uncertainty of a rating."""
+"""A category needs this many prompts: fewer show almost nothing about the uncertainty of a rating."""
 RESAMPLES = 200
 """Fewer resamples than a board has, because there are many categories and the board waits for all of them."""
 
@@ -106,6 +106,6 @@ def _missing_reasons(board: Board, prompts: int) -> tuple[str, ...]:
     return () if is_whole else board.sentences
 
 
-def is_narrow(prompts: int) -> bool:
-    """Return whether there are so few prompts to resample that intervals are known to be too narrow."""
+def has_few_prompts(prompts: int) -> bool:
+    """Return whether there are so few prompts that intervals are only rough."""
     return prompts < MIN_CLUSTERS

@@ -34,12 +34,13 @@ def _title(report: Report) -> str:
     missing = ", ".join(f"{count} {name}" for name, count in tally.missing.items() if count)
     size = f"{count_noun(tally.prompts, 'prompt')}, {count_noun(tally.annotators, 'judge')}"
     rates = f"{tally.tie_rate:.1%} ties ({tally.both_bad_rate:.1%} both bad)"
+    rates += f"; {count_noun(tally.soft, 'soft preference')}, in part a win for each" if tally.soft else ""
     resampling = options.resampling
     return "\n".join(
         [
             f"{report.criterion or '(no criterion)'}: {counted}{f' ({missing})' if missing else ''}; {size}; {rates}",
-            f"{METHODS[options.ties]}. {options.level:.0%} intervals: {resampling.resamples} resamples of "
-            f"{UNITS[resampling.unit]}, seed {resampling.seed}.",
+            f"{METHODS[options.ties]}. {options.level:.0%} intervals: Student's t, clustered by "
+            f"{UNITS[resampling.unit]}. P(best): {resampling.resamples} resamples, seed {resampling.seed}.",
             *report.board.sentences,
         ]
     )

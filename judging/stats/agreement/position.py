@@ -95,13 +95,24 @@ def apply_swap_policy(votes: Votes, policy: str) -> Votes:
     first = votes.shown_first.copy()
     first[games] = 0
     votes = replace(votes, shown_first=first)
+    votes = replace(votes, preference=_merged_preferences(votes, games[alike]))
     if policy == "consistent":
         return votes.select(np.sort(games[alike, 0]))
     outcome = votes.outcome.copy()
-    outcome[games[~alike, 0]] = Outcome.TIE
+    outcome[games[~alike, 0]], votes.preference[games[~alike, 0]] = Outcome.TIE, np.nan
     is_counted = np.ones(len(votes), np.bool_)
     is_counted[games[:, 1]] = False
     return replace(votes, outcome=outcome).select(is_counted)
+
+
+def _merged_preferences(votes: Votes, games: Ints) -> Floats:
+    """Return the preferences, with the first of each two games given the mean of both if either is soft. float64[n]."""
+    soft = games[votes.is_soft[games].any(axis=1)]
+    first, second = (votes.select(soft[:, k]) for k in range(2))
+    of_first_a = np.where(first.a == second.a, second.score, 1 - second.score)
+    preference = votes.preference.copy()
+    preference[soft[:, 0]] = (first.score + of_first_a) / 2
+    return preference
 
 
 def outcome_labels(votes: Votes) -> Ints:

@@ -1,13 +1,21 @@
-"""Estimate a statistic of summed tables with its interval, by resampling prompts with all their items."""
+"""Estimate a statistic of summed tables with its interval, by resampling prompts with all their items.
+
+Intervals are expanded percentiles (Hesterberg 2015, "What Teachers Should Know About the Bootstrap", section 5.3).
+Plain percentiles are as narrow as intervals of the normal distribution that divide by the number of prompts, not by one
+less, and cover too little if there are few prompts.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from judging.stats.votes import Floats, Ints
+from workers.analysis.student_t import t_quantile
 
 MAX_TABLES_PER_BLOCK = 5_000_000
 
@@ -56,8 +64,14 @@ def estimate_statistic(
     undefined = 1 - len(sound) / resamples
     if undefined > (1 - level) / 2:
         return Estimate(value, undefined=undefined)
-    low, high = np.quantile(sound, [(1 - level) / 2, (1 + level) / 2])
+    tail = _expanded_tail(len(names), level)
+    low, high = np.quantile(sound, [tail, 1 - tail])
     return Estimate(value, float(low), float(high), undefined)
+
+
+def _expanded_tail(clusters: int, level: float) -> float:
+    """Return the share of resamples beyond either end of an interval, so that it is as wide as Student's t requires."""
+    return NormalDist().cdf(-t_quantile(clusters - 1, level) * math.sqrt(clusters / (clusters - 1)))
 
 
 def share_statistic(sums: Floats) -> Floats:

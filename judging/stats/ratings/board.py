@@ -22,6 +22,8 @@ from judging.stats.ratings.reasons import FAILED, NO_VOTE, NOT_COMPARABLE, PRIOR
 from judging.stats.ratings.standings import ContestantStanding, group_standings, unrated_standing
 from judging.stats.votes import MISSING, Outcome, Votes
 
+INTERVALS = "t"
+"""Kind of all intervals: Student's t. Boards without this entry have percentiles of resamples."""
 DIGITS = 6
 """Decimal places of a number in a hash: further ones are rounding errors, which differ between processors."""
 
@@ -31,7 +33,7 @@ class Tally:
     """Counts and rates of a board's votes.
 
     tie_rate and both_bad_rate are shares of the counted votes; a "both bad" is a tie too. missing: the number of votes
-    for each outcome that is not a verdict, by its name.
+    for each outcome that is not a verdict, by its name. soft: the number of soft preferences among the counted votes.
     """
 
     votes: int
@@ -41,6 +43,7 @@ class Tally:
     tie_rate: float
     both_bad_rate: float
     missing: dict[str, int]
+    soft: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Board:
             "standings": [asdict(standing) for standing in self.standings],
             "sentences": list(self.sentences),
             "groups": [_group_json(group) for group in self.groups],
+            "intervals": INTERVALS,
         }
 
     @property
@@ -104,6 +108,7 @@ def count_tally(votes: Votes) -> Tally:
     return Tally(
         len(votes), len(counted), len(np.unique(counted.prompt)), len(np.unique(counted.annotator)),
         (tied + bad) / size, bad / size, {outcome.name.lower(): votes.count_outcome(outcome) for outcome in MISSING},
+        int(counted.is_soft.sum()),
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from judging.stats.ratings.maximum_likelihood import fit
 from judging.stats.votes import Floats, Ints, Votes
 
 UNITS = {"prompt": "prompts", "annotator": "annotators", "both": "prompts and annotators", "vote": "votes"}
-MIN_CLUSTERS = 20
-"""With fewer clusters, the intervals are known to be too narrow."""
+MIN_CLUSTERS = 10
+"""With fewer clusters, intervals are known only roughly to have their level, and many resamples have no ratings."""
 MAX_DENSE_NUMBERS = 20_000_000
 MAX_FITTED_NUMBERS = 2_000_000
 """Largest sizes of arrays in memory: MAX_DENSE_NUMBERS of clusters' cells, MAX_FITTED_NUMBERS of fitted counts."""
@@ -55,10 +55,7 @@ def bootstrap(votes: Votes, resampling: Resampling, ties: str = "half-win", prio
 
     The prior applies to the pairs that met in the votes, even if a resample does not have them.
     """
-    table, rng = (
-        build_cells(_one_prompt_per_vote(votes) if resampling.unit == "vote" else votes),
-        np.random.default_rng(resampling.seed),
-    )
+    table, rng = cells_by_unit(votes, resampling.unit), np.random.default_rng(resampling.seed)
     met = table.counts().games > 0
     fits = []
     for size in _block_sizes(table, resampling.resamples):
@@ -68,6 +65,11 @@ def bootstrap(votes: Votes, resampling: Resampling, ties: str = "half-win", prio
         np.concatenate(parts) for parts in zip(*((fitted.theta, fitted.failed) for fitted in fits), strict=True)
     )
     return Draws(theta[~failed], int(failed.sum()), _cluster_count(table, resampling.unit))
+
+
+def cells_by_unit(votes: Votes, unit: str) -> Cells:
+    """Return the counted votes as a table; if the unit is a vote, each vote has a prompt of its own."""
+    return build_cells(_one_prompt_per_vote(votes) if unit == "vote" else votes)
 
 
 def _block_sizes(table: Cells, resamples: int) -> list[int]:

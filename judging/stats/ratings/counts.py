@@ -6,7 +6,7 @@ a million.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -63,7 +63,7 @@ def build_cells(votes: Votes) -> Cells:
 
     Prompts and annotators without counted votes are left out, and the others are numbered again from 0.
     """
-    counted, n = votes.counted, len(votes.contestants)
+    counted, n = _split_soft_votes(votes.counted), len(votes.contestants)
     cell = _cell_numbers(counted, n)
     prompt, annotator = _renumber(counted.prompt), _renumber(counted.annotator)
     annotators = int(annotator.max(initial=0)) + 1
@@ -93,6 +93,23 @@ def counts_from_cells(sums: Floats, n: int) -> Counts:
 def sum_at(at: Ints, values: Floats, size: int) -> Floats:
     """Return float64[size], with each value added at its index in `at`."""
     return np.asarray(np.bincount(at.reshape(-1), values.reshape(-1), minlength=size), np.float64)
+
+
+def _split_soft_votes(votes: Votes) -> Votes:
+    """Return the votes with each soft preference as two: a win of a and one of b, of the weights of their shares."""
+    if not votes.is_soft.any():
+        return votes
+    soft = np.flatnonzero(votes.is_soft)
+    rows = np.concatenate([np.flatnonzero(~votes.is_soft), soft, soft])
+    split, share = votes.select(rows), votes.preference[soft]
+    weight, outcome = split.weight.copy(), split.outcome.copy()
+    weight[-2 * len(soft) :] *= np.concatenate([share, 1 - share])
+    outcome[-2 * len(soft) :] = np.repeat([Outcome.A, Outcome.B], len(soft))
+    has_weight = weight > 0
+    return replace(
+        split.select(has_weight), weight=weight[has_weight], outcome=outcome[has_weight],
+        preference=np.full(int(has_weight.sum()), np.nan),
+    )  # fmt: skip
 
 
 def _cell_numbers(votes: Votes, n: int) -> Ints:

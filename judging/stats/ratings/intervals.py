@@ -1,4 +1,4 @@
-"""Intervals, rank probabilities and rank ranges from resampled strengths."""
+"""Standard errors, rank probabilities from resamples, and the ranks that intervals of differences leave open."""
 
 from __future__ import annotations
 
@@ -17,14 +17,6 @@ class Interval(NamedTuple):
 
     low: Floats
     high: Floats
-
-
-def percentile_interval(draws: Floats, level: float = 0.95) -> Interval:
-    """Return the central `level` of draws along their first axis. Raise ValueError unless level is between 0 and 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"the level must be between 0 and 1, not {level}")
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Interval(np.asarray(low), np.asarray(high))
 
 
 def standard_errors(covariance: Floats) -> Floats:
@@ -46,11 +38,11 @@ def rank_probabilities(theta: Floats) -> Floats:
 
 
 def rank_intervals(low: Floats, high: Floats) -> Ints:
-    """Return the best and the worst rank that intervals leave open, as the arena does. int64[n, 2].
+    """Return the best and the worst rank that the differences leave open. int64[n, 2].
 
-    The best rank is 1 + the number of intervals wholly above; the worst is n - the number wholly below. low, high:
-    float64[n].
+    The best rank is 1 + the number of contestants decided to be above; the worst is n - the number decided to be below.
+    low, high: float64[n, n], intervals of the row's strength minus the column's; a pair is decided if its interval
+    leaves 0 out. Intervals of single strengths would decide fewer pairs: two may overlap whose difference is certain.
     """
-    best = 1 + (low[None, :] > high[:, None]).sum(axis=1)
-    worst = len(low) - (high[None, :] < low[:, None]).sum(axis=1)
-    return np.stack([best, worst], axis=1)
+    n = len(low)
+    return np.stack([1 + (high < 0).sum(axis=1), n - (low > 0).sum(axis=1)], axis=1)

@@ -62,6 +62,22 @@ def fit(counts: Counts, ties: str = "half-win", prior: float = 0.0) -> Fit:
     return Fit(theta.reshape(*lead, n), nu.reshape(lead))
 
 
+def newton_step(counts: Counts, fitted: Fit, ties: str = "half-win") -> Floats:
+    """Return the Newton step of strengths from one fit towards those of other counts. float64[k, n], mean 0.
+
+    counts: wins and ties, float64[k, n, n], with any prior. NaN where these counts have no finite strengths.
+    """
+    has_ties = ties != "half-win" and bool(fitted.nu > 0)
+    if not has_ties:
+        counts = Counts(counts.scores, np.zeros_like(counts.ties))
+    # All steps start at the same strengths, whose chances are computed once.
+    theta, log_nu = fitted.theta[None], np.log(fitted.nu)[None] if has_ties else np.full(1, -np.inf)
+    sound = are_strongly_connected(counts)
+    steps = np.full(counts.wins.shape[:-1], np.nan)
+    steps[sound] = _step(Counts(counts.wins[sound], counts.ties[sound]), theta, log_nu, has_ties)[:, : theta.shape[1]]
+    return steps
+
+
 def add_prior(counts: Counts, prior: float) -> Counts:
     """Add `prior` wins each way to each pair that met. Other pairs get none, because that would connect them falsely.
 
@@ -107,7 +123,8 @@ def _newton(counts: Counts, has_ties: bool) -> tuple[Floats, Floats]:
 
 
 def _step(counts: Counts, theta: Floats, log_nu: Floats, has_ties: bool) -> Floats:
-    """Return the Newton step. float64[resamples, n], or n + 1 with log ν last."""
+    """Return the Newton step from strengths of each resample, or from one for all. float64[resamples, n], or n + 1 with
+    log ν last."""
     nu, n = np.exp(log_nu), theta.shape[-1]
     slope, curve = gradient(counts, theta, nu), information(counts, theta, nu)
     # The mean is pinned by a curvature along the shift of all, which no vote has.

@@ -106,8 +106,8 @@ def _passes(votes: Votes, elo: Elo, orders: NDArray[np.int32]) -> Floats:
 
 
 def _score(votes: Votes) -> Floats:
-    tied = np.isin(votes.outcome, MISSING)
-    return np.where(tied, 0.5, np.append([1.0, 0.0, 0.5, 0.5], np.full(len(MISSING), 0.5))[votes.outcome])
+    scores = np.append([1.0, 0.0, 0.5, 0.5], np.full(len(MISSING), 0.5))[votes.outcome]
+    return np.where(votes.is_soft, votes.preference, scores)
 
 
 def _shift_to_anchor(ratings: Floats, elo: Elo, anchor: int | None) -> Floats:

@@ -15,7 +15,7 @@ class RatingOptions:
 
     ties: half-win or davidson; davidson's strengths are on another scale. anchor: the contestant that is rated `init`;
     if None, the mean is at `init`. prior: wins added each way to pairs that met. level: confidence level of all
-    intervals.
+    intervals. resampling: its unit is also the one by which standard errors are clustered.
     """
 
     ties: str = "half-win"

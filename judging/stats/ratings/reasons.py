@@ -22,10 +22,17 @@ UNBOUNDED = (
     "give some."
 )
 ONE_CLUSTER = "All votes come from one cluster ({units} are drawn): nothing says how sure the ratings are."
-FEW_CLUSTERS = "Intervals over {clusters} clusters ({units} are drawn) are too narrow: take {few} or more."
-LEFT_OUT = (
+TOO_NARROW = "Intervals over {clusters} clusters ({units} are drawn) are too narrow: take {few} or more."
+"""Boards had this sentence when their intervals were percentiles of resamples; stored ones still do."""
+FEW_CLUSTERS = "Intervals over {clusters} clusters ({units} are drawn) are only rough: take {few} or more."
+LEFT_OUT_OF_INTERVALS = (
     "In {failed} of {all} resamples there are no ratings, as where somebody is unbeaten, winless or unconnected: "
     "intervals leave them out."
+)
+"""A sentence of stored boards, as TOO_NARROW is."""
+LEFT_OUT = (
+    "In {failed} of {all} resamples there are no ratings, as where somebody is unbeaten, winless or unconnected: "
+    "probabilities of ranks leave them out."
 )
 NO_INTERVALS = (
     "In {failed} of {all} resamples there are no ratings, as where somebody is unbeaten, winless or unconnected: "
@@ -42,8 +49,9 @@ TOO_FEW = "{votes} votes in {clusters} clusters are too few for {effects} effect
 NO_FINITE = "who met whom and the controls together tell winners from losers without exception: no finite effect fits"
 
 SENTENCES = (
-    UNSEEN, UNBEATEN, WINLESS, UNCONNECTED, WITHIN, UNBOUNDED, ONE_CLUSTER, FEW_CLUSTERS, LEFT_OUT, NO_INTERVALS,
-    NO_VOTE, NOT_COMPARABLE, PRIOR, FAILED, NO_CONTROL_VALUES, ALL_ALIKE, FOLLOWS, TOO_FEW, NO_FINITE,
+    UNSEEN, UNBEATEN, WINLESS, UNCONNECTED, WITHIN, UNBOUNDED, ONE_CLUSTER, TOO_NARROW, FEW_CLUSTERS,
+    LEFT_OUT_OF_INTERVALS, LEFT_OUT, NO_INTERVALS, NO_VOTE, NOT_COMPARABLE, PRIOR, FAILED, NO_CONTROL_VALUES,
+    ALL_ALIKE, FOLLOWS, TOO_FEW, NO_FINITE,
 )  # fmt: skip
 WORD_END = r"(?: |\Z)"
 

@@ -1,63 +1,120 @@
-"""Covariance of strengths by the sandwich formula: H⁻¹ (Σ g g') H⁻¹, with g the slope of each cluster's likelihood.
+"""Standard errors of strengths, clustered by prompts or annotators, and Student's t intervals that follow from them.
 
-The formula holds with many clusters; the bootstrap gives the same without it (`bootstrap.py`). Ties are half wins.
+The covariance is the sandwich formula with the correction of Bell and McCaffrey (2002) that a delete-one jackknife
+makes (CR3): each cluster counts with the Newton step that the strengths take without it, so that a cluster that pulls
+the strengths towards itself does not hide its own error. Bootstrap percentiles lack both this correction and Student's
+t, and cover too little if there are few clusters (Cameron, Gelbach and Miller 2008).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
-from judging.stats.ratings.connectivity import NoEstimate
-from judging.stats.ratings.counts import pair_counts, sum_at
+from judging.stats.ratings.bootstrap import MAX_FITTED_NUMBERS, cells_by_unit
+from judging.stats.ratings.counts import Cells, Counts, counts_from_cells, sum_at
 from judging.stats.ratings.intervals import Interval, standard_errors
-from judging.stats.ratings.maximum_likelihood import Fit, information
-from judging.stats.votes import COUNTED, Floats, Ints, Votes
+from judging.stats.ratings.maximum_likelihood import Fit, add_prior, newton_step
+from judging.stats.votes import Floats, Ints, Votes
+from workers.analysis.student_t import t_quantile
+
+ROUNDING = 1e-12
+"""A smaller share of a sum is a rounding error."""
 
 
 @dataclass(frozen=True)
-class Covariance:
-    """Covariance of strengths.
+class StrengthErrors:
+    """Standard errors in nats.
 
-    matrix: float64[n, n] in nats², of strengths with mean 0. clusters: the number of clusters.
+    centred: float64[n], of strengths with mean 0. difference: float64[n, n], of the row's strength minus the column's.
+    freedom: degrees of freedom of Student's t: the number of clusters less one, of the unit that has fewer.
     """
 
-    matrix: Floats
-    clusters: int
+    centred: Floats
+    difference: Floats
+    freedom: int
 
-    def difference_error(self, i: int, j: int) -> float:
-        """Return the standard error of strength i minus strength j, in nats."""
-        variance = self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j]
-        return float(np.sqrt(max(variance, 0.0)))
-
-    def intervals(self, theta: Floats, level: float = 0.95) -> Interval:
-        """Return the intervals of strengths with mean 0, in nats."""
-        wide = NormalDist().inv_cdf((1 + level) / 2) * standard_errors(self.matrix)
-        return Interval(theta - wide, theta + wide)
+    def interval(self, value: Floats, error: Floats, level: float) -> Interval:
+        """Return the interval of `level` of values in nats with these standard errors."""
+        half = t_quantile(self.freedom, level) * error
+        return Interval(value - half, value + half)
 
 
-def sandwich_covariance(votes: Votes, fitted: Fit, cluster: Ints | None = None) -> Covariance:
-    """Return the covariance of a half-win fit. cluster: int64[votes], by default the prompts.
+def strength_errors(
+    votes: Votes, fitted: Fit, unit: str = "prompt", ties: str = "half-win", prior: float = 0.0
+) -> StrengthErrors | None:
+    """Return the errors of a fit, clustered by one of UNITS; None with fewer than two clusters of a unit, or if the
+    strengths depend on a single cluster.
 
-    It includes the usual correction for few clusters: C / (C - 1) · (N - 1) / (N - K) with K = n - 1. Raise NoEstimate
-    with fewer than two clusters, or with at most K votes.
+    With the unit `both`, variances of prompts and annotators add up, less that of their intersections, and none is
+    below that of either unit (Cameron, Gelbach and Miller 2011).
     """
-    counted, cluster = votes.counted, (votes.prompt if cluster is None else cluster)[np.isin(votes.outcome, COUNTED)]
-    names, cluster = np.unique(cluster, return_inverse=True)
-    size, free = len(counted), len(votes.contestants) - 1
-    if len(names) < 2 or size <= free:
-        raise NoEstimate(f"{size} votes in {len(names)} clusters leave nothing to tell {free} strengths' errors from")
-    inverse = np.linalg.pinv(information(pair_counts(counted), fitted.theta, fitted.nu), hermitian=True)
-    slopes = _slopes(counted, fitted.theta, cluster.reshape(-1), len(names))
-    correction = len(names) / (len(names) - 1) * (size - 1) / (size - free)
-    return Covariance(correction * inverse @ (slopes.T @ slopes) @ inverse, len(names))
+    table = cells_by_unit(votes, unit)
+    clusters = [table.annotator] if unit == "annotator" else [table.prompt]
+    if unit == "both":
+        clusters += [table.annotator, _crossed(table)]
+    if any(len(np.unique(cluster)) < 2 for cluster in clusters):
+        return None
+    variances = [_variances(_covariance(table, cluster, fitted, ties, prior)) for cluster in clusters]
+    if not all(np.isfinite(difference).all() for _, difference in variances):
+        return None
+    centred, difference = (_two_way(parts) if unit == "both" else parts[0] for parts in zip(*variances, strict=True))
+    freedom = min(int(cluster.max()) for cluster in clusters)
+    return StrengthErrors(np.sqrt(centred), np.sqrt(difference), freedom)
 
 
-def _slopes(votes: Votes, theta: Floats, cluster: Ints, clusters: int) -> Floats:
-    """Return each cluster's slope by each strength. float64[clusters, n]."""
-    n = len(theta)
-    residual = votes.weight * (votes.score - 1 / (1 + np.exp(theta[votes.b] - theta[votes.a])))
-    up, down = (sum_at(cluster * n + who, residual, clusters * n) for who in (votes.a, votes.b))
-    return (up - down).reshape(clusters, n)
+def _crossed(table: Cells) -> Ints:
+    """Return the number of each entry's pair of prompt and annotator."""
+    key = table.prompt * (int(table.annotator.max(initial=0)) + 1) + table.annotator
+    return np.asarray(np.unique(key, return_inverse=True)[1].reshape(-1), np.int64)
+
+
+def _two_way(parts: tuple[Floats, ...]) -> Floats:
+    prompt, annotator, crossed = parts
+    return np.asarray(np.maximum.reduce([prompt + annotator - crossed, prompt, annotator]))
+
+
+def _variances(covariance: Floats) -> tuple[Floats, Floats]:
+    """Return the variances of strengths, float64[n], and of their differences, float64[n, n]."""
+    own = standard_errors(covariance) ** 2
+    difference = np.maximum(own[:, None] + own - 2 * covariance, 0)
+    np.fill_diagonal(difference, 0)
+    return own, difference
+
+
+def _covariance(table: Cells, cluster: Ints, fitted: Fit, ties: str, prior: float) -> Floats:
+    """Return the covariance of strengths with mean 0, clustered. float64[n, n], not finite if the rest of some cluster
+    leaves a strength open."""
+    count, total = int(cluster.max()) + 1, add_prior(table.counts(), prior)
+    summed = np.zeros((table.n, table.n))
+    for counts, times in _cluster_counts(table, cluster):
+        rest = Counts(_subtract(total.wins, counts.wins), _subtract(total.ties, counts.ties))
+        steps = newton_step(rest, fitted, ties)
+        summed += (steps * times[:, None]).T @ steps
+    return np.asarray((count - 1) / count * summed)
+
+
+def _subtract(total: Floats, part: Floats) -> Floats:
+    """Return the rest of sums; a rest that is only a rounding error is 0, as it must not connect two contestants."""
+    rest = total - part
+    return np.where(rest > ROUNDING * total, rest, 0.0)
+
+
+def _cluster_counts(table: Cells, cluster: Ints) -> Iterator[tuple[Counts, Floats]]:
+    """Yield (counts of some clusters, how many clusters have these counts), in blocks that fit in memory."""
+    cell, weight, times = table.cell, table.weight, np.ones(int(cluster.max()) + 1)
+    if len(times) == len(cell):
+        # Of clusters of one entry each there are only as many kinds as there are cells and weights.
+        kinds, kind_counts = np.unique(np.stack([cell, weight]), axis=1, return_counts=True)
+        cell, weight, times = kinds[0].astype(np.int64), kinds[1], kind_counts.astype(np.float64)
+        cluster = np.arange(len(cell))
+    order, cells = np.argsort(cluster, kind="stable"), 2 * table.n**2
+    cell, weight, cluster = cell[order], weight[order], cluster[order]
+    size = max(1, MAX_FITTED_NUMBERS // cells)
+    for start in range(0, len(times), size):
+        end = min(start + size, len(times))
+        entries = slice(*np.searchsorted(cluster, [start, end]))
+        sums = sum_at((cluster[entries] - start) * cells + cell[entries], weight[entries], (end - start) * cells)
+        yield counts_from_cells(sums.reshape(end - start, cells), table.n), times[start:end]

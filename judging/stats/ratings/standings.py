@@ -45,7 +45,7 @@ class ContestantStanding:
 
     group: number of its group of comparable contestants, from 1, the better groups first if votes decide that. rating:
     with the group's mean at init; anchored: with the anchor at init; None if there is none. p_first: the probability of
-    being the group's best. rank_range: the ranks of the group that the intervals leave open.
+    being the group's best. rank_range: the ranks of the group that the intervals of differences leave open.
     """
 
     contestant: str

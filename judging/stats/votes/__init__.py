@@ -8,7 +8,13 @@ from judging.stats.votes.judgments import (
     relative_length_difference,
     votes_by_criterion,
 )
-from judging.stats.votes.outcomes import COUNTED, MISSING, Outcome, outcome_of_scores
+from judging.stats.votes.outcomes import (
+    COUNTED,
+    MISSING,
+    Outcome,
+    outcome_of_scores,
+    preference_of_scores,
+)
 from judging.stats.votes.prompt_ids import is_unnamed_prompt
 from judging.stats.votes.reader import (
     Duplicate,
@@ -46,6 +52,7 @@ __all__ = [
     "outcome_of_scores",
     "parse_json",
     "parse_rows",
+    "preference_of_scores",
     "published_lines",
     "read_judgments",
     "relative_length_difference",

@@ -31,8 +31,9 @@ class Votes:
     `prompts` and `annotators`; votes on one prompt are not independent. shown_first: int64, 1 if a was in first
     position, -1 if b was, 0 if that is not known. weight: float64, 1 except for two games that count as one. kind:
     int64, indices into `kinds`, the categories of each vote's prompt: several, which overlap, or none. features:
-    float64, facts about each pair of responses, such as `length`, NaN if not known. Raise ValueError, naming the first
-    invalid vote.
+    float64, facts about each pair of responses, such as `length`, NaN if not known. preference: float64, a's share of a
+    soft preference, from 0 to 1, as a judge's probability is; NaN if the outcome says everything. Raise ValueError,
+    naming the first invalid vote.
     """
 
     contestants: tuple[str, ...]
@@ -48,11 +49,14 @@ class Votes:
     kinds: tuple[tuple[str, ...], ...] = ((),)
     kind: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     features: Mapping[str, Floats] = field(default_factory=dict)
+    preference: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not self.kind.size:
             object.__setattr__(self, "kind", np.zeros(len(self.a), np.int64))
-        columns = {name: getattr(self, name) for name in (*INDICES, "outcome", "shown_first", "weight")}
+        if not self.preference.size:
+            object.__setattr__(self, "preference", np.full(len(self.a), np.nan))
+        columns = {name: getattr(self, name) for name in (*INDICES, "outcome", "shown_first", "weight", "preference")}
         for name, column in (columns | dict(self.features)).items():
             if column.shape != (len(self.a),):
                 raise ValueError(f"{name} holds {len(column)} values for {len(self.a)} votes")
@@ -61,6 +65,7 @@ class Votes:
         _check_range("outcome", self.outcome, len(Outcome))
         _check_none("is between a contestant and itself", self.a == self.b)
         _check_none("has a shown_first that is none of 1, 0, -1", abs(self.shown_first) > 1)
+        _check_none("has a preference that is not from 0 to 1", (self.preference < 0) | (self.preference > 1))
         _check_none("has a weight that is not above zero", ~((self.weight > 0) & np.isfinite(self.weight)))
 
     def __len__(self) -> int:
@@ -73,6 +78,7 @@ class Votes:
             prompt=self.prompt[selection], annotator=self.annotator[selection],
             shown_first=self.shown_first[selection], weight=self.weight[selection],
             kind=self.kind[selection], features={name: column[selection] for name, column in self.features.items()},
+            preference=self.preference[selection],
         )  # fmt: skip
 
     @property
@@ -82,8 +88,16 @@ class Votes:
 
     @property
     def score(self) -> Floats:
-        """Return the score of a: 1 for a win, 0 for a loss, a half for a tie. float64[n], of counted votes."""
-        return np.array([1.0, 0.0, 0.5, 0.5])[self.outcome]
+        """Return the score of a: its share of a soft preference, else 1 for a win, 0 for a loss, a half for a tie.
+
+        float64[n], of counted votes.
+        """
+        return np.where(self.is_soft, self.preference, np.array([1.0, 0.0, 0.5, 0.5])[self.outcome])
+
+    @property
+    def is_soft(self) -> Bools:
+        """Return whether each vote is a soft preference. bool[n]."""
+        return np.isfinite(self.preference)
 
     def between_contestants(self, contestants: Sequence[int]) -> Votes:
         """Return the votes between these contestants alone, who are numbered again in the order given."""

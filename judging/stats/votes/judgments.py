@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from judging.stats.votes.arrays import Floats, Ints, Votes
-from judging.stats.votes.outcomes import Outcome, outcome_of_scores
+from judging.stats.votes.outcomes import Outcome, outcome_of_preference, outcome_of_scores
 
 Key = TypeVar("Key", str, tuple[str, ...])
 TIE_THRESHOLD = 0.5
@@ -21,7 +21,8 @@ class Judgment:
     """Judgment of two responses to one prompt; `model_a`'s is shown first unless `order_known` is False.
 
     scores: the judge's scores of a and b, None if it gave none. verdict: the judge's explicit verdict, which has
-    precedence over the scores; None if it only scored. categories: of the prompt. lengths: of both responses, in any
+    precedence over the scores; None if it only scored. preference: a's share of a soft preference, between 0 and 1;
+    None if the verdict or the scores say everything. categories: of the prompt. lengths: of both responses, in any
     one unit. other_contestants: contestants that nobody judged by this criterion; one judgment of a criterion lists
     them for all. sample: the number of earlier judgments of the same pair by the same judge; files contain it so that
     no judgment is taken for a duplicate.
@@ -40,11 +41,14 @@ class Judgment:
     is_person: bool = False
     other_contestants: tuple[str, ...] = ()
     sample: int = 0
+    preference: float | None = None
 
     def outcome(self, tie_threshold: float) -> Outcome:
         """Return the outcome. A judgment without verdict and scores is UNPARSED, not a tie."""
         if self.verdict is not None:
             return self.verdict
+        if self.preference is not None:
+            return outcome_of_preference(self.preference)
         return outcome_of_scores(*self.scores, tie_threshold) if self.scores else Outcome.UNPARSED
 
 
@@ -85,6 +89,7 @@ def votes_by_criterion(judgments: Sequence[Judgment], criterion: str, tie_thresh
         np.array([int(judgment.order_known) for judgment in selected]),
         np.ones(len(selected)), kinds, kind,
         {"length": relative_length_difference(np.array([row.lengths or (np.nan, np.nan) for row in selected]))},
+        np.array([np.nan if row.preference is None else row.preference for row in selected], np.float64),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-RESULT_KEYS = ("scores", "winner", "g1_winner", "g2_winner")
+RESULT_KEYS = ("scores", "winner", "preference", "g1_winner", "g2_winner")
 DIGITS = 20
 NAME = re.compile(rf"unnamed [0-9a-f]{{{DIGITS}}}")
 

@@ -45,7 +45,7 @@ def _side_of(winner: Any, sides: Mapping[str, str]) -> Any:
 
 @dataclass(frozen=True)
 class Problem:
-    """A row that cannot be read, with the reason: `judgments.jsonl, line 7: has neither scores nor winner`."""
+    """A row that cannot be read, with the reason: `judgments.jsonl, line 7: compares 'ada' with itself`."""
 
     location: str
     reason: str

@@ -1,11 +1,13 @@
 """Parse one row of a file of judgments. An invalid row is refused with a sentence; nothing is guessed.
 
-Two formats, distinguished by their keys, which may be in one row:
+Three formats, distinguished by their keys, which may be in one row:
 
 published   model_a, model_b, dimension, prompt_id, scores [a, b] or null, order_ab [model_a, model_b]
 FastChat    model_a, model_b, winner (model_a, model_b, tie, tie (bothbad)), judge, question_id
+AlpacaEval  generator_1, generator_2, preference (1: the first is better, to 2: the second is), annotator, instruction
 
-Both may have `category`, a text or a list of texts, and `lengths` [a, b]; a winner has precedence over the scores. Two
+All may have `category`, a text or a list of texts, and `lengths` [a, b]; a winner has precedence over the scores. A
+preference, or two scores without a winner that add up to 1, is soft: it counts in part for each response. Two
 keys are of this program alone: `judge_kind`, "person" if the judge was human; `contestants`, those that nobody judged.
 """
 
@@ -16,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from judging.stats.votes.judgments import Judgment
-from judging.stats.votes.outcomes import Outcome
+from judging.stats.votes.outcomes import Outcome, outcome_of_preference, preference_of_scores, soft_share
 
 WINNERS = {
     "model_a": Outcome.A,
@@ -31,7 +33,7 @@ OTHER_SPELLINGS = {"both_bad": Outcome.BOTH_BAD, "bothbad": Outcome.BOTH_BAD, "t
 LETTERS = {"A": Outcome.A, "B": Outcome.B, "C": Outcome.TIE}
 """Judges' letters for sides, in brackets or without. They stand for models only if model_a was in first position."""
 CRITERION = ("dimension", "criterion")
-PROMPT = ("prompt_id", "question_id", "question", "prompt")
+PROMPT = ("prompt_id", "question_id", "question", "prompt", "instruction")
 ANNOTATOR = ("judge", "annotator")
 RATINGS = "contains ratings, not judgments: import the judgments that they were computed from"
 MAX_NAME_LENGTH = 200
@@ -43,23 +45,26 @@ def parse_judgment(row: Any, unnamed_id: Callable[[], str]) -> Judgment:
     """Return the judgment of a parsed row; `unnamed_id` names its prompt if the row names none. Raise ValueError."""
     if not isinstance(row, Mapping):
         raise ValueError("is not a JSON object")
-    if "scores" not in row and "winner" not in row:
-        raise ValueError(RATINGS if _are_ratings(row) else "has neither scores nor winner")
+    if not any(key in row for key in ("scores", "winner", "preference")):
+        raise ValueError(RATINGS if _are_ratings(row) else "has neither scores nor winner nor preference")
     judgment = Judgment(
-        _name(row, "model_a"),
-        _name(row, "model_b"),
+        _name(row, "model_a", "generator_1"),
+        _name(row, "model_b", "generator_2"),
         criterion=_word(row, CRITERION),
         prompt=_first_value(row, PROMPT) or unnamed_id(),
         annotator=_word(row, ANNOTATOR),
         scores=_pair(row, "scores"),
-        verdict=_verdict(row["winner"]) if "winner" in row else None,
-        # FastChat's model_a is the left one by definition; scores without an order leave the order open.
-        order_known="scores" not in row and "order_ab" not in row,
+        verdict=_verdict(row["winner"]) if "winner" in row else _verdict_of_preference(row),
+        # FastChat's model_a is the left one by definition; without a mere winner and an order, the order is open.
+        order_known=not any(key in row for key in ("scores", "preference", "order_ab")),
         categories=_categories(row),
-        lengths=_pair(row, "lengths") or _arena_lengths(row),
+        lengths=_pair(row, "lengths") or _arena_lengths(row) or _output_lengths(row),
         is_person=row.get("judge_kind") == "person",
         other_contestants=_other_contestants(row),
+        preference=_soft_preference(row),
     )
+    if judgment.preference is not None and judgment.verdict not in (None, outcome_of_preference(judgment.preference)):
+        raise ValueError(f"has preference {row['preference']!r}, which contradicts its winner {row['winner']!r}")
     if judgment.model_a == judgment.model_b:
         raise ValueError(f"compares {judgment.model_a!r} with itself")
     return _in_displayed_order(judgment, row.get("order_ab"), row.get("winner"))
@@ -90,11 +95,38 @@ def _in_displayed_order(judgment: Judgment, order: Any, winner: Any) -> Judgment
         judgment, model_a=judgment.model_b, model_b=judgment.model_a, order_known=True,
         verdict=judgment.verdict if judgment.verdict is None else swapped.get(judgment.verdict, judgment.verdict),
         lengths=judgment.lengths and (judgment.lengths[1], judgment.lengths[0]),
+        preference=None if judgment.preference is None else 1 - judgment.preference,
     )  # fmt: skip
 
 
-def _name(row: Mapping[str, Any], key: str) -> str:
-    value = row.get(key)
+def _soft_preference(row: Mapping[str, Any]) -> float | None:
+    """Return a's share, by the preference, or by scores that are probabilities if there is no winner."""
+    share = _share(row)
+    if share is None and "winner" not in row and (scores := _pair(row, "scores")):
+        share = preference_of_scores(*scores)
+    return None if share is None else soft_share(share)
+
+
+def _verdict_of_preference(row: Mapping[str, Any]) -> Outcome | None:
+    """Return the outcome of a row's preference, UNPARSED if the preference is null; None without one."""
+    if "preference" not in row:
+        return None
+    share = _share(row)
+    return Outcome.UNPARSED if share is None else outcome_of_preference(share)
+
+
+def _share(row: Mapping[str, Any]) -> float | None:
+    """Return a's share of the preference: from 1, all for a, to 2, none for a. AlpacaEval's 0 is a tie."""
+    value = row.get("preference")
+    if value is None:
+        return None
+    if not _is_number(value) or not (value == 0 or 1 <= value <= 2):
+        raise ValueError(f"has preference {value!r}, which must be from 1 (the first is better) to 2 (the second is)")
+    return 2 - float(value) if value else 0.5
+
+
+def _name(row: Mapping[str, Any], key: str, alternative: str) -> str:
+    value = row.get(key, row.get(alternative))
     if not _is_name(value):
         raise ValueError(
             f"has no {key} that is a name of at most {MAX_NAME_LENGTH} characters without control characters"
@@ -170,6 +202,12 @@ def _arena_lengths(row: Mapping[str, Any]) -> tuple[float, float] | None:
         return None
     pair = [counts.get(f"sum_assistant_{side}_tokens") for side in ("a", "b")]
     return (float(pair[0]), float(pair[1])) if all(map(_is_number, pair)) else None  # type: ignore[arg-type]
+
+
+def _output_lengths(row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the lengths of AlpacaEval's responses in characters, which is its own control for length."""
+    outputs = [row.get(key) for key in ("output_1", "output_2")]
+    return (float(len(outputs[0])), float(len(outputs[1]))) if all(isinstance(o, str) for o in outputs) else None  # type: ignore[arg-type]
 
 
 def _is_number(value: Any) -> bool:

@@ -31,6 +31,7 @@ def published_lines(judgments: Iterable[Judgment]) -> Iterator[str]:
         row["scores"] = judgment.scores and list(judgment.scores)
         if judgment.verdict is not None:
             row["winner"] = WINNER_WORDS[judgment.verdict]
+        row |= _preference(judgment)
         yield _line(row | _order(judgment) | _rest(judgment))
 
 
@@ -41,14 +42,11 @@ def fastchat_lines(judgments: Iterable[Judgment], tie_threshold: float = TIE_THR
         row |= {"winner": WINNER_WORDS[judgment.outcome(tie_threshold)], "dimension": judgment.criterion}
         if judgment.scores:
             row["scores"] = list(judgment.scores)
-        # Without order_ab, a was on the left; an unknown order must be stated.
-        row |= (
-            _order(judgment)
-            if judgment.order_known and judgment.scores
-            else {}
-            if judgment.order_known
-            else {"order_ab": None}
-        )
+        row |= _preference(judgment)
+        # Of a mere winner, a was on the left; an unknown order must be stated.
+        is_mere_winner = not judgment.scores and judgment.preference is None
+        if not (judgment.order_known and is_mere_winner):
+            row |= _order(judgment) if judgment.order_known else {"order_ab": None}
         yield _line(row | _rest(judgment))
 
 
@@ -64,6 +62,11 @@ def _names(judgment: Judgment) -> dict[str, Any]:
 
 def _order(judgment: Judgment) -> dict[str, Any]:
     return {"order_ab": [judgment.model_a, judgment.model_b]} if judgment.order_known else {}
+
+
+def _preference(judgment: Judgment) -> dict[str, Any]:
+    """Return a soft preference as AlpacaEval writes it: from 1, all for a, to 2, none for a."""
+    return {} if judgment.preference is None else {"preference": 2 - judgment.preference}
 
 
 def _rest(judgment: Judgment) -> dict[str, Any]:

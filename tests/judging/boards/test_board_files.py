@@ -82,7 +82,9 @@ def test_latex_states_n_estimator_and_origin(ada_client: Client, snapshot: Snaps
     assert f"% Leaderboard of {snapshot.tournament.name}: helpfulness v1\n" in text
     assert f"% n = {tally['counted']} of {tally['votes']} verdicts on 12 prompts by 3 voters and judges\n" in text
     assert "% Bradley-Terry strengths on the Elo scale, ties as half wins; mean 1000; prior 0\n" in text
-    assert "% 95 % intervals from 1000 resamples by prompt, seed 0\n" in text
+    student = "95 % intervals: Student's t, standard errors clustered by prompt (CR3)"
+    assert f"% {student}; ranks from 1000 resamples by prompt, seed 0\n" in text
+    assert f"% {student}\n" in file_of(ada_client, snapshot.tournament, "latex", "categories")
     assert f"hash {snapshot.digest}\n" in text
 
 

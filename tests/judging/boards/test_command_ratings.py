@@ -49,7 +49,10 @@ def file(tmp_path: Path) -> Path:
 def test_ratings_command_prints_leads_with_intervals(file):
     lines = run_ratings(file).splitlines()
     assert lines[0].startswith("help: 120 of 120 judgments count; 120 prompts, 1 judge; ")
-    assert lines[1] == ("Bradley–Terry, a tie is half a win for each. 95% intervals: 100 resamples of prompts, seed 0.")
+    assert lines[1] == (
+        "Bradley–Terry, a tie is half a win for each. 95% intervals: Student's t, clustered by prompts. P(best): 100 "
+        "resamples, seed 0."
+    )
     head, ada, bo = lines[3:6]
     assert " ".join(head.split()) == (
         "contestant rating interval votes won lost tied P(best) rank ahead of the next by"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -98,3 +99,44 @@ def test_sentence_names_the_contestant_that_won_all_votes(
     tournament: Tournament, outcomes: list[Outcome], sentence: str
 ) -> None:
     assert leader_sentence(save_one_sided_board(tournament, *outcomes).board["board"]["standings"]) == sentence
+
+
+def standing(
+    name: str, rating: float, ranks: tuple[int, int], after: tuple[str, float, float] | None
+) -> dict[str, Any]:
+    """Return a row of standings. after: the next contestant, and the interval of the lead over it."""
+    lead = after and {"of": after[0], "by": {"value": (after[1] + after[2]) / 2, "low": after[1], "high": after[2]}}
+    rating_range = {"value": rating, "low": rating - 50, "high": rating + 50}
+    record = {"votes": 10, "wins": 5, "losses": 5, "ties": 0}
+    return {
+        "contestant": name, "group": 1, "rating": rating_range, "rank_range": list(ranks), "ahead": lead,
+        "record": record,
+    }  # fmt: skip
+
+
+@each_case(
+    ("rows", "sentence"),
+    [
+        ([("a", 1, 1, 10, 90), ("b", 2, 2, 1, 9), ("c", 3, 3)], "a leads at 1100, 1050 … 1150."),
+        (
+            [("a", 1, 2, -10, 90), ("b", 1, 2, 5, 90), ("c", 3, 3)],
+            "The lead is not decided: a is first, and its lead over b may be −10 … +90.",
+        ),
+        (
+            [("a", 1, 3, 10, 90), ("b", 2, 3, -5, 90), ("c", 1, 3)],
+            "The lead is not decided: a is ahead of b, but its rank may be 1–3.",
+        ),
+        (
+            [("a", 1, 3, -10, 90), ("b", 1, 3, -5, 90), ("c", 1, 3)],
+            "Nothing is decided: a is first, and its lead over b may be −10 … +90.",
+        ),
+    ],
+)
+def test_nothing_is_decided_only_if_no_pair_is(rows: list[tuple[Any, ...]], sentence: str) -> None:
+    names = [row[0] for row in rows] + [None]
+    standings = [
+        standing(name, 1100 - 50 * k, (best, worst), (names[k + 1], *lead) if lead else None)
+        for k, (name, best, worst, *lead) in enumerate(rows)
+    ]
+
+    assert leader_sentence(standings) == sentence

@@ -245,7 +245,7 @@ def test_file_without_judgments_is_refused_and_names_the_formats(script: Client)
     answer = script.post("/api/v1/judgments", {"files": SimpleUploadedFile("x.jsonl", b"{}")})
     assert answer.status_code == 422 and not Tournament.objects.exists()
     assert "nothing was imported. Judgments are read as JSON lines" in answer.json()["detail"]
-    assert paths(answer)["files"] == "x.jsonl, line 1: has neither scores nor winner"
+    assert paths(answer)["files"] == "x.jsonl, line 1: has neither scores nor winner nor preference"
 
 
 def test_private_tournament_is_hidden_from_others(other: Client, ada: User, experiment: Experiment) -> None:

@@ -1,17 +1,17 @@
-"""Sides of pairs: balanced for each voter, and in an order that passes a test of randomness (Wald and Wolfowitz)."""
+"""Sides of pairs: balanced for judges, and independent coins for voters, who could count which side is due."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import pytest
 from django.contrib.auth.models import User
 
-from judging.models import Comparison, Side, Turn, Voter
-from judging.voting import draw_sides, make_pairings, turns
+from judging.models import Comparison, Side, Tournament, Turn, Voter
+from judging.voting import draw_side, draw_sides, make_pairings, turns
 from runs.models import Experiment
 from tests.cases import each_case
 from tests.judging.tournament_factory import make_gold_set, make_tournament
@@ -35,7 +35,7 @@ def test_runs_test_refuses_sides_that_alternate() -> None:
 
 
 @each_case("prompts", LENGTHS)
-def test_sides_of_two_contestants_pass_a_runs_test(prompts: int) -> None:
+def test_sides_for_judges_pass_a_runs_test(prompts: int) -> None:
     # A hundred of the longest are enough: sides that alternate, or that stay, exceed the limit with every seed.
     seeds = range(SEEDS // 4 if prompts == max(LENGTHS) else SEEDS)
     scores = [runs_z([pairing.a_is_left for pairing in make_pairings([0, 1], range(prompts), n)]) for n in seeds]
@@ -45,7 +45,7 @@ def test_sides_of_two_contestants_pass_a_runs_test(prompts: int) -> None:
 
 
 @each_case("prompts", LENGTHS)
-def test_sides_are_balanced_after_any_number_of_votes(prompts: int) -> None:
+def test_sides_for_judges_are_balanced_after_any_number_of_votes(prompts: int) -> None:
     for seed in range(50):
         lead, most = 0, 0
         for a_is_left in draw_sides(prompts, str(seed)):
@@ -55,61 +55,82 @@ def test_sides_are_balanced_after_any_number_of_votes(prompts: int) -> None:
         assert most <= math.ceil(math.sqrt(prompts)) + 1
 
 
-def test_side_does_not_predict_next_side() -> None:
-    right = Counter[bool]()
-    for seed in range(SEEDS):
-        right.update(side != next_side for side, next_side in pairwise(draw_sides(50, str(seed))))
+def guesses(sides: Sequence[bool]) -> list[bool]:
+    """Return whether each guess of a voter is right who knows all earlier sides, and guesses the one that is due."""
+    right, left = [], 0
+    for n, is_left in enumerate(sides):
+        due_left = 2 * left < n or (2 * left == n and n > 0 and not sides[n - 1])
+        right.append(due_left == is_left)
+        left += is_left
+    return right
 
-    assert 0.45 < right[True] / right.total() < 0.56
+
+def share_of_guesses(sequences: Iterable[Sequence[bool]]) -> tuple[float, float]:
+    """Return (the share of right guesses, the standard error of a share of blind guesses)."""
+    right = [guess for sides in sequences for guess in guesses(sides)]
+    return sum(right) / len(right), math.sqrt(0.25 / len(right))
+
+
+def test_guesser_beats_balanced_sides() -> None:
+    share, _ = share_of_guesses(draw_sides(12, str(seed)) for seed in range(SEEDS))
+
+    assert share > 0.6
+
+
+@each_case("meetings", [4, 12, 50, 260])
+def test_voter_cannot_guess_next_side(meetings: int) -> None:
+    share, error = share_of_guesses([draw_side(f"{n} side 0 {k}") for k in range(meetings)] for n in range(SEEDS))
+
+    assert abs(share - 0.5) < 3.5 * error
+
+
+def hand_out_all(tournament: Tournament, voter: Voter) -> list[Turn]:
+    """Give the voter all turns, in batches, and return them in their order."""
+    while batch := turns.hand_out_turns(voter, count=7):
+        Turn.objects.filter(pk__in=[turn.pk for turn in batch]).update(ended_at=batch[0].handed_at)
+    return list(voter.turns.order_by("n").select_related("comparison"))
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("picks", ["balanced", "telling"])
-def test_sides_are_balanced_and_random_for_each_voter(
-    picks: str, ada: User, bo: User, cy: User, experiment: Experiment
+def test_sides_of_turns_cannot_be_guessed_from_earlier_turns(
+    picks: str, ada: User, bo: User, experiment: Experiment
 ) -> None:
     tournament = make_tournament(
         ada,
         experiment,
         prompts=60,
-        contestants=2,
+        contestants=3,
         overlap=2,
         picks=picks,
         gold_set=make_gold_set(ada, 20),
         gold_every=4,
     )
-    for number, person in enumerate((ada, bo, cy)):
-        voter = Voter.objects.create(tournament=tournament, number=number, user=person)
-        while batch := turns.hand_out_turns(voter, count=7):
-            Turn.objects.filter(pk__in=[turn.pk for turn in batch]).update(ended_at=batch[0].handed_at)
+    sequences = []
+    for number, person in enumerate((ada, bo)):
+        own = hand_out_all(tournament, Voter.objects.create(tournament=tournament, number=number, user=person))
+        assert abs(runs_z([turn.left == Side.A for turn in own])) < ONE_IN_A_HUNDRED
+        by_pair = defaultdict[tuple[int | None, int | None], list[bool]](list)
+        for turn in own:
+            by_pair[turn.comparison.a_id, turn.comparison.b_id].append(turn.left == Side.A)
+        sequences += by_pair.values()
 
-    for voter in tournament.voters.filter(number__lt=2):
-        own = voter.turns.order_by("n").select_related("comparison")
-        for is_gold in (False, True):
-            seen = [turn.left == Side.A for turn in own if turn.comparison.is_gold == is_gold]
-            assert len(seen) == (20 if is_gold else 60)
-            assert abs(2 * sum(seen) - len(seen)) <= 1
-            assert abs(runs_z(seen)) < ONE_IN_A_HUNDRED
+    share, error = share_of_guesses(sequences)
+    assert len(sequences) == 8
+    assert abs(share - 0.5) < 3.5 * error
 
 
 @pytest.mark.django_db
-def test_sides_stay_balanced_for_voters_of_several_pairs(ada: User, bo: User, experiment: Experiment) -> None:
-    tournament = make_tournament(ada, experiment, prompts=40, contestants=3, seed=3)
-    voters = [Voter.objects.create(tournament=tournament, number=k, user=user) for k, user in enumerate((ada, bo))]
-    for _ in range(15):
-        for voter in voters:
-            batch = turns.hand_out_turns(voter, count=4)
-            Turn.objects.filter(pk__in=[turn.pk for turn in batch]).update(ended_at=batch[0].handed_at)
+def test_two_voters_get_opposite_sides_in_any_order(ada: User, bo: User, experiment: Experiment) -> None:
+    tournament = make_tournament(ada, experiment, prompts=20, contestants=2, overlap=2, picks="telling", seed=3)
+    sides = []
+    for number, person in enumerate((ada, bo)):
+        own = hand_out_all(tournament, Voter.objects.create(tournament=tournament, number=number, user=person))
+        sides.append({turn.comparison_id: turn.left for turn in own})
 
-    for voter in voters:
-        lead: defaultdict[tuple[int | None, int | None], list[bool]] = defaultdict(list)
-        seen = []
-        for turn in voter.turns.order_by("n").select_related("comparison"):
-            lead[turn.comparison.a_id, turn.comparison.b_id].append(turn.left == Side.A)
-            seen.append(turn.left == Side.A)
-        assert len(lead) == 3 and len(seen) == 60
-        assert all(abs(2 * sum(is_left) - len(is_left)) <= 8 for is_left in lead.values())
-        assert abs(runs_z(seen)) < ONE_IN_A_HUNDRED
+    assert list(sides[0]) != list(sides[1])
+    assert len(sides[0]) == 20
+    assert all(sides[1][comparison] != side for comparison, side in sides[0].items())
 
 
 @pytest.mark.django_db

@@ -80,7 +80,7 @@ def test_arena_token_counts_become_lengths():
 @each_case(
     ("changes", "sentence"),
     [
-        ({"scores": ...}, "has neither scores nor winner"),
+        ({"scores": ...}, "has neither scores nor winner nor preference"),
         ({"scores": [8]}, "has scores [8], which must be two numbers"),
         ({"scores": [8, "4"]}, "has scores [8, '4'], which must be two numbers"),
         ({"scores": [8, float("nan")]}, "has scores [8, nan], which must be two numbers"),
@@ -121,7 +121,7 @@ def test_too_large_score_is_refused():
 def test_a_json_list_is_read_entry_by_entry():
     result = read_judgments(json.dumps([ARENA, {}, ARENA | {"question_id": "q2"}, ARENA]), "battles.json")
     assert len(result.judgments) == 2
-    assert str(result.problems[0]) == "battles.json, entry 2: has neither scores nor winner"
+    assert str(result.problems[0]) == "battles.json, entry 2: has neither scores nor winner nor preference"
     assert str(result.duplicates[0]) == "battles.json, entry 4: is the same as battles.json, entry 1"
 
 
