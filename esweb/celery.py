@@ -10,6 +10,8 @@ from typing import Any
 from celery import Celery, bootsteps
 from celery.signals import celeryd_init, worker_process_init
 
+from esweb import broker
+from esweb.bootstrap import usable_site
 from esweb.bootstrap.private_files import create_private_files
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
@@ -19,6 +21,7 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 log = logging.getLogger(__name__)
 
 TASK_PACKAGES = (
+    "esweb",
     "judging.boards",
     "judging.boards.panels",
     "judging.judge_runs",
@@ -38,6 +41,7 @@ STOP_SECONDS = 30.0
 JOB_CONNECT_SECONDS = 15
 """A page gives up after a few seconds, because somebody waits for it. Nobody waits for a job on a busy machine."""
 
+broker.use_transport()
 app = Celery("esweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
@@ -47,6 +51,12 @@ app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
 def write_private_files(**_: Any) -> None:
     """Let the worker, its processes and the runs that they start on this machine create private files."""
     create_private_files()
+
+
+@celeryd_init.connect  # type: ignore[untyped-decorator]
+def refuse_unusable_site(**_: Any) -> None:
+    """Exit with the reason if this code must not use the site."""
+    usable_site.exit_if_unusable()
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]

@@ -84,6 +84,10 @@ SIGN_INS_PER_MINUTE = env.number("ESWEB_SIGN_INS_PER_MINUTE", 10, at_least=1)
 # How many connections a web process takes, and how many of them from one address that is no proxy of ESWEB_PROXIES.
 MAX_CONNECTIONS = env.number("ESWEB_MAX_CONNECTIONS", 1000, at_least=10)
 CONNECTIONS_PER_ADDRESS = env.number("ESWEB_CONNECTIONS_PER_ADDRESS", 500, at_least=10)
+# The memory for the points that all requests of a web process read at the same time.
+SERIES_MEMORY_MB = env.number("ESWEB_SERIES_MEMORY_MB", 512, at_least=16)
+# Free space below which pages and the terminal warn of a disk: esweb/bootstrap/disk_room.py.
+LOW_DISK_MB = env.number("ESWEB_LOW_DISK_MB", 2048)
 # The longest message that a page sends over a WebSocket, in bytes: it names at most a hundred runs.
 SOCKET_MESSAGE_BYTES = 64 * 1024
 # What one import may cost, over all its files and archives together.
@@ -154,7 +158,8 @@ MIDDLEWARE = [
     "esweb.middleware.back_pressure.BackPressure",
     "esweb.middleware.rate_limits.Limits",
     "esweb.middleware.unstorable.Unstorable",
-    "esweb.middleware.busy_searches.BusySearches",
+    "esweb.middleware.series_memory.SeriesMemory",
+    "esweb.middleware.busy_slots.BusySlots",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
@@ -179,6 +184,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "django.template.context_processors.i18n",
+                "esweb.bootstrap.disk_room.scarce_disks",
             ],
         },
     }
@@ -209,6 +215,11 @@ USE_TZ = True
 # Jobs: short, safe to repeat, never waiting for a run ----------------------------------------------------------------
 
 TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
+# As in nice(1): trainings on this machine leave the cores to the site, which needs little and should answer soon.
+RUN_NICENESS = env.number("ESWEB_RUN_NICENESS", 10, at_least=0)
+# A second, loaded process of the web and of the follower, which takes over if the first one ends.
+SPARE_PROCESSES = env.flag("ESWEB_SPARE_PROCESSES", default=True)
+RESUME_AFTER_STOP = env.flag("ESWEB_RESUME_AFTER_STOP", default=True)
 SWEEP_RUNS = env.number("ESWEB_SWEEP_RUNS", 1000, at_least=1)
 CELERY_BROKER_URL = env.celery_broker(REDIS_URL)
 # A frozen Valkey delays nothing for longer: not the web, not beat, not a job that queues others.
@@ -227,12 +238,13 @@ CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Ticks have their own queue, so that a slow cluster, given its own worker, cannot starve submits.
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
-CELERY_TASK_ROUTES = {"runs.jobs.tick_*": {"queue": "ticks"}}
+CELERY_TASK_ROUTES = {"runs.jobs.tick_*": {"queue": "ticks"}, "esweb.jobs.tick": {"queue": "ticks"}}
 # Never asleep for longer, so that a clock that was set back is noticed.
 CELERY_BEAT_MAX_LOOP_INTERVAL = TICK_SECONDS
-CELERY_BEAT_SCHEDULE = {
-    "tick-clusters": {
-        "task": "runs.jobs.tick_clusters",
+WAITING_JOBS_SECONDS = 2
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "tick": {
+        "task": "esweb.jobs.tick",
         "schedule": float(TICK_SECONDS),
         # Ticks that nobody took while the worker was away are worth nothing.
         "options": {"expires": 2.0 * TICK_SECONDS},
@@ -240,14 +252,19 @@ CELERY_BEAT_SCHEDULE = {
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
     "check-flags": {"task": "runs.jobs.check_flags", "schedule": 10.0, "options": {"expires": 20.0}},
     "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
-    "score-answers": {"task": "runs.jobs.score_answers", "schedule": 2.0, "options": {"expires": 4.0}},
-    "ask-judges": {"task": "judging.jobs.ask_judges", "schedule": 2.0, "options": {"expires": 4.0}},
     "keep-boards": {"task": "judging.jobs.keep_boards", "schedule": 10.0, "options": {"expires": 10.0}},
     "purge-tournaments": {"task": "judging.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "check-external-runs": {"task": "runs.jobs.check_external_runs", "schedule": 15.0, "options": {"expires": 15.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "purge-copies": {"task": "runs.jobs.purge_copies", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
+if TICK_SECONDS > WAITING_JOBS_SECONDS:
+    # A tick queues the waiting jobs too.
+    CELERY_BEAT_SCHEDULE["queue-waiting-jobs"] = {
+        "task": "esweb.jobs.queue_waiting_jobs",
+        "schedule": float(WAITING_JOBS_SECONDS),
+        "options": {"expires": 2.0 * WAITING_JOBS_SECONDS},
+    }
 
 LOGGING = {
     "version": 1,
@@ -263,5 +280,5 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {name: {"level": env.text("ESWEB_LOG_LEVEL", "INFO")} for name in ("esweb", "runs", "judging")}
-    | {name: {"filters": ["one-line"]} for name in ("django.request", "django.db.backends.base")},
+    | {name: {"filters": ["one-line"]} for name in ("django.request", "django.db.backends.base", "celery.worker")},
 }

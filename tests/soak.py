@@ -58,7 +58,7 @@ PARTS = (
         ("tests/chaos/test_postgres_kills.py",),
     ),
     Part(
-        "loss", "64 writers push and 100 pages watch while everything is killed.",
+        "loss", "64 writers push and 100 pages watch while everything is killed, and the site stopped.",
         ("tests/chaos/test_loss.py",),
     ),
     Part(
@@ -72,6 +72,10 @@ PARTS = (
     Part(
         "writers", "64 writers push points while web and worker are killed.",
         ("tests/flows/test_writers_with_kills.py",),
+    ),
+    Part(
+        "launches", "20, 40 and 100 launches arrive together on a busy machine.",
+        ("tests/flows/test_parallel_launches.py",), shows_output=False,
     ),
     Part(
         "engines", "Engines of a population are killed and frozen between any two messages.",

@@ -48,9 +48,11 @@ from workers.attempt import (
     write_json_anyhow,
     write_reserved,
 )
+from workers.oom_kills import RecentOomKills
 
 BAD_SPEC = 2
 EXIT_PATIENCE_SECONDS = 600.0
+MAX_NICENESS = 19
 PR_SET_PDEATHSIG = 1
 RESERVE = "reserve"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -151,6 +153,7 @@ class _Watch:
         self.limit_at = self.start + (float(self.spec.get("time_limit_seconds", 0)) or math.inf)
         self.beat_at, self.kill_at, self.beats = self.start, math.inf, 0
         self.stopped = self.timed_out = False
+        self.oom_kills = RecentOomKills()
 
     def run(self) -> int:
         """Start the program, supervise it until it ends, and record the result."""
@@ -183,7 +186,7 @@ class _Watch:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=death_signal_setter(),
+                preexec_fn=program_setup(int(self.spec.get("niceness", 0))),
             )
 
     def _do_due_work(self) -> bool:
@@ -203,6 +206,7 @@ class _Watch:
 
     def _beat(self) -> bool:
         self.beats += 1
+        self.oom_kills.read()
         process = asdict(self.identity) if self.identity else {"pid": self.program.pid}
         try:
             write_json_anyhow(self.directory / "heartbeat.json", {"n": self.beats, "epoch": self.epoch, **process})
@@ -243,6 +247,7 @@ class _Watch:
             "ended_at": self.started_at + elapsed,
             "timed_out": self.timed_out,
             "stopped": self.stopped,
+            "oom_kills": self.oom_kills.count(),
         }
         while True:
             try:
@@ -282,6 +287,22 @@ def death_signal_setter() -> Callable[[], None] | None:
             os._exit(ORPHANED)
 
     return set_death_signal
+
+
+def program_setup(niceness: int) -> Callable[[], None]:
+    """Return a function for the program, between fork and exec: it dies with us, and lets other processes go first."""
+    set_death_signal = death_signal_setter()
+
+    def set_up() -> None:
+        if set_death_signal:
+            set_death_signal()
+        if niceness:
+            os.nice(niceness)
+            # Linux may share the cores out by sessions; between them the niceness of a process means nothing.
+            with contextlib.suppress(OSError):
+                Path("/proc/self/autogroup").write_text(str(min(niceness, MAX_NICENESS)), encoding="ascii")
+
+    return set_up
 
 
 def _own_process() -> Process:

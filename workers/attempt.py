@@ -4,7 +4,9 @@ spec.json          the program and its needs, from the executor
 claim/owner.json   which agent has it, made once
 lease.json         {"epoch"}: the newest epoch; agents of older ones stop
 heartbeat.json     {"n", "epoch", "pid", ...}: a counter that grows, and the program's process
-exit.json          {"code", "signal", "epoch", "started_at", "ended_at", "timed_out", "stopped"}: the end, written once
+exit.json          {"code", "signal", "epoch", "started_at", "ended_at", "timed_out", "stopped", "oom_kills"}: the end,
+                   written once; `oom_kills`: processes of its control group that the kernel killed in the last minute
+                   for lack of memory, null if unknown
 claim/reserve      the space that exit.json takes where the disk is full by then
 log.txt            what the program and its agent print
 site-token         the token that the site made for the attempt, readable by its account alone
@@ -22,6 +24,7 @@ import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -186,6 +189,16 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return data if isinstance(data, dict) else None
+
+
+def is_stop(ending: Mapping[str, Any]) -> bool:
+    """Return whether the program of this exit record ended because it was asked to stop.
+
+    One that was done before it stopped, that failed, or that the kernel killed for lack of memory did not.
+    """
+    number, was_requested = ending.get("signal"), bool(ending.get("stopped") or ending.get("timed_out"))
+    was_killed = number == signal.SIGKILL and was_requested and not ending.get("oom_kills")
+    return ending.get("code") == RESUMABLE or number == signal.SIGTERM or was_killed
 
 
 def sync_directory(directory: Path) -> None:

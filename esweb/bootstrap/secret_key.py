@@ -8,6 +8,9 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+created: list[Path] = []
+"""The keys that this process created, and the folders that it created for them."""
+
 
 def load_secret_key(data: Path) -> str:
     """Return the key in data/secret-key; create it if it is missing. Raise ImproperlyConfigured if it cannot be
@@ -33,6 +36,7 @@ def _close(file: Path) -> None:
 
 def _make(file: Path) -> None:
     """Write a whole draft, then link it: two processes that start at the same time agree on the first."""
+    is_new_folder = not file.parent.exists()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = file.with_name(f"secret-key.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -43,5 +47,6 @@ def _make(file: Path) -> None:
             os.link(draft, file)
         except FileExistsError:
             return
+        created.extend([file, file.parent] if is_new_folder else [file])
     finally:
         draft.unlink()

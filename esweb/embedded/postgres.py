@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from typing import BinaryIO
 import psycopg
 
 from esweb.embedded import namespace
-from esweb.embedded.child_process import CannotStart, binary, end_orphan, last_line, raising_cannot_start, stop
+from esweb.embedded.child_process import LINUX, CannotStart, binary, end_orphan, last_line, raising_cannot_start, stop
 from esweb.embedded.sockets import DATABASE, POSTGRES_PORT, SOCKET_NAMES, USER, socket_folder
 
 # Errors of a new server while the kernel still holds the memory or the pid of a server that was just killed.
@@ -25,11 +26,18 @@ PAGE_COST = 1.1
 """PostgreSQL's default is for rotating disks: it then reads whole tables instead of a tenth of an index."""
 SHARED_BUFFERS = "512MB"
 """Memory for read pages, allocated as it fills. The indices of 100 000 runs are larger than PostgreSQL's default."""
+CRASH = re.compile(r"LOG: +(.* was terminated by signal .*)")
 NO_SPACE = "No space left on device"
 WAL_SEGMENT_BYTES = 16 * 2**20
 NO_CRASH_RESTART = ("-c", "restart_after_crash=off")
 """If one of its processes crashes, the whole server ends, and the supervisor starts it again. PostgreSQL 18.6 may hang
 otherwise: on a full disk it restarted its processes and waited forever for one that had ended."""
+QUICK_RECOVERY = ("-c", "recovery_init_sync_method=syncfs") if LINUX else ()
+"""After a crash PostgreSQL flushes its files before it reads its log. One by one, its thousand small files take seconds
+on a busy disk, and requests fail meanwhile."""
+RECOVERS = "not yet accepting connections"
+RECOVERY_TRY_SECONDS = 0.1
+"""Each try to connect while it recovers starts one of its processes."""
 NOT_DURABLE = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 
 
@@ -70,6 +78,13 @@ class Postgres:
         """Shut down fast: open transactions are rolled back, everything committed is on disk."""
         if self.process:
             stop(self.process, signal.SIGINT, patience_seconds, IMMEDIATE_SHUTDOWN)
+
+    def crash_reason(self) -> str:
+        """Return which of its processes was ended by which signal, by its log; empty if the log has nothing of it."""
+        with suppress(OSError):
+            crashes = CRASH.findall(self._log_text())
+            return crashes[-1] if crashes else ""
+        return ""
 
     def _initialise(self) -> None:
         """Create the cluster under another name, then rename it: an interrupted first start leaves nothing that looks
@@ -131,7 +146,7 @@ class Postgres:
                 "-c", f"port={POSTGRES_PORT}", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
                 "-c", f"shared_buffers={SHARED_BUFFERS}", "-c", "max_connections=100",
                 "-c", f"random_page_cost={PAGE_COST}",
-                *NO_CRASH_RESTART, *(() if self.durable else NOT_DURABLE), log=log,
+                *NO_CRASH_RESTART, *QUICK_RECOVERY, *(() if self.durable else NOT_DURABLE), log=log,
             )  # fmt: skip
         while self.process.poll() is None and time.monotonic() < give_up_at:
             try:
@@ -139,7 +154,7 @@ class Postgres:
             except psycopg.OperationalError as error:
                 if NO_SPACE in str(error):
                     return False
-                time.sleep(0.02)
+                time.sleep(RECOVERY_TRY_SECONDS if RECOVERS in str(error) else 0.02)
             else:
                 return True
         return False

@@ -35,6 +35,10 @@ UNREADABLE = (
 )
 """Errors about files that Valkey will never be able to read. It cuts off a torn end without help."""
 
+REWRITE_BYTES = 4 * 2**20
+"""Valkey appends every change to a file, also those of jobs that are long done, and writes it anew when it has doubled
+and is larger than this. What it holds is small; its default of 64 MB is for large servers."""
+
 
 class Valkey:
     """A Valkey server in data/valkey, on a socket. It writes every change to disk within a second."""
@@ -66,6 +70,10 @@ class Valkey:
         """Tell it to write its data and end."""
         if self.process:
             stop(self.process, signal.SIGTERM, patience_seconds)
+
+    def crash_reason(self) -> str:
+        """Return nothing: it is one process, and its exit code says how it ended."""
+        return ""
 
     def _try_start(self, give_up_at: float) -> bool:
         """Return True once it answers, False if it ended or the time is up."""
@@ -106,6 +114,7 @@ class Valkey:
                     program, "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700",
                     "--dir", self.folder, "--pidfile", self.folder / "valkey.pid", "--save", "",
                     "--appendonly", "yes" if self.durable else "no", "--appendfsync", "everysec",
+                    "--auto-aof-rewrite-min-size", str(REWRITE_BYTES),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log_file,

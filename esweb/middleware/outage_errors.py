@@ -52,8 +52,8 @@ def sqlstate_of(error: BaseException | None) -> str:
 
 
 class OneLineFilter(logging.Filter):
-    """A filter that shortens to one line, without a traceback, Django's log of an outage that ended a request or a
-    later step."""
+    """A filter that shortens to one line, without a traceback, the log of an outage that ended a request, a later step
+    or Celery's worker."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True: no record is dropped."""
@@ -66,6 +66,8 @@ class OneLineFilter(logging.Filter):
                     "%s is answered 503, because of the %s: %s",
                     (request_line, server, _line(error)),
                 )
+            else:
+                record.msg, record.args = "%s (%s)", (record.getMessage(), _line(error))
             record.levelno, record.levelname = logging.WARNING, "WARNING"
             record.exc_info = record.exc_text = None
         return True

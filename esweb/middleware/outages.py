@@ -22,6 +22,8 @@ from django.utils.http import escape_leading_slashes
 from django.utils.translation import gettext
 from psycopg_pool import PoolTimeout
 
+from esweb.bootstrap import disk_room
+from esweb.database.base import UnusableDatabase
 from esweb.middleware.outage_errors import REDIS, sqlstate_of
 from runs.http import problem
 
@@ -67,11 +69,16 @@ def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpR
 
 
 def _cause(server: str, error: BaseException | None) -> str:
+    if server == REDIS and disk_room.watch.is_full(disk_room.VALKEY):
+        return gettext("The disk of Valkey, which stores counters and queues, is full: an admin must free space.")
     if server == REDIS:
         return gettext("Valkey, which stores counters and queues, does not answer or cannot write.")
+    if isinstance(error, UnusableDatabase):
+        # The reason may contain paths of this machine, and strangers read this.
+        return gettext("The installed esweb cannot use this database; the log of the web server has the reason.")
     if isinstance(error, OperationalError) and isinstance(error.__cause__, PoolTimeout):
         return gettext("The site is overloaded at the moment.")
-    if sqlstate_of(error) == psycopg.errors.DiskFull.sqlstate:
+    if sqlstate_of(error) == psycopg.errors.DiskFull.sqlstate or disk_room.watch.is_full(disk_room.DATABASE):
         return gettext("The database's disk is full: an admin must free space.")
     return gettext("The database does not answer.")
 

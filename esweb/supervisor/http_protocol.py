@@ -4,7 +4,7 @@ uvicorn itself waits for headers and bodies, and for a client to read its respon
 takes any number of connections. Middleware cannot limit that: it runs once the headers have arrived, and does not see
 the bytes. Here the server has patience with each connection. Waiting for the client uses it up and bytes earn it back,
 so that a steady upload or download may take hours, and a silent client is disconnected. `docs/decisions/0051` gives
-the reasons.
+the reasons. WebSockets have limits of their own, in `socket_protocol.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ MIN_BYTES_PER_SECOND = 1000
 MAX_HEADER_BYTES = 64 * 1024
 """The longest headers, or trailers of a body in chunks."""
 CHECK_SECONDS = 1.0
+MAX_CHECKED_SECONDS = 2.0
+"""The most seconds that one check counts; those beyond are counted by the next ones.
+
+A busy server checks late, and may not yet have read what has arrived: it reads it before the next check.
+"""
 RESERVED_FILES = 256
 """Files of the process that are no connections of clients: of the code, the database, threads and logs."""
 FILES_PER_CONNECTION = 2
@@ -42,10 +47,14 @@ FILES_PER_CONNECTION = 2
 class LimitedHttpProtocol(HttpToolsProtocol):
     """One connection of a client."""
 
+    patience_seconds = PATIENCE_SECONDS
+    _uncounted_seconds = 0.0
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection. If there are too many, close one that waits for its client, else this one."""
         super().connection_made(transport)
-        self.patience_seconds = PATIENCE_SECONDS
+        self._renew_patience()
+        self._checked_at = self.loop.time()
         self.received_bytes = self._checked_bytes = self._unread_bytes = self._bytes_without_body = 0
         self._is_in_headers = True
         self._started: RequestResponseCycle | None = None
@@ -62,7 +71,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
-        """Stop checking: a WebSocket has pings, which a silent client does not answer."""
+        """Stop checking: a WebSocket has pings, which a client that is silent or reads nothing does not answer."""
         self._timer.cancel()
         super().handle_websocket_upgrade()
 
@@ -82,7 +91,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin the body, with new patience."""
         self._is_in_headers, self._bytes_without_body = False, 0
-        self.patience_seconds = PATIENCE_SECONDS
+        self._renew_patience()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -97,12 +106,12 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, with new patience."""
-        self.patience_seconds = PATIENCE_SECONDS
+        self._renew_patience()
         super().on_response_complete()
 
     def resume_writing(self) -> None:
         """Continue with a response of which the client has read a good part."""
-        self.patience_seconds = PATIENCE_SECONDS
+        self._renew_patience()
         super().resume_writing()
 
     @property
@@ -141,17 +150,28 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def check(self) -> None:
-        """Use up patience if the connection has waited for its client since the last check."""
+        """Use up patience for the time since the last check."""
         self._timer = self.loop.call_later(CHECK_SECONDS, self.check)
+        now = self.loop.time()
+        self.use_patience(now - self._checked_at)
+        self._checked_at = now
+
+    def use_patience(self, seconds: float) -> None:
+        """Use up patience if the connection waits for its client. Close it if none is left."""
         moved = self._count_moved_bytes()
         if self.is_idle or not self.waits_for_client:
-            self.patience_seconds = PATIENCE_SECONDS
+            self._renew_patience()
             return
-        # Not the time by the clock: if the server was busy, bytes may have arrived that it has not read.
-        left = self.patience_seconds - CHECK_SECONDS + moved / MIN_BYTES_PER_SECOND
+        self._uncounted_seconds += seconds
+        counted = min(self._uncounted_seconds, MAX_CHECKED_SECONDS)
+        self._uncounted_seconds -= counted
+        left = self.patience_seconds - counted + moved / MIN_BYTES_PER_SECOND
         self.patience_seconds = min(PATIENCE_SECONDS, left)
         if left < 0:
             self.refuse(408, f"The client was silent for {PATIENCE_SECONDS:g} s, or too slow.")
+
+    def _renew_patience(self) -> None:
+        self.patience_seconds, self._uncounted_seconds = PATIENCE_SECONDS, 0.0
 
     def _count_moved_bytes(self) -> int:
         """Return how many bytes of a body have arrived, or of a response were read, since the last check."""

@@ -7,31 +7,38 @@ import socket
 import sys
 from pathlib import Path
 
+from django.conf import settings
+
 from esweb.supervisor.process import Part
+from esweb.supervisor.stopgap import Stopgap
 
 WORKER_PROCESSES = 3
 """One of them may be waiting for judges, for half a minute at a time."""
 
 
-def parts_of_esweb(data: Path, listener: socket.socket, manage_py: Path) -> list[Part]:
+def parts_of_esweb(data: Path, listener: socket.socket, manage_py: Path, stopgap: Stopgap) -> list[Part]:
     """Return the parts, not yet started. The web gets a listening socket, so that no client is refused while it
-    restarts."""
+    restarts; the stopgap answers until it has begun."""
     python, manage = sys.executable, str(manage_py)
     # As root Celery warns, of pickles, which are not accepted here.
     celery = (python, "-W", "ignore:You're running the worker", "-m", "celery", "--quiet", "--app")
     quiet = ("--loglevel", "WARNING")
-    worker = ("--concurrency", str(WORKER_PROCESSES), "--queues", "jobs,ticks", "--without-gossip", "--without-mingle")
+    worker = ("--concurrency", str(WORKER_PROCESSES), "--queues", "jobs,ticks")
+    # Other workers do not need to know of this one: the supervisor sees whether it runs.
+    alone = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     argvs = {
         "web": (python, "-m", "esweb.supervisor.web", str(listener.fileno())),
-        "worker": (*celery, "esweb", "worker", *worker, *quiet),
+        "worker": (*celery, "esweb", "worker", *worker, *alone, *quiet),
         "beat": (*celery, "esweb.beat", "beat", "--scheduler", "esweb.beat.Scheduler", "--pidfile", "", *quiet),
-        "follow": (python, manage, "follow"),
+        "follow": (python, manage, "follow", "--tick"),
     }
     env = {"ESWEB_SITE_URL": f"http://127.0.0.1:{listener.getsockname()[1]}"} | environment(data, manage_py.parent)
-    return [
-        Part(name, argv, data / "logs" / f"{name}.log", env, pass_fds=(listener.fileno(),) if name == "web" else ())
-        for name, argv in argvs.items()
-    ]
+    parts = {name: Part(name, argv, data / "logs" / f"{name}.log", env) for name, argv in argvs.items()}
+    parts["web"].pass_fds, parts["web"].stopgap = (listener.fileno(),), stopgap
+    # Somebody waits for these two: a visitor, and the trainings' newest records.
+    for name in ("web", "follow"):
+        parts[name].takes_turns, parts[name].has_spare = True, settings.SPARE_PROCESSES
+    return list(parts.values())
 
 
 def collectstatic_part(data: Path, manage_py: Path) -> Part:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 
 from esweb.embedded import CannotStart, Postgres, Valkey
-from esweb.supervisor.process import FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS, Part
+from esweb.supervisor.disk_report import DiskReport
+from esweb.supervisor.process import FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS, Part, describe_exit
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.5
+"""How often new lines of logs are printed. The end of a process is noticed at once."""
+BUSY_LOOK_SECONDS = 0.1
+"""The same where something is waited for, and where a system does not report the end of a process."""
 PART_PATIENCE_SECONDS = 15.0
 
 
 class StopRequested(BaseException):
-    """A signal to stop arrived. It is no error, hence no Exception: code that handles errors must not catch it."""
+    """A signal to stop arrived; its name is the argument. It is no error, hence no Exception: code that handles errors
+    must not catch it."""
 
 
 @contextmanager
@@ -31,10 +38,10 @@ def stop_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
+def _stop(received: int, _frame: FrameType | None) -> None:
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)
-    raise StopRequested
+    raise StopRequested(signal.Signals(received).name)
 
 
 Server = Postgres | Valkey
@@ -45,6 +52,7 @@ class Tree:
 
     def __init__(self, servers: Sequence[Server], print_line: Callable[[str, str], None]) -> None:
         self.servers, self.parts, self.print_line = servers, list[Part](), print_line
+        self._report_disks = DiskReport(lambda line: print_line("esweb", line))
         self._retry_at, self._pauses = dict[str, float](), dict[str, float]()
 
     def start_servers(self) -> None:
@@ -57,15 +65,16 @@ class Tree:
         part.start()
         self.parts.append(part)
 
-    def watch(self, until: Callable[[], bool]) -> None:
+    def watch(self, until: Callable[[], bool], look_seconds: float = LOOK_SECONDS) -> None:
         """Restart ended processes and print their output, until `until` is true."""
         while not until():
-            self._restart_servers()
             for part in self.parts:
                 self._print_new_lines(part)
-                if message := part.restart_if_due():
+                for message in part.look_after():
                     self.print_line("esweb", message)
-            time.sleep(LOOK_SECONDS)
+            self._restart_servers()
+            self._report_disks()
+            self._await_end(look_seconds)
         for part in self.parts:
             self._print_new_lines(part)
 
@@ -89,6 +98,25 @@ class Tree:
             for line in part.new_lines():
                 self.print_line(part.name, line)
 
+    def _await_end(self, seconds: float) -> None:
+        """Wait so long, or until a process ends that runs now, or a part has loaded and waits for its turn."""
+        processes = [process for part in self.parts for process in part.running_processes()]
+        processes += [server.process for server in self.servers if server.process and server.process.poll() is None]
+        if not hasattr(os, "pidfd_open"):
+            time.sleep(min(seconds, BUSY_LOOK_SECONDS))
+            return
+        with ExitStack() as stack:
+            poll = select.poll()
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    descriptor = os.pidfd_open(process.pid)
+                    stack.callback(os.close, descriptor)
+                    poll.register(descriptor, select.POLLIN)
+            for turn in (part.open_turn for part in self.parts):
+                if turn is not None:
+                    poll.register(turn, select.POLLIN)
+            poll.poll(1000 * seconds)
+
     def _restart_servers(self) -> None:
         for server in self.servers:
             has_ended = server.process is not None and server.process.poll() is not None
@@ -97,7 +125,10 @@ class Tree:
 
     def _restart(self, server: Server) -> None:
         """Start a server that ended. While that does not help, as on a full disk, the pauses between the tries grow."""
-        self.print_line("esweb", f"{server.name} stopped; restarting (see {server.log})")
+        how = describe_exit(server.process.returncode) if server.process else "stopped"
+        if reason := server.crash_reason():
+            how = f"{how}: {reason}"
+        self.print_line("esweb", f"{server.name} {how}; restarting (see {server.log})")
         try:
             server.start()
         except CannotStart as error:

@@ -1,4 +1,7 @@
-"""The web server: `python -m esweb.supervisor.web FD` on a socket of its parent, `… HOST:PORT` on its own."""
+"""The web server: `python -m esweb.supervisor.web FD` on a socket of its parent, `… HOST:PORT` on its own.
+
+With `--standby` it loads, and waits for its turn.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,28 @@ from django.conf import settings
 from django.urls import get_resolver
 
 from esweb.bootstrap.private_files import create_private_files
-from esweb.bootstrap.schema_version import refuse_newer_database
+from esweb.bootstrap.usable_site import refuse_unusable_site
 from esweb.embedded import CannotStart
 from esweb.supervisor.http_protocol import LimitedHttpProtocol, raise_file_limit
 from esweb.supervisor.listening_socket import listen
+from esweb.supervisor.socket_protocol import PING_SECONDS, LimitedSocketProtocol
+from runs.management.standby import OPTION, await_turn
 
 MALLOC_OPTIONS = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 2**25), "M_TRIM_THRESHOLD": (-1, 2**27)}
 """Options of glibc's mallopt: (number, value). See `keep_memory`."""
 
 
-def serve(listening: socket.socket) -> None:
-    """Answers until SIGTERM."""
+def serve(listening: socket.socket, *, is_standby: bool = False) -> None:
+    """Answer until SIGTERM, after its turn has come if it is on standby."""
     config = server_config()
     logging.config.dictConfig(settings.LOGGING)
     create_private_files()
     keep_memory()
     raise_file_limit()
     load(config)
-    refuse_newer_database()
+    refuse_unusable_site()
+    if is_standby:
+        await_turn()
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -40,7 +47,9 @@ def server_config() -> uvicorn.Config:
     return uvicorn.Config(
         "esweb.asgi:application",
         http=LimitedHttpProtocol,
-        ws="websockets-sansio",
+        ws=LimitedSocketProtocol,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
         ws_max_size=settings.SOCKET_MESSAGE_BYTES,
         ws_per_message_deflate=False,
         lifespan="off",
@@ -77,13 +86,13 @@ def load(config: uvicorn.Config) -> None:
     gc.enable()
 
 
-def main(where: str) -> None:
+def main(where: str, *options: str) -> None:
     """Serve on the socket of that number, or at that address.
 
-    Raise CannotStart where it is taken, or the database was made by a newer esweb.
+    Raise CannotStart where it is taken, or this code must not use the site.
     """
     if where.isdecimal():
-        serve(socket.socket(fileno=int(where)))
+        serve(socket.socket(fileno=int(where)), is_standby=OPTION in options)
         return
     host, _, port = where.rpartition(":")
     with listen(host.strip("[]"), int(port)) as listening:
@@ -92,6 +101,6 @@ def main(where: str) -> None:
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1])
+        main(*sys.argv[1:])
     except CannotStart as error:
         sys.exit(str(error))

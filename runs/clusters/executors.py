@@ -124,6 +124,7 @@ def _local(cluster: Cluster) -> Local:
         cores=int(config.get("cores", settings.LOCAL_SLOTS)),
         gpus=[str(device) for device in config.get("gpus", [])],
         beat_seconds=timeouts_of(cluster).beat,
+        niceness=settings.RUN_NICENESS,
     )
 
 

@@ -82,6 +82,8 @@ from runs.http.problems import (
 )
 from runs.http.router import router
 from runs.http.search_slots import MAX_SEARCH_SECONDS, SearchesBusy, search_slot
+from runs.http.streams import ThreadedStream
+from runs.http.user_slots import POOL_SIZE, SlotsBusy, UserSlots
 
 __all__ = [
     "CHANGES",
@@ -92,6 +94,7 @@ __all__ = [
     "MAX_SEARCH_SECONDS",
     "MAX_TEXT_LENGTH",
     "NO_NUL",
+    "POOL_SIZE",
     "ApiRequest",
     "Caller",
     "ChartControls",
@@ -115,14 +118,17 @@ __all__ = [
     "SearchesBusy",
     "Shelf",
     "SignedIn",
+    "SlotsBusy",
     "Step",
     "Tag",
     "Tags",
     "Text",
     "TextField",
+    "ThreadedStream",
     "Token",
     "Uid",
     "UnknownChoice",
+    "UserSlots",
     "Word",
     "Words",
     "add_error_handlers",

@@ -76,6 +76,11 @@ class Follower:
         self._states: dict[int, FollowState] = {}
         self._has_skipped_ids = False
 
+    @property
+    def is_following(self) -> bool:
+        """Whether the last look was at any attempt's files."""
+        return bool(self._states)
+
     def look(self) -> int:
         """Store the new lines of all files and return their number.
 

@@ -29,6 +29,7 @@ from runs.launching.resume import (
     count_restarts,
     create_due_restarts,
     create_resume_attempt,
+    ended_with_site,
     plan_restart,
     restart_budget,
     resume_refusal,
@@ -53,13 +54,13 @@ from runs.launching.sweeps.commands import (
     cancel_held,
     extend_sweep,
     launch_sweep,
-    pause_sweep,
     plan_sweep,
     release_waiting,
     resume_dropped,
     set_concurrent_runs,
     unpause_sweep,
 )
+from runs.launching.sweeps.pause import pause_sweep
 from runs.launching.transitions import begun_at, transition, update_facts
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "create_run",
     "delete_old_rebuilds",
     "end_leftover_job",
+    "ended_with_site",
     "estimate_demands",
     "extend_sweep",
     "fence",

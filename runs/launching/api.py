@@ -28,11 +28,12 @@ from runs.http import (
 )
 from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import cancel_run, launch_run, resume_run
-from runs.launching.external import ExternalRunOut, NewExternalRun, create_external_run
+from runs.launching.external import ExternalRunOut, NewExternalRun, create_external_run, problems_out
 from runs.launching.request import get_own_experiment, merged
 from runs.launching.resume import CannotResume
 from runs.launching.run_names import copy_name
 from runs.launching.schemas import CloneRun, NewRun, RunDetail, RunOut, RunsOut, run_detail, run_out, runs_out
+from runs.launching.turns import in_turn
 from runs.models import Experiment, Run
 from workers.config import preset, presets
 
@@ -63,6 +64,7 @@ def _is_external(arguments: Mapping[str, Any]) -> bool:
     summary="Launch a run, or report an external one",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
+@in_turn
 @idempotent_unless(_is_external)
 def launch(request: ApiRequest, new: BodyEx[NewRunOfAnyKind, P()]) -> tuple[int, ExternalRunOut | RunOut | RunsOut]:
     """Launch a run and return it without waiting; it starts when there is room. Needs scope launch.
@@ -96,6 +98,7 @@ def _report_start(request: ApiRequest, new: NewExternalRun) -> ExternalRunOut:
         attempt=start.attempt.key,
         token=start.token_text,
         token_expires_at=start.token.expires_at,
+        problems=problems_out(start.problems),
     )
 
 
@@ -118,6 +121,7 @@ def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
 @router.post(
     "/runs/{uid}/resume", response={202: RunDetail}, auth=needs("launch"), tags=["runs"], summary="Resume a run"
 )
+@in_turn
 @idempotent
 def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
     """Resume a run that ended early, in a new attempt, from its newest checkpoint, or from the beginning if it has
@@ -141,6 +145,7 @@ def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
     summary="Clone a run",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": CLONE}}}},
 )
+@in_turn
 @idempotent
 def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[int, RunOut]:
     """Launch a new run from a run's config, with another seed, name or settings if given. Without a name, an unchanged

@@ -39,9 +39,12 @@ def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
     external run, whose program only its own machine can stop."""
     if run.is_external or call_off_restart(run, person):
         return None
-    clear_moves(run)
+    is_moving = clear_moves(run)
     attempt = run.attempts.open().order_by("-n").first()
     if attempt is None:
+        if is_moving:
+            # An undo of the cancel resumes the run, which was between two attempts.
+            run.attempts.filter(cancel_requested_at=None).update(cancel_requested_at=timezone.now())
         return None
     request_end(attempt, person)
     return attempt
@@ -80,6 +83,22 @@ def cancel_job(*jobs: Job) -> bool:
     except Unreachable as error:
         for job in requested:
             update_facts(job, reason=f"to be cancelled as soon as {job.cluster} is reachable: {error}")
+        return False
+    return True
+
+
+def withdraw_jobs(*jobs: Job) -> bool:
+    """Remove from their cluster's queue those of the jobs that must leave it; one that has begun continues. Safe to
+    repeat. Return False if the cluster did not reply."""
+    withdrawn: list[Job] = [
+        j for j in jobs if isinstance(j, Attempt) and j.is_withdrawn and j.state == State.QUEUED.value
+    ]
+    try:
+        if withdrawn:
+            executor_for(withdrawn[0].cluster).withdraw([job.key for job in withdrawn])
+    except Unreachable as error:
+        for job in withdrawn:
+            update_facts(job, reason=f"to leave the queue as soon as {job.cluster} is reachable: {error}")
         return False
     return True
 

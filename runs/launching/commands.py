@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from runs.enqueue import on_commit
 from runs.launching.cancel import request_cancel
-from runs.launching.create import create_run
+from runs.launching.create import create_first_attempt
 from runs.launching.resume import create_resume_attempt
 from runs.models import Attempt, Experiment, Run
 from workers.executors.states import OPEN_STATES
@@ -19,12 +19,13 @@ from workers.executors.states import OPEN_STATES
 def launch_run(
     *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
 ) -> Run:
-    """Create a run with its first attempt, as `create_run`, and submit it. Raise ConfigError."""
-    with transaction.atomic():
-        run = create_run(experiment=experiment, person=person, config=config, name=name, preset=preset)
-        if (attempt := run.newest_attempt()) is not None:
-            on_commit("submit_attempt", attempt.pk)
-    return run
+    """Create a run with its first attempt, as `create_run`, and submit it. Raise ConfigError.
+
+    A task submits it. If its process ends before the task is sent, the next tick does.
+    """
+    attempt = create_first_attempt(experiment=experiment, person=person, config=config, name=name, preset=preset)
+    on_commit("submit_attempt", attempt.pk)
+    return attempt.run
 
 
 def cancel_run(run: Run, person: User | None = None) -> None:

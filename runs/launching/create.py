@@ -26,20 +26,30 @@ SWEEP_HOLD_REASON = "waits in its sweep"
 def create_run(
     *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
 ) -> Run:
+    """Create a run with its first attempt, as `create_first_attempt`."""
+    attempt = create_first_attempt(experiment=experiment, person=person, config=config, name=name, preset=preset)
+    return attempt.run
+
+
+def create_first_attempt(
+    *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
+) -> Attempt:
     """Create a run with its first attempt, to be submitted. Raise ConfigError with every problem of the config.
 
-    The caller checks whether this user may launch in this experiment.
+    The caller checks whether this user may launch in this experiment. What takes longest is done before the
+    transaction, in which other launches wait for the limits.
     """
     decoded = RunConfig.from_json(config)
     cluster = check_config(decoded, person)
     check_names(name, preset)
+    (demand,) = _estimate(person, [decoded], preset)
+    run = new_run(experiment, person, demand, name, preset)
     with transaction.atomic():
-        (demand,) = estimate_demands(person, experiment, [decoded], preset)
-        run = new_run(experiment, person, demand, name, preset)
+        check_limits(person, experiment, [demand])
         run.save()
         attempt = _attempt(run, 1, cluster)
         attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
-    return run
+    return attempt
 
 
 def new_run(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
@@ -67,12 +77,16 @@ def estimate_demands(
 
     Raise ConfigError if the runs exceed a limit.
     """
-    estimator = Estimator(person)
-    estimates = [(config, estimator.estimate(config, preset)) for config in configs]
-    demands = [Demand(config, estimate.median if estimate else None) for config, estimate in estimates]
+    demands = _estimate(person, configs, preset)
     with transaction.atomic():
         check_limits(person, experiment, demands)
     return demands
+
+
+def _estimate(person: User, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
+    estimator = Estimator(person)
+    estimates = [(config, estimator.estimate(config, preset)) for config in configs]
+    return [Demand(config, estimate.median if estimate else None) for config, estimate in estimates]
 
 
 def check_config(config: RunConfig, person: User) -> Cluster:
@@ -111,6 +125,7 @@ def new_attempt(run: Run, reason: str = "created", origin: Origin = Origin.RESUM
         clear_moves(run)
         start = checkpoints.newest(run)
         attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
+        Run.objects.filter(pk=run.pk).update(state=attempt.state)
         attempt.note(f"{reason}, to run on {cluster.name}; {_describe_start(run, start)}", after=State.CREATED)
         publish(attempt)
     return attempt
@@ -137,12 +152,10 @@ def cluster_of(config: RunConfig) -> Cluster:
 def _attempt(
     run: Run, n: int, cluster: Cluster, start: SavedCheckpoint | None = None, origin: Origin = Origin.LAUNCH
 ) -> Attempt:
-    attempt = Attempt.objects.create(
+    return Attempt.objects.create(
         run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin, **held_by_sweep(run),
         resumed_attempt=start.attempt if start else None, resumed_step=start.step if start else None,
     )  # fmt: skip
-    Run.objects.filter(pk=run.pk).update(state=attempt.state)
-    return attempt
 
 
 def held_by_sweep(run: Run) -> dict[str, str]:
@@ -155,6 +168,8 @@ def _describe_start(run: Run, start: SavedCheckpoint | None) -> str:
         return "continues with the steps that are not evaluated yet"
     if run.is_probe:
         return "continues with the probes that are not complete yet"
+    if run.method == "scorer":
+        return "serves again"
     if start is None:
         return "starts from the beginning, because there is no checkpoint"
     return f"resumes from step {start.step}, saved by attempt {start.attempt}"

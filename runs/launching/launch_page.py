@@ -31,6 +31,7 @@ from runs.launching.resources import by_hand_problems, find_parent
 from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm
 from runs.launching.sweeps.views import launch_from_form, plan
+from runs.launching.turns import posts_in_turn
 from runs.models import EVALUATE, PROBE, Experiment, Run, Sweep
 from workers.config import ConfigError, RunConfig, current_name, preset, presets
 from workers.config.probe import MAX_RUNS
@@ -49,6 +50,7 @@ class Change:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@posts_in_turn
 def launch(request: SignedIn, pk: int) -> HttpResponse:
     """Render the form, filled from `preset` and other query fields, from a run to `clone` or to `evaluate`, or from
     one or more runs to `probe`. A POST launches it; with `adapt`, it adapts the form to its cluster instead."""

@@ -42,7 +42,10 @@ def get_own_experiment(caller: Caller, experiment: int | None, name: str | None)
 
 def get_or_create_experiment(person: User, name: str) -> Experiment:
     """Return the user's first experiment of that name that is not in the trash; create it if there is none."""
-    # The user is locked, so that two scripts that start together share one experiment.
-    User.objects.select_for_update().get(pk=person.pk)
     experiments = Experiment.objects.filter(owner=person, name=name, deleted_at=None).order_by("pk")
+    if (existing := experiments.first()) is not None:
+        return existing
+    # The user is locked, so that two scripts that start together share one experiment. Rows that refer to the user can
+    # still be created meanwhile.
+    User.objects.select_for_update(no_key=True).get(pk=person.pk)
     return experiments.first() or Experiment.objects.create(owner=person, name=name)

@@ -1,9 +1,11 @@
-"""Resume a run in its next attempt: on request, or automatically after a failure, with a longer wait each time."""
+"""Resume a run in its next attempt: on request, automatically after a failure, with a longer wait each time, or at the
+next start of esweb if its stop ended the attempt."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -14,7 +16,7 @@ from django.utils.translation import gettext
 from runs.clusters import Timeouts, timeouts_of
 from runs.launching.budgets import LIMIT_PATH, check_resume_limits
 from runs.launching.create import new_attempt
-from runs.launching.transitions import publish
+from runs.launching.transitions import publish, update_facts
 from runs.models import Attempt, Cluster, Origin, Run, Sweep
 from runs.models.experiment import config_count
 from workers.config import ConfigError
@@ -24,6 +26,7 @@ from workers.executors.states import State
 RESTARTED_AFTER = (
     State.FAILED, State.LOST, State.NODE_LOST, State.TIMEOUT, State.PREEMPTED, State.OOM, State.INTERRUPTED,
 )  # fmt: skip
+NOT_RESUMED = "not resumed automatically, because ESWEB_RESUME_AFTER_STOP is 0"
 BAD_CONFIG = 2
 """Exit code of the trainer for an error that a restart would only repeat."""
 
@@ -37,16 +40,23 @@ def restart_budget(run: Run) -> int:
 
 
 def count_restarts(run: Run) -> int:
-    """Return the number of the run's used restarts. Restarts after a preemption do not count."""
+    """Return the number of the run's used restarts. What follows a preemption or a stop of esweb does not count."""
     return run.attempts.filter(origin=Origin.RESTART).count()
 
 
 def calls_for_restart(attempt: Attempt) -> bool:
-    """Return whether the way in which the attempt ended calls for a restart.
+    """Return whether the way in which the attempt ended calls for a restart from the run's budget.
 
-    False if a user stopped esweb: after the next start that user decides which runs continue.
+    False if a user has requested the end, whatever it was then, and if esweb was stopped, which says nothing about the
+    run.
     """
-    return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
+    was_requested = attempt.cancel_requested_at is not None
+    return State(attempt.state) in RESTARTED_AFTER and not was_requested and not ended_with_site(attempt)
+
+
+def ended_with_site(attempt: Attempt) -> bool:
+    """Return whether the attempt was stopped because esweb was."""
+    return attempt.state == State.INTERRUPTED.value and attempt.native_state == STOPPED_BY_ESWEB
 
 
 def plan_restart(attempt: Attempt) -> None:
@@ -54,6 +64,9 @@ def plan_restart(attempt: Attempt) -> None:
 
     Call it in the transaction in which the attempt ends.
     """
+    if ended_with_site(attempt):
+        _schedule_resume(attempt)
+        return
     allowed = restart_budget(attempt.run)
     if attempt.cluster is None or not allowed or not calls_for_restart(attempt):
         return
@@ -88,6 +101,17 @@ def call_off_restart(run: Run, person: User | None = None) -> bool:
     return True
 
 
+def _schedule_resume(attempt: Attempt) -> None:
+    """Let the first tick of the next start resume the run: while esweb is stopped nothing ticks.
+
+    The settings of that start decide, so the restart is due whatever they are now.
+    """
+    Attempt.objects.filter(pk=attempt.pk).update(restart_at=Now())
+    if settings.RESUME_AFTER_STOP:
+        attempt.note("resumes automatically when esweb starts again")
+    publish(attempt)
+
+
 def _schedule_restart(attempt: Attempt, timeouts: Timeouts, restarts: int, allowed: int) -> None:
     is_free = attempt.state == State.PREEMPTED.value
     seconds = timeouts.restart if is_free else min(timeouts.restart_longest, timeouts.restart * 2.0**restarts)
@@ -110,17 +134,30 @@ def _is_awaited(attempt: Attempt) -> bool:
 
 
 def _restart(attempt: Attempt) -> Attempt | None:
-    origin = Origin.PREEMPTION if attempt.state == State.PREEMPTED.value else Origin.RESTART
+    origin, reason = Origin.RESTART, "restarted automatically"
+    if attempt.state == State.PREEMPTED.value:
+        origin = Origin.PREEMPTION
+    elif ended_with_site(attempt):
+        origin, reason = Origin.SITE_START, "resumed automatically, because a stop of esweb had ended it"
     with transaction.atomic():
         Run.objects.select_for_update().get(pk=attempt.run_id)
         if not Attempt.objects.filter(pk=attempt.pk, restart_at__isnull=False).update(restart_at=None):
             return None
+        if origin == Origin.SITE_START and not settings.RESUME_AFTER_STOP:
+            _note_no_resume(attempt)
+            return None
         try:
             check_resume_limits(attempt.run.created_by, attempt.run.experiment, Run.objects.filter(pk=attempt.run_id))
-            return new_attempt(attempt.run, "restarted automatically", origin)
+            return new_attempt(attempt.run, reason, origin)
         except ConfigError as error:
             attempt.note(f"not restarted automatically: {'; '.join(map(str, error.problems))}", "warning")
             return None
+
+
+def _note_no_resume(attempt: Attempt) -> None:
+    update_facts(attempt, reason=f"{attempt.reason}; {NOT_RESUMED}")
+    attempt.note(NOT_RESUMED, "warning")
+    publish(attempt)
 
 
 class CannotResume(ValueError):

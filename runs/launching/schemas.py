@@ -143,8 +143,8 @@ class AttemptOut(Schema):
     """One scheduler job of a run. `reason` is why it waits or how it ended; `phase` is the trainer's activity.
 
     It resumes from `resumed_step`, saved by attempt `resumed_attempt`; both are null if it starts from the beginning.
-    `origin` is what created it: launch, resume, restart, preemption, import or external. If `restart_at` is not null,
-    the next attempt follows at that time.
+    `origin` is what created it: launch, resume, restart, preemption, site_start, import or external. If `restart_at` is
+    not null, the next attempt follows at that time.
     """
 
     key: str

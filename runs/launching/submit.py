@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from runs.clusters import cache_of, executor_for, python_of, spelled_gpu_type, submit_host_of, timeouts_of
@@ -17,12 +17,14 @@ from runs.launching.code import code_arguments, code_environment, pin, ship, tas
 from runs.launching.credentials import credentials_environment, write_credentials
 from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_measured
 from runs.launching.transitions import begun_at, transition, update_facts
-from runs.models import Attempt, Cluster, Job, Rebuild
+from runs.models import Attempt, Cluster, Job, Origin, Rebuild
 from workers.attempt import CLOSED_EPOCH, is_disk_full, raise_lease, write_json
 from workers.config import ConfigError
 from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT, RUN_FOLDERS
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
 from workers.executors.states import State
+
+WITHDRAWN = "its sweep was paused before it was on the cluster"
 
 
 def fence(*jobs: Job) -> None:
@@ -103,6 +105,7 @@ def spec_of(job: Job) -> Spec:
         time_limit_seconds=compute.time_limit_seconds if isinstance(job, Attempt) else 0,
         partition=compute.partition if isinstance(job, Attempt) else "",
         grace_seconds=timeouts_of(job.cluster).grace,
+        goes_first=isinstance(job, Attempt) and job.origin == Origin.SITE_START,
         env=env,
     )
 
@@ -153,6 +156,9 @@ def call_cluster(executor: Executor, job: Job) -> bool:
     if job.cancel_requested_at is not None:
         transition(job, State.CANCELLED, "cancelled before it was on the cluster")
         return True
+    if isinstance(job, Attempt) and job.is_withdrawn:
+        transition(job, State.CANCELLED, WITHDRAWN)
+        return True
     if not claim_call(job):
         return True
     try:
@@ -172,6 +178,8 @@ def claim_call(job: Job) -> bool:
     unclaimed = type(job)._default_manager.filter(
         pk=job.pk, state=State.SUBMITTING.value, submits=job.submits, cancel_requested_at=None
     )
+    if isinstance(job, Attempt):
+        unclaimed = unclaimed.filter(Q(moves_to=None))
     if not unclaimed.update(submits=F("submits") + 1, submit_started_at=timezone.now(), gone_since_at=None):
         return False
     job.refresh_from_db(fields=["submits", "submit_started_at", "gone_since_at"])

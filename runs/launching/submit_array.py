@@ -43,7 +43,7 @@ def _group_alike(jobs: Sequence[Job]) -> list[list[Attempt]]:
     groups: dict[tuple[object, ...], list[Attempt]] = {}
     for job in jobs:
         is_new = job.state in NOT_SUBMITTED and job.submits == 0 and job.cancel_requested_at is None
-        if not (isinstance(job, Attempt) and is_new and not job.hold and job.run.sweep_id):
+        if not (isinstance(job, Attempt) and is_new and not job.hold and not job.is_withdrawn and job.run.sweep_id):
             continue
         if (compute := job.run.run_config.compute).nodes == 1:
             groups.setdefault((job.run.sweep_id, compute), []).append(job)

@@ -11,7 +11,8 @@ from runs.launching.code import purge_copies as purge_unused
 from runs.launching.external import check_silence
 from runs.launching.reconcile import reconcile_cluster
 from runs.launching.submit import submit_job
-from runs.models import Attempt, Cluster, Job, Rebuild
+from runs.launching.sweeps.pause import withdraw_sweep as withdraw_runs_of
+from runs.models import Attempt, Cluster, Job, Rebuild, Sweep
 
 
 @shared_task(name="runs.jobs.submit_attempt")  # type: ignore[untyped-decorator]
@@ -24,6 +25,13 @@ def submit_attempt(attempt_id: int) -> None:
 def cancel_attempt(attempt_id: int) -> None:
     """Cancel an attempt on its cluster, then tick the cluster."""
     _cancel(Attempt.objects.select_related("run", "cluster").get(pk=attempt_id))
+
+
+@shared_task(name="runs.jobs.withdraw_sweep")  # type: ignore[untyped-decorator]
+def withdraw_sweep(sweep_id: int) -> None:
+    """Remove the waiting runs of a paused sweep from the queues of their clusters, then tick these."""
+    for cluster in withdraw_runs_of(Sweep.objects.get(pk=sweep_id)):
+        reconcile_cluster(cluster)
 
 
 @shared_task(name="runs.jobs.submit_rebuild")  # type: ignore[untyped-decorator]

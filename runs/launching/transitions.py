@@ -41,7 +41,11 @@ def transition(job: Job, to: State, reason: str, **facts: Any) -> bool:
     if to.is_final:
         facts.setdefault("ended_at", now)
     with transaction.atomic():
-        if not _rows(job).filter(state=before).update(**facts):
+        rows = _rows(job).filter(state=before)
+        if isinstance(job, Attempt) and to == State.SUBMITTING:
+            # Its sweep may have been paused since it was read.
+            rows = rows.filter(hold="")
+        if not rows.update(**facts):
             return False
         job.note(reason, LEVELS.get(to, "info"), before, to)
         if job.sets_run_state:

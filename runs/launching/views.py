@@ -15,6 +15,7 @@ from runs.http import SignedIn, state_words, visible_experiment, visible_run
 from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import cancel_run, resume_run
 from runs.launching.resume import CannotResume
+from runs.launching.turns import posts_in_turn
 from runs.models import Attempt, Experiment, Run
 from workers.executors.states import State
 
@@ -41,6 +42,7 @@ def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
 
 
 @require_POST
+@posts_in_turn
 def run_resume(request: SignedIn, uid: str) -> HttpResponse:
     """Resume the run in a new attempt."""
     run = visible_run(request, uid)
@@ -48,12 +50,15 @@ def run_resume(request: SignedIn, uid: str) -> HttpResponse:
         raise PermissionDenied
     try:
         messages.success(request, _resume_message(run, resume_run(run, request.user)))
+        if run.sweep is not None and run.sweep.paused_at is not None:
+            messages.info(request, gettext("Its sweep is paused: it waits until the sweep is resumed."))
     except CannotResume as error:
         messages.warning(request, f"{error}.")
     return redirect(run)
 
 
 @require_POST
+@posts_in_turn
 def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
     """Resume all interrupted runs of the experiment that this user may resume."""
     experiment = visible_experiment(request, pk)

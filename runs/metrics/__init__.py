@@ -1,6 +1,7 @@
 """Storage of points (a packed batch per flush, chunks later) and reading of curves, exact at pixel width."""
 
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
+from runs.metrics.curve_stream import json_pieces, needs_turns, read_in_turn, sizes
 from runs.metrics.directions import HIGHER, LOWER, good_direction
 from runs.metrics.downsample import Span, m4
 from runs.metrics.headline import (
@@ -14,6 +15,7 @@ from runs.metrics.headline import (
     task_of,
 )
 from runs.metrics.json_numbers import Points, json_floats, wire
+from runs.metrics.memory import MemoryBusy, request_memory
 from runs.metrics.packing import AXES, Block, Floats, Ints, block, pack, unpack
 from runs.metrics.provenance import (
     Provenance,
@@ -59,6 +61,7 @@ __all__ = [
     "Floats",
     "HeadlineMetric",
     "Ints",
+    "MemoryBusy",
     "Points",
     "Provenance",
     "Provenances",
@@ -78,9 +81,11 @@ __all__ = [
     "is_held_out",
     "join",
     "json_floats",
+    "json_pieces",
     "keys",
     "latest",
     "m4",
+    "needs_turns",
     "newest",
     "newest_batches",
     "origin_expression",
@@ -91,8 +96,11 @@ __all__ = [
     "provenance_of_facts",
     "provenances",
     "read",
+    "read_in_turn",
     "recorded_keys",
+    "request_memory",
     "since",
+    "sizes",
     "task_of",
     "unpack",
     "unpack_chunk",

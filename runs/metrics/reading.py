@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from runs import metrics
 from runs.metrics.chunks import TIMES
 from runs.metrics.downsample import Span, m4
+from runs.metrics.memory import start_read
 from runs.metrics.packing import AXES, Block, Floats, Ints, Progression, unpack
 from runs.metrics.segments import SeriesPoints, first_times, read_points
 from runs.models import Batch, Chunk, Run, Series
@@ -88,7 +89,13 @@ Drawable: TypeAlias = tuple[Curve, Ints | None]
 
 
 def read(
-    runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None, zoom: Span | None = None
+    runs: Sequence[Run],
+    keys: Sequence[str],
+    x: str = "step",
+    px: int | None = None,
+    zoom: Span | None = None,
+    *,
+    span: Span | None = None,
 ) -> list[Curve]:
     """Return curves by run, then key, in the order given, without pairs that have no point. One query, however many.
 
@@ -97,10 +104,12 @@ def read(
     px: width in pixels of the chart that all curves share: each curve is down-sampled so that its line looks the same
     (M4).
     zoom: the x range that is viewed, which gets as many pixels of its own.
-    Raise ValueError for an unknown x.
+    span: the x range of the chart; by default that of these curves.
+    Raise ValueError for an unknown x, MemoryBusy if too many points are read at the same time.
     """
     if x not in X_AXES:
         raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
+    start_read()
     order, requested_keys = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
     axis = AXIS_KEYS.get(x, AXES + x)
     zero = first_times(order) if x == "relative" else {}
@@ -115,7 +124,7 @@ def read(
         for run_id, points in read_points(order, keys_to_read)
     }
     curves = [drawable for run_id in order for drawable in drawables.get(run_id, ()) if drawable[0].points]
-    return _downsample_curves(curves, px, zoom) if px else [curve for curve, _ in curves]
+    return _downsample_curves(curves, px, zoom, span) if px else [curve for curve, _ in curves]
 
 
 def keys(run: Run) -> list[str]:
@@ -227,11 +236,11 @@ def _ascends(x: Floats, segments: Ints) -> bool:
     return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
-def _downsample_curves(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
+def _downsample_curves(curves: list[Drawable], px: int, zoom: Span | None, span: Span | None) -> list[Curve]:
     """Return all curves, down-sampled to the pixel columns of one chart."""
     if not curves:
         return []
-    span = min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves)
+    span = span or (min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves))
     return [_thinned(curve, pieces, px, span, zoom) for curve, pieces in curves]
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from psycopg import Cursor
 
 from runs.metrics.chunks import POINTS, TIMES, Packed, columns_of
+from runs.metrics.memory import POINT_BYTES, take_memory
 from runs.metrics.packing import Floats, Ints, Progression, unpack
 from runs.models import Batch, Chunk
 
@@ -182,12 +183,19 @@ def read_points(runs: Sequence[int], keys: Sequence[str]) -> Iterator[tuple[int,
     The connection is busy until the last run has arrived.
     """
     for run_id, rows in groupby(_rows(runs, keys), key=attrgetter("run_id")):
-        parts_in_order = sorted(((*part, row.cursor) for row in rows for part in row.parts(keys)), key=itemgetter(0))
+        parts_in_order = sorted((part for row in rows for part in _parts(row, keys)), key=itemgetter(0))
         parts: dict[str, list[tuple[int, int, Part]]] = defaultdict(list)
         segments: dict[tuple[int, int], int] = {}
         for (attempt, epoch, _), key, points, cursor in parts_in_order:
             parts[key].append((segments.setdefault((attempt, epoch), len(segments)), cursor, points))
         yield run_id, {key: SeriesPoints.from_parts(own) for key, own in parts.items()}
+
+
+def _parts(row: Row, keys: Sequence[str]) -> list[tuple[Position, str, Part, int]]:
+    """Return (position, key, points, cursor) of these keys, for which memory is taken. Raise MemoryBusy."""
+    parts = [(*part, row.cursor) for part in row.parts(keys)]
+    take_memory(len(row.data) + POINT_BYTES * sum(len(points) for _, _, points, _ in parts))
+    return parts
 
 
 def first_times(runs: Sequence[int]) -> dict[int, float]:

@@ -1,6 +1,6 @@
 """The rows. They index the runs' own files, which are the truth, and can be rebuilt from them."""
 
-from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
+from runs.models.attempt import WAITING_STATES, Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
 from runs.models.chart_layout import ChartLayout
 from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
@@ -34,6 +34,7 @@ __all__ = [
     "PROBE",
     "TRAINING",
     "TRAINING_METHODS",
+    "WAITING_STATES",
     "ApiToken",
     "Attempt",
     "AttemptEvent",

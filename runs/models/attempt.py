@@ -23,8 +23,13 @@ def checkpoint_folder(directory: Path, step: int) -> Path:
     return directory / "checkpoints" / f"step-{step:06d}"
 
 
+RESTORED_REASON = "the site was restored from a backup taken before this finished"
+"""Reason of jobs that a restore ended: their processes may still run elsewhere."""
+
+
 class Origin(models.TextChoices):
-    """Origin of an attempt. Automatic attempts are of two kinds, because a preemption does not use up the budget.
+    """Origin of an attempt. Automatic attempts are of three kinds, because only a restart uses up the budget, and not
+    what follows a preemption or the start of a site that was stopped.
 
     An external attempt is one start of a program elsewhere; its `native_id` is the id that the program gave the start.
     """
@@ -33,6 +38,7 @@ class Origin(models.TextChoices):
     RESUME = "resume"
     RESTART = "restart"
     PREEMPTION = "preemption"
+    SITE_START = "site_start"
     IMPORT = "import"
     EXTERNAL = "external"
 
@@ -44,6 +50,8 @@ class Hold(models.TextChoices):
     PERSON = "person"
 
 
+WAITING_STATES = sorted(state.value for state in (State.CREATED, State.SUBMITTING, State.QUEUED))
+"""States of attempts that have not begun."""
 LAUNCHED = sorted(origin.value for origin in Origin if origin not in (Origin.IMPORT, Origin.EXTERNAL))
 
 
@@ -57,6 +65,10 @@ class AttemptQuerySet(JobQuerySet["Attempt"]):
     def on_hold(self) -> Self:
         """Return attempts that are held back from their cluster for now."""
         return self.exclude(hold="").filter(state=State.CREATED.value)
+
+    def withdrawn(self) -> Self:
+        """Return attempts that must leave their cluster's queue, unless they have begun."""
+        return self.filter(moves_to__isnull=False, cancel_requested_at=None, state__in=WAITING_STATES)
 
     def to_clusters(self) -> Self:
         """Return attempts that were submitted to their clusters, or will be."""
@@ -86,7 +98,8 @@ class Attempt(Job):
     """Set while it is CREATED and must not be submitted yet."""
     moves_to = models.ForeignKey(Cluster, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     moves_held = models.BooleanField(default=False)
-    """Cluster of the next attempt after this one has been cancelled, and whether that attempt is held."""
+    """Cluster of the next attempt after this one has been cancelled, and whether that attempt is held. Without a
+    request to cancel it, the attempt only leaves its cluster's queue, and continues if it has begun."""
     code = models.JSONField(null=True, blank=True)
     """Code to run, as `workers.code.Code` in JSON, pinned before it is submitted."""
     environment = models.JSONField(null=True, blank=True)
@@ -127,9 +140,14 @@ class Attempt(Job):
         return checkpoint_folder(self.run.root / key_of(self.run, self.resumed_attempt), self.resumed_step)
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Return whether the attempt must leave its cluster's queue, unless it has begun: its sweep was paused."""
+        return self.moves_to_id is not None and self.cancel_requested_at is None
+
+    @property
     def is_automatic(self) -> bool:
         """Return whether this attempt was created without a user's request."""
-        return self.origin in (Origin.RESTART, Origin.PREEMPTION)
+        return self.origin in (Origin.RESTART, Origin.PREEMPTION, Origin.SITE_START)
 
     @property
     def sets_run_state(self) -> bool:

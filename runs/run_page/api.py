@@ -9,6 +9,7 @@ import orjson
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import P, QueryEx
 
 from runs import metrics
@@ -24,6 +25,7 @@ from runs.http import (
     Limit,
     Shelf,
     Tag,
+    ThreadedStream,
     Uid,
     Word,
     Words,
@@ -156,7 +158,7 @@ def read_series(
     ],
     x: QueryEx[Axis, P(description="relative: seconds since the run's first point; wall: Unix time")] = "step",
     px: QueryEx[int | None, P(ge=1, le=10_000, description="width in pixels; without it, all points")] = None,
-) -> HttpResponse:
+) -> HttpResponseBase:
     """Return the curves of runs and keys along an x axis, down-sampled so that on `px` pixels their lines look as with
     every point (M4).
 
@@ -171,8 +173,20 @@ def read_series(
     runs = get_runs(request.auth, run)
     _check_keys(runs, key)
     by_id, origins = {r.pk: r for r in runs}, metrics.origins_of(runs)
-    curves = [_curve(by_id[c.run_id], origins[c.run_id], c) for c in metrics.read(runs, key, x=x, px=px)]
-    return HttpResponse(orjson.dumps({"x": x, "curves": curves}), content_type="application/json")
+
+    def describe(curve: metrics.Curve) -> dict[str, object]:
+        run = by_id[curve.run_id]
+        provenance = metrics.provenance(run.config, curve.key, origins[curve.run_id])
+        measured = None if provenance is None else provenance.to_json()
+        return {"run": run.uid, "key": curve.key, "measured": measured}
+
+    head = orjson.dumps({"x": x, "curves": []})[:-2]
+    sizes = metrics.sizes(runs, key)
+    if metrics.needs_turns(sizes, px):
+        turns = metrics.read_in_turn(runs, key, sizes, x, px)
+        return ThreadedStream(metrics.json_pieces(head, turns, describe), "application/json")
+    pieces = metrics.json_pieces(head, [metrics.read(runs, key, x=x, px=px)], describe)
+    return HttpResponse(b"".join(pieces), content_type="application/json")
 
 
 def _check_keys(runs: list[Run], keys: list[str]) -> None:
@@ -185,17 +199,3 @@ def _check_keys(runs: list[Run], keys: list[str]) -> None:
     if missing := [key for key in keys if key not in existing]:
         all_keys = rows.exclude(key__startswith=metrics.AXES).order_by("key").values_list("key", flat=True).distinct()
         raise unknown_choice("key", list(all_keys), missing[0])
-
-
-def _curve(run: Run, origin: str, curve: metrics.Curve) -> dict[str, object]:
-    provenance = metrics.provenance(run.config, curve.key, origin)
-    return {
-        "run": run.uid,
-        "key": curve.key,
-        "measured": None if provenance is None else provenance.to_json(),
-        "x": metrics.json_floats(curve.x),
-        "y": metrics.json_floats(curve.y),
-        "overwritten": curve.overwritten.tolist(),
-        "points": curve.points,
-        "cursor": curve.cursor,
-    }

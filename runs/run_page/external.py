@@ -11,16 +11,18 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext
 
-from runs.models import ExternalRun, Run
+from runs.models import AttemptEvent, ExternalRun, Run
 
 MAX_SUMMARY_VALUES = 60
+MAX_ALERTS = 10
 MAX_VALUE_LENGTH = 300
 COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """The facts of the program, by their titles, its command and its git state, and the values of its summary.
+    """The facts of the program, by their titles, its command and its git state, the values of its summary, and its
+    newest warnings and errors.
 
     commit_url: the page of the commit, if the remote is an https address; else empty.
     """
@@ -31,6 +33,7 @@ class ProgramFacts:
     commit_url: str
     is_dirty: bool
     summary: list[tuple[str, str]]
+    alerts: list[AttemptEvent]
 
 
 def program_facts(run: Run) -> ProgramFacts | None:
@@ -47,6 +50,7 @@ def program_facts(run: Run) -> ProgramFacts | None:
     return ProgramFacts(
         [(title, value) for title, value in values.items() if value], external.command, commit,
         commit_url(_text(git.get("remote")), commit), git.get("dirty") is True, _summary(external.summary),
+        _alerts(run),
     )  # fmt: skip
 
 
@@ -62,6 +66,13 @@ def commit_url(remote: str, commit: str) -> str:
         return ""
     place = f"{host}:{port}" if port else host
     return f"https://{place}{parts.path.removesuffix('/').removesuffix('.git')}/commit/{commit}"
+
+
+def _alerts(run: Run) -> list[AttemptEvent]:
+    """Return the newest warnings and errors that are no changes of state: alerts of the program, such as records that
+    are missing, and what this site could not store."""
+    events = AttemptEvent.objects.filter(attempt__run=run, to_state="", level__in=("warning", "error"))
+    return list(events.order_by("-at", "-pk")[:MAX_ALERTS])
 
 
 def _summary(summary: object) -> list[tuple[str, str]]:

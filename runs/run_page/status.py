@@ -17,6 +17,7 @@ from runs import checkpoints, launching
 from runs.compare.run_table import steps_of
 from runs.http import ago, state_words
 from runs.launching import resume_refusal
+from runs.launching.reconcile import unstored_end
 from runs.models import Attempt, Origin, RecordFile, Run
 from runs.run_page.tiles import read_tiles
 from runs.run_page.time_left import seconds_left
@@ -74,11 +75,15 @@ def _ago(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Restart:
-    """Automatic restart, due in `seconds`. `number` is its position in the budget, None if it does not count."""
+    """Automatic restart, due in `seconds`. `number` is its position in the budget, None if it does not count.
+
+    `is_after_stop`: esweb was stopped, and its present start resumes the run.
+    """
 
     seconds: int
     number: int | None
     budget: int
+    is_after_stop: bool
 
 
 @dataclass(frozen=True)
@@ -95,19 +100,23 @@ def status_context(run: Run) -> dict[str, Any]:
     newest = attempts[0] if attempts else None
     steps, step = steps_of(run), _last_step(run)
     share = _share(attempts, step, steps)
+    unstored = unstored_end(newest) if newest is not None else ""
+    state = State.STOPPING.value if unstored else run.state
     return {
         "used_up": _used_up(run, attempts),
         "resources": None if run.ran_elsewhere else launching.resources_of(run.config),
         "attempt": newest, "step": step, "steps": steps,
         "share": share, "shows_progress": _shows_progress(run, share), "seconds": _seconds(attempts),
-        "seconds_left": seconds_left(run, newest, steps),
+        "unstored": unstored, "shown_state": state,
+        "seconds_left": None if unstored else seconds_left(run, newest, steps),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
-        "tiles": tiles, "in_words": " ".join([_describe(run, step, steps), *(tile.sentence for tile in tiles)]),
+        "tiles": tiles,
+        "in_words": " ".join([_describe(run, state, step, steps), *(tile.sentence for tile in tiles)]),
     }  # fmt: skip
 
 
-def _describe(run: Run, step: int, steps: int) -> str:
-    params = {"name": run.name, "state": state_words(run.state), "step": step, "steps": steps}
+def _describe(run: Run, state: str, step: int, steps: int) -> str:
+    params = {"name": run.name, "state": state_words(state), "step": step, "steps": steps}
     if steps:
         return gettext("%(name)s: %(state)s, step %(step)s of %(steps)s.") % params
     return gettext("%(name)s: %(state)s, step %(step)s.") % params
@@ -118,8 +127,10 @@ def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
     if due is None:
         return None
     seconds = max(0, round((due - timezone.now()).total_seconds()))
-    is_free = run.state == State.PREEMPTED
-    return Restart(seconds, None if is_free else launching.count_restarts(run) + 1, launching.restart_budget(run))
+    is_after_stop = launching.ended_with_site(attempts[0])
+    is_free = is_after_stop or run.state == State.PREEMPTED
+    number = None if is_free else launching.count_restarts(run) + 1
+    return Restart(seconds, number, launching.restart_budget(run), is_after_stop)
 
 
 def _used_up(run: Run, attempts: list[Attempt]) -> int:

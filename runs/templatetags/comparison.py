@@ -22,6 +22,8 @@ from runs.models import Run
 
 register = template.Library()
 
+MIN_PRINTED_P = 0.001
+
 
 @register.filter
 def ways_in_words(ways: Iterable[Provenance]) -> str:
@@ -94,19 +96,25 @@ def difference(cell: Cell) -> str:
 
 
 @register.filter
-def verdict(cell: Cell) -> str:
-    """State whether the difference exceeds the seeds' spread, without a claim beyond what the seeds support."""
+def difference_test(cell: Cell) -> str:
+    """State the p-values of the difference, with the tests and the numbers of seeds, or why there is none."""
     delta = cell.delta
     if delta is None:
         return ""
-    if delta.spread is None:
-        return gettext("spread unknown: only one seed on a side")
-    statement = gettext("exceeds the seeds' spread") if delta.exceeds else gettext("within the seeds' spread")
-    if delta.times is not None:
-        statement += f" ({number(delta.times, 2)} × {_distance_format(cell)(delta.spread)})"
-    if delta.apart:
-        return gettext("%(held)s; apart, by chance 1 in %(n)s") % {"held": statement, "n": round(1 / delta.chance)}
-    return gettext("%(held)s; seeds overlap") % {"held": statement}
+    if min(delta.n, delta.base_n) < 2:
+        return gettext("no test: only one seed on a side")
+    params = {"n": delta.n, "base_n": delta.base_n}
+    if delta.welch is None:
+        text = gettext("no t test: the seeds of each side are equal (n = %(n)s + %(base_n)s)") % params
+    else:
+        text = gettext("%(p)s (Welch's t, n = %(n)s + %(base_n)s)") % {**params, "p": _p_value(delta.welch)}
+    if delta.permutation is None:
+        return text
+    return gettext("%(text)s; permutation %(p)s") % {"text": text, "p": _p_value(delta.permutation)}
+
+
+def _p_value(p: float) -> str:
+    return f"p < {MIN_PRINTED_P}" if p < MIN_PRINTED_P else f"p = {number(p, 2)}"
 
 
 @register.filter

@@ -123,7 +123,32 @@ def spread_cell(values: Spread, key: str, spread: str) -> SafeString:
     text = "–" if values.mean is None else _number(key, values.mean)
     if (width := values.width(spread)) is not None:
         text = f"{text} ± {_number(key, width)}"
-    return format_html('{} <small class="n">n = {}</small>', text, values.n)
+    return format_html('{} <small class="n">n = {}</small>{}', text, values.n, _common_step(values))
+
+
+def _common_step(values: Spread) -> SafeString | str:
+    """Return the step of values at the last step that all runs of a group have, with the reason; nothing if the runs
+    end at the same step."""
+    if values.last_steps is None:
+        return ""
+    params = {"first": values.last_steps[0], "last": values.last_steps[1], "most": MAX_STEP_RUNS}
+    if values.has_own_ends:
+        text = gettext("at steps %(first)s to %(last)s") % params
+        title = gettext(
+            "Each run's own last value. Points are read for at most %(most)s runs: add filters for the values at the "
+            "last step that all runs have."
+        )
+    elif values.step is None:
+        text, title = (
+            gettext("no common step"),
+            gettext("No step has a finite value of all runs; they end at %(ends)s."),
+        )
+    else:
+        text = gettext("at step %(step)s") % {"step": values.step}
+        title = gettext("The last step at which all runs have a finite value; they end at %(ends)s.")
+    first, last = values.last_steps
+    ends = gettext("step %(first)s") if first == last else gettext("steps %(first)s to %(last)s")
+    return format_html(' <small class="n" title="{}">{}</small>', title % (params | {"ends": ends % params}), text)
 
 
 @register.simple_tag

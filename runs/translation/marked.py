@@ -488,7 +488,7 @@ WORDS = (
     _("min–max"),
     _("±1 std"),
     _("±1 standard error"),
-    _("95 % bootstrap interval"),
+    _("95 % t-interval"),
     _("25–75 %"),
     _("created"),
     _("submitting"),

@@ -13,6 +13,7 @@ from tests.chaos.process_watch import Sightings
 from tests.chaos.recount import differences, read_file, whole_lines
 from workers.attempt import read_json
 from workers.config import RunConfig
+from workers.executors.base import STOPPED_BY_ESWEB
 from workers.executors.states import State
 from workers.records import records_path
 
@@ -69,9 +70,10 @@ def _attempt_violations(
     config = RunConfig.from_json(run["config"])
     if run["state"] != attempts[-1]["state"]:
         yield f"is {run['state']}, its newest attempt {attempts[-1]['state']}"
-    if not 1 <= len(attempts) <= 1 + config.compute.restarts:
-        yield f"{len(attempts)} attempts, where {config.compute.restarts} restarts are allowed"
-    if run["state"] != State.SUCCEEDED and len(attempts) < 1 + config.compute.restarts:
+    paid = [attempt for attempt in attempts if attempt["origin"] != "site_start"]
+    if not 1 <= len(paid) <= 1 + config.compute.restarts:
+        yield f"{len(paid)} attempts, where {config.compute.restarts} restarts are allowed"
+    if run["state"] != State.SUCCEEDED and len(paid) < 1 + config.compute.restarts:
         yield f"given up after {len(attempts)} attempts"
     sightings_list = [sightings for attempt in attempts if (sightings := trained.get(_directory(data, attempt)))]
     for before, after in pairwise(sightings_list):
@@ -105,6 +107,7 @@ def _final_state_violations(attempt: Row, directory: Path, was_killed: bool, was
     Without a record the agent was killed. A full disk is the reason of a starved attempt.
     """
     state, exit_record = State(attempt["state"]), read_json(directory / "exit.json")
+    was_stopped = state == State.INTERRUPTED and attempt["native_state"] == STOPPED_BY_ESWEB
     if not state.is_final or attempt["drained_at"] is None:
         yield f"not at rest (drained: {attempt['drained_at']})"
     if exit_record is None and state != State.LOST and directory.exists():
@@ -120,12 +123,12 @@ def _final_state_violations(attempt: Row, directory: Path, was_killed: bool, was
         exit_record is not None
         and exit_record["code"] != 0
         and exit_record["signal"] != signal.SIGKILL
-        and not was_starved
+        and not (was_starved or was_stopped)
     ):
         yield f"failed by itself: {attempt['reason']}"
     if state != State.SUCCEEDED and not attempt["reason"]:
         yield "no word about why"
-    if state != State.SUCCEEDED and not was_killed and not was_starved:
+    if state != State.SUCCEEDED and not (was_killed or was_starved or was_stopped):
         yield f"nobody hit it, and it ended: {attempt['reason']}"
 
 

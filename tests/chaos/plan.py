@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-KILL, FREEZE, FILL, CLOCK = "kill", "freeze", "fill", "clock"
+KILL, FREEZE, FILL, CLOCK, STOP = "kill", "freeze", "fill", "clock", "stop"
 EVERYTHING = "everything"
 KILLS = (
     *("web", "worker", "worker child", "beat", "follow", "postgres", "postgres child", "valkey", "agent", "training"),
@@ -17,7 +17,7 @@ RUNS_DISK, DATABASE_DISK, VALKEY_MEMORY = "disk of the runs", "disk of the datab
 PHASES = ("submitting", "loading", "training", "saving", "ending")
 CLOCK_SHIFTS = (-3 * 3600, -90, 90, 3 * 3600)
 """Seconds by which the clock is set, back and forth."""
-VERBS = {KILL: "killed", FREEZE: "frozen", FILL: "full", CLOCK: "set"}
+VERBS = {KILL: "killed", FREEZE: "frozen", FILL: "full", CLOCK: "set", STOP: "stopped"}
 
 Kind = tuple[str, str]
 """The action and its victim: `("freeze", "web")`."""
@@ -41,7 +41,7 @@ class Fault:
     shift: int = 0
 
     def __str__(self) -> str:
-        details = {KILL: self.phase and f", while {self.phase}", CLOCK: f" {self.shift:+d} s"}
+        details = {KILL: self.phase and f", while {self.phase}", CLOCK: f" {self.shift:+d} s", STOP: ""}
         return f"{self.number:>3} | {self.name}{details.get(self.kind, f' for {self.seconds:.1f} s')}"
 
     @property

@@ -18,7 +18,7 @@ from tests.chaos.clock import Clock
 from tests.chaos.database_view import DatabaseView
 from tests.chaos.injection import fill_resource, freeze_processes
 from tests.chaos.launch_client import RunLauncher
-from tests.chaos.plan import CLOCK, EVERYTHING, FREEZE, KILL, RUNS_DISK, Fault
+from tests.chaos.plan import CLOCK, EVERYTHING, FREEZE, KILL, RUNS_DISK, STOP, Fault
 from tests.chaos.process_watch import TrainingWatch
 from tests.chaos.processes import SiteProcess
 from tests.chaos.supervisor import Supervisor
@@ -90,6 +90,8 @@ class ChaosScenario:
         with self.visits.web_is_down() if fault.victim in WEB else nullcontext():
             if fault.kind == KILL:
                 self._kill(fault, victims)
+            elif fault.kind == STOP:
+                self._stop_site()
             elif fault.kind == CLOCK:
                 assert self.clock is not None
                 self.clock.move(fault.shift)
@@ -146,6 +148,13 @@ class ChaosScenario:
         if fault.victim in ("up", EVERYTHING):
             self.supervisor.wait_until_stopped()
             self.supervisor.start()
+
+    def _stop_site(self) -> None:
+        """Stop the site as an administrator does, and start it again: running trainings are to resume by themselves."""
+        wait_until(lambda: READY in self.supervisor.output, "esweb to be ready", details=lambda: self.supervisor.output)
+        assert self.supervisor.stop() == 0, self.supervisor.output
+        self.supervisor.wait_until_stopped()
+        self.supervisor.start()
 
     def _hold(self, fault: Fault, cause: AbstractContextManager[None]) -> None:
         finished = {path.parent for path in self._attempts("exit.json")}

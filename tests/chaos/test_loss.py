@@ -1,4 +1,4 @@
-"""64 writers push and 100 pages watch while runs train and everything is killed, at least 40 times: nothing is lost.
+"""64 writers push and 100 pages watch while runs train, and everything is killed 40 times and stopped: nothing is lost.
 
 `make soak PART=loss` prints what was written, stored and killed. Stored points are read by tests/chaos/recount.py,
 which shares no code with what stored them. `make test` kills fewer processes (test_faults.py), and its pages are few
@@ -23,7 +23,7 @@ from esweb.embedded import database_url
 from tests import soak_plugin
 from tests.chaos.database_view import DatabaseView
 from tests.chaos.invariants import find_violations
-from tests.chaos.plan import KILL, KILLS, generate_faults
+from tests.chaos.plan import KILL, KILLS, STOP, generate_faults
 from tests.chaos.recount import differences
 from tests.chaos.scenario import ChaosScenario
 from tests.chaos.stored_records import records_are_stored
@@ -36,7 +36,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.soak]
 SEED = soak_plugin.seed(1)
 PAGES, USERS = 100, 4
 """Open pages, and the users who opened them: a user may have 50."""
-MIN_KILLS = 40
+MIN_FAULTS = 44
+"""At least 40 kills; every twelfth fault is a stop of the site and its next start."""
 WRITE_SECONDS = 60.0
 MAX_BATCHES = 10**6
 SETTLING_SECONDS = 180.0
@@ -47,14 +48,14 @@ FROM runs_attempt a LEFT JOIN runs_recordfile f ON f.attempt_id = a.id GROUP BY 
 
 
 def test_no_confirmed_record_is_lost_under_kills(chaos: ChaosScenario, tmp_path: Path) -> None:
-    plan = generate_faults(SEED, [(KILL, victim) for victim in KILLS], max_wait=1.5)
+    plan = generate_faults(SEED, [*((KILL, victim) for victim in KILLS), (STOP, "up")], max_wait=1.5)
     chaos.start()
     wait_until(partial(records_are_stored, chaos), "the first records of a run")
     files, progress = make_files(chaos.supervisor, 0, MAX_BATCHES), WriteProgress()
     with watching(chaos, files) as watchers, ThreadPoolExecutor(ALONE + TOGETHER) as threads:
         started_at = time.monotonic()
         writers = start_writing(chaos, threads, files, progress)
-        for _ in soak_plugin.rounds(MIN_KILLS, "kills", settling_seconds=SETTLING_SECONDS):
+        for _ in soak_plugin.rounds(MIN_FAULTS, "faults", settling_seconds=SETTLING_SECONDS):
             chaos.inject(next(plan))
             if time.monotonic() > started_at + WRITE_SECONDS:
                 progress.stop_requested.set()

@@ -8,7 +8,9 @@ import pytest
 
 from runs import launching
 from runs.launching import reconcile
-from runs.models import Attempt, Cluster, Experiment
+from runs.launching.sweeps.commands import unpause_sweep
+from runs.launching.sweeps.pause import pause_sweep, withdraw_sweep
+from runs.models import Attempt, Cluster, Experiment, Hold
 from tests.clusters.scripted_slurm import (
     ScriptedSlurm,
     cluster_directory,
@@ -62,6 +64,35 @@ def test_sweep_is_one_array_with_separate_cancels(
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
     assert cancelled.state == State.CANCELLED.value and not (cluster_directory(cancelled) / "started").exists()
     assert {tick_run(run).state for run in busy[1:]} == {State.RUNNING.value}
+
+
+def test_pending_jobs_of_a_paused_sweep_leave_the_queue_until_it_is_resumed(
+    experiment: Experiment, slurm_executor: ScriptedSlurm, slurm: SlurmCluster
+) -> None:
+    slurm_executor.program = CHECKPOINTS
+    runs = launch_sweep(experiment, 5, cores=4)
+    sweep = runs[0].sweep
+    busy = wait_until(
+        lambda: len(running := [run for run in runs if tick_run(run).state == "running"]) == 3 and running,
+        "three of the five runs to run",
+        details=slurm.describe,
+    )
+    waiting = [run for run in runs if run not in busy]
+    assert sweep is not None and pause_sweep(sweep)
+    keys = [attempt_of(run).key for run in waiting]
+    withdraw_sweep(sweep)
+    wait_until(
+        lambda: all(tick_run(run).hold == Hold.SWEEP for run in waiting), "the waiting runs to leave the queue",
+        details=slurm.describe,
+    )  # fmt: skip
+    assert [slurm_executor.find(key).state for key in keys] == [State.CANCELLED] * 2
+    launching.request_cancel(busy[0], experiment.owner)
+    tick_until(busy[0], "cancelled")
+    assert {tick_run(run).state for run in waiting} == {State.CREATED.value}
+    assert {tick_run(run).state for run in busy[1:]} == {State.RUNNING.value}
+    assert unpause_sweep(sweep)
+    tick_until(waiting[0], "running")
+    assert attempt_of(waiting[0]).n == 2 and tick_run(waiting[1]).state == State.QUEUED.value
 
 
 class DyingHost(SharedDisk):

@@ -15,6 +15,7 @@ from django.core.management import get_commands
 
 from esweb.bootstrap.healthcheck import ask
 from esweb.supervisor import parts_of_esweb
+from esweb.supervisor.stopgap import Stopgap
 from tests.docker.files import COMPOSE, DOCKERFILE, ROOT, command_of, compose, last_value, lineage, stages, variables
 from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS
@@ -107,7 +108,8 @@ def test_service_command_exists(service: str) -> None:
 
 def test_worker_and_beat_options_match_up(tmp_path: Path) -> None:
     with socket.socket() as listening:
-        parts = {part.name: list(part.argv) for part in parts_of_esweb(tmp_path, listening, ROOT / "manage.py")}
+        parts_of_up = parts_of_esweb(tmp_path, listening, ROOT / "manage.py", Stopgap(listening))
+        parts = {part.name: list(part.argv) for part in parts_of_up}
     for name in ("worker", "beat"):
         compose_argv, up_argv = command_of(name), parts[name]
         for option in ("--app", "--queues", "--scheduler", "--pidfile", "--loglevel"):

@@ -71,7 +71,7 @@ async def send_request(app: App, request: AsgiRequest, *, goes_away: bool = Fals
     whole = [body["body"]]
     while body.get("more_body"):
         body = await communicator.receive_output(PATIENCE_SECONDS)
-        whole.append(body["body"])
+        whole.append(body.get("body", b""))
     await communicator.wait(PATIENCE_SECONDS)
     headers = {name.decode().lower(): text.decode() for name, text in start["headers"]}
     return AsgiReply(start["status"], headers, b"".join(whole))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,6 +28,8 @@ from esweb.embedded import (
     socket_folder,
     sockets,
 )
+from esweb.embedded.lock import try_lock
+from esweb.embedded.valkey import REWRITE_BYTES
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS
 
@@ -121,7 +125,10 @@ def test_postgres_ends_when_one_of_its_processes_crashes(data: Path, start: Call
     ask(data, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     kill_a_child(first)
     assert first.process.wait(PATIENCE_SECONDS) == 1
-    start(Postgres(data))
+    assert isinstance(first, Postgres)
+    assert re.search(r"\(PID \d+\) was terminated by signal 9: Killed$", first.crash_reason())
+    second = start(Postgres(data))
+    assert isinstance(second, Postgres) and second.crash_reason() == ""
     assert ask(data, "SELECT count(*) FROM kept") == 1000
 
 
@@ -218,6 +225,20 @@ def test_killed_valkey_retains_its_data(tmp_path: Path, start: Callable[[Server]
         assert client.get("kept") == b"yes"
 
 
+def test_files_of_valkey_are_rewritten_when_they_are_large(tmp_path: Path, start: Callable[[Server], Server]) -> None:
+    start(Valkey(tmp_path))
+    written = 0
+    with redis.from_url(redis_url(tmp_path)) as client:
+        while written < 2 * REWRITE_BYTES:
+            client.set("overwritten", b"x" * 2**20)
+            written += 2**20
+
+    def is_small() -> bool:
+        return sum(file.stat().st_size for file in (tmp_path / "valkey").rglob("*.*f")) < REWRITE_BYTES
+
+    wait_until(is_small, "Valkey to write its files anew")
+
+
 def test_file_instead_of_a_folder_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     with pytest.raises(CannotStart, match=r"The data folder .* cannot be used: Not a directory"):
@@ -233,6 +254,23 @@ def test_second_server_on_a_folder_is_refused_with_the_owner(tmp_path: Path) -> 
         pytest.fail("two hold the same folder")
     with hold(tmp_path):
         pass
+
+
+def test_lock_file_that_its_holder_removed_is_locked_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, flock, calls = tmp_path / "lock", fcntl.flock, []
+
+    def remove_before_the_first_lock(descriptor: int, operation: int) -> None:
+        if not calls:
+            file.unlink()
+        calls.append(operation)
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_before_the_first_lock)
+    descriptor = try_lock(file)
+    assert descriptor is not None
+    assert os.path.samestat(os.fstat(descriptor), file.stat())
+    assert try_lock(file) is None
+    os.close(descriptor)
 
 
 KILLED = f"""

@@ -7,6 +7,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from esweb.bootstrap import health
+from esweb.bootstrap.disk_room import DiskWatch
 from runs.models import Cluster
 from tests.waiting import PATIENCE_SECONDS
 
@@ -15,13 +16,15 @@ from tests.waiting import PATIENCE_SECONDS
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for servers that answer as long as a busy machine needs."""
     monkeypatch.setattr(health, "ANSWER_SECONDS", PATIENCE_SECONDS)
+    # The room on this machine's own disk.
+    monkeypatch.setattr(health, "watch", DiskWatch(list))
 
 
 @pytest.mark.django_db
 def test_a_stranger_learns_that_all_is_well(client: Client) -> None:
     answer = client.get("/healthz")
     assert answer.status_code == 200
-    assert answer.json() == {"database": "ok", "redis": "ok"}
+    assert answer.json() == {"database": "ok", "redis": "ok", "disk": "ok"}
 
 
 @pytest.mark.django_db
@@ -32,7 +35,7 @@ def test_a_silent_redis_makes_it_ill(client: Client, settings, tmp_path) -> None
     }
     answer = client.get("/healthz")
     assert answer.status_code == 503
-    assert answer.json() == {"database": "ok", "redis": "does not answer"}
+    assert answer.json() == {"database": "ok", "redis": "does not answer", "disk": "ok"}
 
 
 LOCAL = ["127.0.0.1", "127.0.0.1:8000", "localhost", "localhost:1", "[::1]:8000"]
@@ -45,7 +48,7 @@ def test_health_is_answered_on_loopback_when_other_hosts_are_allowed(
 ) -> None:
     settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["esweb.example"], True
     answer = client.get("/healthz", headers={"host": host})
-    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok"})
+    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok", "disk": "ok"})
     assert client.post("/healthz", headers={"host": host}).status_code == 400
     assert client.get("/login/", headers={"host": host}).status_code == 400
 

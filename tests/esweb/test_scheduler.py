@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from celery import Celery
 
+from esweb import beat
 from esweb.beat import Scheduler
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -62,6 +64,25 @@ def test_missing_broker_is_logged_in_one_line(
     entry = scheduler.Entry(app=app, name="score-answers", task="score", schedule=EVERY)
     scheduler.apply_entry(entry)
     (record,) = (record for record in caplog.records if record.name == "esweb.beat")
-    assert record.getMessage().startswith("Beat could not queue a job; it is due again in seconds: ")
+    assert record.getMessage().startswith("Beat could not queue ")
     assert "\n" not in record.getMessage()
     assert bool(record.exc_info) == has_traceback
+
+
+def test_missing_broker_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, now = Celery("test", broker="redis+socket:///nowhere/valkey.sock"), [1000.0]
+    app.conf.task_publish_retry_policy = {"max_retries": 0}
+    monkeypatch.setattr(beat, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scheduler = Scheduler(app, {}, lazy=True)
+    entry = scheduler.Entry(app=app, name="score-answers", task="score", schedule=EVERY)
+    for _ in range(7):
+        scheduler.apply_entry(entry)
+        now[0] += 20
+    messages = [record.getMessage() for record in caplog.records if record.name == "esweb.beat"]
+    assert [message.partition(";")[0] for message in messages] == [
+        "Beat could not queue jobs (1)",
+        "Beat could not queue jobs (3)",
+        "Beat could not queue jobs (3)",
+    ]

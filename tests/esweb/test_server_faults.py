@@ -67,7 +67,7 @@ def test_health_names_a_frozen_server_within_seconds(site: Site, part: str) -> N
         assert (status, parts[part]) == (503, "does not answer")
         assert seconds < HEALTH_SECONDS, f"/healthz answered after {seconds:.1f} s"
         wait_until(lambda: site.process.health()[1][other] == "ok", "the other server to be reported as well")
-    wait_until(lambda: site.process.health() == (200, {"database": "ok", "redis": "ok"}), "the site to be well again")
+    wait_until(lambda: site.process.health()[0] == 200, "the site to be well again")
 
 
 def test_health_asks_a_frozen_database_in_one_thread_only(site: Site) -> None:

@@ -19,16 +19,16 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @contextmanager
-def serving() -> Iterator[int]:
-    """Yield the port of a real server that runs in a thread."""
-    with running_server() as (port, _):
-        yield port
+def serving(port: int = 0) -> Iterator[int]:
+    """Yield the port of a real server that runs in a thread: the given one, else an unused one."""
+    with running_server(port) as (used_port, _):
+        yield used_port
 
 
 @contextmanager
-def running_server() -> Iterator[tuple[int, uvicorn.Server]]:
+def running_server(port: int = 0) -> Iterator[tuple[int, uvicorn.Server]]:
     """Yield the port of a real server that runs in a thread, and the server."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", port))
     config = server_config()
     config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)

@@ -18,9 +18,10 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from esweb.middleware.busy_searches import BusySearches
+from esweb.middleware.busy_slots import BusySlots
 from runs.http import search_slots
 from runs.http.search_slots import MAX_CONCURRENT_SEARCHES, MAX_SEARCH_SECONDS, SearchesBusy, SearchSlots
+from runs.http.user_slots import POOL_SIZE
 from runs.models import Experiment, Run
 from runs.run_page.log import files
 from runs.run_page.log.files import SearchStopped, find
@@ -75,7 +76,7 @@ def test_slot_is_free_after_a_failed_search() -> None:
 
 
 def test_searches_leave_connections_to_pages() -> None:
-    assert 1 <= MAX_CONCURRENT_SEARCHES <= search_slots.POOL_SIZE // 4
+    assert 1 <= MAX_CONCURRENT_SEARCHES <= POOL_SIZE // 4
     assert MAX_SEARCH_SECONDS <= 2.0 < search_slots.PATIENCE_SECONDS
 
 
@@ -124,7 +125,7 @@ def test_search_without_a_slot_is_answered_busy(ada_client: Client, run: Run, no
 
 def test_busy_search_over_the_api_is_a_problem_document() -> None:
     request = RequestFactory().get("/api/v1/runs")
-    answer = BusySearches(lambda _: HttpResponse()).process_exception(request, SearchesBusy())
+    answer = BusySlots(lambda _: HttpResponse()).process_exception(request, SearchesBusy())
     assert answer is not None
     assert (answer.status_code, answer["Retry-After"], answer["Content-Type"]) == (503, "5", "application/problem+json")
 

@@ -103,16 +103,15 @@ def test_silent_client_is_disconnected(running: Running, impatient: None, sent: 
 
 
 def test_trickled_headers_earn_no_time(running: Running, impatient: None) -> None:
-    port, _ = running
+    port, server = running
     with clients(port, 1, HEADERS) as (connection,):
-        connection.settimeout(0.005)
-        reply, sent = b"", 0
-        while not reply and sent < 10_000:
-            with contextlib.suppress(TimeoutError):
+
+        def trickle() -> bool:
+            with contextlib.suppress(ConnectionError):
                 connection.sendall(b"X-More: " + b"x" * 20 + b"\r\n")
-                sent += 1
-                reply = connection.recv(1000)
-    assert b" 408 " in reply
+            return not server.server_state.connections
+
+        wait_until(trickle, "the server to disconnect the client")
 
 
 def test_client_that_reads_no_response_is_disconnected(running: Running, impatient: None) -> None:
@@ -219,7 +218,7 @@ async def reading_application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"a" * 100_000})
 
 
-async def checks_until_closed(moved: Sequence[int], *, downloads: bool = False) -> int:
+async def checks_until_closed(moved: Sequence[int], *, downloads: bool = False, apart_seconds: float = 1.0) -> int:
     """Return how many checks, a second apart, a connection outlasts that moves so many bytes before each of them."""
     transport = Transport()
     state = ServerState()
@@ -236,7 +235,7 @@ async def checks_until_closed(moved: Sequence[int], *, downloads: bool = False) 
             transport.unread -= min(count, transport.unread)
         elif count:
             connection.data_received(b"a" * count)
-        connection.check()
+        connection.use_patience(apart_seconds)
         if transport.is_closed:
             break
     connection.connection_lost(None)
@@ -258,15 +257,39 @@ SECONDS = int(PATIENCE_SECONDS)
         ([0] * 100, True, SECONDS + 1),
         ([MIN_BYTES_PER_SECOND] * 80, True, 80),
     ],
-    ids=[
-        "silent",
-        "a tenth of the speed",
-        "slow but steady",
-        "silent after much",
-        "in bursts",
-        "unread",
-        "slowly read",
-    ],
+    ids=["silent", "a tenth of the speed", "slow but steady", "silent after much", "bursts", "unread", "slowly read"],
 )
 def test_patience_follows_progress(moved: list[int], downloads: bool, checks: int) -> None:
     assert asyncio.run(checks_until_closed(moved, downloads=downloads)) == checks
+
+
+@each_case(("late_seconds", "counted_seconds"), [(1.5, 1.5), (60.0, http_protocol.MAX_CHECKED_SECONDS)])
+def test_busy_server_closes_silent_clients_after_the_same_time(late_seconds: float, counted_seconds: float) -> None:
+    """After a stop of a minute it reads what has arrived before it closes anything."""
+    checks = asyncio.run(checks_until_closed([0] * 100, apart_seconds=late_seconds))
+    assert checks == SECONDS / counted_seconds + 1
+
+
+# The bytes that a slow sender begins with, and those that it adds now and then.
+SLOW = [
+    (b"", b""), (HEADERS, b""), (HEADERS + b"X-More: ", b"a"), (HALF_BODY, b""), (HALF_BODY, b"a"),
+    (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /", b"a"),
+]  # fmt: skip
+
+
+def test_three_hundred_slow_senders_are_disconnected(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    port, server = running
+    with contextlib.ExitStack() as stack:
+        senders = [(one, more) for first, more in SLOW for one in stack.enter_context(clients(port, 50, first))]
+        wait_until(lambda: len(server.server_state.connections) == 300, "all connections to be accepted")
+        monkeypatch.setattr(http_protocol, "PATIENCE_SECONDS", 0.5)
+        monkeypatch.setattr(http_protocol, "CHECK_SECONDS", 0.05)
+
+        def trickle() -> bool:
+            for connection, more in senders:
+                with contextlib.suppress(ConnectionError):
+                    connection.send(more)
+            return not server.server_state.connections
+
+        wait_until(trickle, "the server to disconnect all of them")
+        assert health_status(port) == 200

@@ -16,14 +16,18 @@ PASSED_VARIABLES = ("PATH", "HOME", "LANG", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_O
 START_SECONDS = 30.0
 
 
-def write_spec(spec: Spec, beat_seconds: float) -> None:
-    """Create the attempt's directory with the spec.json that its agent reads. Raise OSError."""
+def write_spec(spec: Spec, beat_seconds: float, niceness: int = 0) -> None:
+    """Create the attempt's directory with the spec.json that its agent reads. Raise OSError.
+
+    `niceness`, as in nice(1), is the program's; the agent itself has none, so that its heartbeats are not late.
+    """
     spec.directory.mkdir(parents=True, exist_ok=True)
     job = {
         "key": spec.key,
         "argv": list(spec.argv),
         "env": dict(spec.env or {}),
         "beat_seconds": beat_seconds,
+        "niceness": niceness,
         "grace_seconds": spec.grace_seconds,
         "time_limit_seconds": spec.time_limit_seconds,
     }

@@ -10,7 +10,7 @@ An attempt is known everywhere by its key, `esweb-<run>-a<n>`: job name, directo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +58,9 @@ class Spec:
     env: Mapping[str, str] | None = None
     partition: str = ""
     """Partition of a cluster that has several; empty for the default one."""
+    goes_first: bool = False
+    """Whether it goes before waiting jobs, since it ran when esweb was stopped. Clusters with a queue of their own
+    ignore it."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,10 @@ class Executor(Protocol):
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
         """Return the jobs of all keys by one query; None for a job that the cluster does not know. Raise
         Unreachable."""
+
+    def withdraw(self, keys: Sequence[str]) -> None:
+        """Remove those of the jobs that wait from the queue, and leave those alone that have begun. Safe to repeat.
+        Raise Unreachable."""
 
     def cancel(self, key: str, grace_seconds: float) -> None:
         """Ask the job to stop, and kill it after the grace. Safe to repeat; never affects another job. Raise

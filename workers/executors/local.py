@@ -8,6 +8,7 @@ two processes or after a crash: the agent's claim lets the program run once. A w
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from workers.attempt import CLOSED_EPOCH, DISK_FULL, FENCED, Process, is_disk_full, owner, raise_lease, read_json
+from workers.attempt import (
+    CLOSED_EPOCH,
+    DISK_FULL,
+    FENCED,
+    RESERVE_BYTES,
+    Process,
+    is_disk_full,
+    is_stop,
+    owner,
+    raise_lease,
+    read_json,
+)
 from workers.executors.agent_start import start_agent, write_spec
 from workers.executors.base import KEY, STOPPED_BY_ESWEB, NodeShape, Observation, Rejected, Spec, Unreachable
 from workers.executors.states import State
@@ -23,6 +35,8 @@ from workers.executors.tickets import Ticket, Tickets
 
 MB = 1024 * 1024
 START_TRIES = 10
+SITE_STOPPED = "esweb was stopped"
+UNRECORDED = "disk full: its program has ended, and its exit record cannot be written to {}; free space"
 DEATH_SECONDS = 5.0
 """SIGKILL takes effect immediately, except for a process that waits for a disk."""
 
@@ -32,8 +46,11 @@ class Local:
 
     trust_running = True
 
-    def __init__(self, root: Path, cores: int, gpus: Sequence[str] = (), beat_seconds: float = 1.0) -> None:
+    def __init__(
+        self, root: Path, cores: int, gpus: Sequence[str] = (), beat_seconds: float = 1.0, niceness: int = 0
+    ) -> None:
         self.root, self.cores, self.gpus, self.beat_seconds = root, cores, tuple(gpus), beat_seconds
+        self.niceness = niceness
 
     def node_shapes(self) -> list[NodeShape]:
         """Return this machine, with the cores and GPUs that runs may use, and its memory."""
@@ -66,6 +83,14 @@ class Local:
                 key: self._observe(ticket, open_tickets) if ticket else None for key, ticket in tickets_by_key.items()
             }
 
+    def withdraw(self, keys: Sequence[str]) -> None:
+        """Remove those of the jobs from the queue whose agent has not begun. None begins meanwhile: the queue is
+        locked."""
+        with self._queue() as tickets:
+            for ticket in filter(None, map(tickets.get, keys)):
+                if not ticket.state and (ticket.owner or owner(ticket.path)) is None:
+                    self._close_waiting(tickets, ticket)
+
     def cancel(self, key: str, grace_seconds: float) -> None:
         """Remove a waiting job from the queue. Ask a running one to stop; if asked again after the grace, kill it."""
         with self._queue() as tickets:
@@ -77,12 +102,15 @@ class Local:
             self._stop(tickets, replace(ticket, owner=agent), grace_seconds)
             self._record_ended(tickets)
 
-    def interrupt(self, grace_seconds: float) -> list[str]:
+    def interrupt(self, grace_seconds: float, reason: str = SITE_STOPPED) -> list[str]:
         """Stop all running jobs because esweb stops, wait for their end, and return their keys. Waiting jobs stay
-        queued."""
+        queued. `reason` becomes that of the jobs which the stop has ended."""
         with self._queue() as tickets:
+            stopped = [tickets.put(_interrupted(t, reason)) for t in tickets.open() if _was_stopped_from_outside(t)]
+            # An agent ends as soon as it has recorded the end of its program, which this stop has not caused.
+            _await_ends([t for t in tickets.open() if (t.path / "exit.json").exists()], DEATH_SECONDS)
             self._record_ended(tickets)
-            running = [replace(t, interrupted=True) for t in tickets.open() if t.owner]
+            running = [_interrupted(t, reason) for t in tickets.open() if t.owner]
             for ticket in running:
                 self._stop(tickets, ticket, grace_seconds)
             _await_ends(running, grace_seconds)
@@ -90,7 +118,7 @@ class Local:
                 _kill(ticket)
             _await_ends(running, DEATH_SECONDS)
             self._record_ended(tickets)
-        return [t.key for t in running]
+        return sorted({t.key for t in (*stopped, *running)})
 
     @contextmanager
     def _queue(self) -> Iterator[Tickets]:
@@ -109,8 +137,9 @@ class Local:
                 raise Rejected(f"requests {requested} {unit}; this machine offers runs {offered}")
 
     def _enqueue(self, tickets: Tickets, spec: Spec) -> None:
-        write_spec(spec, self.beat_seconds)
-        number = max((t.number for t in tickets.open()), default=0) + 1
+        write_spec(spec, self.beat_seconds, self.niceness)
+        numbers = [t.number for t in tickets.open()]
+        number = min(numbers, default=0) - 1 if spec.goes_first else max(numbers, default=0) + 1
         tickets.put(Ticket(spec.key, number, str(spec.directory), spec.cores, spec.gpus))
 
     def _advance(self, tickets: Tickets) -> list[Ticket]:
@@ -195,6 +224,8 @@ class Local:
             return Observation(
                 State.QUEUED, ticket.key, "waiting", ticket.reason or self._waiting_reason(ticket, open_tickets)
             )
+        if _is_unrecorded(ticket):
+            return Observation(State.STOPPING, ticket.key, "ended", UNRECORDED.format(ticket.directory))
         is_stopping = ticket.asked_at is not None
         return Observation(
             State.STOPPING if is_stopping else State.RUNNING, ticket.key, "stopping" if is_stopping else "running"
@@ -240,11 +271,30 @@ def _await_ends(running: Sequence[Ticket], seconds: float) -> None:
         time.sleep(0.02)
 
 
+def _is_unrecorded(ticket: Ticket) -> bool:
+    """Return whether the job's program has ended and its agent waits for space to record that."""
+    program = Process.recorded(read_json(ticket.path / "heartbeat.json"))
+    if program is None or program.is_alive() or (ticket.path / "exit.json").exists():
+        return False
+    return shutil.disk_usage(ticket.path).free < RESERVE_BYTES
+
+
+def _interrupted(ticket: Ticket, reason: str) -> Ticket:
+    return replace(ticket, interrupted=True, reason=reason)
+
+
+def _was_stopped_from_outside(ticket: Ticket) -> bool:
+    """Return whether something else has stopped the job's agent: a service manager stops esweb and all that it
+    started at the same time."""
+    ending = read_json(ticket.path / "exit.json")
+    return ticket.asked_at is None and ending is not None and bool(ending.get("stopped"))
+
+
 def _ending(ticket: Ticket) -> tuple[State, str, str]:
     """Return (state, native word, reason) of a job whose agent is gone."""
     ending = read_json(ticket.path / "exit.json")
-    if ticket.interrupted and (ending is None or ending.get("stopped")):
-        return State.INTERRUPTED, STOPPED_BY_ESWEB, "esweb was stopped"
+    if ticket.interrupted and (ending is None or is_stop(ending)):
+        return State.INTERRUPTED, STOPPED_BY_ESWEB, ticket.reason or SITE_STOPPED
     if ending is not None:
         code, number = ending.get("code"), ending.get("signal")
         word = f"exit {code}" if number is None else f"signal {number}"

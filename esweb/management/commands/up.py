@@ -18,9 +18,12 @@ from django.db import DatabaseError
 from esweb.bootstrap import prepare
 from esweb.bootstrap.collectstatic import StaticCollection
 from esweb.bootstrap.private_files import close_to_others, creating_private_files
-from esweb.embedded import CannotStart, Postgres, Valkey, hold
+from esweb.bootstrap.usable_site import hold_usable
+from esweb.embedded import CannotStart, Postgres, Valkey
 from esweb.supervisor import StopRequested, Tree, collectstatic_part, parts_of_esweb, static_folder, stop_on_signals
 from esweb.supervisor.listening_socket import HealthPoller, address_of, listen
+from esweb.supervisor.stopgap import answering
+from esweb.supervisor.tree import BUSY_LOOK_SECONDS
 from runs.accounts import sign_in_links
 from runs.launching.reconcile import interrupt
 from runs.management.quick_command import QuickCommand
@@ -45,7 +48,12 @@ class Command(QuickCommand):
         try:
             with creating_private_files(), stop_on_signals():
                 close_to_others(settings.DATA_DIR)
-                with hold(settings.DATA_DIR), listen(host, port) as listener, self.servers() as tree:
+                with (
+                    hold_usable(settings.DATA_DIR),
+                    listen(host, port) as listener,
+                    answering(listener) as self.stopgap,
+                    self.servers() as tree,
+                ):
                     code = self.run(tree, listener)
         except CannotStart as error:
             raise CommandError(str(error)) from error
@@ -69,7 +77,7 @@ class Command(QuickCommand):
         prepare.prepare(StaticCollection(static_folder(settings.DATA_DIR), part))
         link = sign_in_links.link_for(prepare.first_user())
         prepare.release_database()
-        for part in parts_of_esweb(settings.DATA_DIR, listener, MANAGE_PY):
+        for part in parts_of_esweb(settings.DATA_DIR, listener, MANAGE_PY, self.stopgap):
             tree.start_part(part)
         self.await_web(tree, listener)
         address = address_of(listener)
@@ -82,7 +90,7 @@ class Command(QuickCommand):
     def await_web(self, tree: Tree, listener: socket.socket) -> None:
         """Return once the site is well. Raise CannotStart if it does not come up."""
         is_well, give_up_at = HealthPoller(listener), time.monotonic() + READY_SECONDS
-        tree.watch(until=lambda: is_well() or time.monotonic() > give_up_at)
+        tree.watch(lambda: is_well() or time.monotonic() > give_up_at, BUSY_LOOK_SECONDS)
         if time.monotonic() > give_up_at:
             raise CannotStart(f"The web server did not start within {READY_SECONDS} s (see {settings.DATA_DIR}/logs).")
 
@@ -92,19 +100,22 @@ class Command(QuickCommand):
         last."""
         named = {name for name in BUNDLED if os.environ.get(name) or os.environ.get(f"{name}_FILE")}
         servers = [server(settings.DATA_DIR) for name, server in BUNDLED.items() if name not in named]
-        tree = Tree(servers, self.print_line)
+        tree, cause = Tree(servers, self.print_line), ""
         try:
             tree.start_servers()
             yield tree
+        except StopRequested as request:
+            cause = str(request)
+            raise
         finally:
-            self.take_down(tree)
+            self.take_down(tree, cause)
 
-    def take_down(self, tree: Tree) -> None:
-        """Stop the parts first, then trainings on this machine, the servers last."""
+    def take_down(self, tree: Tree, cause: str) -> None:
+        """Stop the parts first, then trainings on this machine, the servers last. `cause`: the name of the signal."""
         if tree.parts:
             self.print_line("esweb", "stopping")
             tree.stop_parts()
-            interrupt.interrupt_and_report(lambda line: self.print_line("esweb", line))
+            interrupt.interrupt_and_report(lambda line: self.print_line("esweb", line), cause)
         prepare.release_database()
         tree.stop_servers()
         if tree.parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runs.http import ApiRequest, Key, Token, get_attempt, router
 from runs.launching.external.reports import record_end, record_heartbeat
-from runs.launching.external.schemas import End, EndOut, Heartbeat, HeartbeatOut
+from runs.launching.external.schemas import End, EndOut, Heartbeat, HeartbeatOut, problems_out
 
 HEARTBEAT = {"summary": {"best_reward": -3.5}}
 END = {"state": "succeeded", "exit_code": 0, "summary": {"best_reward": -3.1}}
@@ -16,6 +16,7 @@ END = {"state": "succeeded", "exit_code": 0, "summary": {"best_reward": -3.1}}
     auth=[Token("ingest")],
     tags=["records"],
     summary="Send a heartbeat",
+    exclude_none=True,
     openapi_extra={"requestBody": {"content": {"application/json": {"example": HEARTBEAT}}}},
 )
 def send_heartbeat(request: ApiRequest, key: Key, news: Heartbeat | None = None) -> HeartbeatOut:
@@ -23,10 +24,15 @@ def send_heartbeat(request: ApiRequest, key: Key, news: Heartbeat | None = None)
     Needs scope ingest, bound to this run.
 
     Pushes of records count as heartbeats too. An attempt that was lost runs again if it is its run's newest. The
-    response has the attempt's state; an attempt that has ended stays so. 409 if the run is not external.
+    response has the attempt's state; an attempt that has ended stays so. It lists `problems` if something exceeds a
+    limit: the rest is stored. 409 if the run is not external.
     """
-    attempt = record_heartbeat(get_attempt(request.auth, key).key, news or Heartbeat())
-    return HeartbeatOut(state=attempt.state, lost_after_seconds=attempt.run.external.lost_after_seconds)
+    attempt, problems = record_heartbeat(get_attempt(request.auth, key).key, news or Heartbeat())
+    return HeartbeatOut(
+        state=attempt.state,
+        lost_after_seconds=attempt.run.external.lost_after_seconds,
+        problems=problems_out(problems) or None,
+    )
 
 
 @router.post(
@@ -35,6 +41,7 @@ def send_heartbeat(request: ApiRequest, key: Key, news: Heartbeat | None = None)
     auth=[Token("ingest")],
     tags=["records"],
     summary="End an external attempt",
+    exclude_none=True,
     openapi_extra={"requestBody": {"content": {"application/json": {"example": END}}}},
 )
 def end_attempt(request: ApiRequest, key: Key, end: End | None = None) -> EndOut:
@@ -42,7 +49,8 @@ def end_attempt(request: ApiRequest, key: Key, end: End | None = None) -> EndOut
     ingest, bound to this run.
 
     Safe to repeat: an attempt that has ended keeps its state, which the response names; only a lost one is corrected.
-    Records that arrive later are still stored for a day. 409 if the run is not external.
+    Records that arrive later are still stored for a day. The response lists `problems` if the summary exceeds its
+    limit: the rest is stored. 409 if the run is not external.
     """
-    attempt = record_end(get_attempt(request.auth, key).key, end or End())
-    return EndOut(state=attempt.state)
+    attempt, problems = record_end(get_attempt(request.auth, key).key, end or End())
+    return EndOut(state=attempt.state, problems=problems_out(problems) or None)

@@ -12,15 +12,22 @@ from django.utils import timezone
 from ninja.errors import HttpError
 
 from runs import access
-from runs.http import Caller, Invalid, check_owner, get_experiment
-from runs.launching.external.schemas import MAX_CONFIG_BYTES, MAX_DETAIL_BYTES, Heartbeat, NewExternalRun, within
-from runs.launching.request import get_or_create_experiment, merged
+from runs.http import Caller, check_owner, get_experiment
+from runs.launching.external.limits import (
+    MAX_CONFIG_BYTES,
+    MAX_DETAIL_BYTES,
+    join_tags,
+    merge_within,
+    note_problems,
+)
+from runs.launching.external.schemas import Heartbeat, NewExternalRun
+from runs.launching.request import get_or_create_experiment
 from runs.launching.transitions import publish, transition, update_facts
 from runs.models import ApiToken, Attempt, Experiment, ExternalRun, Origin, Run, key_of
+from runs.models.attempt import RESTORED_REASON
 from workers.config import Problem
 from workers.executors.states import State
 
-MAX_TAGS = 50
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 UNKNOWN_SEED = -1
 STARTED_AGAIN = "the program was started again"
@@ -29,19 +36,20 @@ STARTED_AGAIN = "the program was started again"
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a program: its attempt, and a new token to write the attempt's records."""
+    """One start of a program: its attempt, a new token to write the attempt's records, and what exceeds a limit."""
 
     attempt: Attempt
     token: ApiToken
     token_text: str
+    problems: list[Problem]
 
 
 def create_external_run(caller: Caller, new: NewExternalRun, start_id: str) -> Start:
     """Create the run and its first attempt; the next attempt of a known run; neither, if this start is known.
 
     An older attempt that was still running ends as interrupted. Raise HttpError or Http404 if the experiment or the id
-    belongs to another run or user or is in the trash, or if a later start of the run still runs, and Invalid if the
-    merged config is too large.
+    belongs to another run or user or is in the trash, or if a later start of the run still runs. What exceeds a limit
+    is left out, and named in an event of the attempt.
     """
     person = caller.person
     with transaction.atomic():
@@ -50,13 +58,15 @@ def create_external_run(caller: Caller, new: NewExternalRun, start_id: str) -> S
         experiment = None if new.experiment is None else _own_experiment(caller, new.experiment)
         external = _find(person, new.id) if new.id else _find_unnamed(person, start_id)
         if external is None:
-            external = _create(person, new, experiment or get_or_create_experiment(person, new.project or ""))
+            experiment = experiment or get_or_create_experiment(person, new.project or "")
+            external, problems = _create(person, new, experiment)
         else:
-            _update(external, new)
+            problems = _update(external, new)
         attempt = _get_or_create_attempt(external, new, start_id)
+        note_problems(attempt, problems)
         ApiToken.objects.filter(run=external.run, name=attempt.key, expires_at__lt=timezone.now()).delete()
         token, text = access.issue(person, "ingest", name=attempt.key, run=external.run)
-    return Start(attempt, token, text)
+    return Start(attempt, token, text, problems)
 
 
 def bounded_time(seconds: float | None, earliest: datetime, now: datetime) -> datetime:
@@ -70,24 +80,28 @@ def bounded_time(seconds: float | None, earliest: datetime, now: datetime) -> da
     return max(datetime.fromtimestamp(seconds, tz=UTC), min(earliest, now))
 
 
-def merge_news(external: ExternalRun, news: Heartbeat) -> None:
-    """Store what a program reports about its run. Raise Invalid if the merged values exceed a limit."""
+def merge_news(external: ExternalRun, news: Heartbeat) -> list[Problem]:
+    """Store what a program reports about its run, as far as it fits. Return a problem for each limit exceeded."""
     run = external.run
     changed: dict[str, Any] = {}
+    problems: list[Problem] = []
     if news.config:
-        changed["config"] = _limited("config", merged(_object(run.config), news.config), MAX_CONFIG_BYTES)
+        changed["config"], problems = merge_within("config", _object(run.config), news.config, MAX_CONFIG_BYTES)
     if news.tags:
-        changed["tags"] = _with_tags(run.tags, news.tags)
+        changed["tags"], refused = join_tags(run.tags, news.tags)
+        problems += refused
     changed |= {name: value for name in ("name", "note") if (value := getattr(news, name))}
     _save(run, changed)
-    merge_summary(external, news.summary)
+    return problems + merge_summary(external, news.summary)
 
 
-def merge_summary(external: ExternalRun, summary: dict[str, Any]) -> None:
-    """Merge the program's results over the former ones. Raise Invalid if they are too large."""
-    if summary:
-        merged_summary = merged(_object(external.summary), summary)
-        _save(external, {"summary": _limited("summary", merged_summary, MAX_DETAIL_BYTES)})
+def merge_summary(external: ExternalRun, summary: dict[str, Any]) -> list[Problem]:
+    """Merge the program's results over the former ones, as far as they fit. Return a problem if they do not."""
+    if not summary:
+        return []
+    stored, problems = merge_within("summary", _object(external.summary), summary, MAX_DETAIL_BYTES)
+    _save(external, {"summary": stored})
+    return problems
 
 
 def _own_experiment(caller: Caller, pk: int) -> Experiment:
@@ -131,17 +145,19 @@ def _find(person: User, client_id: str) -> ExternalRun | None:
     return external
 
 
-def _create(person: User, new: NewExternalRun, experiment: Experiment) -> ExternalRun:
+def _create(person: User, new: NewExternalRun, experiment: Experiment) -> tuple[ExternalRun, list[Problem]]:
+    config, problems = merge_within("config", {}, new.config, MAX_CONFIG_BYTES)
     run = Run(
-        experiment=experiment, method=new.method, seed=_seed(new), config=new.config, preset=new.group, tags=new.tags,
+        experiment=experiment, method=new.method, seed=_seed(new), config=config, preset=new.group, tags=new.tags,
         note=new.note, created_by=person, state=State.RUNNING.value,
     )  # fmt: skip
     run.name = new.name or new.id or run.uid
     run.save()
-    return ExternalRun.objects.create(
+    external = ExternalRun.objects.create(
         run=run, owner=person, client_id=new.id, program=new.program, host=new.host, command=new.command, git=new.git,
         lost_after_seconds=new.lost_after_seconds,
     )  # fmt: skip
+    return external, problems
 
 
 def _seed(new: NewExternalRun) -> int:
@@ -152,9 +168,9 @@ def _seed(new: NewExternalRun) -> int:
     return seed if is_seed and seed is not None else UNKNOWN_SEED
 
 
-def _update(external: ExternalRun, new: NewExternalRun) -> None:
-    """Store what this start states about a known run, over what former starts have stated."""
-    merge_news(external, Heartbeat(config=new.config, name=new.name, tags=new.tags, note=new.note))
+def _update(external: ExternalRun, new: NewExternalRun) -> list[Problem]:
+    """Store what this start states about a known run, over what former starts have stated, as far as it fits."""
+    problems = merge_news(external, Heartbeat(config=new.config, name=new.name, tags=new.tags, note=new.note))
     run_fields: dict[str, Any] = {}
     if "method" in new.model_fields_set:
         run_fields["method"] = new.method
@@ -167,6 +183,7 @@ def _update(external: ExternalRun, new: NewExternalRun) -> None:
     if "lost_after_seconds" in new.model_fields_set:
         facts["lost_after_seconds"] = new.lost_after_seconds
     _save(external, facts)
+    return problems
 
 
 def _get_or_create_attempt(external: ExternalRun, new: NewExternalRun, start_id: str) -> Attempt:
@@ -210,12 +227,18 @@ def _describe_start(new: NewExternalRun) -> str:
     )
 
 
+def is_presumed(attempt: Attempt) -> bool:
+    """Return whether the attempt ended because of what this site knew of it, and not by a report of its own end: it was
+    silent, its program was started again, or the site was restored while it ran."""
+    return attempt.state == State.LOST.value or attempt.reason in (STARTED_AGAIN, RESTORED_REASON)
+
+
 def note_contact(attempt: Attempt, now: datetime) -> None:
-    """Store that the program was heard now. A lost attempt that is the run's newest runs again.
+    """Store that the program was heard now. An attempt whose end was only presumed runs again, if it is the newest.
 
     Call this with the external run locked.
     """
-    if attempt.state == State.LOST.value and attempt.sets_run_state:
+    if is_presumed(attempt) and attempt.sets_run_state:
         transition(attempt, State.RUNNING, "the program was heard again", ended_at=None, heartbeat_seen_at=now)
     else:
         update_facts(attempt, heartbeat_seen_at=now)
@@ -231,17 +254,3 @@ def _save(row: Run | ExternalRun, fields: dict[str, Any]) -> None:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _with_tags(old: list[str], new: list[str]) -> list[str]:
-    tags = list(dict.fromkeys([*old, *new]))
-    if len(tags) > MAX_TAGS:
-        raise Invalid(Problem("tags", f"a run has at most {MAX_TAGS} tags; together with its former ones {len(tags)}"))
-    return tags
-
-
-def _limited(path: str, value: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    try:
-        return within(value, max_bytes)
-    except ValueError as error:
-        raise Invalid(Problem(path, f"{error}, after it was merged over the former one")) from error

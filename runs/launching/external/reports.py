@@ -10,15 +10,17 @@ from ninja.errors import HttpError
 
 from runs.launching.external.create import (
     EARLIEST,
-    STARTED_AGAIN,
     bounded_time,
+    is_presumed,
     merge_news,
     merge_summary,
     note_contact,
 )
+from runs.launching.external.limits import note_problems
 from runs.launching.external.schemas import End, Heartbeat
 from runs.launching.transitions import transition
 from runs.models import ApiToken, Attempt, ExternalRun
+from workers.config import Problem
 from workers.executors.states import State
 
 TOKEN_DAYS_AFTER_END = 1
@@ -33,30 +35,33 @@ class NotExternal(HttpError):
         )
 
 
-def record_heartbeat(key: str, news: Heartbeat) -> Attempt:
-    """Store that the program of this attempt is alive, and its news. A lost attempt, if the newest, runs again.
+def record_heartbeat(key: str, news: Heartbeat) -> tuple[Attempt, list[Problem]]:
+    """Store that the program of this attempt is alive, and its news, as far as they fit. An attempt whose end was only
+    presumed runs again, if it is the newest.
 
-    Return the attempt. Raise NotExternal, and Invalid if the merged news exceed a limit.
+    Return the attempt, and a problem for each limit exceeded. Raise NotExternal.
     """
     with transaction.atomic():
         attempt = _lock(key)
-        merge_news(attempt.run.external, news)
+        problems = merge_news(attempt.run.external, news)
+        note_problems(attempt, problems)
         note_contact(attempt, timezone.now())
-    return attempt
+    return attempt, problems
 
 
-def record_end(key: str, end: End) -> Attempt:
+def record_end(key: str, end: End) -> tuple[Attempt, list[Problem]]:
     """Store the end of an attempt that is running, or of which the end was only presumed. Change nothing if its end is
     known.
 
-    Return the attempt. Raise NotExternal, and Invalid if the merged summary is too large.
+    Return the attempt, and a problem if the summary does not fit. Raise NotExternal.
     """
     now = timezone.now()
     with transaction.atomic():
         attempt = _lock(key)
-        if not (attempt.is_open or _is_presumed(attempt)):
-            return attempt
-        merge_summary(attempt.run.external, end.summary)
+        if not (attempt.is_open or is_presumed(attempt)):
+            return attempt, []
+        problems = merge_summary(attempt.run.external, end.summary)
+        note_problems(attempt, problems)
         transition(
             attempt, State(end.state), end.reason or _usual_reason(end), exit_code=end.exit_code,
             ended_at=bounded_time(end.ended_at, attempt.started_at or EARLIEST, now), heartbeat_seen_at=now,
@@ -66,7 +71,7 @@ def record_end(key: str, end: End) -> Attempt:
     until = now + timedelta(days=TOKEN_DAYS_AFTER_END)
     tokens = ApiToken.objects.filter(run=attempt.run_id, scope="ingest", name=attempt.key)
     tokens.filter(expires_at__gt=until).update(expires_at=until)
-    return attempt
+    return attempt, problems
 
 
 def _lock(key: str) -> Attempt:
@@ -74,11 +79,6 @@ def _lock(key: str) -> Attempt:
     if ExternalRun.objects.select_for_update().filter(run__attempts__key=key).first() is None:
         raise NotExternal(key)
     return Attempt.objects.select_related("run__external").get(key=key)
-
-
-def _is_presumed(attempt: Attempt) -> bool:
-    """Return whether the attempt ended because nothing was heard of it, and not by a report of its own end."""
-    return attempt.state == State.LOST.value or attempt.reason == STARTED_AGAIN
 
 
 def _usual_reason(end: End) -> str:

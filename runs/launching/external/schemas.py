@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from ninja import Schema
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from runs.http import NO_NUL, Input, Int, Name, Note, Pk, RunName, Tags, Word, is_unstorable
+from runs.launching.external.limits import MAX_DETAIL_BYTES, json_bytes
 from runs.launching.schemas import RunOut
 from runs.models.experiment import MEASURING_METHODS
 from runs.models.external import LOST_AFTER_SECONDS
+from workers.config import Problem
 
-MAX_CONFIG_BYTES = 1_000_000
-MAX_DETAIL_BYTES = 100_000
 NOT_EXTERNAL_METHODS = (*MEASURING_METHODS, "scorer")
 PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 """User and password in an address."""
@@ -34,30 +34,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _checked(value: dict[str, Any], max_bytes: int) -> dict[str, Any]:
+def _check_object(value: dict[str, Any]) -> dict[str, Any]:
     if is_unstorable(value):
         raise ValueError("must contain no NUL characters and no unpaired surrogates")
-    return within(_plain(value), max_bytes)
-
-
-def within(value: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    """Return the value. Raise ValueError if its JSON has more bytes."""
-    if (size := len(json.dumps(value, ensure_ascii=False).encode())) > max_bytes:
-        raise ValueError(f"must have at most {max_bytes} bytes as JSON, not {size}")
-    return value
-
-
-def _check_config(value: dict[str, Any]) -> dict[str, Any]:
-    return _checked(value, MAX_CONFIG_BYTES)
-
-
-def _check_detail(value: dict[str, Any]) -> dict[str, Any]:
-    return _checked(value, MAX_DETAIL_BYTES)
+    return cast("dict[str, Any]", _plain(value))
 
 
 def _check_git(value: dict[str, Any]) -> dict[str, Any]:
     remote = value.get("remote")
-    return _check_detail({**value, "remote": PASSWORD.sub("", remote)} if isinstance(remote, str) else value)
+    git = _check_object({**value, "remote": PASSWORD.sub("", remote)} if isinstance(remote, str) else value)
+    if (size := json_bytes(git)) > MAX_DETAIL_BYTES:
+        raise ValueError(f"must have at most {MAX_DETAIL_BYTES} bytes as JSON, not {size}")
+    return git
 
 
 def _check_method(method: str) -> str:
@@ -66,8 +54,7 @@ def _check_method(method: str) -> str:
     return method
 
 
-Config = Annotated[dict[str, Any], AfterValidator(_check_config)]
-Summary = Annotated[dict[str, Any], AfterValidator(_check_detail)]
+Object = Annotated[dict[str, Any], AfterValidator(_check_object)]
 Git = Annotated[dict[str, Any], AfterValidator(_check_git)]
 Method = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,20}$"), AfterValidator(_check_method)]
 ClientId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,64}$")]
@@ -92,7 +79,7 @@ class NewExternalRun(Input):
     name: RunName = ""
     method: Method = "unknown"
     seed: Int | None = None
-    config: Config = Field(default_factory=dict)
+    config: Object = Field(default_factory=dict)
     tags: Tags = Field(default_factory=list)
     note: Note = ""
     group: Group = ""
@@ -114,10 +101,10 @@ class NewExternalRun(Input):
 
 class Heartbeat(Input):
     """News of a run that is still training. `config` and `summary` are merged over the former ones, `tags` are added;
-    a name or a note replaces the former one."""
+    a name or a note replaces the former one. What exceeds a limit is left out, and named in an event."""
 
-    config: Config = Field(default_factory=dict)
-    summary: Summary = Field(default_factory=dict)
+    config: Object = Field(default_factory=dict)
+    summary: Object = Field(default_factory=dict)
     name: RunName = ""
     tags: Tags = Field(default_factory=list)
     note: Note = ""
@@ -130,7 +117,19 @@ class End(Input):
     reason: Reason = ""
     exit_code: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
     ended_at: Timestamp | None = None
-    summary: Summary = Field(default_factory=dict)
+    summary: Object = Field(default_factory=dict)
+
+
+class ProblemOut(Schema):
+    """A part of a report that exceeds a limit and was not stored, unlike the rest. An event of the attempt names it."""
+
+    path: str
+    message: str
+
+
+def problems_out(problems: Sequence[Problem]) -> list[ProblemOut]:
+    """Return the problems as the API lists them."""
+    return [ProblemOut(path=problem.path, message=problem.message) for problem in problems]
 
 
 class ExternalRunOut(RunOut):
@@ -138,6 +137,8 @@ class ExternalRunOut(RunOut):
 
     The token has scope ingest, is bound to the run, and is shown only here.
     """
+
+    problems: list[ProblemOut] = Field(default_factory=list)
 
     attempt: str
     token: str
@@ -149,9 +150,11 @@ class HeartbeatOut(Schema):
 
     state: str
     lost_after_seconds: float
+    problems: list[ProblemOut] | None = None
 
 
 class EndOut(Schema):
     """The state of the attempt: the reported one, or the one in which it had ended before."""
 
     state: Word
+    problems: list[ProblemOut] | None = None

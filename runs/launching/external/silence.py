@@ -14,7 +14,7 @@ from runs.access import USED_EVERY
 from runs.launching.external.create import note_contact
 from runs.launching.transitions import transition
 from runs.models import Attempt, ExternalRun, Origin
-from runs.models.attempt import AttemptQuerySet
+from runs.models.attempt import RESTORED_REASON, AttemptQuerySet
 from workers.executors.states import State
 
 OBSERVATION_KEY = "external-runs-observed"
@@ -30,14 +30,19 @@ class Observation(TypedDict):
 
 
 def check_silence() -> None:
-    """Mark the external attempts that are silent for too long as lost, and lost ones that were heard since as running.
+    """Mark the external attempts that are silent for too long as lost, and those as running that were heard after a
+    presumed end: lost ones, and those that ended because the site was restored.
 
     Silence counts only while these checks ran, so a site that was down declares nothing lost when it starts again.
     """
     now = timezone.now()
     since = _observed_since(now)
-    revived = _with_token_use(Attempt.objects.filter(cluster=None, origin=Origin.EXTERNAL, state=State.LOST.value))
-    for attempt in revived.filter(token_used_at__gt=F("ended_at")):
+    ended = Attempt.objects.filter(cluster=None, origin=Origin.EXTERNAL)
+    lost = _with_token_use(ended.filter(state=State.LOST.value)).filter(token_used_at__gt=F("ended_at"))
+    # A backup may have uses of tokens that are newer than its own time: on a restored site only those since its start
+    # count.
+    restored = _with_token_use(ended.filter(state=State.INTERRUPTED.value, reason=RESTORED_REASON))
+    for attempt in (*lost, *restored.filter(token_used_at__gt=since)):
         _revive(attempt.pk)
     for attempt in _with_token_use(Attempt.objects.open().filter(cluster=None, origin=Origin.EXTERNAL)):
         if now - max(_heard_at(attempt), since) >= _limit(attempt):

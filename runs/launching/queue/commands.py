@@ -3,6 +3,7 @@
 A job can be withdrawn from a cluster only by a cancel. So to move or hold a job that waits there, it is cancelled with
 a note of the next step. After it has ended as cancelled, a tick creates the next attempt, once, under the run's lock.
 If the job had begun meanwhile, the next attempt resumes from its checkpoint; after any other end, nothing follows.
+A job of a paused sweep is withdrawn instead (`sweeps.pause`): one that has begun meanwhile continues.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from django.utils.translation import gettext
 from runs.enqueue import on_commit
 from runs.launching.cancel import request_end
 from runs.launching.create import check_config, clear_moves, held_by_sweep, new_attempt
-from runs.launching.transitions import update_facts
-from runs.models import Attempt, Cluster, Hold, Origin, Run
+from runs.launching.queue.queries import GOING_STATES
+from runs.launching.transitions import publish, update_facts
+from runs.models import WAITING_STATES, Attempt, Cluster, Hold, Origin, Run
 from workers.config import ConfigError, RunConfig
 from workers.executors.states import State
 
-WAITING = (State.CREATED, State.SUBMITTING, State.QUEUED)
 HOLD_REASON = "held until a user releases it"
+STARTED_MEANWHILE = "it had started when its sweep was paused, so it continued"
 
 
 class CannotMove(ValueError):
@@ -68,15 +70,16 @@ def move_run(run: Run, name: str, person: User) -> Attempt:
 
 
 def create_moved_attempts(cluster: Cluster) -> list[Attempt]:
-    """Create the next attempts of runs that were cancelled on this cluster in order to be moved, and return them.
+    """Create the next attempts of runs that have left this cluster in order to be moved, held, or to wait in their
+    paused sweep, and return them.
 
     Safe to repeat, also concurrently."""
-    cancelled = Attempt.objects.filter(moves_to__isnull=False, cluster=cluster, state=State.CANCELLED.value)
-    return [
-        created
-        for attempt in cancelled.select_related("run").order_by("pk")
-        if (created := _create_moved(attempt)) is not None
-    ]
+    moving = list(Attempt.objects.filter(moves_to__isnull=False, cluster=cluster).select_related("run").order_by("pk"))
+    for attempt in moving:
+        if attempt.is_withdrawn and State(attempt.state) in GOING_STATES:
+            _let_continue(attempt)
+    cancelled = [attempt for attempt in moving if attempt.state == State.CANCELLED.value]
+    return [created for attempt in cancelled if (created := _create_moved(attempt)) is not None]
 
 
 def _lock_waiting(run: Run, action: str) -> Attempt:
@@ -89,7 +92,7 @@ def _lock_waiting(run: Run, action: str) -> Attempt:
     params = {"name": run.name, "what": action, "state": run.state}
     if attempt is None:
         raise CannotMove(gettext("%(name)s has already ended (%(state)s). Only waiting runs can be %(what)s") % params)
-    if State(attempt.state) not in WAITING:
+    if attempt.state not in WAITING_STATES:
         raise CannotMove(gettext("%(name)s is not waiting (%(state)s). Only waiting runs can be %(what)s") % params)
     if attempt.cancel_requested_at is not None:
         raise CannotMove(gettext("%(name)s is already being cancelled or moved") % params)
@@ -103,14 +106,24 @@ def _request_move(attempt: Attempt, cluster: Cluster, person: User, *, is_held: 
     request_end(attempt, person)
 
 
+def _let_continue(attempt: Attempt) -> None:
+    """Note that the attempt began before it could leave the queue. A pause stops no run that has begun."""
+    with transaction.atomic():
+        withdrawn = Attempt.objects.filter(pk=attempt.pk, moves_to__isnull=False, cancel_requested_at=None)
+        if withdrawn.update(moves_to=None):
+            attempt.note(STARTED_MEANWHILE)
+            publish(attempt)
+
+
 def _create_moved(attempt: Attempt) -> Attempt | None:
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=attempt.run_id)
         cancelled = Attempt.objects.select_for_update().filter(pk=attempt.pk, moves_to__isnull=False).first()
         if cancelled is None or cancelled.moves_to is None:
             return None
-        run.config = _config_on(run, cancelled.moves_to.name)
-        run.save(update_fields=["config"])
+        if cancelled.moves_to_id != cancelled.cluster_id:
+            run.config = _config_on(run, cancelled.moves_to.name)
+            run.save(update_fields=["config"])
         try:
             created = new_attempt(run, f"removed from {cancelled.cluster}", Origin.RESUME)
         except ConfigError as error:

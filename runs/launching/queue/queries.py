@@ -94,6 +94,8 @@ def _explain(attempt: Attempt) -> str:
     """Explain what the attempt waits for: the first reason that applies, or an empty text."""
     if attempt.moves_to is not None and attempt.moves_held:
         return gettext("It is being removed from its cluster, to be held.")
+    if attempt.moves_to is not None and attempt.moves_to_id == attempt.cluster_id:
+        return gettext("Its sweep is paused: it leaves the queue of %(cluster)s.") % {"cluster": attempt.moves_to}
     if attempt.moves_to is not None:
         return gettext("It is moving to %(cluster)s.") % {"cluster": attempt.moves_to}
     if attempt.restart_at is not None:

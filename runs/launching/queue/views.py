@@ -99,7 +99,13 @@ def _hold(request: SignedIn, run: Run) -> str:
 
 def _release(request: SignedIn, run: Run) -> str:
     release_run(run, request.user)
-    return gettext("%(name)s goes to its cluster.") % {"name": run.name}
+    if run.sweep is None:
+        message = gettext("%(name)s goes to its cluster.")
+    elif run.sweep.paused_at is None:
+        message = gettext("%(name)s waits for its turn in its sweep.")
+    else:
+        message = gettext("%(name)s waits until its sweep is resumed.")
+    return message % {"name": run.name}
 
 
 def _move(request: SignedIn, run: Run) -> str:

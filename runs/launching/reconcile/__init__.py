@@ -1,6 +1,8 @@
 """Make the database agree with the clusters. Each cluster has a tick, the only task that must run regularly."""
 
 from runs.launching.reconcile.interrupt import interrupt_local
+from runs.launching.reconcile.late_ticks import LateTicks
 from runs.launching.reconcile.tick import reconcile_cluster
+from runs.launching.reconcile.unstored import unstored_end
 
-__all__ = ["interrupt_local", "reconcile_cluster"]
+__all__ = ["LateTicks", "interrupt_local", "reconcile_cluster", "unstored_end"]

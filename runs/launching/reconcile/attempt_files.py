@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 from workers import records
-from workers.attempt import ALREADY_CLAIMED, claim_path, read_json
+from workers.attempt import ALREADY_CLAIMED, claim_path, is_stop, read_json
 from workers.executors.diagnosis import diagnose, explain_message, tail
 from workers.executors.mirror import read_state
 from workers.records import Status
@@ -21,7 +22,11 @@ JOB_LOG = "slurm.log"
 
 @dataclass(frozen=True)
 class Ending:
-    """Content of exit.json: the end of the program. Times are by the clock of the machine where it ran."""
+    """Content of exit.json: the end of the program. Times are by the clock of the machine where it ran.
+
+    `oom_kills`: processes of its control group that the kernel killed for lack of memory in its last minute; None if
+    that machine does not report them.
+    """
 
     code: int | None
     signal: int | None
@@ -29,6 +34,17 @@ class Ending:
     stopped: bool
     started_at: datetime
     ended_at: datetime
+    oom_kills: int | None = None
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Return whether the program was killed, and the kernel has killed for lack of memory just then."""
+        return self.signal == SIGKILL and bool(self.oom_kills)
+
+    @property
+    def is_stop(self) -> bool:
+        """Return whether the program ended because it was asked to stop, and not by a failure of its own."""
+        return is_stop(vars(self))
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Ending:
@@ -40,6 +56,7 @@ class Ending:
             stopped=bool(data["stopped"]),
             started_at=datetime.fromtimestamp(float(data["started_at"]), UTC),
             ended_at=datetime.fromtimestamp(float(data["ended_at"]), UTC),
+            oom_kills=data.get("oom_kills"),
         )
 
 

@@ -1,6 +1,7 @@
 """Decide a job's next state from observed facts. Pure functions: no database, files or clock.
 
-The node's files decide how a program ended; the cluster's reply decides whether it may still be running.
+The node's files decide how a program ended; the cluster's reply decides whether it may still be running. What the
+program recorded comes before a request to end it: a run that was done, or had failed, was not cancelled.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 
 from runs.clusters import Timeouts
 from runs.launching.reconcile.attempt_files import Ending, Traces
-from runs.models import Job
+from runs.models import Attempt, Job
 from workers.attempt import RESUMABLE
 from workers.executors.base import Observation
 from workers.executors.states import State
 
+REQUESTED = "a cancel had been requested"
 CLUSTER_CAUSES = (State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED)
 
 
@@ -44,14 +46,21 @@ class JobFacts:
         """Return whether the end of the job was requested."""
         return self.job.cancel_requested_at is not None
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """Return whether the job had to leave the queue."""
+        return isinstance(self.job, Attempt) and self.job.is_withdrawn
+
 
 @dataclass(frozen=True)
 class Decision:
-    """The job's next state, and the reason. `updates` are other fields that are set with it."""
+    """The job's next state, and the reason. `updates` are other fields that are set with it; `remark` is put after all
+    that explains the reason."""
 
     state: State
     reason: str
     updates: dict[str, Any] = field(default_factory=dict)
+    remark: str = ""
     must_withdraw: bool = False
     """True if the job still waits on the cluster and must leave it. An automatic restart would wait in the same way."""
 
@@ -82,27 +91,39 @@ def _decide_recorded(facts: JobFacts, ending: Ending) -> Decision:
         "started_at": ending.started_at,
         "ended_at": ending.ended_at,
     }
-    return Decision(state, reason, updates)
+    has_other_cause = facts.is_cancelled and state not in (State.CANCELLED, State.SUCCEEDED)
+    return Decision(state, reason, updates, REQUESTED if has_other_cause else "")
 
 
 def _cause(facts: JobFacts, ending: Ending) -> tuple[State, str]:
     saved = ending.code == RESUMABLE
-    if facts.is_cancelled:
+    if ending.code == 0:
+        return State.SUCCEEDED, "done before the requested cancel took effect" if facts.is_cancelled else "done"
+    if facts.is_cancelled and _is_by_cancel(facts, ending):
         return State.CANCELLED, "cancelled; a checkpoint was saved" if saved else "cancelled"
     if facts.observation is not None and facts.observation.state in CLUSTER_CAUSES:
         return facts.observation.state, facts.observation.reason or facts.observation.native
     if ending.signal == signal.SIGKILL and facts.traces.was_refused:
         return State.LOST, _restart_reason(facts)
-    if ending.timed_out:
+    if ending.timed_out and ending.is_stop:
         limit = facts.job.run.run_config.compute.time_limit_seconds
         return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
     if saved:
         return State.INTERRUPTED, "was stopped and saved a checkpoint"
-    if ending.stopped:
+    if ending.stopped and ending.is_stop:
         return State.INTERRUPTED, "was stopped from outside"
-    if ending.code == 0:
-        return State.SUCCEEDED, "done"
-    return State.FAILED, _failure_reason(ending)
+    if ending.is_out_of_memory:
+        return State.OOM, describe_failure(ending)
+    return State.FAILED, describe_failure(ending)
+
+
+def _is_by_cancel(facts: JobFacts, ending: Ending) -> bool:
+    """Return whether the requested cancel ended the program, and nothing else did before."""
+    seen = facts.observation.state if facts.observation is not None else None
+    was_killed = ending.signal == signal.SIGKILL
+    if ending.timed_out or ending.is_out_of_memory or (was_killed and seen == State.OOM):
+        return False
+    return ending.is_stop or (was_killed and seen in (State.CANCELLED, State.LOST))
 
 
 def _restart_reason(facts: JobFacts) -> str:
@@ -110,9 +131,12 @@ def _restart_reason(facts: JobFacts) -> str:
     return f"{facts.job.cluster} lost its record of the job and started it again"
 
 
-def _failure_reason(ending: Ending) -> str:
+def describe_failure(ending: Ending) -> str:
+    """Return in words how a program ended that was not done."""
+    if ending.is_out_of_memory:
+        return f"killed by signal 9 for lack of memory: oom_kill of its control group rose by {ending.oom_kills}"
     if ending.signal == signal.SIGKILL:
-        return "killed by signal 9 (out of memory?)"
+        return "killed by signal 9"
     if ending.signal is not None:
         return f"killed by signal {ending.signal} ({signal.Signals(ending.signal).name})"
     return f"ended with exit code {ending.code}"
@@ -127,6 +151,8 @@ def _decide_unrecorded(facts: JobFacts, observation: Observation) -> Decision | 
     if not is_certain and not facts.has_passed(facts.job.final_since_at, facts.timeouts.exit_record):
         return None
     reason = observation.reason or observation.native
+    if facts.is_cancelled and observation.state == State.OOM:
+        return Decision(State.OOM, reason, remark=REQUESTED)
     if facts.is_cancelled:
         return Decision(State.CANCELLED, reason)
     if observation.state == State.SUCCEEDED:
@@ -135,6 +161,8 @@ def _decide_unrecorded(facts: JobFacts, observation: Observation) -> Decision | 
         return Decision(State.LOST, f"{_restart_reason(facts)}: {reason}")
     if _failed_to_launch(facts, observation):
         return Decision(State.NODE_LOST, f"the node did not start it: {reason}")
+    if observation.state == State.CANCELLED and never_began and facts.is_withdrawn:
+        return Decision(State.CANCELLED, "left the queue, because its sweep was paused")
     if observation.state == State.CANCELLED:
         return Decision(State.CANCELLED, f"cancelled from outside: {reason}")
     return Decision(observation.state, reason)

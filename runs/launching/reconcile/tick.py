@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -14,71 +12,34 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from runs.checkpoints import size_of
 from runs.clusters import executor_for, refresh_due_inventory, timeouts_of
 from runs.launching import queue, rebuilds
-from runs.launching.cancel import cancel_job, end_leftover_job
+from runs.launching.cancel import cancel_job, end_leftover_job, withdraw_jobs
+from runs.launching.create import clear_moves
 from runs.launching.reconcile.attempt_files import Traces, diagnosis, failure_message, full_disk, read_traces
+from runs.launching.reconcile.rebuild_results import progress_of, result_of
 from runs.launching.reconcile.rules import Decision, JobFacts, decide
 from runs.launching.resume import create_due_restarts, plan_restart
 from runs.launching.submit import fence, submit_job
 from runs.launching.submit_array import submit_together
 from runs.launching.sweeps import commands
 from runs.launching.transitions import begun_at, transition, update_facts
-from runs.models import Attempt, Cluster, Job, Rebuild
-from workers.attempt import DISK_FULL, read_json
+from runs.models import Attempt, Cluster, Job, Origin, Rebuild
+from workers.attempt import DISK_FULL
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
-SHA256_LINE = re.compile(r"^sha256 ([0-9a-f]{64})$", re.MULTILINE)
-TAIL_BYTES = 4096
 NO_JOB = "esweb-nojob"
 """Key that no job has."""
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
 TIMEOUT_STARTS = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
-log = logging.getLogger(__name__)
-
-
-def progress_of(rebuild: Rebuild) -> float | None:
-    """Return the share of a rebuild that is done, 0 to 1; None before the first report of progress.
-
-    If the progress file holds no valid share, return the stored one.
-    """
-    progress = read_json(rebuild.progress_file) or {}
-    done, total = progress.get("done"), progress.get("of")
-    return (
-        min(1.0, done / total) if isinstance(done, int) and isinstance(total, int) and total > 0 else rebuild.progress
-    )
-
-
-def result_of(rebuild: Rebuild, decision: Decision | None) -> Decision | None:
-    """Return the decision with the results of a rebuild that succeeded: size in bytes, sha256 and progress.
-
-    It becomes FAILED if the program reports success and its folder does not exist. Any other decision is returned
-    unchanged.
-    """
-    if decision is None or decision.state != State.SUCCEEDED:
-        return decision
-    if not rebuild.folder.is_dir():
-        return Decision(State.FAILED, f"the replay ended without creating {rebuild.folder.name}", decision.updates)
-    result = {"bytes": size_of(rebuild.folder), "sha256": _sha256(rebuild), "progress": 1.0}
-    return replace(decision, updates={**decision.updates, **result})
-
-
-def _sha256(rebuild: Rebuild) -> str:
-    """Return the sha256 of the weights that the program has logged; an empty text if it has logged none."""
-    with (rebuild.directory / "log.txt").open("rb") as log:
-        log.seek(max(0, log.seek(0, 2) - TAIL_BYTES))
-        sums = SHA256_LINE.findall(log.read().decode(errors="replace"))
-    return sums[-1] if sums else ""
-
-
 SILENT_POLL_INTERVAL = timedelta(minutes=1)
 """Time between two polls of a silent cluster that has no jobs."""
 UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
 """Final states about which a job's log may explain more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
+log = logging.getLogger(__name__)
 
 
 def reconcile_cluster(cluster: Cluster) -> bool:
@@ -146,6 +107,8 @@ def _tick(cluster: Cluster) -> None:
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now())
     refresh_due_inventory(cluster)
     settle(submitted, observations, executor.trust_running)
+    if any(isinstance(job, Attempt) and job.moves_to_id for job in submitted):
+        queue.create_moved_attempts(cluster)
 
 
 def _poll_silent(cluster: Cluster) -> None:
@@ -171,8 +134,10 @@ def _send_jobs(cluster: Cluster, jobs: Sequence[Job]) -> bool:
     """
     ending = [job for job in jobs if job.cancel_requested_at is not None]
     others = [job for job in jobs if job.cancel_requested_at is None]
+    # What ran when esweb was stopped goes before what waits: each submit starts jobs that fit.
+    others.sort(key=lambda job: not (isinstance(job, Attempt) and job.origin == Origin.SITE_START))
     # Submit finds a job that may be on the cluster; it never submits a cancelled job that is not there.
-    is_heard = all(map(_is_submitted, ending)) and cancel_job(*ending)
+    is_heard = all(map(_is_submitted, ending)) and cancel_job(*ending) and withdraw_jobs(*others)
     return is_heard and submit_together(cluster, others) and all(map(_is_submitted, others))
 
 
@@ -204,6 +169,10 @@ def _extend_timeouts(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
 
 
 def _settle(job: Job, observation: Observation | None, trust_running: bool, now: datetime) -> None:
+    if observation is not None and observation.state == State.CANCELLED:
+        # A user may have cancelled it, or paused its sweep, since it was read.
+        moves = ["moves_to"] if isinstance(job, Attempt) else []
+        job.refresh_from_db(fields=["cancel_requested_at", *moves])
     traces = read_traces(job.directory)
     _note_times(job, observation, traces, now)
     decision = decide(JobFacts(job, observation, traces, timeouts_of(job.cluster), trust_running, now))
@@ -254,14 +223,27 @@ def _apply(job: Job, decision: Decision, observation: Observation | None) -> Non
         reason = f"{reason}: {failure_message(job.directory)}"
     elif decision.state in UNEXPLAINED and _recorded_no_end(decision) and (findings := diagnosis(job.directory)):
         reason = f"{reason}: {findings}"
+    if decision.remark:
+        reason = f"{reason} ({decision.remark})"
     with transaction.atomic():
         has_moved = transition(
             job, decision.state, reason or _usual_reason(decision.state, observation), **decision.updates
         )
-        if has_moved and isinstance(job, Attempt) and not decision.must_withdraw:
-            plan_restart(job)
+        if has_moved and isinstance(job, Attempt) and decision.state.is_final:
+            _plan_next(job, decision)
     if decision.state.is_final and isinstance(job, Rebuild):
         rebuilds.delete_old_rebuilds(job.run)
+
+
+def _plan_next(attempt: Attempt, decision: Decision) -> None:
+    """Plan what follows the end of an attempt. A run that was to be moved follows a cancel only."""
+    if decision.state != State.CANCELLED and attempt.moves_to_id is not None and clear_moves(attempt.run):
+        if attempt.is_withdrawn:
+            attempt.note(queue.STARTED_MEANWHILE)
+        else:
+            attempt.note(f"not moved: it ended before it could be removed from {attempt.cluster}", "warning")
+    if not decision.must_withdraw:
+        plan_restart(attempt)
 
 
 def _recorded_no_end(decision: Decision) -> bool:

@@ -26,7 +26,7 @@ from runs.launching.budgets.schemas import HoursOut
 from runs.launching.create import estimate_demands
 from runs.launching.request import get_own_experiment, merged
 from runs.launching.resume import CannotResume
-from runs.launching.sweeps import commands
+from runs.launching.sweeps import commands, pause
 from runs.launching.sweeps.commands import set_concurrent_runs, unpause_sweep
 from runs.launching.sweeps.schemas import (
     CellOut,
@@ -41,6 +41,7 @@ from runs.launching.sweeps.schemas import (
 )
 from runs.launching.sweeps.status import sweep_status
 from runs.launching.sweeps.table import cell_rows
+from runs.launching.turns import in_turn
 from runs.models import Sweep
 from workers.config import preset
 
@@ -67,6 +68,7 @@ def _body(example: dict[str, Any]) -> dict[str, Any]:
     summary="Launch a sweep",
     openapi_extra=_body(EXAMPLE),
 )
+@in_turn
 @idempotent
 def launch_sweep(request: ApiRequest, new: NewSweep) -> tuple[int, SweepOut]:
     """Launch a run for every cell and seed, and return the sweep without waiting. At most `at_once` of its runs are on
@@ -123,17 +125,18 @@ def read_sweep(request: ApiRequest, pk: RowId) -> SweepDetail:
 
 @router.post("/sweeps/{pk}/pause", response=SweepOut, auth=needs("launch"), tags=["sweeps"], summary="Pause a sweep")
 def pause_sweep(request: ApiRequest, pk: RowId) -> SweepOut:
-    """Pause a sweep: no more of its runs start, and running runs continue. Needs scope launch, and that the experiment
-    is yours. Safe to repeat."""
+    """Pause a sweep: no more of its runs start, and running runs continue. Runs that wait in the queue of a cluster
+    leave it within seconds, and wait in the sweep; one that starts meanwhile continues. Needs scope launch, and that
+    the experiment is yours. Safe to repeat."""
     sweep = _get_own_sweep(request.auth, pk)
-    commands.pause_sweep(sweep)
+    pause.pause_sweep(sweep)
     return _refreshed_sweep(sweep)
 
 
 @router.post("/sweeps/{pk}/resume", response=SweepOut, auth=needs("launch"), tags=["sweeps"], summary="Resume a sweep")
 def resume_sweep(request: ApiRequest, pk: RowId) -> SweepOut:
-    """Resume a paused sweep: its waiting runs start again when there is room. Needs scope launch, and that the
-    experiment is yours. Safe to repeat."""
+    """Resume a paused sweep: its waiting runs start, in their order, when there is room. Needs scope launch, and that
+    the experiment is yours. Safe to repeat."""
     sweep = _get_own_sweep(request.auth, pk)
     unpause_sweep(sweep)
     return _refreshed_sweep(sweep)
@@ -147,6 +150,7 @@ def resume_sweep(request: ApiRequest, pk: RowId) -> SweepOut:
     summary="Extend a sweep",
     openapi_extra=_body(MORE),
 )
+@in_turn
 @idempotent
 def extend_sweep(request: ApiRequest, pk: RowId, more: MoreOfSweep) -> SweepOut:
     """Add values of a sweep's keys, cells or seeds, and create the runs that do not exist yet. Needs scope launch, and

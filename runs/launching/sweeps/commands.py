@@ -97,14 +97,6 @@ def extend_sweep(
     return created
 
 
-def pause_sweep(sweep: Sweep) -> bool:
-    """Pause a sweep: no more of its runs start, and runs that are on a cluster continue.
-
-    Return False if it was paused already.
-    """
-    return bool(Sweep.objects.filter(pk=sweep.pk, paused_at=None).update(paused_at=timezone.now()))
-
-
 def unpause_sweep(sweep: Sweep) -> bool:
     """Let a paused sweep continue. Return False if it was not paused."""
     with transaction.atomic():

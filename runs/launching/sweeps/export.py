@@ -8,12 +8,15 @@ from typing import Any
 from runs.charts import MEASURED, Cell, Table
 from runs.launching.run_names import format_value
 from runs.launching.sweeps.options import SweepOptions
-from runs.launching.sweeps.table import CellRow, SeedRun
+from runs.launching.sweeps.table import CellRow, SeedRun, Summary
 from runs.models import Sweep
+
+STEPS = "common step"
 
 
 def cells_table(rows: Sequence[CellRow], options: SweepOptions, *, with_seeds: bool = True) -> Table:
-    """Return one row per cell. runs: number of its runs; n: of those with a value that counts.
+    """Return one row per cell. runs: number of its runs; n: of those with a value that counts; common step: that of the
+    values, if the runs of the cell end at different steps.
 
     mean and std are empty if the values of a cell were measured differently; `measured` then lists the measurements.
     with_seeds: also the value of each run, in a column for each seed.
@@ -21,7 +24,7 @@ def cells_table(rows: Sequence[CellRow], options: SweepOptions, *, with_seeds: b
     seeds = sorted({run.seed for row in rows for run in row.runs}) if with_seeds else []
     metric = options.metric
     name = metric.key if metric.summary == "last" else f"{metric.key} {metric.summary}"
-    columns = (*options.keys, "runs", f"{name} mean", f"{name} std", f"{name} n", MEASURED)
+    columns = (*options.keys, "runs", f"{name} mean", f"{name} std", f"{name} n", STEPS, MEASURED)
     return Table(
         (*columns, *(f"seed {seed}" for seed in seeds)), tuple(_row(row, options.keys, len(seeds)) for row in rows)
     )
@@ -42,9 +45,14 @@ def _row(row: CellRow, keys: Sequence[str], seeds: int) -> tuple[Cell, ...]:
     ways = dict.fromkeys(run.way.text for run in row.runs if run.way is not None and run.value is not None)
     values = tuple(_key_value(row.cell[key]) if key in row.cell else None for key in keys)
     return (
-        *values, summary.total, summary.mean, summary.std, summary.n, " | ".join(ways),
+        *values, summary.total, summary.mean, summary.std, summary.n, _steps(summary), " | ".join(ways),
         *(_value(run) for run in row.aligned[:seeds]),
     )  # fmt: skip
+
+
+def _steps(summary: Summary) -> Cell:
+    """Return the steps of the values if the runs of a cell end at different steps; None if they end at the same."""
+    return "own last steps" if summary.has_own_ends else ", ".join(map(str, summary.steps)) or None
 
 
 def _key_value(value: Any) -> Cell:

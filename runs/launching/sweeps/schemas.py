@@ -87,7 +87,8 @@ class SweepPlanOut(Schema):
 class SweepOut(Schema):
     """Sweep with its progress.
 
-    `state` is running, paused, cancelled or done; `waiting` runs are not released to their clusters yet.
+    `state` is running, paused, cancelled or done; `waiting` runs are not released to their clusters yet,
+    `queued` runs wait in the queues of their clusters, and `running` runs have begun.
     """
 
     id: int
@@ -109,6 +110,8 @@ class SweepOut(Schema):
     runs: int
     ended: int
     waiting: int
+    queued: int
+    running: int
     spent: HoursOut
     estimated: HoursOut
     unknown: int
@@ -140,6 +143,8 @@ class SweepOut(Schema):
             runs=now.total,
             ended=now.ended,
             waiting=now.waiting,
+            queued=now.queued,
+            running=now.running,
             spent=HoursOut.from_hours(now.spent),
             estimated=HoursOut.from_hours(now.estimated),
             unknown=now.unknown,
@@ -178,7 +183,7 @@ class SweepsOut(Schema):
 
 
 class SeedOut(Schema):
-    """Run of a cell; `reward` is its newest held-out reward."""
+    """Run of a cell; `reward` is its newest held-out reward, or that at the cell's `common_step`."""
 
     uid: str
     seed: int
@@ -190,6 +195,7 @@ class CellOut(Schema):
     """Cell over its seeds: mean of the `n` runs that have a reward, and the band around it, as `spread` names it.
 
     Runs with only a part of their responses do not count. `mean` is null if the rewards were measured differently.
+    `common_step` is the last step that all runs of the cell have, if they end at different steps; else null.
     """
 
     cell: dict[str, Any]
@@ -199,6 +205,7 @@ class CellOut(Schema):
     low: float | None
     high: float | None
     spread: str
+    common_step: int | None = None
 
     @classmethod
     def from_row(cls, row: CellRow) -> CellOut:
@@ -207,7 +214,7 @@ class CellOut(Schema):
         runs = [SeedOut(uid=run.uid, seed=run.seed, state=run.state, reward=run.value) for run in row.runs]
         return cls(
             cell=row.cell, runs=runs, n=summary.n, mean=summary.mean, low=summary.low, high=summary.high,
-            spread=summary.spread,
+            spread=summary.spread, common_step=summary.steps[0] if summary.steps else None,
         )  # fmt: skip
 
 

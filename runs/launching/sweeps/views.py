@@ -24,7 +24,6 @@ from runs.launching.sweeps.commands import (
     cancel_sweep,
     extend_sweep,
     launch_sweep,
-    pause_sweep,
     plan_sweep,
     uncancel_sweep,
     unpause_sweep,
@@ -33,8 +32,11 @@ from runs.launching.sweeps.export import cells_table, file_name, notes_of
 from runs.launching.sweeps.forms import MoreForm, SweepForm
 from runs.launching.sweeps.options import parse_options
 from runs.launching.sweeps.page import page_context, results_context, status_context
+from runs.launching.sweeps.pause import pause_sweep
 from runs.launching.sweeps.plan import PlannedRun, label
+from runs.launching.sweeps.status import sweep_status
 from runs.launching.sweeps.table import cell_rows
+from runs.launching.turns import posts_in_turn
 from runs.models import Experiment, Sweep
 from workers.config import ConfigError
 
@@ -155,6 +157,7 @@ def sweep_change(request: SignedIn, pk: int) -> HttpResponse:
 
 
 @require_POST
+@posts_in_turn
 def sweep_extend(request: SignedIn, pk: int) -> HttpResponse:
     """Add the runs that the form describes. Render the form again with every problem if it is invalid."""
     visible = _own_sweep(request, pk)
@@ -193,12 +196,29 @@ def _added(n: int) -> str:
 
 def _pause(request: SignedIn, visible: Sweep) -> str:
     pause_sweep(visible)
-    return gettext("Paused. No more runs start; running runs continue.")
+    now = sweep_status(visible)
+    parts = [
+        gettext("Paused."),
+        ngettext("%(n)s run is running and continues.", "%(n)s runs are running and continue.", now.running)
+        % {"n": now.running},
+        ngettext(
+            "%(n)s run waits until the sweep is resumed.", "%(n)s runs wait until the sweep is resumed.", now.not_begun
+        )
+        % {"n": now.not_begun},
+    ]
+    if now.leaving:
+        message = ngettext(
+            "%(n)s of these leaves the queue of its cluster now; if it has just started there, it continues.",
+            "%(n)s of these leave the queues of their clusters now; one that has just started there continues.",
+            now.leaving,
+        )
+        parts.append(message % {"n": now.leaving})
+    return " ".join(parts)
 
 
 def _resume(request: SignedIn, visible: Sweep) -> str:
     unpause_sweep(visible)
-    return gettext("Resumed. Waiting runs start when resources are free.")
+    return gettext("Resumed. Waiting runs start in their order, when resources are free.")
 
 
 def _cancel(request: SignedIn, visible: Sweep) -> str:

@@ -11,6 +11,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,20 +60,36 @@ class Watched:
     cursor: int
 
 
+class Outlet:
+    """The messages to one socket. After the one that closes it nothing is sent: a consumer's two tasks do not wait for
+    each other."""
+
+    def __init__(self, send: Any) -> None:
+        self.is_closed = False
+        self._send = send
+
+    async def __call__(self, message: dict[str, Any]) -> None:
+        """Send a message, or drop it if the socket is closed. Raise OSError if the page has gone."""
+        if not self.is_closed:
+            self.is_closed = message["type"] == "websocket.close"
+            await self._send(message)
+
+
 class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
     """Consumer of /ws/live: takes {"watch": {uid: cursor}}; sends watching, points, changed, behind, refused, error.
 
     The server refuses longer messages than SOCKET_MESSAGE_BYTES, so that parsing one takes at most a few milliseconds.
     """
 
-    async def __call__(self, *args: Any) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.watched: dict[str, Watched] = {}
         self.turn = asyncio.Lock()
         self.sender: asyncio.Task[None] | None = None
         self.allowance: Allowance | None = None
         self.rights_checked_at = time.monotonic()
+        self.outlet = Outlet(send)
         try:
-            await super().__call__(*args)
+            await super().__call__(scope, receive, self.outlet)
         finally:
             # Clean up here: Channels calls `disconnect` only if the socket was closed in good order.
             if self.sender is not None:
@@ -153,7 +170,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
     async def _send_forever(self) -> None:
         """Send points until the socket ends. An error closes the socket; the page reconnects with its cursor."""
         try:
-            while True:
+            while not self.outlet.is_closed:
                 mail = await self.box.take()
                 async with self.turn:
                     await self._drop_forbidden()
@@ -163,7 +180,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             return  # ASGI servers report a page that has gone this way; the socket's own end follows.
         except Exception:
             log.exception("Live socket failed; closing it")
-            await self.close(BROKEN)
+            with suppress(OSError):
+                await self.close(BROKEN)
 
     async def _pass_on(self, mail: Mail) -> None:
         for uid in sorted(mail.lost):
@@ -201,7 +219,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         if is_stale:
             watched.cursor = newest
             await self.send_json({"type": "behind", "run": uid, "cursor": newest})
-        while batches := await _since(watched.run_id, watched.cursor):
+        while not self.outlet.is_closed and (batches := await _since(watched.run_id, watched.cursor)):
             # Check rights after reading, so that nothing written after their end is sent.
             await self._drop_forbidden()
             if uid not in self.watched:

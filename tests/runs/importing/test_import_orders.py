@@ -77,4 +77,6 @@ def test_rows_are_equal_in_every_order_of_the_files(name: str) -> None:
         assert rows == expected, f"order {number} of seed {SEED}"
         import_one_by_one(order, experiment)
         assert rows_of(experiment) == expected, f"order {number} of seed {SEED}, imported again"
+    if not expected:
+        pytest.skip(f"{name}: no file there holds a run")
     print(f"\n{name}: {len(expected)} runs, {sum(len(row[-1]) for row in expected)} responses, the same in every order")

@@ -295,6 +295,7 @@ def test_follower_waits_for_the_database_and_logs_it_once(attempt, caplog):
         mock.patch.object(Follower, "look", side_effect=look),
         mock.patch("runs.management.commands.follow.RETRY_SECONDS", 0.01),
         mock.patch("runs.management.commands.follow.LOOK_SECONDS", 0.001),
+        mock.patch("runs.management.commands.follow.IDLE_LOOK_SECONDS", 0.001),
         mock.patch.object(connections, "close_all") as close,
         caplog.at_level(logging.WARNING),
     ):

@@ -131,6 +131,32 @@ def test_a_cancel_of_a_submit_that_never_arrived_ends_without_another(experiment
     assert (ended.submits, ended.reason) == (1, "cancelled before it was on the cluster")
 
 
+def _end_unseen(run: Run) -> None:
+    """Submit the run and wait for its exit record, without a tick: as if the worker had been stopped."""
+    launching.submit_job(attempt_of(run))
+    wait_until((attempt_of(run).directory / "exit.json").exists, "the exit record")
+
+
+def test_cancel_after_the_last_step_leaves_the_run_succeeded(experiment: Experiment, small: Small) -> None:
+    run = run_of(experiment)
+    _end_unseen(run)
+    launching.cancel_job(launching.request_cancel(run, experiment.owner) or attempt_of(run))
+    ended = tick_until(run, State.SUCCEEDED.value)
+    assert ended.exit_code == 0
+    assert [event.why for event in ended.events.order_by("pk")][-1] == "done before the requested cancel took effect"
+
+
+def test_cancel_does_not_hide_or_restart_a_failure(experiment: Experiment, small: Small) -> None:
+    small.program = "raise ValueError('the reward is not a number')"
+    run = run_of(experiment, restarts=3)
+    _end_unseen(run)
+    launching.cancel_job(launching.request_cancel(run, experiment.owner) or attempt_of(run))
+    ended = tick_until(run, State.FAILED.value)
+    text = "ended with exit code 1: ValueError: the reward is not a number (a cancel had been requested)"
+    assert (ended.reason, ended.restart_at) == (text, None)
+    assert tick_once(run).n == 1
+
+
 def test_ended_run_is_not_cancelled(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
     ended = tick_until(run, State.SUCCEEDED.value)

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
+from runs import launching
 from runs.experiments import trash
 from runs.launching import commands, queue, reconcile, tasks
 from runs.launching.queue import CannotMove
@@ -82,6 +83,20 @@ def test_run_does_not_move_while_its_cluster_is_unreachable(
             tick_all()
         assert run.attempts.count() == 1
     wait_until(lambda: tick_all() and run.attempts.count() == 2, "attempt 2 on the other cluster")
+
+
+def test_run_that_ended_before_its_move_stays(
+    ada: User, experiment: Experiment, small: Small, other_cluster: Cluster
+) -> None:
+    run = run_of(experiment)
+    launching.submit_job(attempt_of(run))
+    wait_until((attempt_of(run).directory / "exit.json").exists, "the exit record")
+    queue.move_run(run, "far", ada)
+    wait_until(lambda: tick_all() and attempt_of(run).state == State.SUCCEEDED.value, "the run to succeed")
+    tick_all()
+    attempt = attempt_of(run)
+    assert (attempt.n, attempt.moves_to) == (1, None)
+    assert "not moved: it ended before it could be removed from local" in [e.why for e in attempt.events.all()]
 
 
 def test_two_ticks_at_once_make_one_attempt(

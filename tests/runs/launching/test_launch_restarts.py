@@ -10,14 +10,12 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import launching
-from runs.launching import reconcile
 from runs.launching.resume import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
 from tests.cases import each_case
 from tests.runs.launching.test_launch_resumes import save_checkpoint
-from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until, tick_until_true
-from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.attempts import RUNS_LONG
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_once, tick_until_true
+from tests.waiting import PATIENCE_SECONDS
 from workers.executors.states import State
 
 BY_ITSELF = RESTARTED_AFTER
@@ -129,14 +127,6 @@ def test_a_config_that_cannot_be_used_is_not_tried_again(experiment: Experiment,
     run = failed(experiment, exit_code=2)
     assert attempt_of(run).restart_at is None
     assert words(run)[-1] == "not restarted automatically: the error would occur again"
-
-
-def test_run_interrupted_by_esweb_is_not_restarted(experiment: Experiment, small: Small) -> None:
-    small.program = RUNS_LONG
-    run = run_of(experiment, restarts=3)
-    wait_until((tick_until(run, State.RUNNING.value).directory / "started").exists, "the program to start")
-    reconcile.interrupt_local(PATIENCE_SECONDS)
-    assert (attempt_of(run).state, attempt_of(run).restart_at) == (State.INTERRUPTED.value, None)
 
 
 def test_a_restart_can_be_called_off(experiment: Experiment, small: Small) -> None:

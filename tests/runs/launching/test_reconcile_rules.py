@@ -16,6 +16,7 @@ from workers.executors.states import State
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 WAITS = Timeouts(exit_record=90, settle=10, gone=300, beat_stale=90, beat_lost=600)
+OUT_OF_MEMORY = "killed by signal 9 for lack of memory: oom_kill of its control group rose by 1"
 DONE = Ending(0, None, False, False, NOW - timedelta(seconds=60), NOW - timedelta(seconds=5))
 
 
@@ -51,7 +52,11 @@ def state_of(*args: Any, **kwargs: Any) -> State | None:
     [
         (DONE, State.SUCCEEDED, "done"),
         (replace(DONE, code=75), State.INTERRUPTED, "was stopped and saved a checkpoint"),
-        (replace(DONE, stopped=True), State.INTERRUPTED, "was stopped from outside"),
+        (replace(DONE, stopped=True), State.SUCCEEDED, "done"),
+        (replace(DONE, timed_out=True), State.SUCCEEDED, "done"),
+        (replace(DONE, code=74, stopped=True), State.FAILED, "ended with exit code 74"),
+        (replace(DONE, code=1, timed_out=True), State.FAILED, "ended with exit code 1"),
+        (replace(DONE, code=None, signal=9, stopped=True), State.INTERRUPTED, "was stopped from outside"),
         (replace(DONE, code=None, signal=15, stopped=True), State.INTERRUPTED, "was stopped from outside"),
         (
             replace(DONE, code=75, timed_out=True),
@@ -59,7 +64,11 @@ def state_of(*args: Any, **kwargs: Any) -> State | None:
             "reached its time limit of 30 s; a checkpoint was saved",
         ),
         (replace(DONE, code=None, signal=9, timed_out=True), State.TIMEOUT, "reached its time limit of 30 s"),
-        (replace(DONE, code=None, signal=9), State.FAILED, "killed by signal 9 (out of memory?)"),
+        (replace(DONE, code=None, signal=9), State.FAILED, "killed by signal 9"),
+        (replace(DONE, code=None, signal=9, oom_kills=0), State.FAILED, "killed by signal 9"),
+        (replace(DONE, code=None, signal=9, oom_kills=1), State.OOM, OUT_OF_MEMORY),
+        (replace(DONE, code=None, signal=9, stopped=True, oom_kills=1), State.OOM, OUT_OF_MEMORY),
+        (replace(DONE, code=1, oom_kills=1), State.FAILED, "ended with exit code 1"),
         (replace(DONE, code=None, signal=11), State.FAILED, "killed by signal 11 (SIGSEGV)"),
         (replace(DONE, code=3), State.FAILED, "ended with exit code 3"),
     ],
@@ -71,14 +80,62 @@ def test_exit_record_decides_the_final_state(ending: Ending, state: State, reaso
         assert decision.updates["exit_code"] == ending.code and decision.updates["ended_at"] == ending.ended_at
 
 
-@each_case("ending", [DONE, replace(DONE, code=75), replace(DONE, code=None, signal=9), None])
-def test_a_wished_cancel_wins(ending: Ending | None) -> None:
-    assert (
-        state_of(observe(State.FAILED), ending, cancel_requested_at=ago(20), final_since_at=ago(100)) == State.CANCELLED
-    )
-    assert state_of(None, ending, cancel_requested_at=ago(20), gone_since_at=ago(400), heartbeat_seen_at=ago(400)) == (
-        State.CANCELLED
-    )
+CANCELLING = {"cancel_requested_at": ago(20), "final_since_at": ago(100), "gone_since_at": ago(400)}
+CANCELLING |= {"heartbeat_seen_at": ago(400)}
+KILLED = replace(DONE, code=None, signal=9)
+
+
+@each_case(
+    "ending",
+    [
+        replace(DONE, code=75),
+        replace(DONE, code=75, stopped=True),
+        replace(DONE, code=None, signal=15),
+        replace(KILLED, stopped=True),
+        replace(KILLED, stopped=True, oom_kills=0),
+        None,
+    ],
+)
+def test_requested_cancel_names_the_end_that_it_caused(ending: Ending | None) -> None:
+    for seen in (None, observe(State.FAILED), observe(State.CANCELLED), observe(State.INTERRUPTED)):
+        assert state_of(seen, ending, **CANCELLING) == State.CANCELLED
+
+
+@each_case(
+    ("ending", "state", "reason"),
+    [
+        (DONE, State.SUCCEEDED, "done before the requested cancel took effect"),
+        (replace(DONE, stopped=True), State.SUCCEEDED, "done before the requested cancel took effect"),
+        (replace(DONE, code=1), State.FAILED, "ended with exit code 1"),
+        (replace(DONE, code=74, stopped=True), State.FAILED, "ended with exit code 74"),
+        (replace(DONE, code=75, timed_out=True, stopped=True), State.TIMEOUT, "reached its time limit of 30 s; a"),
+        (KILLED, State.FAILED, "killed by signal 9"),
+        (replace(KILLED, signal=11, stopped=True), State.FAILED, "killed by signal 11 (SIGSEGV)"),
+        (replace(KILLED, stopped=True, oom_kills=2), State.OOM, "killed by signal 9 for lack of memory"),
+    ],
+)
+def test_requested_cancel_does_not_hide_what_the_program_recorded(ending: Ending, state: State, reason: str) -> None:
+    for seen in (None, observe(State.FAILED), observe(State.SUCCEEDED)):
+        decision = verdict(seen, ending, **CANCELLING)
+        assert decision and decision.state == state and decision.reason.startswith(reason)
+        assert decision.remark == ("" if state == State.SUCCEEDED else "a cancel had been requested")
+
+
+@each_case("seen", [State.CANCELLED, State.LOST])
+def test_program_that_its_cluster_killed_at_a_cancel_is_cancelled(seen: State) -> None:
+    assert state_of(observe(seen), KILLED, **CANCELLING) == State.CANCELLED
+
+
+def test_requested_cancel_does_not_hide_lack_of_memory_that_the_cluster_reports() -> None:
+    decision = verdict(observe(State.OOM, "OutOfMemory"), **CANCELLING)
+    assert decision and (decision.state, decision.remark) == (State.OOM, "a cancel had been requested")
+    assert state_of(observe(State.OOM), replace(KILLED, stopped=True), **CANCELLING) == State.OOM
+    assert state_of(observe(State.OOM), replace(DONE, code=75), **CANCELLING) == State.CANCELLED
+
+
+@each_case("native", [State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED])
+def test_run_at_its_last_step_succeeded_whatever_its_cluster_reports(native: State) -> None:
+    assert state_of(observe(native), replace(DONE, stopped=True)) == State.SUCCEEDED
 
 
 @each_case("native", [State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED])

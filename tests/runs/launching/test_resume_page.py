@@ -106,6 +106,13 @@ def test_planned_restart_is_displayed_with_its_time_and_can_be_cancelled(ada_cli
     assert "<countdown-timer" not in page(ada_client, run)
 
 
+def test_page_announces_the_resume_after_a_stop_of_esweb(ada_client, run, queued):
+    run.attempts.update(native_state="stopped", reason="esweb was stopped by SIGTERM", restart_at=timezone.now())
+    text = " ".join(page(ada_client, run).split())
+    assert "Resumes automatically:</strong> a stop of esweb had ended it." in text
+    assert "esweb was stopped by SIGTERM" in text and "<countdown-timer" not in text
+
+
 def test_planned_restart_can_be_replaced_by_a_resume(ada_client, run, queued):
     plan_restart(run)
     assert "Resume now" in page(ada_client, run)

@@ -126,9 +126,42 @@ def test_sweep_links_to_a_tournament_of_runs_with_responses_the_best_first(ada_c
     assert "Judge these" not in bo_client.get(sweep.get_absolute_url()).content.decode()
 
 
+def test_pause_states_how_many_runs_run_and_wait(ada_client, experiment):
+    sweep = make_sweep(experiment)
+    running, queued, *_ = sweep.runs.order_by("pk")
+    for run, state in ((running, "running"), (queued, "queued")):
+        Attempt.objects.filter(run=run).update(state=state, hold="", reason="")
+        Run.objects.filter(pk=run.pk).update(state=state)
+    page = ada_client.get(sweep.get_absolute_url()).content.decode()
+    assert "Pause (1 running, 3 waiting)" in page and "1 in the queue of its cluster" in page
+    page = post(ada_client, sweep, "pause")
+    assert "Paused. 1 run is running and continues. 3 runs wait until the sweep is resumed. 1 of these leaves" in page
+    assert "1 leaving the queue of its cluster" in page
+    queue = ada_client.get(reverse("queue")).content.decode()
+    assert "Its sweep is paused: it leaves the queue of local." in queue
+
+
+def test_runs_of_a_paused_sweep_are_released_and_resumed_into_it(ada_client, experiment):
+    sweep = make_sweep(experiment)
+    held, ended, *_ = sweep.runs.order_by("pk")
+    post(ada_client, sweep, "pause")
+    Attempt.objects.filter(run=held).update(hold="person")
+    release = {"do": "release"}
+    page = ada_client.post(reverse("queue-change", args=[held.uid]), release, follow=True).content.decode()
+    assert "waits until its sweep is resumed." in page
+    Attempt.objects.filter(run=ended).update(state="failed", hold="")
+    Run.objects.filter(pk=ended.pk).update(state="failed")
+    page = ada_client.post(reverse("run-resume", args=[ended.uid]), follow=True).content.decode()
+    assert "Its sweep is paused: it waits until the sweep is resumed." in page
+    assert set(Attempt.objects.open().filter(run__in=[held, ended]).values_list("hold", flat=True)) == {"sweep"}
+
+
 def test_sweep_is_paused_resumed_and_cancelled(ada_client, experiment):
     sweep = make_sweep(experiment)
-    assert "4 waiting until the sweep is resumed" in post(ada_client, sweep, "pause")
+    assert "Pause (0 running, 4 waiting)" in ada_client.get(sweep.get_absolute_url()).content.decode()
+    page = post(ada_client, sweep, "pause")
+    assert "Paused. 0 runs are running and continue. 4 runs wait until the sweep is resumed." in page
+    assert "4 waiting until the sweep is resumed" in page and "Resume (0 running, 4 waiting)" in page
     assert "4 waiting" in post(ada_client, sweep, "resume")
     assert "Cancel of 4 runs requested" in post(ada_client, sweep, "cancel")
     assert "4 runs resume" in post(ada_client, sweep, "uncancel")

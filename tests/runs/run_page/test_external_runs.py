@@ -20,6 +20,7 @@ from tests.runs.api_client import calls
 from tests.runs.external_runs import GIT, make_external_run, report, reported_records, start
 from tests.runs.full_runs import make_run
 from workers.config import RunConfig, preset
+from workers.records import Alert
 
 pytestmark = pytest.mark.usefixtures("local", "runs_dir")
 ELSEWHERE = "trains elsewhere and is only reported here"
@@ -267,3 +268,15 @@ def test_home_does_not_offer_to_launch_a_config_of_another_program_again(
     text = ada_client.get("/").content.decode()
     assert "lost elsewhere" in text
     assert "Launch again" not in text
+
+
+def test_overview_lists_the_newest_warnings_and_errors(ada_client: Client, experiment: Experiment) -> None:
+    alerts = [Alert("warning", f"alert {number}") for number in range(12)]
+    records = [*alerts, Alert("error", "5 records <b> are missing"), Alert("info", "no alert of the overview")]
+    run = make_external_run(experiment, records=records, state="lost")
+    text = page(ada_client, run)
+    overview = text.split('id="alerts-title"')[1].split("</section>")[0]
+    assert "5 records &lt;b&gt; are missing" in overview and "alert 11" in overview
+    assert "alert 2<" not in overview and "no alert of the overview" not in overview
+    assert "no alert of the overview" in page(ada_client, run, "run-log")
+    assert 'id="alerts-title"' not in page(ada_client, make_external_run(experiment, records=[]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from workers.executors.states import State
 from workers.executors.tickets import Tickets
 
 Job = Callable[..., Spec]
+ON_TERM = "signal.signal(15, lambda *_: sys.exit({code})); open('started', 'a').write('x'); signal.pause()"
 
 
 def _seen(machine: Local, key: str) -> Observation:
@@ -121,3 +123,40 @@ def test_ended_job_is_not_interrupted(machine: Local, job: Job) -> None:
     machine.interrupt(1.0)
     observation = machine.find("a")
     assert observation and observation.state == State.SUCCEEDED
+
+
+def test_done_or_failed_program_is_not_interrupted_by_the_stop(machine: Local, job: Job) -> None:
+    specs = {code: job(f"ends-{code}", f"import signal, sys; {ON_TERM.format(code=code)}") for code in (0, 74)}
+    for spec in specs.values():
+        machine.submit(spec)
+    for spec in specs.values():
+        wait_until((spec.directory / "started").exists, f"the job {spec.key} to start")
+    machine.interrupt(PATIENCE_SECONDS)
+    seen = [machine.find(f"ends-{code}") for code in (0, 74)]
+    assert [one and (one.state, one.native) for one in seen] == [
+        (State.SUCCEEDED, "exit 0"),
+        (State.FAILED, "exit 74"),
+    ]
+
+
+def test_job_whose_agent_was_stopped_with_the_site_is_interrupted(machine: Local, job: Job) -> None:
+    stopped, signalled = job("stopped", CHECKPOINTS), job("signalled", CHECKPOINTS)
+    for spec, number in ((stopped, signal.SIGTERM), (signalled, signal.SIGUSR1)):
+        machine.submit(spec)
+        wait_until((spec.directory / "started").exists, f"the job {spec.key} to start")
+        agent = owner(spec.directory)
+        assert agent is not None
+        agent.send(number)
+        wait_until((spec.directory / "exit.json").exists, f"the exit record of {spec.key}")
+    assert machine.interrupt(PATIENCE_SECONDS, "esweb was stopped by SIGTERM") == ["stopped"]
+    seen, other = machine.find("stopped"), machine.find("signalled")
+    assert seen and (seen.state, seen.reason) == (State.INTERRUPTED, "esweb was stopped by SIGTERM")
+    assert other and other.native == "exit 75"
+
+
+def test_resumed_job_goes_before_waiting_ones(machine: Local, job: Job) -> None:
+    machine.submit(job("running", CHECKPOINTS, cores=2))
+    machine.submit(job("waiting", RUNS_LONG))
+    machine.submit(replace(job("resumed", RUNS_LONG), goes_first=True))
+    seen = [_seen(machine, key).reason.partition("; ")[2] for key in ("waiting", "resumed")]
+    assert seen == ["1 ahead in the queue", ""]

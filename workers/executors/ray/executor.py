@@ -87,6 +87,20 @@ class Ray:
                 for key, job in own_jobs.items()
             }
 
+    def withdraw(self, keys: Sequence[str]) -> None:
+        """Fence those of the jobs that wait, whatever Ray does with them: Ray can neither hold nor remove them, and one
+        that it starts later ends immediately. Raise Unreachable."""
+        for key in filter(KEY.fullmatch, keys):
+            job = self.jobs.get(key)
+            with _disk_errors():
+                note = self.notes.get(key)
+                waits = job.state == State.QUEUED if job is not None else note is not None and note.held is not None
+                if note is None or not waits or note.has_begun:
+                    continue
+                note.fence()
+            if job is not None:
+                self.jobs.stop(key)
+
     def cancel(self, key: str, grace_seconds: float) -> None:
         """Ask a running job to stop: Ray ends it after the grace, or else its agent does within a heartbeat. Fence a
         waiting one, whatever Ray does with it. Raise Unreachable."""

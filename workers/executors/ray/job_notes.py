@@ -31,6 +31,11 @@ class Note:
         path = Path(self.directory)
         return lease(path) == CLOSED_EPOCH and owner(path) is None
 
+    @property
+    def has_begun(self) -> bool:
+        """Return whether an agent has claimed the job."""
+        return owner(Path(self.directory)) is not None
+
     def fence(self) -> None:
         """Fence the job: if it begins, it ends immediately; if it runs, it ends within a heartbeat. Raise OSError."""
         raise_lease(Path(self.directory), CLOSED_EPOCH)

@@ -100,6 +100,10 @@ class Slurm:
             name: row.to_observation() for name, row in latest_rows(open_rows, {row.name for row in open_rows}).items()
         }
 
+    def withdraw(self, keys: Sequence[str]) -> None:
+        """Remove the pending ones from the queue. Slurm itself leaves the others alone. Raise Unreachable."""
+        self._scancel(keys, WAITING)
+
     def cancel(self, key: str, grace_seconds: float) -> None:
         """Remove a waiting job from the queue. Ask a running one to stop, and end it after the grace. Jobs are selected
         by name, so that both copies of a job submitted twice are meant, and never another job. Raise Unreachable."""

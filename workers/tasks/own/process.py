@@ -15,6 +15,8 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from workers.oom_kills import RecentOomKills
+
 PROJECT = Path(__file__).parents[3]
 PROGRAM = "workers.tasks.own.child"
 MAX_REPLY_BYTES = 256 * 2**20
@@ -57,6 +59,7 @@ class Child:
         for pipe in (self._requests, self._answers, self._log):
             os.set_blocking(pipe, False)
         self._unsent, self._received, self._tail, self._forwarded = b"", bytearray(), b"", 0
+        self._oom_kills = RecentOomKills()
 
     @property
     def pid(self) -> int:
@@ -64,6 +67,7 @@ class Child:
 
     def ask(self, kind: str, body: Any) -> None:
         """Queue a request; it is sent while `answer` waits."""
+        self._oom_kills.read()
         self._unsent += json.dumps({kind: body}).encode() + b"\n"
 
     def answer(self, seconds: float, too_long: str) -> dict[str, Any]:
@@ -147,7 +151,8 @@ class Child:
         except subprocess.TimeoutExpired:
             return "the process of the task closed its pipe"
         if code < 0:
-            killed = "; out of memory?" if -code == signal.SIGKILL else ""
+            kills = self._oom_kills.count() if -code == signal.SIGKILL else 0
+            killed = f" for lack of memory: oom_kill of its control group rose by {kills}" if kills else ""
             return f"the process of the task was killed by {signal.Signals(-code).name}{killed}"
         return f"the process of the task exited with code {code}; did the task call os._exit?"
 

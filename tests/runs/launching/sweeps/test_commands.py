@@ -16,11 +16,11 @@ from runs.launching.sweeps.commands import (
     cancel_sweep,
     extend_sweep,
     launch_sweep,
-    pause_sweep,
     set_concurrent_runs,
     uncancel_sweep,
     unpause_sweep,
 )
+from runs.launching.sweeps.pause import pause_sweep
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run, Sweep
 from tests.runs.local_cluster import Small
 from tests.waiting import wait_until

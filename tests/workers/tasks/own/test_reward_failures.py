@@ -16,6 +16,7 @@ from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import STAYS_SECONDS
 from tests.workers.tasks.own.clock import passing_the_limit
 from tests.workers.tasks.own.files import HANDS, own, refusal, write
+from workers.oom_kills import RecentOomKills
 from workers.tasks import RewardFailed, Score, score_safely
 from workers.tasks.own import OwnTask, process
 from workers.tasks.own import task as own_task
@@ -72,13 +73,19 @@ def failure(task: OwnTask, completion: str) -> RewardFailed:
         ("raise ValueError('y' * 10**7)", "ValueError: yyy", "yyy"),
         ("def f(): f()\nf()", "RecursionError", "repeated"),
         ("[0] * 2**62", "MemoryError", "in score"),
-        ("os.write(2, b'last words')\nos.kill(os.getpid(), 9)", "was killed by SIGKILL; out of memory?", "last words"),
+        ("os.write(2, b'last words')\nos.kill(os.getpid(), 9)", "was killed by SIGKILL", "last words"),
     ],
 )
 def test_reward_that_fails_twice_reports_reason_and_line(
     hands: OwnTask, completion: str, reason: str, details: str
 ) -> None:
     check_failure(hands, completion, reason, details)
+
+
+def test_reward_that_the_kernel_killed_names_the_kernels_count(hands: OwnTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecentOomKills, "count", lambda self: 1)
+    reason = "was killed by SIGKILL for lack of memory: oom_kill of its control group rose by 1"
+    check_failure(hands, "os.kill(os.getpid(), 9)", reason, "")
 
 
 def test_a_reward_that_closes_its_pipe_and_stays_is_a_failure(hands: OwnTask, monkeypatch: pytest.MonkeyPatch) -> None:
