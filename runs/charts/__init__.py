@@ -19,6 +19,7 @@ from runs.charts.chart import (
 from runs.charts.default_charts import default_charts, default_measures, expected_keys, leave_out_empty
 from runs.charts.descriptions import course
 from runs.charts.group_charts import CHARTS, draw_names, group_charts, keys_for_chart
+from runs.charts.group_ends import GroupEnd, read_group_ends
 from runs.charts.groups import Curves, Group, groups_by, groups_of, label, line, look
 from runs.charts.latex import latex
 from runs.charts.line_styles import styled_groups
@@ -48,6 +49,7 @@ __all__ = [
     "ChartOptions",
     "Curves",
     "Group",
+    "GroupEnd",
     "Mark",
     "Measure",
     "Spec",
@@ -77,6 +79,7 @@ __all__ = [
     "numbers",
     "overlay",
     "places",
+    "read_group_ends",
     "share",
     "spoken",
     "styled_groups",

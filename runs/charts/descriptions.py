@@ -58,6 +58,18 @@ def describe_groups(key: str, groups: Sequence[tuple[str, float]]) -> str:
     return message % params
 
 
+def until_in_words(n: int, end: float, last: float, axis: str) -> str:
+    """Return the number of a group's runs, the last x that all of them have, and where the longest ends. `axis` is one
+    of X_WORDS."""
+    params = {"n": n, "end": _position(end, axis), "last": _position(last, axis)}
+    return gettext("n = %(n)s until %(end)s, the last that all runs have; the longest continues to %(last)s") % params
+
+
+def no_common_point(n: int) -> str:
+    """Return the reason why a group of n runs has no last value, as the end of a sentence about it."""
+    return gettext("has no last value, because its %(n)s runs have no point in common") % {"n": n}
+
+
 def course(
     values: Sequence[float] | Floats,
     format_value: Callable[[float], str] = number,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from runs.charts.chart import (
     numbers,
 )
 from runs.charts.combined import draw_own
-from runs.charts.descriptions import course, describe_groups, value_format
+from runs.charts.descriptions import course, describe_groups, no_common_point, until_in_words, value_format
 from runs.charts.group_lines import band_of, count_in_words, lines_of, thinned, traces
 from runs.charts.groups import Curves, Group
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
@@ -132,13 +133,20 @@ def _along(
 
 
 def _summary(key: str, bands: Sequence[tuple[Group, Band]], format_value: Callable[[float], str], axis: str) -> str:
-    """Describe the course of each group's mean, as far as all of its seeds have points."""
-    described = []
-    for g, b in bands:
-        whole = slice(None) if b.n.min() == b.most else np.flatnonzero(b.n == b.most)
-        text = f"{g.name} {course(b.middle[whole], format_value, b.x[whole], axis)} ({count_in_words(b)})"
-        described.append((text, float(b.middle[whole][-1])))
-    return describe_groups(key, described)
+    """Describe the course of each group's mean, where all of its runs have points, until their last common one."""
+    return describe_groups(key, [_course_of(g, b, format_value, axis) for g, b in bands])
+
+
+def _course_of(group: Group, whole: Band, format_value: Callable[[float], str], axis: str) -> tuple[str, float]:
+    """Return the sentence about a group's mean, and its last value; NaN if its runs have no point in common."""
+    common = np.flatnonzero((whole.n == whole.seeds) & (whole.x <= whole.end))
+    if not common.size:
+        return f"{group.name} {no_common_point(whole.seeds)}", math.nan
+    count = count_in_words(whole)
+    if whole.is_uneven:
+        count = until_in_words(whole.seeds, whole.end, float(whole.x[-1]), axis)
+    middle = whole.middle[common]
+    return f"{group.name} {course(middle, format_value, whole.x[common], axis)} ({count})", float(middle[-1])
 
 
 def _table(means: Sequence[tuple[Group, Band]], options: ChartOptions, ways: Sequence[Provenance | None]) -> Table:

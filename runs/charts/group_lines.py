@@ -20,6 +20,8 @@ from workers.analysis.bands import Band, Ints, band
 from workers.analysis.smoothing import smooth
 
 GAP = np.array([np.nan])
+REST_ALPHA = 0.7
+"""Opacity of a mean line beyond the last x that all runs of its group have."""
 
 Lines: TypeAlias = dict[int, tuple[Floats, Floats]]
 """(x, y) by run id, smoothed over all points."""
@@ -39,7 +41,9 @@ def _ascending(item: tuple[int, tuple[Floats, Floats]]) -> tuple[int, tuple[Floa
 
 
 def band_of(group: Group, lines: Lines, options: ChartOptions) -> Band:
-    return band([lines[run.pk] for run in group.whole if run.pk in lines], options.center, options.spread)
+    """Return the group's mean and band. Its last value is at `end`, the last x that all of its runs have."""
+    own = [lines[run.pk] for run in group.whole if run.pk in lines]
+    return band(own, options.center, options.spread, share_points=options.x == "step")
 
 
 def _corner_indices(x: Floats, y: Floats, options: ChartOptions, pieces: Ints | None = None) -> Ints:
@@ -48,8 +52,11 @@ def _corner_indices(x: Floats, y: Floats, options: ChartOptions, pieces: Ints | 
 
 
 def thinned(whole: Band, options: ChartOptions) -> Band:
-    """Return the band at the drawn points of its middle line."""
-    indices = _corner_indices(whole.x, whole.middle, options)
+    """Return the band at the drawn points of its middle line, which has one piece until the last x of all runs."""
+    is_beyond = (whole.x > whole.end) | np.isnan(whole.end)
+    indices = _corner_indices(
+        whole.x, whole.middle, options, np.cumsum(np.diff(is_beyond, prepend=False), dtype=np.int64)
+    )
     x, middle, low, high = (column[indices] for column in (whole.x, whole.middle, whole.low, whole.high))
     return replace(whole, x=x, middle=middle, low=low, high=high, n=whole.n[indices])
 
@@ -65,7 +72,7 @@ def traces(
         for (run, (x, y)), points in zip(seed_lines, indices, strict=True)
     ]
     if several or not seeds:
-        return [*([_area(group, whole, options)] if several else []), *seeds, _middle(group, mean, options)]
+        return [*([_area(group, whole, options)] if several else []), *seeds, *_middles(group, mean, options)]
     return seeds
 
 
@@ -91,6 +98,26 @@ def _seed(
         "line": {"color": stroke, "width": 1 if thin else 2, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
+
+
+def _middles(group: Group, spread: Band, options: ChartOptions) -> list[dict[str, Any]]:
+    """Return the mean line until the last x of all runs, then a thin line of the mean of those that go on."""
+    common = int(np.searchsorted(spread.x, spread.end, side="right")) if np.isfinite(spread.end) else 0
+    out = [_middle(group, _part(spread, slice(common)), options)] if common else []
+    if common == len(spread.x):
+        return out
+    name = gettext("%(name)s, fewer runs") % {"name": group.name}
+    stroke = style.paint(group.colour, REST_ALPHA)
+    rest = _middle(group, _part(spread, slice(max(0, common - 1), None)), options) | {
+        "mode": "lines", "name": name, "meta": {"colour": group.colour, "alpha": REST_ALPHA, "label": name},
+        "line": {"color": stroke, "width": 1.25, "dash": group.dash},
+    }  # fmt: skip
+    return [*out, rest]
+
+
+def _part(whole: Band, part: slice) -> Band:
+    x, middle, low, high = (column[part] for column in (whole.x, whole.middle, whole.low, whole.high))
+    return replace(whole, x=x, middle=middle, low=low, high=high, n=whole.n[part])
 
 
 def _middle(group: Group, spread: Band, options: ChartOptions) -> dict[str, Any]:

@@ -23,7 +23,14 @@ from runs.charts.chart import (
     numbers,
     places,
 )
-from runs.charts.descriptions import course, describe_groups, far_extreme, value_format
+from runs.charts.descriptions import (
+    course,
+    describe_groups,
+    far_extreme,
+    no_common_point,
+    until_in_words,
+    value_format,
+)
 from runs.charts.group_charts import measure_of
 from runs.charts.groups import line, look
 from runs.charts.line_ends import LineData, end_letters, ends
@@ -32,6 +39,7 @@ from runs.charts.run_lines import MAX_MARKERS
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
 from runs.metrics import Curve, Provenances, is_held_out, m4
 from workers.analysis.aggregate import Floats
+from workers.analysis.last_values import LastValues, last_values
 from workers.analysis.smoothing import smooth
 
 MAX_LISTED_LINES = 3
@@ -121,9 +129,9 @@ def _line(
 
 
 def _words(key: str, lines: Sequence[LineData], format_value: Callable[[float], str], axis: str) -> str:
-    """Describe the course of each line; from four lines on, the range in which a group ends, with the farthest extreme
-    of its lines if the ends alone would misrepresent a line (`far_extreme`). `describe_groups` selects the described
-    groups. Empty without any value."""
+    """Describe the course of each line; from four lines on, the range of a group's values at the last x that all of its
+    lines have, with the farthest extreme of its lines if the ends alone would misrepresent a line (`far_extreme`).
+    `describe_groups` selects the described groups. Empty without any value."""
     courses = [(line_data.mark, *_finite(line_data)) for line_data in lines]
     courses = [(mark, x, y) for mark, x, y in courses if len(y)]
     if not courses:
@@ -133,8 +141,9 @@ def _words(key: str, lines: Sequence[LineData], format_value: Callable[[float], 
     lines_by_group: dict[str, list[tuple[Floats, Floats]]] = {}
     for mark, x, y in courses:
         lines_by_group.setdefault(mark.group.name, []).append((x, y))
+    ends = {name: last_values(group, share_points=axis == "step") for name, group in lines_by_group.items()}
     described = [
-        (f"{name} {_range(group, format_value, axis)}", float(np.mean([y[-1] for _, y in group])))
+        (f"{name} {_range(group, ends[name], format_value, axis)}", float(np.mean(ends[name].values)))
         for name, group in lines_by_group.items()
     ]
     return describe_groups(key, described)
@@ -146,25 +155,29 @@ def _finite(line_data: LineData) -> tuple[Floats, Floats]:
     return line_data.x[is_finite], line_data.y[is_finite]
 
 
-def _range(lines: Sequence[tuple[Floats, Floats]], format_value: Callable[[float], str], axis: str) -> str:
-    """Describe the last values of some lines (x, y), and their farthest extreme if there is a far one."""
-    last = [float(y[-1]) for _, y in lines]
-    low, high = format_value(min(last)), format_value(max(last))
-    params = {"low": low, "high": high, "n": len(last)}
+def _range(
+    lines: Sequence[tuple[Floats, Floats]], end: LastValues, format_value: Callable[[float], str], axis: str
+) -> str:
+    """Describe the last values of a group of lines (x, y), and their farthest extreme if there is a far one."""
+    if end.x is None:
+        return no_common_point(len(lines))
+    low, high = format_value(float(end.values.min())), format_value(float(end.values.max()))
+    count = until_in_words(len(lines), end.x, max(end.ends), axis) if end.is_uneven else f"n = {len(lines)}"
+    params = {"low": low, "high": high, "count": count}
     extremes = [extreme for x, y in lines if (extreme := far_extreme(y, x, format_value)) is not None]
     if not extremes:
         if low == high:
-            return gettext("ends at %(low)s (n = %(n)s)") % params
-        return gettext("ends at %(low)s to %(high)s (n = %(n)s)") % params
+            return gettext("ends at %(low)s (%(count)s)") % params
+        return gettext("ends at %(low)s to %(high)s (%(count)s)") % params
     extreme = max(extremes, key=lambda extreme: extreme.excess)
     if low == high and extreme.is_maximum:
-        message = gettext("ends at %(low)s (n = %(n)s), with a maximum of %(extreme)s at %(position)s")
+        message = gettext("ends at %(low)s (%(count)s), with a maximum of %(extreme)s at %(position)s")
     elif low == high:
-        message = gettext("ends at %(low)s (n = %(n)s), with a minimum of %(extreme)s at %(position)s")
+        message = gettext("ends at %(low)s (%(count)s), with a minimum of %(extreme)s at %(position)s")
     elif extreme.is_maximum:
-        message = gettext("ends at %(low)s to %(high)s (n = %(n)s), with a maximum of %(extreme)s at %(position)s")
+        message = gettext("ends at %(low)s to %(high)s (%(count)s), with a maximum of %(extreme)s at %(position)s")
     else:
-        message = gettext("ends at %(low)s to %(high)s (n = %(n)s), with a minimum of %(extreme)s at %(position)s")
+        message = gettext("ends at %(low)s to %(high)s (%(count)s), with a minimum of %(extreme)s at %(position)s")
     return message % {**params, **extreme.params(format_value, axis)}
 
 

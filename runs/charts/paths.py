@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -13,12 +15,23 @@ from runs.charts import style
 from runs.charts.absence import explain_absence
 from runs.charts.axes import KL, REWARD, ChartOptions, Measure
 from runs.charts.chart import MEASURED, Cell, Chart, Table, number, numbers
-from runs.charts.descriptions import describe_groups
+from runs.charts.descriptions import describe_groups, no_common_point, until_in_words
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of
 from runs.metrics import Provenances
 from runs.models import Run
 from workers.analysis.aggregate import Floats
+from workers.analysis.last_values import last_values
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The points of a run at which both measures have a value: their position `at` on the chosen axis, x and y, each
+    float64[points]."""
+
+    at: Floats
+    x: Floats
+    y: Floats
 
 
 def paths_chart(
@@ -39,14 +52,13 @@ def paths_chart(
     table: list[tuple[Cell, ...]] = []
     for g in groups:
         paths = [(run, _path(curves, run.pk, x.key, y.key)) for run in g.runs]
-        paths = [(run, path) for run, path in paths if len(path[0])]
+        paths = [(run, path) for run, path in paths if len(path.at)]
         ways = {run.pk: _ways_in_words(run, x, y, provenances) if differs else "" for run, _ in paths}
         data += [_path_trace(g, run.name, path, ways[run.pk], x, y) for run, path in paths if run.pk in visible]
         table += [row for run, path in paths for row in _rows(g, run, path, (x.key, y.key), provenances)]
-        ends_of = [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]
-        if ends_of and g not in mixed:
-            at_x, at_y = (float(mean) for mean in np.mean(ends_of, axis=0))
-            ends.append((_describe_end(g, x, y, at_x, at_y, len(ends_of)), at_y))
+        averaged_paths = [path for run, path in paths if run in g.whole]
+        if averaged_paths and g not in mixed:
+            ends.append(_describe_end(g, x, y, averaged_paths, options.x))
     log_x, log_y = options.is_log(x.key), options.is_log(y.key) and any(v and v > 0 for t in data for v in t["y"])
     layout = style.layout(
         x.unit or x.key, y.unit or y.key, hovermode="closest", meta={"x": x.key}, log_x=log_x, log_y=log_y
@@ -59,10 +71,10 @@ def paths_chart(
 
 
 def _rows(
-    group: Group, run: Run, path: tuple[Floats, Floats], keys: tuple[str, str], provenances: Provenances
+    group: Group, run: Run, path: _Path, keys: tuple[str, str], provenances: Provenances
 ) -> list[tuple[Cell, ...]]:
     ways = [provenances.get((run.pk, key)) for key in keys]
-    return [(group.name, run.name, float(x), float(y), *ways) for x, y in zip(*path, strict=True)]
+    return [(group.name, run.name, float(x), float(y), *ways) for x, y in zip(path.x, path.y, strict=True)]
 
 
 def _ways_in_words(run: Run, x: Measure, y: Measure, provenances: Provenances) -> str:
@@ -77,35 +89,42 @@ def _short(measure: Measure) -> str:
     return {REWARD: gettext("reward"), KL: "KL"}.get(measure.key, measure.key)
 
 
-def _describe_end(group: Group, x: Measure, y: Measure, at_x: float, at_y: float, n: int) -> str:
+def _describe_end(group: Group, x: Measure, y: Measure, paths: Sequence[_Path], axis: str) -> tuple[str, float]:
+    """Return the sentence about the means at the last point that all paths of a group have, and the mean of y there;
+    NaN if they have none in common."""
+    n, shares_points = len(paths), axis == "step"
+    end = last_values([(path.at, path.y) for path in paths], share_points=shares_points)
+    if end.x is None:
+        return f"{group.name} {no_common_point(n)}", math.nan
+    at_x = float(last_values([(path.at, path.x) for path in paths], share_points=shares_points).values.mean())
+    at_y = float(end.values.mean())
+    count = until_in_words(n, end.x, max(end.ends), axis) if end.is_uneven else f"n = {n}"
     params = {
-        "name": group.name, "y": _short(y), "at_y": number(at_y), "x": _short(x), "at_x": number(at_x), "n": n,
+        "name": group.name, "y": _short(y), "at_y": number(at_y), "x": _short(x), "at_x": number(at_x), "count": count,
     }  # fmt: skip
-    return gettext("%(name)s is at %(y)s %(at_y)s, %(x)s %(at_x)s (n = %(n)s)") % params
+    return gettext("%(name)s is at %(y)s %(at_y)s, %(x)s %(at_x)s (%(count)s)") % params, at_y
 
 
-def _path(curves: Curves, run_id: int, x_key: str, y_key: str) -> tuple[Floats, Floats]:
-    """Return (x, y) at the points where both were measured."""
+def _path(curves: Curves, run_id: int, x_key: str, y_key: str) -> _Path:
+    """Return the points where both were measured."""
     if (run_id, x_key) not in curves or (run_id, y_key) not in curves:
-        return np.zeros(0), np.zeros(0)
+        return _Path(np.zeros(0), np.zeros(0), np.zeros(0))
     (x_at, x), (y_at, y) = line(curves[run_id, x_key]), line(curves[run_id, y_key])
-    _, i, j = np.intersect1d(x_at, y_at, return_indices=True)
-    finite = np.isfinite(x[i]) & np.isfinite(y[j])
-    return x[i][finite], y[j][finite]
+    at, i, j = np.intersect1d(x_at, y_at, return_indices=True)
+    finite = np.isfinite(at) & np.isfinite(x[i]) & np.isfinite(y[j])
+    return _Path(at[finite], x[i][finite], y[j][finite])
 
 
-def _path_trace(
-    group: Group, name: str, path: tuple[Floats, Floats], ways: str, x: Measure, y: Measure
-) -> dict[str, Any]:
+def _path_trace(group: Group, name: str, path: _Path, ways: str, x: Measure, y: Measure) -> dict[str, Any]:
     stroke = style.paint(group.colour)
-    sizes = [3] * (len(path[0]) - 1) + [10]
+    sizes = [3] * (len(path.at) - 1) + [10]
     hover = gettext("%(y)s %(at_y)s at %(x)s %(at_x)s") % {
         "y": _short(y), "at_y": "%{y:.4g}", "x": _short(x), "at_x": "%{x:.3g}",
     }  # fmt: skip
     rim = {"width": 1.5 if group.is_open else 0}
     return {
         **look(group), "mode": "lines+markers", "name": f"{group.name}, {name}",
-        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path[0]), "y": numbers(path[1]),
+        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path.x), "y": numbers(path.y),
         "hovertemplate": f"{hover}<br>{ways}" if ways else hover,
         "line": {"color": stroke, "width": 1, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": sizes, "line": rim},

@@ -1,4 +1,4 @@
-"""Settings compared with a baseline: mean of the seeds, difference, and whether it exceeds the seeds' spread.
+"""Settings compared with a baseline: mean of the seeds, difference, and tests of it on the seeds.
 
 A setting is all selected runs that differ only in their seed, or those of a group that the reader chose. A seed of one
 config counts once, by its newest run that has the number: a second run of the same seed is no second sample. There is
@@ -34,7 +34,8 @@ class Cell:
     """The value of an outcome for a setting. `std` is the sample deviation, None below two seeds. `delta` is None for
     the baseline itself and if either side has no number. `ways`: measurement of the seeds; if there are several, mean,
     std and delta are None. `base_ways`: measurement of the baseline's seeds. `absence`: sentence that says why the
-    outcome does not apply to the setting, empty if it does."""
+    outcome does not apply to the setting, empty if it does. `step`: that of the seeds' values, None for an outcome
+    without steps. `is_uneven`: whether the seeds have other last steps than this one."""
 
     outcome: Outcome
     by_seed: tuple[tuple[int, float], ...]
@@ -44,6 +45,8 @@ class Cell:
     ways: tuple[Provenance, ...] = ()
     base_ways: tuple[Provenance, ...] = ()
     absence: str = ""
+    step: int | None = None
+    is_uneven: bool = False
 
     @property
     def is_mixed(self) -> bool:
@@ -145,10 +148,12 @@ def _absence(setting: Setting, outcome: Outcome) -> str:
 
 @dataclass(frozen=True)
 class _Seeds:
-    """(seed, number) of each seed of a setting, and the ways in which these were measured."""
+    """(seed, number) of each seed of a setting, the ways in which these were measured, and the step of the numbers."""
 
     by_seed: tuple[tuple[int, float], ...]
     ways: tuple[Provenance, ...]
+    step: int | None
+    is_uneven: bool
 
 
 def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], provenances: Provenances) -> _Seeds:
@@ -156,12 +161,17 @@ def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], pro
     runs = {run.repetition: run for run in newest_last if outcome.name in numbers[run.pk].values}
     ordered = [run for _, run in sorted(runs.items(), key=lambda item: (item[0][1], item[1].pk))]
     by_seed = tuple((run.seed, numbers[run.pk].values[outcome.name]) for run in ordered)
-    return _Seeds(by_seed, ways(provenances.get((run.pk, outcome.key)) for run in ordered))
+    step = next((numbers[run.pk].steps.get(outcome.name) for run in ordered), None)
+    is_uneven = any(outcome.name in numbers[run.pk].last_steps for run in setting.runs)
+    return _Seeds(by_seed, ways(provenances.get((run.pk, outcome.key)) for run in ordered), step, is_uneven)
 
 
 def _cell(outcome: Outcome, own: _Seeds, base: _Seeds, is_baseline: bool) -> Cell:
+    cell = Cell(
+        outcome, own.by_seed, None, None, None, own.ways, base.ways, step=own.step, is_uneven=own.is_uneven
+    )  # fmt: skip
     if len(own.ways) > 1 or not own.by_seed:
-        return Cell(outcome, own.by_seed, None, None, None, own.ways, base.ways)
+        return cell
     values = [value for _, value in own.by_seed]
     base_values = [value for _, value in base.by_seed]
     # Computed from distances, equal values have exactly their own mean, no deviation and no difference.
@@ -170,4 +180,4 @@ def _cell(outcome: Outcome, own: _Seeds, base: _Seeds, is_baseline: bool) -> Cel
     mean, std = origin + float(np.mean(distances)), float(np.std(distances, ddof=1)) if len(values) > 1 else None
     has_delta = not is_baseline and base_values and len(base.ways) <= 1
     difference = delta(distances, base_distances) if has_delta else None
-    return Cell(outcome, own.by_seed, mean, std, difference, own.ways, base.ways)
+    return replace(cell, mean=mean, std=std, delta=difference)

@@ -124,10 +124,12 @@ def _partial(runs: Sequence[Run]) -> str:
 # A single run has a message of its own: msgfmt refuses a singular that holds a value which the plural lacks.
 def _so_far(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
-        return gettext("%(name)s has not finished: its last numbers so far are compared.") % {"name": runs[0].name}
+        return gettext("%(name)s has not finished: its group is compared at a step it has so far.") % {
+            "name": runs[0].name
+        }
     message = ngettext(
-        "%(n)s run has not finished: its last numbers so far are compared.",
-        "%(n)s runs have not finished: their last numbers so far are compared.",
+        "%(n)s run has not finished: its group is compared at a step it has so far.",
+        "%(n)s runs have not finished: their groups are compared at a step they have so far.",
         len(runs),
     )
     return message % {"n": len(runs)}
@@ -135,24 +137,65 @@ def _so_far(runs: Sequence[Run]) -> str:
 
 def _stopped(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
-        return gettext("%(name)s stopped early: its last numbers are compared.") % {"name": runs[0].name}
+        return gettext("%(name)s stopped early: its group is compared at a step that it has.") % {"name": runs[0].name}
     message = ngettext(
-        "%(n)s run stopped early: its last numbers are compared.",
-        "%(n)s runs stopped early: their last numbers are compared.",
+        "%(n)s run stopped early: its group is compared at a step that it has.",
+        "%(n)s runs stopped early: their groups are compared at a step that they have.",
         len(runs),
     )
     return message % {"n": len(runs)}
 
 
 def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
-    out = []
-    for setting in settings:
-        steps = {numbers[run.pk].steps.get("reward") for run in setting.runs} - {None}
-        if len(steps) > 1:
-            named = ", ".join(str(step) for step in sorted(s for s in steps if s is not None))
-            message = gettext("The seeds of %(name)s were last evaluated at different steps: %(steps)s.")
-            out.append(message % {"name": setting.name, "steps": named})
-    return out
+    return [sentence for setting in settings for sentence in _common_steps(setting, numbers)]
+
+
+def _common_steps(setting: Setting, numbers: Mapping[int, Final]) -> list[str]:
+    """Return a sentence for the outcomes of a setting that were read at a common step of its seeds, by step."""
+    titles: dict[tuple[int | None, tuple[int, ...]], list[str]] = {}
+    for outcome in OUTCOMES:
+        read = [final for run in setting.runs if outcome.name in (final := numbers[run.pk]).last_steps]
+        if read:
+            step = next((final.steps[outcome.name] for final in read if outcome.name in final.steps), None)
+            ends = tuple(sorted({final.last_steps[outcome.name] for final in read}))
+            titles.setdefault((step, ends), []).append(outcome.title)
+    return [_common_step(setting.name, titles[step, ends], step, ends) for step, ends in titles]
+
+
+def _common_step(name: str, titles: Sequence[str], step: int | None, ends: Sequence[int]) -> str:
+    params = {"name": name, "outcomes": ", ".join(titles), "step": step, "ends": ", ".join(map(str, ends))}
+    if step is None:
+        message = gettext(
+            "%(name)s, no step is common to all seeds, so there is no value: %(outcomes)s. Last steps of the seeds: "
+            "%(ends)s."
+        )
+    else:
+        message = gettext(
+            "%(name)s, values at step %(step)s, the last at which all seeds have a finite value: %(outcomes)s. Last "
+            "steps of the seeds: %(ends)s."
+        )
+    return message % params
+
+
+def _groups_at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
+    """Return a sentence for the outcomes of which groups have values at different steps, with these steps."""
+    titles: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for outcome in OUTCOMES:
+        steps = [(s.name, step) for s in settings if (step := _step_of(s, outcome.name, numbers)) is not None]
+        if len({step for _, step in steps}) > 1:
+            titles.setdefault(tuple(steps), []).append(outcome.title)
+    return [_unequal_steps(steps, outcomes) for steps, outcomes in titles.items()]
+
+
+def _step_of(setting: Setting, outcome: str, numbers: Mapping[int, Final]) -> int | None:
+    return next((step for run in setting.runs if (step := numbers[run.pk].steps.get(outcome)) is not None), None)
+
+
+def _unequal_steps(steps: Sequence[tuple[str, int]], outcomes: Sequence[str]) -> str:
+    named = [gettext("%(name)s at %(step)s") % {"name": name, "step": step} for name, step in steps[:MAX_NAMED_RUNS]]
+    named += ["…"] * (len(steps) > MAX_NAMED_RUNS)
+    message = gettext("Groups are compared at different steps: %(steps)s (%(outcomes)s).")
+    return message % {"steps": ", ".join(named), "outcomes": ", ".join(outcomes)}
 
 
 def _unusable(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
@@ -189,7 +232,9 @@ def _few_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]
     if not few:
         return []
     named = ", ".join(f"{s.name} (n = {_count_seeds(s)})" for s in few)
-    message = gettext("Fewer than %(n)s seeds: %(settings)s. Their spread is uncertain.")
+    message = gettext(
+        "Fewer than %(n)s seeds: %(settings)s. Their spread is uncertain, and p-values assume that seeds vary normally."
+    )
     return [message % {"n": FEW_SEEDS, "settings": named}]
 
 
@@ -199,8 +244,8 @@ def _count_seeds(setting: Setting) -> int:
 
 
 CAUTION_RULES: tuple[Rule, ...] = (
-    _measurement_settings_differ, _unusable, _not_ended_well, _at_different_steps, _repeated_seeds, _few_seeds,
-    _several_methods,
+    _measurement_settings_differ, _unusable, _not_ended_well, _at_different_steps, _groups_at_different_steps,
+    _repeated_seeds, _few_seeds, _several_methods,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from runs import metrics
 from runs.charts import Group, Mark
 from runs.compare.baseline_table import BaselineChoice, BaselineRow, Setting, choose_baseline, standings
-from runs.compare.final_results import Final, Outcome, compared_outcomes, finals
+from runs.compare.final_results import Final, Outcome, at_common_steps, compared_outcomes, finals
 from runs.flags import open_flags
 from runs.metrics import Provenance, Provenances
 from runs.models import Flag, Run
@@ -59,7 +59,8 @@ def load_results(runs: Sequence[Run], run_marks: Sequence[Mark], baseline_uid: s
     groups = tuple({mark.group.slug: mark.group for mark in run_marks}.values())
     if not groups:
         return None
-    numbers, flags = finals(runs), open_flags(run.pk for run in runs)
+    numbers = at_common_steps((group.whole for group in groups), finals(runs))
+    flags = open_flags(run.pk for run in runs)
     outcomes = compared_outcomes(runs, numbers)
     provenances = metrics.provenances(runs, [outcome.key for outcome in outcomes], metrics.origins_of(runs))
     settings = [Setting(group.name, group.slug, group.whole) for group in groups]

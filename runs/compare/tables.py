@@ -21,10 +21,10 @@ from runs.compare.selection import parse_whole_choice
 from runs.http import SignedIn, UnknownChoice, require_choice, table_response
 
 RESULT_COLUMNS = (
-    "metric", "group", "runs", "baseline", "value mean", "value std", "value n", "seeds", "difference", "spread",
-    "verdict", "measured",
+    "metric", "group", "runs", "baseline", "value mean", "value std", "value n", "seeds", "step", "difference",
+    "welch p", "permutation p", "measured",
 )  # fmt: skip
-"""difference: from the baseline's mean. spread: the pooled standard deviation of the seeds of both groups."""
+"""step: that of the seeds' values. difference: from the baseline's mean, with the p-values of its tests."""
 
 
 @require_safe
@@ -65,21 +65,13 @@ def config_table(diff: ConfigDiff, columns: Sequence[ConfigColumn]) -> Table:
 
 
 def _result_row(row: BaselineRow, letters: str, cell: Cell) -> tuple[TableCell, ...]:
-    difference, spread = (cell.delta.difference, cell.delta.spread) if cell.delta else (None, None)
+    delta = cell.delta
+    tested = (delta.difference, delta.welch, delta.permutation) if delta else (None, None, None)
     measured = "; ".join(way.text for way in cell.ways)
     return (
         cell.outcome.key, row.setting.name, letters, "baseline" if row.is_baseline else "", cell.mean, cell.std, cell.n,
-        cell.seeds, difference, spread, _verdict(cell), measured,
+        cell.seeds, cell.step, *tested, measured,
     )  # fmt: skip
-
-
-def _verdict(cell: Cell) -> str:
-    """Return whether the difference exceeds the spread, and whether the seeds of both groups are apart, as keywords."""
-    if cell.delta is None:
-        return ""
-    if cell.delta.exceeds is None:
-        return "spread unknown"
-    return f"{'exceeds' if cell.delta.exceeds else 'within'} spread, {'apart' if cell.delta.apart else 'overlap'}"
 
 
 def _config_row(setting: Difference) -> tuple[TableCell, ...]:

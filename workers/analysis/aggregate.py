@@ -1,17 +1,20 @@
 """Summarise numbers of several seeds: their middle, and two limits around it. NaN stands for a missing seed.
 
-Mean, median and interquartile mean, with bootstrap intervals over seeds, as Agarwal et al. ("Deep Reinforcement
-Learning at the Edge of the Statistical Precipice", NeurIPS 2021) advise if seeds are few.
+Mean, median and interquartile mean (Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical
+Precipice", NeurIPS 2021). Intervals over seeds are t-intervals: a percentile bootstrap of n seeds is too narrow. Its
+95 % cover 53 % at n = 2, 85 % at n = 5 and 89 % at n = 10.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from workers.analysis.seed_intervals import t_factors
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -20,12 +23,9 @@ SPREADS = {
     "range": "min–max",
     "std": "±1 std",
     "se": "±1 standard error",
-    "ci": "95 % bootstrap interval",
+    "ci": "95 % t-interval",
     "quartiles": "25–75 %",
 }
-RESAMPLES = 1000
-MAX_RESAMPLED = 2_000_000
-"""The number of resampled values in memory at the same time."""
 
 
 def middle(values: Floats, center: str) -> Floats:
@@ -49,15 +49,14 @@ def around(values: Floats, center: str, spread: str, at: Floats | None = None) -
     if spread == "quartiles":
         low, high = _summarise(np.percentile, np.nanpercentile, values, q=[25, 75])
         return low, high
-    if spread == "ci":
-        return _bootstrapped(values, center)
     if at is None:
         at = middle(values, center)
     # The deviation is taken about the mean, which is mostly known: computing it is a third of the work here.
     precomputed = {"mean": at[None]} if center == "mean" else {}
     width = _summarise(np.std, np.nanstd, values, ddof=1, **precomputed)
-    if spread == "se":
-        width = width / np.sqrt((~np.isnan(values)).sum(axis=0))
+    if spread in ("se", "ci"):
+        n = (~np.isnan(values)).sum(axis=0)
+        width = width / np.sqrt(n) if spread == "se" else width * t_factors(n, center)
     return at - width, at + width
 
 
@@ -67,22 +66,6 @@ def _interquartile_mean(values: Floats) -> Floats:
     rank = np.arange(values.shape[-2])[:, None]
     inner = (rank >= present // 4) & (rank < present - present // 4)
     return _summarise(np.mean, np.nanmean, np.where(inner, ranked, np.nan))
-
-
-def _bootstrapped(values: Floats, center: str) -> tuple[Floats, Floats]:
-    """Return the percentile bootstrap over whole seeds: a seed's curve is sampled or not, never a point of it."""
-    seeds = len(values)
-    sampled = np.random.default_rng(0).integers(0, seeds, (RESAMPLES, seeds))
-    parts = [np.nanpercentile(middle(values[:, part][sampled], center), [2.5, 97.5], axis=0) for part in _parts(values)]
-    low, high = np.concatenate(parts, axis=1)
-    return low, high
-
-
-def _parts(values: Floats) -> Iterator[slice]:
-    """Yield the points in slices whose resamples fit into memory."""
-    seeds, points = values.shape
-    width = max(1, MAX_RESAMPLED // (RESAMPLES * seeds))
-    return (slice(start, start + width) for start in range(0, points, width))
 
 
 def _summarise(

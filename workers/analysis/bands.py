@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.analysis.aggregate import MIDDLES, SPREADS, Floats, around, middle
+from workers.analysis.last_values import Line, finite_points, last_values
 
-Line: TypeAlias = tuple[Floats, Floats]
 Ints: TypeAlias = NDArray[np.int64]
 
 STD_FROM = 4
@@ -26,7 +26,8 @@ class Band:
     """The middle of several seeds at each x, and a band around it. x, middle, low, high: float64[points]; n:
     int64[points], how many seeds there are at each; low and high are NaN where one is alone.
 
-    center: one of MIDDLES. spread: one of SPREADS.
+    center: one of MIDDLES. spread: one of SPREADS. seeds: the number of seeds that have a point. end: the last x that
+    all of them have (`last_values`), NaN if there is none; beyond it, the middle is that of fewer seeds.
     """
 
     x: Floats
@@ -36,6 +37,8 @@ class Band:
     n: Ints
     center: str = "mean"
     spread: str = "range"
+    seeds: int = 0
+    end: float = np.nan
 
     @property
     def most(self) -> int:
@@ -43,15 +46,21 @@ class Band:
         return int(self.n.max(initial=0))
 
     @property
+    def is_uneven(self) -> bool:
+        """Return whether a seed goes on after the last x that all have, or no x is common."""
+        return len(self.x) > 0 and bool(self.x[-1] != self.end)
+
+    @property
     def kind(self) -> str:
         """The name of the spread that the band shows."""
         return SPREADS[self.spread]
 
 
-def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Band:
+def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO, *, share_points: bool = True) -> Band:
     """Return the middle and the band at every x of any line. A line counts from its first point to its last and is
     interpolated in between, so that a seed that ended early neither hides the others nor is made up.
 
+    share_points: whether the lines have points at the same x, as along steps (see `last_values`).
     center: mean, median or iqm. spread: auto (range below four lines, else std) or one of SPREADS.
     Each line is (x, y), float64[n], ascending in x; points that are not finite are left out. Raise ValueError for an
     unknown center or spread.
@@ -61,7 +70,7 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
             f"center must be one of {', '.join(MIDDLES)} and spread one of {', '.join((AUTO, *SPREADS))}, "
             f"not {center!r} and {spread!r}"
         )
-    solid = [line for line in map(_finite, lines) if len(line[0])]
+    solid = [line for line in map(finite_points, lines) if len(line[0])]
     if spread == AUTO:
         spread = "range" if len(solid) < STD_FROM else "std"
     if not solid:
@@ -76,7 +85,8 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
         center_values[part] = middle(values, center)
         low[part], high[part] = around(values, center, spread, center_values[part])
     low[n < 2] = high[n < 2] = np.nan
-    return Band(x, center_values, low, high, n, center, spread)
+    end = last_values(solid, share_points=share_points).x
+    return Band(x, center_values, low, high, n, center, spread, len(solid), np.nan if end is None else end)
 
 
 def _parts(points: int, seeds: int) -> Iterator[slice]:
@@ -97,12 +107,3 @@ def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, list[Floats], bool]:
     # Between the end of one seed and the start of another, no seed may be present.
     covered = ~np.logical_and.reduce([np.isnan(column) for column in columns])
     return (x, columns, False) if covered.all() else (x[covered], [column[covered] for column in columns], False)
-
-
-def _finite(line: Line) -> Line:
-    x, y = line
-    good = np.isfinite(y)
-    # x ascends, so only its ends can be infinite.
-    if len(x) and not np.isfinite(x[[0, -1]]).all():
-        good &= np.isfinite(x)
-    return line if good.all() else (x[good], y[good])

@@ -18,13 +18,15 @@ from runs.compare.run_table.table import GroupTableRow, RunsTable
 
 WIDTH_NAMES = {STD: "std", SE: "se", CI: "ci95"}
 DIFFERENCE = "difference"
+ENDS = ("n", "step", MEASURED)
+"""Ends of the heads of a number of groups after its mean and widths."""
 
 
 def data_table(table: RunsTable) -> Table:
     """Return the table for programs: keys as heads, full digits, and the measurement of each held-out value."""
     if table.query.group:
         numbers = [heading.column for heading in table.headings[len(table.query.group) :]]
-        heads = [f"{column.key} {end}" for column in numbers for end in ("mean", *WIDTH_NAMES.values(), "n", MEASURED)]
+        heads = [f"{column.key} {end}" for column in numbers for end in ("mean", *WIDTH_NAMES.values(), *ENDS)]
         keys = [column.key for column in table.query.group]
         return Table((*keys, "runs", *heads), tuple(_group_data(group, numbers) for group in table.groups))
     columns, has_pin = table.query.columns, table.pinned is not None
@@ -51,8 +53,17 @@ def notes(table: RunsTable, experiment: str) -> list[str]:
     lines = [f"esweb, {experiment}: {query or gettext('all runs')}", counted % {"shown": shown, "total": total}]
     if table.query.group:
         lines.append(table.query.spread_words)
+        lines += [gettext("%(key)s: at the last step that all runs of a group have.") % {"key": key}
+                  for key in _uneven_keys(table)]  # fmt: skip
     lines += [gettext("%(key)s: measured differently.") % {"key": heading.column.key} for heading in table.differing]
     return lines
+
+
+def _uneven_keys(table: RunsTable) -> list[str]:
+    """Return the keys of the numbers of which the runs of a group end at different steps."""
+    return list(dict.fromkeys(
+        key for group in table.groups for key, spread in group.row.numbers.items() if spread.last_steps is not None
+    ))  # fmt: skip
 
 
 def _rows(table: RunsTable) -> list[Row]:
@@ -85,7 +96,7 @@ def _group_data(group: GroupTableRow, numbers: Sequence[Column]) -> tuple[Cell, 
 def _spread_data(spread: Spread) -> list[Cell]:
     widths = [spread.width(name) for name in SPREADS]
     ways = "; ".join(way.text for way in spread.ways)
-    return [spread.mean, *widths, None if spread.is_unread else spread.n, ways or None]
+    return [spread.mean, *widths, None if spread.is_unread else spread.n, spread.step, ways or None]
 
 
 def _paper_groups(table: RunsTable) -> Table:

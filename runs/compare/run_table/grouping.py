@@ -8,14 +8,28 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import Avg, BigIntegerField, Case, Count, F, Max, Q, QuerySet, StdDev, Value, When
+from django.db.models import (
+    Avg,
+    BigIntegerField,
+    Case,
+    Count,
+    F,
+    FilteredRelation,
+    Max,
+    Min,
+    Q,
+    QuerySet,
+    StdDev,
+    Value,
+    When,
+)
 from django.db.models.functions import NullIf
 from django.db.models.lookups import LessThanOrEqual
 
 from runs import metrics
 from runs.compare.run_table.columns import RUN_COUNT, Column, Kind
 from runs.compare.run_table.expressions import annotate_column, column_expression, flagged_runs
-from runs.compare.run_table.group_steps import step_spreads
+from runs.compare.run_table.group_steps import common_end_spreads, step_spreads
 from runs.compare.run_table.paging import Order
 from runs.compare.run_table.spreads import Spread
 from runs.compare.run_table.step_values import MAX_STEP_RUNS, step_columns
@@ -26,6 +40,7 @@ from workers.executors.states import State
 MAX_NUMBER_COLUMNS = 8
 PARTIAL = Q(state=State.PARTIAL.value)
 FACTS = "group_facts"
+INFINITY = float("inf")
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,11 @@ def group_runs(
     """Return the first `size` groups, and the number of all groups. Two queries; three with held-out values, and two
     more with values at a step.
 
+    The last values of a group are those at the last step that all of its runs have; the points of groups whose runs
+    end at different steps are read for that, with one more query.
+
     order: by the mean of one of the numbers, or by any other column for the number of runs; the largest first if None.
+    By a last value, the groups of the page are chosen by the runs' own last values, and then sorted by what they show.
     with_flags: also count the runs with an open flag.
     """
     numbers = numbers[:MAX_NUMBER_COLUMNS]
@@ -70,11 +89,11 @@ def group_runs(
     groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
     if with_flags:
         groups = groups.annotate(flagged=Count("pk", filter=Q(pk__in=flagged_runs())))
-    if step_columns(numbers):
+    if step_columns(numbers) or any(map(_is_last_value, stored)):
         groups = groups.annotate(members=_members())
     groups = _with_spreads(groups, stored, mixed)
     rows = [_row(row, names, stored) for row in groups.order_by(*_ordering(order, stored, mixed))[:size]]
-    return _with_step_values(rows, numbers), total
+    return _sorted(_with_step_values(_with_common_ends(rows, stored), numbers), order, stored), total
 
 
 def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> dict[Column, list[list[Any]]]:
@@ -108,8 +127,24 @@ def _with_values(
             else annotate_column(runs, column, f"by_{i}")
         )
     for i, column in enumerate(numbers):
-        runs = annotate_column(runs, column, f"number_{i}")
+        is_last = _is_last_value(column)
+        runs = _with_last_value(runs, column, i) if is_last else annotate_column(runs, column, f"number_{i}")
     return runs.annotate(**{FACTS: metrics.facts_expression()}) if mixed else runs
+
+
+def _is_last_value(column: Column) -> bool:
+    return column.kind is Kind.METRIC and column.summary == "last_value"
+
+
+def _with_last_value(runs: QuerySet[Run], column: Column, i: int) -> QuerySet[Run]:
+    """Annotate the runs with the finite last value of a metric, with its step, and with 1 if it is not finite."""
+    row = f"last_{i}"
+    is_finite = Q(**{f"{row}__last_value__gt": -INFINITY, f"{row}__last_value__lt": INFINITY})
+    runs = runs.annotate(**{row: FilteredRelation("series", condition=Q(series__key=column.metric))})
+    return runs.annotate(**{
+        f"number_{i}": Case(When(is_finite, then=F(f"{row}__last_value"))), f"step_{i}": F(f"{row}__last_step"),
+        f"unusable_{i}": Case(When(Q(**{f"{row}__last_value__isnull": False}) & ~is_finite, then=Value(1))),
+    })  # fmt: skip
 
 
 def _with_spreads(groups: Any, numbers: Sequence[Column], mixed: Mapping[Column, Sequence[Any]]) -> Any:
@@ -122,6 +157,11 @@ def _with_spreads(groups: Any, numbers: Sequence[Column], mixed: Mapping[Column,
             f"mean_{i}": Avg(value, filter=~PARTIAL), f"sd_{i}": StdDev(value, sample=True, filter=~PARTIAL),
             f"n_{i}": Count(value, filter=~PARTIAL),
         })  # fmt: skip
+        if _is_last_value(column):
+            groups = groups.annotate(**{
+                f"first_end_{i}": Min(f"step_{i}", filter=~PARTIAL), f"last_end_{i}": Max(f"step_{i}", filter=~PARTIAL),
+                f"endless_{i}": Count(f"unusable_{i}", filter=~PARTIAL),
+            })  # fmt: skip
         if column in mixed:
             has_value = ~PARTIAL & Q(**{f"number_{i}__isnull": False})
             way = Case(*(When(**{f"{FACTS}__in": facts}, then=Value(k)) for k, facts in enumerate(mixed[column])))
@@ -158,9 +198,39 @@ def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> Gr
         ways = metrics.ways(metrics.provenance_of_facts(row_facts, column.metric) for row_facts in facts)
         is_mixed = len(ways) > 1
         spread = (None, None, ways) if is_mixed else (row[f"mean_{i}"], row[f"sd_{i}"])
-        spreads[column.key] = Spread(row[f"n_{i}"], *spread)
+        first, last = row.get(f"first_end_{i}"), row.get(f"last_end_{i}")
+        is_uneven = first is not None and last is not None and (first < last or row[f"endless_{i}"] > 0)
+        steps = {"last_steps": (first, last)} if is_uneven else {"step": first}
+        spreads[column.key] = replace(Spread(row[f"n_{i}"], *spread), **steps)
     values, members = tuple(row[name] for name in names), row.get("members")
     return GroupRow(values, row["n"], row["newest"], spreads, row["partial"], row.get("flagged"), members)
+
+
+def _with_common_ends(rows: list[GroupRow], numbers: Sequence[Column]) -> list[GroupRow]:
+    """Return the rows with the values of groups whose runs end at different steps at the last step that all have."""
+    uneven = [
+        (place, column)
+        for place, row in enumerate(rows)
+        for column in numbers
+        if row.numbers[column.key].last_steps is not None
+    ]
+    spreads = common_end_spreads(
+        [(rows[k].members, column.metric, rows[k].numbers[column.key]) for k, column in uneven]
+    )
+    replaced: dict[int, dict[str, Spread]] = {}
+    for (place, column), spread in zip(uneven, spreads, strict=True):
+        replaced.setdefault(place, {})[column.key] = spread
+    return [replace(row, numbers=row.numbers | replaced.get(place, {})) for place, row in enumerate(rows)]
+
+
+def _sorted(rows: list[GroupRow], order: Order | None, numbers: Sequence[Column]) -> list[GroupRow]:
+    """Return the rows sorted by the means that they show, if a last value sorts them; groups without one come last."""
+    if order is None or order.column not in numbers or not _is_last_value(order.column):
+        return rows
+    sign, key = (-1.0 if order.descending else 1.0), order.column.key
+    means = [row.numbers[key].mean for row in rows]
+    places = sorted(range(len(rows)), key=lambda place: (means[place] is None, sign * (means[place] or 0.0)))
+    return [rows[place] for place in places]
 
 
 def _with_step_values(rows: list[GroupRow], numbers: Sequence[Column]) -> list[GroupRow]:

@@ -13,7 +13,7 @@ from workers.analysis.aggregate import SPREADS as BANDS
 from workers.analysis.student_t import t_quantile
 
 STD, SE, CI = "std", "se", "ci"
-SPREADS = {STD: BANDS[STD], SE: BANDS[SE], CI: _("95 % interval")}
+SPREADS = {STD: BANDS[STD], SE: BANDS[SE], CI: BANDS[CI]}
 """Spreads that a group's cells can show, with their labels."""
 SPREAD_WORDS = {
     STD: _("± is the sample standard deviation of the runs' values."),
@@ -28,6 +28,10 @@ class Spread:
 
     ways: measurement of the values, if they were measured in several ways; mean and deviation are None then.
     is_unread: True if the group has too many runs to read their points; n, mean and deviation are not known then.
+    step: the step of last values, None for others. last_steps: the first and the last of the runs' own last steps, if
+    these differ or if a run has no finite value at its end; `step` is then the last that all of the runs have, and
+    there is no value without one. If has_own_ends, the group has too many runs to read their points, and the values are
+    each run's own last.
     """
 
     n: int
@@ -35,6 +39,9 @@ class Spread:
     sd: float | None
     ways: tuple[Provenance, ...] = ()
     is_unread: bool = False
+    step: int | None = None
+    last_steps: tuple[int, int] | None = None
+    has_own_ends: bool = False
 
     def width(self, spread: str) -> float | None:
         """Return the number after ±, by one of SPREADS; None for fewer than two values, or if it is not finite."""

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from runs.compare import Final, Setting, choose_baseline, standings
 from tests.runs.sample_curves import unsaved_run
@@ -25,10 +26,8 @@ def test_a_delta_is_the_difference_of_the_means_of_the_seeds():
     assert (base.mean, base.delta) == (pytest.approx(np.mean(grpo)), None)
     assert base.std == pytest.approx(np.std(grpo, ddof=1))
     assert other.delta.difference == pytest.approx(np.mean(es) - np.mean(grpo))
-    pooled = np.sqrt((2 * np.var(es, ddof=1) + np.var(grpo, ddof=1)) / 3)
-    assert other.delta.spread == pytest.approx(pooled)
-    assert other.delta.exceeds is True
-    assert other.delta.chance == pytest.approx(2 / 10)
+    assert other.delta.welch == pytest.approx(stats.ttest_ind(es, grpo, equal_var=False).pvalue)
+    assert (other.delta.n, other.delta.base_n, other.delta.permutation) == (3, 2, None)
 
 
 def test_n_and_the_seeds_are_named():
@@ -47,16 +46,16 @@ def test_unmeasured_value_has_no_number():
     assert (other.n, other.mean, other.std, other.delta) == (0, None, None, None)
 
 
-def test_one_seed_has_a_difference_and_no_spread():
+def test_one_seed_has_a_difference_and_no_test():
     _, other = rewards_of(setting("es-tiny", [1.0, 2.0]), setting("grpo-tiny", [5.0]))
     assert other.delta.difference == pytest.approx(3.5)
-    assert (other.std, other.delta.spread, other.delta.exceeds) == (None, None, None)
+    assert (other.std, other.delta.welch, other.delta.permutation) == (None, None, None)
 
 
 def test_equal_values_have_no_spread_and_no_difference():
     base, other = rewards_of(setting("grpo-tiny", [0.1] * 6), setting("es-tiny", [0.1] * 3))
     assert (base.mean, base.std, other.mean, other.std) == (0.1, 0.0, 0.1, 0.0)
-    assert (other.delta.difference, other.delta.exceeds) == (0.0, False)
+    assert (other.delta.difference, other.delta.welch, other.delta.permutation) == (0.0, None, 1.0)
 
 
 def baseline_of(*settings, flagged=()):

@@ -52,7 +52,9 @@ def test_runs_that_did_not_end_well_are_counted(state, message):
 
 
 def test_few_seeds_are_reported_with_their_number():
-    assert cautions_of(setting(seeds=[0, 1])) == ["Fewer than 5 seeds: es-tiny (n = 2). Their spread is uncertain."]
+    assert cautions_of(setting(seeds=[0, 1])) == [
+        "Fewer than 5 seeds: es-tiny (n = 2). Their spread is uncertain, and p-values assume that seeds vary normally."
+    ]
 
 
 def test_the_same_seed_twice_is_no_second_draw():
@@ -62,8 +64,18 @@ def test_the_same_seed_twice_is_no_second_draw():
 
 def test_seeds_evaluated_at_different_steps_are_reported():
     group = setting()
-    messages = cautions_of(group, numbers={group.runs[0].pk: Final(steps={"reward": 40})})
-    assert messages == ["The seeds of es-tiny were last evaluated at different steps: 40, 60."]
+    ends = {run.pk: Final(steps={"reward": 40}, last_steps={"reward": 60}) for run in group.runs}
+    ends[group.runs[0].pk] = Final(steps={"reward": 40}, last_steps={"reward": 40})
+    assert cautions_of(group, numbers=ends) == [
+        "es-tiny, values at step 40, the last at which all seeds have a finite value: Held-out reward. Last steps of "
+        "the seeds: 40, 60."
+    ]
+
+
+def test_groups_with_values_at_different_steps_are_reported():
+    early, late = setting(), setting("es-micro")
+    messages = cautions_of(early, late, numbers={run.pk: Final(steps={"reward": 40}) for run in early.runs})
+    assert "Groups are compared at different steps: es-tiny at 40, es-micro at 60 (Held-out reward)." in messages
 
 
 def test_values_that_are_not_finite_are_reported():

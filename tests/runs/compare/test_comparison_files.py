@@ -5,6 +5,7 @@ import io
 
 import pytest
 from django.urls import reverse
+from scipy import stats
 
 from tests.cases import each_case
 from tests.runs.compare.test_pages import address
@@ -38,9 +39,11 @@ def test_final_results_are_a_row_for_each_metric_and_group(ada_client, runs):
         ("reward/mean", "A B C", "3"), ("reward/mean", "D E F", "2"),
     ]  # fmt: skip
     es, grpo = rows[:2]
-    assert (es["baseline"], es["difference"], es["verdict"]) == ("baseline", "", "")
+    assert (es["baseline"], es["difference"], es["welch p"]) == ("baseline", "", "")
     assert float(es["value mean"]) == pytest.approx(-24.25 / 3, rel=1e-15)
-    assert (grpo["seeds"], grpo["value mean"], grpo["verdict"]) == ("0, 1", "-21.5", "exceeds spread, apart")
+    assert (grpo["seeds"], grpo["value mean"], grpo["step"], grpo["permutation p"]) == ("0, 1", "-21.5", "5", "")
+    p = stats.ttest_ind([-20.0, -23.0], [-7.0, -9.0, -8.25], equal_var=False).pvalue
+    assert float(grpo["welch p"]) == pytest.approx(p)
     assert float(grpo["difference"]) == pytest.approx(-21.5 + 24.25 / 3, rel=1e-15)
     assert float(grpo["value std"]) == pytest.approx(4.5**0.5)
 

@@ -77,7 +77,7 @@ def test_csv_of_a_pinned_table_has_differences(ada_client: Client, experiment: E
 def test_csv_of_groups_has_every_spread(ada_client: Client, experiment: Experiment, three: list[Run]) -> None:
     rows = rows_of(ada_client, experiment, group=["preset", "es.sigma"], col=["kl"])
     assert list(rows[0]) == [
-        "preset", "es.sigma", "runs", "kl mean", "kl std", "kl se", "kl ci95", "kl n", "kl measured",
+        "preset", "es.sigma", "runs", "kl mean", "kl std", "kl se", "kl ci95", "kl n", "kl step", "kl measured",
     ]  # fmt: skip
     sd = (1.0 - THIRD) / math.sqrt(2)
     assert [float(rows[0][f"kl {name}"]) for name in ("mean", "std", "se")] == pytest.approx(

@@ -142,9 +142,9 @@ def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experim
         record(make_run(experiment, seed=seed), [evaluation(0, -40 - seed), evaluation(5, -10 * seed)])
     page = ada_client.get(experiment.get_absolute_url(), {"center": "median", "band": "ci"}).content.decode()
     assert "Bold: the median of a group" in page
-    assert "Shade: 95 % bootstrap interval" in page
+    assert "Shade: 95 % t-interval" in page
     names = {trace["name"] for trace in figures(page)[0]["data"]}
-    assert "es-tiny, 95 % bootstrap interval" in names
+    assert "es-tiny, 95 % t-interval" in names
     (middle,) = [t for t in figures(page)[0]["data"] if t["name"] == "es-tiny (n = 4)"]
     assert middle["y"] == [-41.5, -15]
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from workers.analysis.aggregate import MIDDLES, SPREADS, around, middle
 from workers.analysis.bands import band
@@ -79,20 +80,32 @@ def test_spreads_match_their_definitions():
         assert (bounds[0][0], bounds[1][0]) == (pytest.approx(low), pytest.approx(high))
 
 
+def test_interval_of_mean_equals_that_of_scipy():
+    values = np.random.default_rng(5).normal(size=(7, 20))
+    values[5:, :4] = np.nan
+    low, high = around(values, "mean", "ci")
+    for column in (0, 10):
+        seeds = values[~np.isnan(values[:, column]), column]
+        expected = stats.t.interval(0.95, len(seeds) - 1, seeds.mean(), stats.sem(seeds))
+        assert (low[column], high[column]) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("center", MIDDLES)
-def test_bootstrap_interval_contains_middle_and_is_deterministic(center):
+def test_interval_is_centred_on_the_middle(center):
     values = np.random.default_rng(5).normal(size=(8, 50))
     low, high = around(values, center, "ci")
-    at = middle(values, center)
-    assert ((low <= at) & (at <= high)).all()
-    assert np.array_equal(around(values, center, "ci")[0], low)
+    assert (low + high) / 2 == pytest.approx(middle(values, center))
+    assert np.isnan(around(values[:1], center, "ci")).all()
 
 
-def test_bootstrap_of_mean_matches_standard_error():
-    values = np.random.default_rng(7).normal(size=(40, 30))
-    low, high = around(values, "mean", "ci")
-    se = values.std(axis=0, ddof=1) / np.sqrt(40)
-    assert ((high - low) / (2 * 1.96 * se)).mean() == pytest.approx(1, abs=0.05)
+def test_band_states_the_last_x_that_all_seeds_have():
+    uneven = band([line([0, 5, 10], [0, 2, 4]), line([0, 5], [2, 4]), line([0, 5, 10], [1, 1, np.nan])])
+    assert (uneven.end, uneven.seeds, uneven.is_uneven) == (5, 3, True)
+    even = band([line([0, 5], [0, 2]), line([0, 5], [2, 4])])
+    assert (even.end, even.is_uneven) == (5, False)
+    apart = band([line([0, 10], [0, 2]), line([1, 11], [2, 4])])
+    assert (np.isnan(apart.end), apart.is_uneven) == (True, True)
+    assert band([line([0, 10], [0, 2]), line([1, 11], [2, 4])], share_points=False).end == 10
 
 
 def test_unknown_center_is_refused_with_choices():
