@@ -1,7 +1,7 @@
 """Provenance of a run's held-out series: who measured it, with which estimator, on answers decoded in which way.
 
 A run that esweb started is measured by the common evaluator, as its config states. Imported, pushed and reported series
-are known as far as their file states, or their key where that names the estimator (`kl/k3`); the rest is called unknown.
+are known as far as their file states, or their key if it names the estimator (`kl/k3`); the rest is called unknown.
 """
 
 from __future__ import annotations

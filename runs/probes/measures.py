@@ -75,8 +75,8 @@ MEASURES = (
     ProbeMeasure(
         "magnitude", "growth_exponent", _("Exponent of growth"),
         _("Slope of log ‖δ‖ against log step, with the 95 % interval by which random walks of the run vary."),
-        _("For ES: the median and 95 % of 4000 random walks with the coefficients of the replay log. For other methods: "
-          "0.5, that of a random walk of equal steps. A steady drift has 1."), _("steps"), "table"),
+        _("For ES: the median and 95 % of 4000 random walks with the coefficients of the replay log. For other "
+          "methods: 0.5, that of a random walk of equal steps. A steady drift has 1."), _("steps"), "table"),
     ProbeMeasure(
         "spectrum", "effective_rank", _("Effective rank"),
         _("exp of the entropy of σᵢ / Σσ, with the singular values σ of the change."), BY_MATRICES, ELEMENTS),

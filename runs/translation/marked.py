@@ -202,7 +202,7 @@ WORDS = (
     _("num iterations"),
     _("Optimisation passes over each batch of completions, μ."),
     _("loss type"),
-    _("Averaging of the token losses."),
+    _("The loss. dapo, grpo, dr_grpo and bnpo differ in how they average the token losses; cispo, sapo and vespo replace the clipping, luspo weights by length. The fields of a loss are set in extra. GSPO: grpo with extra.importance_sampling_level: sequence, which luspo needs too."),
     _("scale rewards"),
     _("Standard deviation that advantages are divided by: of the group, of the batch, or none."),
     _("max grad norm"),
