@@ -6,8 +6,9 @@ import re
 
 from tests.browser.page_idle import wait_until_idle
 
-LINES = """(chart) => document.querySelector(`#chart-${chart} .plot`).data
-    .filter((trace) => trace.visible !== false && trace.meta?.label).map((trace) => trace.legendgroup)"""
+LINES = """(chart) => [...new Set(document.querySelector(`#chart-${chart} .plot`).data
+    .filter((trace) => trace.visible !== false && trace.meta?.label).map((trace) => trace.legendgroup))]"""
+"""The groups whose lines are drawn. A group's line has a second part where not all of its runs go on."""
 REFRESH = "(chart) => document.querySelector(`#chart-${chart} live-chart`).refresh(true)"
 
 

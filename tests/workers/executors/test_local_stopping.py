@@ -141,9 +141,11 @@ def test_done_or_failed_program_is_not_interrupted_by_the_stop(machine: Local, j
 
 def test_job_whose_agent_was_stopped_with_the_site_is_interrupted(machine: Local, job: Job) -> None:
     stopped, signalled = job("stopped", CHECKPOINTS), job("signalled", CHECKPOINTS)
-    for spec, number in ((stopped, signal.SIGTERM), (signalled, signal.SIGUSR1)):
+    # Both are submitted first: a submit also records the ends of other jobs.
+    for spec in (stopped, signalled):
         machine.submit(spec)
         wait_until((spec.directory / "started").exists, f"the job {spec.key} to start")
+    for spec, number in ((stopped, signal.SIGTERM), (signalled, signal.SIGUSR1)):
         agent = owner(spec.directory)
         assert agent is not None
         agent.send(number)
