@@ -10,11 +10,11 @@ import psycopg
 from psycopg.rows import dict_row
 
 from esweb.embedded import database_url
-from tests.chaos.launch_client import EXPERIMENT_NAME
+from tests.flows.pushed_points import EXPERIMENT_NAME
 
 Row = dict[str, Any]
-# Writers of a test push to runs of another experiment, which have no files.
-LAUNCHED = f"JOIN runs_experiment e ON e.id = r.experiment_id AND e.name = '{EXPERIMENT_NAME}'"
+# Runs that writers of a test push to were not launched, and have no files.
+LAUNCHED = f"JOIN runs_experiment e ON e.id = r.experiment_id AND e.name <> '{EXPERIMENT_NAME}'"
 RUNS = f"SELECT r.id, r.uid, r.name, r.state, r.config FROM runs_run r {LAUNCHED} ORDER BY r.id"  # noqa: S608  (ours)
 ATTEMPTS = f"""
 SELECT a.*, r.uid, r.name FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id {LAUNCHED} ORDER BY a.run_id, a.n

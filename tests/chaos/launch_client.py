@@ -14,7 +14,6 @@ from workers.executors.states import OPEN_STATES, State
 
 LAUNCH_SECONDS = 0.5
 LAST_RUN_NAME = "the last run"
-EXPERIMENT_NAME = "Chaos"
 SHORT = {"evaluation": {"every": 10, "prompts": 4, "samples": 1}}
 STEPS = 30 if soak_plugin.SECONDS else 10
 ES = {"es": {"iterations": STEPS, "population": 8, "prompts": 4, "checkpoint_every": 5}, **SHORT}
@@ -71,7 +70,7 @@ class RunLauncher(threading.Thread):
     def _launch(self, number: int, name: str) -> None:
         preset, config = preset_and_config(number)
         config = {**config, "compute": {"restarts": RESTARTS[number % len(RESTARTS)]}}
-        body = {"experiment_name": EXPERIMENT_NAME, "name": name, "preset": preset, "config": config, "seed": number}
+        body = {"experiment_name": "Chaos", "name": name, "preset": preset, "config": config, "seed": number}
         self._checked(self.client.post("/runs", json=body))
 
     def _states(self) -> dict[str, str] | None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tests import soak_plugin
 from workers.records import Metric, pack
 
+EXPERIMENT_NAME = "Writers"
 RECORDS = 200 if soak_plugin.SECONDS else 25
 KEYS = tuple(f"train/key_{number}" for number in range(10))
 POINTS = RECORDS * len(KEYS)

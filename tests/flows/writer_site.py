@@ -23,13 +23,13 @@ from runs import access  # noqa: E402
 from runs.ingest import tasks  # noqa: E402
 from runs.metrics.segments import read_points  # noqa: E402
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Run, Series  # noqa: E402
-from tests.flows.pushed_points import KEYS, RECORDS, make_steps, make_values  # noqa: E402
+from tests.flows.pushed_points import EXPERIMENT_NAME, KEYS, RECORDS, make_steps, make_values  # noqa: E402
 
 
 def make_runs(count: int) -> list[tuple[str, str]]:
     """Create runs that have finished, as far as the site knows, so that records sent late are compacted immediately."""
     ada = User.objects.get_or_create(username="ada")[0]
-    experiment = Experiment.objects.get_or_create(name="Writers", owner=ada)[0]
+    experiment = Experiment.objects.get_or_create(name=EXPERIMENT_NAME, owner=ada)[0]
     return [_writable(experiment, number) for number in range(count)]
 
 
