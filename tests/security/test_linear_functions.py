@@ -25,24 +25,30 @@ MAX_GROWTH = 2.6
 """Of the processor time if the text is twice as long."""
 MIN_SECONDS = 0.005
 """Processor time from which on the growth is measured: less is too inexact, and harmless."""
+MAX_CALLS = 8
 SENTENCE_PAIR = f"{UNSEEN} {UNBEATEN} ".format(who="a")
 
 
 def seconds_of(function: Callable[[], object]) -> float:
-    """Return the processor time of the better of two calls."""
-    best = float("inf")
-    for _ in range(2):
-        started_at = time.thread_time()
-        function()
-        best = min(best, time.thread_time() - started_at)
-    return best
+    """Return the processor time of a call."""
+    started_at = time.thread_time()
+    function()
+    return time.thread_time() - started_at
 
 
 def assert_linear(read: Callable[[str], object], make: Callable[[int], str], length: int) -> None:
-    """Assert that `read` takes at most about twice the time for a text of twice the length."""
+    """Assert that `read` takes at most about twice the time for a text of twice the length.
+
+    Other processes delay some calls, by cold caches too, so the best time of several calls counts: those in turn that
+    are needed until it is linear, at most MAX_CALLS.
+    """
     short, long = make(length), make(2 * length)
-    once, twice = seconds_of(lambda: read(short)), seconds_of(lambda: read(long))
-    assert twice < MIN_SECONDS or twice <= MAX_GROWTH * once, (once, twice)
+    once = twice = float("inf")
+    for _ in range(MAX_CALLS):
+        once, twice = min(once, seconds_of(lambda: read(short))), min(twice, seconds_of(lambda: read(long)))
+        if twice < MIN_SECONDS or twice <= MAX_GROWTH * once:
+            return
+    raise AssertionError(f"{once:.4f} s for the text, {twice:.4f} s for one of twice its length")
 
 
 @each_case("unit", ["\n", " \n", "\n- ", "user\n", "\u2028", "<|", "es-tiny", "es-tin"])
