@@ -8,6 +8,7 @@ slots, and the next slot is of the user whose last turn is longest ago: a user w
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,13 +23,13 @@ Reader = int | None
 """The id of the user who sends the request; None for all strangers together."""
 
 
-class SlotsBusy(Exception):
+class SlotsBusy(Exception, ABC):
     """No slot became free in time, and the request has changed nothing."""
 
     @property
+    @abstractmethod
     def detail(self) -> str:
         """Return the sentences for the user: what happened, and what to do next."""
-        raise NotImplementedError
 
 
 @dataclass

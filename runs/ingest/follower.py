@@ -78,7 +78,7 @@ class Follower:
 
     @property
     def is_following(self) -> bool:
-        """Whether the last look was at any attempt's files."""
+        """Return whether the last look was at any attempt's files."""
         return bool(self._states)
 
     def look(self) -> int:
