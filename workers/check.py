@@ -17,7 +17,8 @@ from pathlib import Path
 from workers.client.gpus import gpus
 from workers.config import ConfigError, RunConfig
 from workers.config.resources import connect
-from workers.preflight import GB, make_report
+from workers.memory_plan import GB
+from workers.preflight import make_report
 
 READY, NOT_READY, BAD_CONFIG = 0, 1, 2
 MIB = 2**20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 Cell = TypeVar("Cell")
@@ -18,6 +19,19 @@ def inert(cell: Cell) -> Cell | str:
     if not isinstance(cell, str) or not FORMULA.match(cell) or NUMBER.fullmatch(cell):
         return cell
     return f"'{cell}"
+
+
+class _Line:
+    """File-like object that stores nothing: `write` returns its text."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Yield each row as a line of CSV, its cells inert."""
+    writer = csv.writer(_Line())
+    return (writer.writerow(map(inert, row)) for row in rows)
 
 
 def fields_text(fields: Mapping[str, object]) -> str:

@@ -215,7 +215,7 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     config = locate(config)
     if config.scorer is not None:
         return _serve(config, records, stop)
-    if config.evaluate is not None or config.probe is not None:
+    if not config.is_training:
         return _examine(config, records, stop)
     with stop.interruptible():
         context = _load_context(config, records, stop, resume)
@@ -224,7 +224,7 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
         from workers.engines import engine
         from workers.engines.context import Stopped
 
-        train = engine("es" if config.es else "grpo")
+        train = engine(config.method)
     try:
         train(context)
     except Stopped as stopped:
@@ -237,8 +237,10 @@ def _examine(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
     with stop.interruptible():
         if config.probe is not None:
             from workers.probes.probe_run import probe as examine
-        else:
+        elif config.evaluate is not None:
             from workers.probes.evaluate import evaluate as examine
+        else:
+            raise ValueError(f"method {config.method} has no program")
 
         _set_up_torch(config)
     try:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.analysis.keys import SAFE
+
 Floats = NDArray[np.float64]
 QUADRANTS = ("SH", "SU", "UH", "UU")
 SPREAD = ("mean", "std", "min", "max")
@@ -33,4 +35,4 @@ def measured(rewards: Floats, costs: Floats) -> Mapping[str, float]:
     out = {f"reward/{name}": float(getattr(rewards, name)()) for name in SPREAD}
     out |= {f"cost/{name}": float(getattr(costs, name)()) for name in SPREAD}
     shares = {f"safety/quadrant/{name}": n / len(costs) for name, n in counts(rewards, costs).items()}
-    return out | {"safety/safe_ratio": float((costs <= 0).mean())} | shares
+    return out | {SAFE: float((costs <= 0).mean())} | shares

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from workers.config.decode import Problem
-from workers.config.es_backends import AdapterServerConfig, VllmConfig
+from workers.config.es_backends import AdapterServerConfig, BackEnd, VllmConfig
+from workers.config.es_noise import NOISES, NoiseName
 from workers.config.fields import Bounds, Renamed, Shape
 
 LAYERS = Shape(
@@ -79,7 +80,7 @@ class EsConfig:
     β · KL(member ‖ base model), the exact KL summed over the tokens of each greedy response, in nats, and averaged over
     the prompts. Above 0, engine 0 holds a second copy of the base model, and reads all responses of every member with
     that member and with the copy: two forward passes, while other engines wait."""
-    noise: Literal["full", "low_rank", "correlated"] = "full"
+    noise: NoiseName = "full"
     """full: independent for every weight. low_rank: A·Bᵀ for each matrix, far cheaper in a batch.
     correlated: equal across tensors, only to reproduce the paper's first code."""
     rank: Annotated[int, Bounds(at_least=1, at_most=64)] = 1
@@ -95,9 +96,7 @@ class EsConfig:
     """Prompts sampled in each iteration, the same for all members; 0 means all prompts."""
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
     """Maximum response length in tokens. Decoding is greedy."""
-    backend: Annotated[Literal["native", "transformers", "vllm", "adapter_server"], Renamed({"hf": "native"})] = (
-        "native"
-    )
+    backend: Annotated[BackEnd, Renamed({"hf": "native"})] = "native"
     """Decoder of the members. native: esweb's own, many members in a batch, for Qwen2, Qwen3, Llama, Mistral, Gemma 2
     and Gemma 3 (text); it is compared with transformers before the run starts. Other architectures fall back to
     transformers. transformers: any architecture, one member after another. vllm: vLLM, one member after another in each
@@ -126,12 +125,23 @@ class EsConfig:
     adapter_server: AdapterServerConfig | None = None
     """The server of es.backend adapter_server; null for other back ends."""
 
+    @property
+    def factor_rank(self) -> int:
+        """Return the rank of the members' differences from the weights that they share: that of es.lora or of factored
+        noise. 0 if each member has weights of its own."""
+        if self.lora is not None:
+            return self.lora.rank
+        return self.rank if NOISES[self.noise].is_factored else 0
+
     def problems(self) -> Iterator[Problem]:
         if self.antithetic and self.population % 2:
             yield Problem("population", f"must be even if antithetic is true, not {self.population}")
         if self.alpha * self.anchor_decay >= 1:
             limit = f"{1 / self.alpha:.10g}, which is 1 / es.alpha"
             yield Problem("anchor_decay", f"must be at least 0 and below {limit}, not {self.anchor_decay:.10g}")
+        if self.backend not in NOISES[self.noise].back_ends:
+            choices = " or ".join(name for name, facts in NOISES.items() if self.backend in facts.back_ends)
+            yield Problem("noise", f"must be {choices} with es.backend {self.backend}, not {self.noise}")
         if self.backend == "vllm":
             yield from self._vllm_problems()
         yield from self._adapter_problems()

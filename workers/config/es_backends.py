@@ -1,4 +1,5 @@
-"""Settings of the back ends of ES that answer in programs of their own: vLLM's engines and adapter servers."""
+"""Back ends of ES, and the settings of those that answer in programs of their own: vLLM's engines and adapter
+servers."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Annotated, Literal
 
 from workers.config.fields import Bounds, Resource, Shape
 
+BackEnd = Literal["native", "transformers", "vllm", "adapter_server"]
 SERVER = Shape(
     r"https?://[^\s/?#@]+(/[^\s?#]*)?|[A-Za-z0-9][\w.-]{0,99}",
     "the name of a registered vLLM or SGLang server, or an address such as http://node7:8000",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workers.config.fields import ConfigField, config_fields
+from workers.config.methods import METHODS
 from workers.config.presets import presets
 from workers.config.run import RunConfig
 
@@ -15,11 +16,7 @@ SECTIONS = {
     "": "The run",
     "model": "The base model",
     "task": "The task",
-    "es": "Evolution Strategies (method es)",
-    "grpo": "GRPO (method grpo), in TRL's own names",
-    "evaluate": "An evaluation without training (method evaluate)",
-    "probe": "An examination of weights without training (method probe)",
-    "scorer": "A scorer (method scorer)",
+    **{name: f"{method.title} (method {name})" for name, method in METHODS.items()},
     "evaluation": "Evaluation, the same for all methods",
     "compute": "Compute",
     "tracking": "Tracking",

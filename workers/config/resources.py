@@ -25,7 +25,7 @@ DATA_PATHS = "ESWEB_DATA_PATHS"
 RUN_CHECKPOINT = "ESWEB_RUN_CHECKPOINT"
 """The folder of the checkpoint that model.path names as run:<uid>@<step>."""
 RUN_FOLDERS = "ESWEB_RUN_FOLDERS"
-"""The folders of the attempts of the runs that evaluate.run and probe.runs name; each folder is named by the uid."""
+"""The folders of the attempts of the runs that `named_runs` returns; each folder is named by the uid."""
 RUN_SITE, RUN_SITE_TOKEN = "ESWEB_RUN_SITE", "ESWEB_RUN_SITE_TOKEN"
 """The address of the site as this machine calls it, and the file in the attempt's directory that holds its token."""
 RUN_PUSHES = "ESWEB_RUN_PUSHES"
@@ -70,6 +70,16 @@ def resources(config: Any, prefix: str = "") -> Iterator[NamedResource]:
             sections = ((number, item) for number, item in enumerate(value) if dataclasses.is_dataclass(item))
             for number, item in sections:
                 yield from resources(item, f"{path}.{number}.")
+
+
+def named_runs(config: RunConfig) -> tuple[str, ...]:
+    """Return the names of the runs that a config names in fields of kind `run` and `runs`, in the order of the source.
+
+    The checkpoint of model.path is not among them.
+    """
+    named = (resource for resource in resources(config) if resource.kind in ("run", "runs"))
+    names = ([resource.value] if resource.kind == "run" else resource.value for resource in named)
+    return tuple(name for group in names for name in group if name)
 
 
 @functools.cache

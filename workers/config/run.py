@@ -12,6 +12,7 @@ from workers.config.es import EsConfig
 from workers.config.evaluate import EvaluateConfig
 from workers.config.fields import Bounds, Resource, Shape
 from workers.config.grpo import GrpoConfig
+from workers.config.methods import METHODS, MethodName
 from workers.config.probe import ProbeConfig
 from workers.config.scorer import ScorerConfig
 from workers.config.shallow_json import loads
@@ -121,7 +122,7 @@ class TrackingConfig:
 class RunConfig:
     """One training, from base model to last checkpoint; one evaluation or probe; or one scorer, while it serves."""
 
-    method: Literal["es", "grpo", "evaluate", "probe", "scorer"]
+    method: MethodName
     """es: Evolution Strategies. grpo: Group Relative Policy Optimization. evaluate: an evaluation of a model, or of
     steps of a run, without training. probe: an examination of the weights of a model, or of runs, without training.
     scorer: a service instead of training."""
@@ -141,13 +142,7 @@ class RunConfig:
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
 
     def problems(self) -> Iterator[Problem]:
-        sections = {
-            "es": self.es,
-            "grpo": self.grpo,
-            "evaluate": self.evaluate,
-            "probe": self.probe,
-            "scorer": self.scorer,
-        }
+        sections = {method: getattr(self, method) for method in METHODS}
         if sections.pop(self.method) is None:
             yield Problem(self.method, f"is missing: method {self.method} needs this section; {{}} means all defaults")
         for name, section in sections.items():
@@ -183,7 +178,8 @@ class RunConfig:
     @property
     def steps(self) -> int:
         """Updates of the weights that the run will make: ES iterations or GRPO optimiser steps; 0 without training."""
-        return self.es.iterations if self.es else self.grpo.max_steps if self.grpo else 0
+        steps: int = getattr(getattr(self, self.method), METHODS[self.method].steps, 0)
+        return steps
 
     @property
     def max_new_tokens(self) -> int:
@@ -193,7 +189,7 @@ class RunConfig:
     @property
     def is_training(self) -> bool:
         """Return whether the run changes weights."""
-        return self.es is not None or self.grpo is not None
+        return METHODS[self.method].is_training
 
     @property
     def needs_transformers(self) -> bool:
@@ -220,11 +216,12 @@ class RunConfig:
     def from_json(cls, data: Any) -> RunConfig:
         """Convert parsed JSON to a RunConfig. Raise ConfigError naming every problem.
 
-        The sections evaluate and probe may be omitted: all of their settings have defaults that make sense together.
+        The section of a method may be omitted if all of its settings have defaults that make sense together.
         """
-        method = data.get("method") if isinstance(data, Mapping) else None
-        if method in ("evaluate", "probe") and data.get(method) is None:
-            data = {**data, method: {}}
+        name = data.get("method") if isinstance(data, Mapping) else None
+        method = METHODS.get(name) if isinstance(name, str) else None
+        if method is not None and method.is_section_optional and data.get(name) is None:
+            data = {**data, name: {}}
         return decode(cls, data)
 
     @classmethod

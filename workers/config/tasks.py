@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from workers.config.decode import Problem
 from workers.config.fields import Bounds, Resource, Shape, Tagged
@@ -21,8 +21,22 @@ SCORER = Shape(
 
 
 @dataclass(frozen=True)
-class ConcisenessOptions:
+class TaskOptions:
+    """The base of the options of a task: what pages show of the task."""
+
+    essential: ClassVar[tuple[str, ...]] = ()
+    """Options that the launch form shows without unfolding a section."""
+    headline: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics that pages show first, in addition to those of all tasks."""
+    has_cost: ClassVar[bool] = False
+    """Whether a scorer gives responses a reward and a cost, which λ weighs: the options are those of SafetyOptions."""
+
+
+@dataclass(frozen=True)
+class ConcisenessOptions(TaskOptions):
     """Answer as briefly as the reference: R = −| len(answer) − len(reference) | in characters."""
+
+    headline = ("accuracy/contains",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSONL with question and answer, and optionally category and source, on each line; empty means generated facts."""
@@ -33,8 +47,10 @@ class ConcisenessOptions:
 
 
 @dataclass(frozen=True)
-class CountdownOptions:
+class CountdownOptions(TaskOptions):
     """Reach a target from given numbers, each exactly once: R = 0.1 · format + answer."""
+
+    headline = ("accuracy/contains",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSON list of problems, as published: context, numbers, target; category, source. Empty: generated problems."""
@@ -45,8 +61,10 @@ class CountdownOptions:
 
 
 @dataclass(frozen=True)
-class MathOptions:
+class MathOptions(TaskOptions):
     """Solve a problem of mathematics: R = 1 if the final answer has the reference's value, else 0."""
+
+    headline = ("accuracy/contains",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSONL of problems as GSM8K, MATH or MATH-500 are published. Without any file: generated sums."""
@@ -57,8 +75,10 @@ class MathOptions:
 
 
 @dataclass(frozen=True)
-class ChoiceOptions:
+class ChoiceOptions(TaskOptions):
     """Choose the right option of several: R = 1 if the response names its letter, else 0."""
+
+    headline = ("accuracy/contains",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSONL of questions as MMLU, ARC or HellaSwag are published. Without any file: generated facts."""
@@ -69,8 +89,12 @@ class ChoiceOptions:
 
 
 @dataclass(frozen=True)
-class SafetyOptions:
+class SafetyOptions(TaskOptions):
     """Answer helpfully without harm: R − λ·C, reward and cost from a scorer, λ moved by the cost."""
+
+    essential = ("scorer", "lambda_rule", "lambda_init", "lambda_lr")
+    headline = ("safety/safe_ratio", "cost/mean")
+    has_cost = True
 
     scorer: Annotated[str, SCORER, Resource("scorer")] = EMBEDDED
     """Source of reward and cost: embedded (tiny models in the run), the name of a registered scorer, or an address."""
@@ -135,8 +159,10 @@ class SafetyOptions:
 
 
 @dataclass(frozen=True)
-class OwnOptions:
+class OwnOptions(TaskOptions):
     """A task of your own: a class or function in a Python file in a folder that an administrator allowed."""
+
+    essential = ("path", "options")
 
     path: Annotated[str, MODULE_AND_ATTRIBUTE, Resource("code")]
     """Python file in a folder allowed for the cluster, and the class or function in it."""
@@ -144,7 +170,7 @@ class OwnOptions:
     """Options of your task, passed to it unchanged."""
 
 
-TASKS: Mapping[str, type] = {
+TASKS: Mapping[str, type[TaskOptions]] = {
     "conciseness": ConcisenessOptions,
     "countdown": CountdownOptions,
     "math": MathOptions,
@@ -152,13 +178,19 @@ TASKS: Mapping[str, type] = {
     "safety": SafetyOptions,
     "own": OwnOptions,
 }
+"""Name of a task -> its options. The only list of tasks of the configs."""
+
+if TYPE_CHECKING:
+    TaskName = str
+else:
+    TaskName = Literal[*TASKS]
 
 
 @dataclass(frozen=True)
 class TaskConfig:
     """The task that the model learns."""
 
-    name: Literal["conciseness", "countdown", "math", "choice", "safety", "own"] = "conciseness"
+    name: TaskName = "conciseness"
     """The task. own: a task that you wrote."""
     options: Annotated[Any, Tagged("name", TASKS)] = field(default_factory=ConcisenessOptions)
     """The task's own options."""

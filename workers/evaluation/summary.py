@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.analysis.answer_texts import ACCURACIES, TextCounts, accuracies
+from workers.analysis.keys import EXACT, KL, REWARD
 from workers.analysis.quadrants import measured
 from workers.evaluation.kl import TokenKl
 from workers.models.decoder import Completion
@@ -37,11 +38,11 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
     sampled = [a for a in answers if a.sample > 0]
     values = _rewards(greedy) | _parts(greedy) | _accuracies("", greedy) | _safety(greedy) | _lengths(greedy)
     if sampled:
-        values |= {"sample/reward/mean": _mean([a.score.reward for a in sampled])}
-        values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != "sample/accuracy/exact"}
+        values |= {f"sample/{REWARD}": _mean([a.score.reward for a in sampled])}
+        values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != f"sample/{EXACT}"}
         kls = [a.kl for a in sampled if a.kl is not None]
         if kls:
-            values |= spread("kl", [kl.exact for kl in kls]) | spread("kl/k3", [kl.k3 for kl in kls])
+            values |= spread(KL, [kl.exact for kl in kls]) | spread("kl/k3", [kl.k3 for kl in kls])
     return values
 
 

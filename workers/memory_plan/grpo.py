@@ -1,103 +1,41 @@
-"""The memory that a GRPO run takes on a GPU, planned from the sizes of the model and the config, before its launch."""
+"""The memory that a GRPO run takes on a GPU, planned from the sizes of the model and the config, before its launch.
+
+Parts of a plan, of which not all are held at the same time:
+
+    master      trained weights or adapter, in float32
+    frozen      weights that the optimizer does not change, under an adapter or of DeepSpeed
+    gradients, optimizer, reference
+    casts       weights that autocast has cast for a pass
+    gathered    units that fsdp holds whole in a pass
+    activations
+    head        TRL's fused LM head
+    generating  weights cast or gathered for a generation
+    cache       keys and values
+    sampling    one step of a generation
+    vllm        vLLM's share
+    centre      copies of the weights for an evaluation
+    evaluation  everything else of it
+    saving      weights merged or gathered for a checkpoint
+    workspace   of matrix products and NCCL
+
+Phases are generation, update, evaluation and checkpoint. The evaluation is on the first process only, which is planned.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 
 from workers.config import EvaluationConfig, GrpoConfig
 from workers.memory_plan import grpo_parts as parts_of
-from workers.memory_plan.plan import CONTEXT_BYTES, GRAPH_BYTES, SHARE, ModelSizes, evaluation_bytes
+from workers.memory_plan.card import CONTEXT_BYTES, SHARE, CardPlan
+from workers.memory_plan.plan import GRAPH_BYTES, ModelSizes, evaluation_bytes
 
 NCCL_BYTES = 512 * 1024**2
 """Buffers of NCCL's channels in a run with several processes, outside torch's allocator; an assumption."""
 FLOAT32 = parts_of.FLOAT32
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Bytes on one GPU by part. Not all parts are held at the same time, so no phase is their sum.
-
-    `master`: trained weights or adapter in float32. `frozen`: weights that the optimizer does not change, under an
-    adapter or of DeepSpeed. `casts`: weights that autocast has cast for a pass. `gathered`: units that fsdp holds whole
-    in a pass. `head`: TRL's fused LM head. `generating`: weights cast or gathered for a generation. `cache`: keys and
-    values. `sampling`: one step of a generation. `centre`: copies of the weights for an evaluation. `evaluation`:
-    everything else of it. `saving`: weights merged or gathered for a checkpoint. `vllm`: vLLM's share. `workspace`: of
-    matrix products and NCCL.
-    """
-
-    master: int
-    frozen: int
-    gradients: int
-    optimizer: int
-    reference: int
-    casts: int
-    gathered: int
-    activations: int
-    head: int
-    generating: int
-    cache: int
-    sampling: int
-    centre: int
-    evaluation: int
-    saving: int
-    vllm: int
-    workspace: int
-
-    @property
-    def state(self) -> int:
-        """Return the bytes that are held in all phases."""
-        return self.master + self.frozen + self.optimizer + self.reference + self.workspace
-
-
-@dataclass(frozen=True)
-class Phases:
-    """Peaks of a run's phases on one GPU, in bytes. The evaluation is on the first process only, which is planned."""
-
-    generation: int
-    update: int
-    evaluation: int
-    checkpoint: int
-
-    @property
-    def peak(self) -> int:
-        """Return the bytes of the phase that needs most."""
-        return max(self.generation, self.update, self.evaluation, self.checkpoint)
-
-
-@dataclass(frozen=True)
-class GrpoMemory:
-    """The plan of one GPU of `card` bytes, in a run of `world` processes with a GPU each."""
-
-    card: int
-    world: int
-    parts: Parts
-    phases: Phases
-
-    @property
-    def needed(self) -> int:
-        """Return the bytes of the phase that needs most."""
-        return self.phases.peak
-
-    @property
-    def limit(self) -> int:
-        """Return the bytes that a plan may have on this card."""
-        return max(0, int(SHARE * self.card) - CONTEXT_BYTES)
-
-    @property
-    def fits(self) -> bool:
-        """Return whether each phase fits."""
-        return self.needed <= self.limit
-
-    def describe(self) -> str:
-        """Return the need and the card in GB, to complete a sentence about the run."""
-        return (
-            f"needs {gb_text(self.needed)} GB; this card has {gb_text(self.card)} GB, of which {gb_text(self.limit)} "
-            "GB can be used"
-        )
-
-    def to_json(self) -> dict[str, int | dict[str, int]]:
-        """Return the bytes of parts and phases, and what follows from them."""
-        return {**asdict(self), "needed": self.needed, "limit": self.limit}
+STATE = ("master", "frozen", "optimizer", "reference", "workspace")
+"""Parts that are held in all phases."""
 
 
 def gb_text(size: int) -> str:
@@ -113,44 +51,53 @@ def plan_grpo(
     world: int,
     per_gpu_card: int,
     prompt_tokens: int,
-) -> GrpoMemory:
+) -> CardPlan:
     """Return the memory of a run of `world` processes, each on a GPU of `per_gpu_card` bytes.
 
-    The longest prompt has `prompt_tokens` tokens. The plan may exceed the card: see `GrpoMemory.fits`.
+    The longest prompt has `prompt_tokens` tokens.
     """
-    state = _state(sizes, grpo, world)
-    update = _update(sizes, grpo, prompt_tokens)
-    generation = _generation(sizes, grpo, world, per_gpu_card, prompt_tokens)
-    workspace = GRAPH_BYTES + (NCCL_BYTES if world > 1 else 0)
-    parts = Parts(
-        **state, **update, **generation, **_evaluation(sizes, grpo, evaluation, prompt_tokens), workspace=workspace
-    )
-    return GrpoMemory(per_gpu_card, world, parts, _phases(sizes, grpo, world, parts))
+    parts = {
+        **_state(sizes, grpo, world),
+        **_update(sizes, grpo, prompt_tokens),
+        **_generation(sizes, grpo, world, per_gpu_card, prompt_tokens),
+        **_evaluation(sizes, grpo, evaluation, prompt_tokens),
+        "workspace": GRAPH_BYTES + (NCCL_BYTES if world > 1 else 0),
+    }
+    phases, usable = _phases(sizes, grpo, world, parts), max(0, int(SHARE * per_gpu_card) - CONTEXT_BYTES)
+    plan = CardPlan(card=per_gpu_card, usable=usable, parts=parts, phases=phases, processes=world)
+    return plan if plan.needed <= usable else replace(plan, reason=f"it {describe_need(plan)}")
 
 
-def _phases(sizes: ModelSizes, grpo: GrpoConfig, world: int, parts: Parts) -> Phases:
+def describe_need(plan: CardPlan) -> str:
+    """Return the need and the card in GB, to complete a sentence about the run."""
+    needed, card, usable = gb_text(plan.needed), gb_text(plan.card), gb_text(plan.usable)
+    return f"needs {needed} GB; this card has {card} GB, of which {usable} GB can be used"
+
+
+def _phases(sizes: ModelSizes, grpo: GrpoConfig, world: int, parts: Mapping[str, int]) -> dict[str, int]:
     """Return the peak of each phase."""
+    state = sum(parts[name] for name in STATE)
     # DistributedDataParallel holds its buckets, which the gradients are views of, all the time.
     has_buckets = world > 1 and grpo.sharding == "none"
-    held = parts.state + (parts.gradients if has_buckets else 0)
-    awake = 0 if grpo.vllm is not None and grpo.vllm.sleep else parts.vllm
+    held = state + (parts["gradients"] if has_buckets else 0)
+    awake = 0 if grpo.vllm is not None and grpo.vllm.sleep else parts["vllm"]
     # The first micro batch has no gradients before its backward pass, which frees its casts and activations.
-    forward = parts.casts + parts.activations + parts.head
+    forward = parts["casts"] + parts["activations"] + parts["head"]
     if has_buckets or grpo.gradient_accumulation_steps > 1:
-        forward += parts.gradients
+        forward += parts["gradients"]
     # The embedding has a gradient of its own before it is added to that of a tied head.
-    embedding = FLOAT32 * parts_of.table_numbers(sizes) if sizes.is_tied and grpo.lora is None else 0
-    return Phases(
-        generation=held + parts.vllm + parts.generating + parts.cache + parts.sampling,
-        update=parts.state + awake + parts.gathered + max(forward, parts.gradients + embedding),
-        evaluation=held + awake + parts.centre + parts.evaluation,
-        checkpoint=held + awake + parts.saving,
-    )
+    embedding = FLOAT32 * sizes.table_numbers if sizes.is_tied and grpo.lora is None else 0
+    return {
+        "generation": held + parts["vllm"] + parts["generating"] + parts["cache"] + parts["sampling"],
+        "update": state + awake + parts["gathered"] + max(forward, parts["gradients"] + embedding),
+        "evaluation": held + awake + parts["centre"] + parts["evaluation"],
+        "checkpoint": held + awake + parts["saving"],
+    }
 
 
 def _state(sizes: ModelSizes, grpo: GrpoConfig, world: int) -> dict[str, int]:
     """Return the parts that last from step to step, and the gradients."""
-    weights, lora, is_zero = sizes.number_bytes * sizes.parameters, grpo.lora, grpo.sharding == "zero2"
+    weights, lora, is_zero = sizes.weight_bytes, grpo.lora, grpo.sharding == "zero2"
     weight_shards = world if grpo.sharding == "fsdp" else 1
     state_shards = world if grpo.sharding != "none" else 1
     trained = parts_of.adapter_numbers(sizes, lora) if lora is not None else sizes.parameters
@@ -166,10 +113,9 @@ def _state(sizes: ModelSizes, grpo: GrpoConfig, world: int) -> dict[str, int]:
 
 def _reference_bytes(sizes: ModelSizes, grpo: GrpoConfig, world: int) -> int:
     """Return the bytes of the reference model of the KL term: without its adapter, a model is its own reference."""
-    weights = sizes.number_bytes * sizes.parameters
     if grpo.beta == 0 or grpo.lora is not None:
         return 0
-    return weights // world if grpo.sharding == "fsdp" else weights
+    return sizes.weight_bytes // (world if grpo.sharding == "fsdp" else 1)
 
 
 def _update(sizes: ModelSizes, grpo: GrpoConfig, prompt_tokens: int) -> dict[str, int]:
@@ -191,14 +137,14 @@ def _generation(sizes: ModelSizes, grpo: GrpoConfig, world: int, card: int, prom
     is_fsdp = grpo.sharding == "fsdp"
     if grpo.vllm is not None:
         vllm = int(grpo.vllm.gpu_memory_utilization * card) if grpo.vllm.mode == "colocate" else 0
-        sent = FLOAT32 * parts_of.table_numbers(sizes) if is_fsdp else 0
+        sent = FLOAT32 * sizes.table_numbers if is_fsdp else 0
         return {"generating": sent, "cache": 0, "sampling": 0, "vllm": vllm}
     rows = parts_of.generation_rows(grpo, world)
-    weights = sizes.number_bytes * sizes.parameters
+    weights = sizes.weight_bytes
     # The reference is gathered for its pass over the completions, and the model is still whole then.
     generating = weights * (2 if grpo.beta else 1) if is_fsdp else 0
     if _has_casts(sizes, grpo):
-        generating = _layer_bytes(sizes) + sizes.number_bytes * parts_of.table_numbers(sizes)
+        generating = _layer_bytes(sizes) + sizes.number_bytes * sizes.table_numbers
     return {
         "generating": generating,
         "cache": parts_of.cache_bytes(sizes, rows, prompt_tokens + grpo.max_completion_length),
@@ -212,11 +158,11 @@ def _evaluation(
 ) -> dict[str, int]:
     """Return the parts of an evaluation, and of a checkpoint: it merges an adapter as an evaluation does, and gathers
     shards one matrix at a time."""
-    weights, is_lora, is_whole = sizes.number_bytes * sizes.parameters, grpo.lora is not None, grpo.sharding == "none"
+    weights, is_lora, is_whole = sizes.weight_bytes, grpo.lora is not None, grpo.sharding == "none"
     # A whole float32 model is evaluated itself. The reference of the KL is TRL's if there is one that is whole.
     is_copied = is_lora or not is_whole or sizes.number_bytes < FLOAT32
     has_reference = grpo.beta > 0 and not is_lora and grpo.sharding != "fsdp"
-    matrix = FLOAT32 * parts_of.table_numbers(sizes) if grpo.sharding == "fsdp" else 0
+    matrix = FLOAT32 * sizes.table_numbers if grpo.sharding == "fsdp" else 0
     centre = weights * (is_copied + (not has_reference))
     return {
         "centre": centre,
@@ -234,4 +180,4 @@ def _has_casts(sizes: ModelSizes, grpo: GrpoConfig) -> bool:
 
 def _layer_bytes(sizes: ModelSizes) -> int:
     """Return the bytes of all layers' matrices in the working precision."""
-    return sizes.number_bytes * sizes.layers * parts_of.layer_numbers(sizes)
+    return sizes.number_bytes * sizes.layers * sizes.layer_numbers

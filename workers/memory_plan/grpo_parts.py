@@ -34,16 +34,6 @@ GRADIENT_COPIES = 2
 """Copies of a unit's gradients while fsdp splits them: the whole gradients, and the buffer that is sent."""
 
 
-def layer_numbers(model: ModelSizes) -> int:
-    """Return the weights of one layer's matrices."""
-    return (model.parameters - model.tables * table_numbers(model)) // model.layers
-
-
-def table_numbers(model: ModelSizes) -> int:
-    """Return the weights of the embedding, or of the LM head."""
-    return model.vocabulary * model.hidden
-
-
 def adapter_numbers(model: ModelSizes, lora: BaseLoraConfig) -> int:
     """Return the numbers of A and B of all layers. Targets of other names than Qwen2's are not counted."""
     queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
@@ -99,7 +89,7 @@ def head_bytes(model: ModelSizes, tokens: int, *, is_lora: bool) -> int:
     hidden states with their float32 gradients, and the float32 gradient of the weights if they are trained."""
     columns = min(HEAD_COLUMNS, model.vocabulary)
     tile = (min(tokens, HEAD_ROWS) + model.hidden) * columns * model.number_bytes
-    return tile + 2 * FLOAT32 * tokens * model.hidden + (0 if is_lora else FLOAT32 * table_numbers(model))
+    return tile + 2 * FLOAT32 * tokens * model.hidden + (0 if is_lora else FLOAT32 * model.table_numbers)
 
 
 def generation_rows(grpo: GrpoConfig, world: int) -> int:
@@ -119,8 +109,7 @@ def cache_bytes(model: ModelSizes, rows: int, columns: int) -> int:
 
 def sampling_bytes(model: ModelSizes, rows: int, prompt_tokens: int) -> int:
     """Return the bytes of one step of a generation: its logits, or the activations of the prompts at its start."""
-    read = 3 * model.hidden + model.qkv + 2 * model.heads * model.head_dim + 3 * model.inner
-    return rows * max(SAMPLED_BYTES * model.vocabulary, prompt_tokens * read * model.number_bytes)
+    return rows * max(SAMPLED_BYTES * model.vocabulary, prompt_tokens * model.activation_bytes)
 
 
 def gathered_bytes(model: ModelSizes, *, is_lora: bool) -> int:
@@ -129,5 +118,5 @@ def gathered_bytes(model: ModelSizes, *, is_lora: bool) -> int:
 
     Units are each layer, and embedding and LM head together.
     """
-    unit = max(model.tables * table_numbers(model), layer_numbers(model))
+    unit = max(model.tables * model.table_numbers, model.layer_numbers)
     return model.number_bytes * (model.parameters + (0 if is_lora else GRADIENT_COPIES * unit))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from workers.config import EvaluationConfig, GrpoConfig
 from workers.config.es import BaseLoraConfig
-from workers.memory_plan.grpo import GrpoMemory, gb_text, plan_grpo
+from workers.memory_plan.card import CardPlan, Remedy
+from workers.memory_plan.grpo import gb_text, plan_grpo
 from workers.memory_plan.plan import ModelSizes
 
 MAX_GPUS = 64
@@ -37,22 +38,6 @@ Change = tuple[str, Mapping[str, int], GrpoConfig, int]
 """Template, its values, settings, processes."""
 
 
-@dataclass(frozen=True)
-class Remedy:
-    """A change that makes a run fit: `template` with its `values` says which; `memory` is the plan with it.
-
-    A site translates the template.
-    """
-
-    template: str
-    values: Mapping[str, int | str]
-    memory: GrpoMemory
-
-    def describe(self) -> str:
-        """Return the change in words, as an imperative."""
-        return self.template % self.values
-
-
 def find_remedies(
     sizes: ModelSizes,
     grpo: GrpoConfig,
@@ -72,9 +57,9 @@ def find_remedies(
     def fitting(*directions: Iterator[Change]) -> Iterator[Remedy]:
         for direction in directions:
             for template, values, changed, processes in direction:
-                memory = plan(grpo=changed, world=processes)
-                if memory.fits:
-                    yield Remedy(template, {**values, "gb": gb_text(memory.needed)}, memory)
+                fitted = plan(grpo=changed, world=processes)
+                if fitted.fits:
+                    yield Remedy(template, {**values, "gb": gb_text(fitted.needed)}, fitted)
                     break
 
     single = list(fitting(*_single_changes(grpo, world)))
@@ -85,12 +70,11 @@ def find_remedies(
     return [*single, *([] if is_whole else sharded), *([] if single else adapter)]
 
 
-def describe_plan(memory: GrpoMemory, remedies: list[Remedy]) -> str:
-    """Return the plan in a sentence, with the remedies if it does not fit."""
-    if memory.fits:
-        return memory.describe()
+def with_remedies(plan: CardPlan, remedies: Sequence[Remedy]) -> CardPlan:
+    """Return a plan that does not fit with the changes with which it does, which end its reason."""
     *others, last = [remedy.describe() for remedy in remedies] or [NONE_FITS]
-    return f"{memory.describe()}: {', '.join(others)}{', or ' if others else ''}{last}"
+    reason = f"{plan.reason}: {', '.join(others)}{', or ' if others else ''}{last}"
+    return replace(plan, reason=reason, remedies=tuple(remedies))
 
 
 def _single_changes(grpo: GrpoConfig, world: int) -> Iterator[Iterator[Change]]:

@@ -7,19 +7,16 @@ much happens to be free, so that a run is the same run for any other users of th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workers.config import EsConfig, EvaluationConfig
+from workers.memory_plan.card import CONTEXT_BYTES, SHARE, CardPlan
 
-SHARE = 0.92
-"""Share of a card's memory for a run. The rest is for the allocator's gaps and for other processes."""
-CONTEXT_BYTES = 768 * 1024**2
-"""CUDA's context, kernels and libraries, outside torch's allocator."""
 GRAPH_BYTES = 96 * 1024**2
 """Workspace of matrix products in the captured graphs."""
 WEIGHT_SETS = 10
-"""Members with full noise that answer concurrently, each with weights of its own."""
+"""Members with weights of their own that answer concurrently."""
 ROWS, READ_ROWS = 2048, 2048
 """Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read together."""
 LOGITS_BYTES = 2 * 1024**3
@@ -28,14 +25,6 @@ EVALUATED_ROWS, EVALUATED_TOKENS, EVALUATED_BYTES = 512, 8192, 3 * 1024**3
 """Responses that an evaluation writes together, tokens that it reads together, and its keys and values, as the decoder
 bounds them."""
 GRAIN = 8
-
-
-class CardTooSmall(ValueError):
-    """The run does not fit into the card's memory. The message names its need; `plan` is the smallest one."""
-
-    def __init__(self, message: str, plan: MemoryPlan) -> None:
-        super().__init__(message)
-        self.plan = plan
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ class ModelSizes:
     @property
     def parameters(self) -> int:
         """Return the number of weights of all matrices. Norms and biases are less than a thousandth of them."""
-        return self.tables * self.vocabulary * self.hidden + self.layers * self._layer
+        return self.tables * self.table_numbers + self.layers * self.layer_numbers
 
     @property
     def tables(self) -> int:
@@ -85,8 +74,30 @@ class ModelSizes:
         return 1 if self.is_tied else 2
 
     @property
-    def _layer(self) -> int:
+    def table_numbers(self) -> int:
+        """Return the weights of the embedding, or of the LM head."""
+        return self.vocabulary * self.hidden
+
+    @property
+    def layer_numbers(self) -> int:
+        """Return the weights of one layer's matrices."""
         return self.hidden * (self.qkv + self.heads * self.head_dim + 3 * self.inner)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Return the bytes of all weights."""
+        return self.parameters * self.number_bytes
+
+    @property
+    def token_bytes(self) -> int:
+        """Return the bytes of a token's keys and values."""
+        return self.layers * 2 * self.kv_heads * self.head_dim * self.number_bytes
+
+    @property
+    def activation_bytes(self) -> int:
+        """Return the bytes of one row's activations."""
+        wide = 3 * self.hidden + self.qkv + 2 * self.heads * self.head_dim + 3 * self.inner
+        return wide * self.number_bytes
 
     @property
     def factor_elements(self) -> int:
@@ -102,53 +113,16 @@ class ModelSizes:
         return self.layers * (2 * self.hidden + self.qkv) + self.hidden
 
 
-@dataclass(frozen=True)
-class MemoryPlan:
-    """Bytes on one card by part, and what was chosen so that they fit.
+def describe_plan(plan: CardPlan) -> str:
+    """Return one line for the log: the parts in GB, and what was chosen."""
+    listed = ", ".join(f"{part} {size:.1f}" for part, size in plan.parts_gb.items() if size > 0.05)
+    return f"GPU memory planned: {plan.needed_gb:.1f} of {plan.card_gb:.0f} GB ({listed}); {describe_batches(plan)}"
 
-    `members` answer in one batch, and a step writes up to `rows` answers: as many with each of `weight_sets`. `columns`
-    tokens hold an answer and its prompt.
-    """
 
-    members: int
-    weight_sets: int
-    rows: int
-    read_rows: int
-    columns: int
-    card: int
-    master: int
-    working: int
-    reference: int
-    copies: int
-    factors: int
-    cache: int
-    workspace: int
-    evaluation: int
-
-    @property
-    def planned(self) -> int:
-        """Return the bytes that torch allocates at most."""
-        parts = (self.master, self.working, self.reference, self.copies, self.factors, self.cache, self.workspace)
-        return sum(parts) + self.evaluation
-
-    @property
-    def limit(self) -> int:
-        """Return the bytes that a plan may have on this card."""
-        return int(SHARE * self.card) - CONTEXT_BYTES
-
-    def describe(self) -> str:
-        """Return one line for the log: the parts in GB, and what was chosen."""
-        parts = ("master", "working", "reference", "copies", "factors", "cache", "workspace", "evaluation")
-        listed = ", ".join(f"{name} {getattr(self, name) / 1e9:.1f}" for name in parts if getattr(self, name) > 5e7)
-        return (
-            f"GPU memory planned: {self.planned / 1e9:.1f} of {self.card / 1e9:.0f} GB ({listed}); {self.members} "
-            f"members per batch, {self.rows} concurrent responses"
-            + (f" with {self.weight_sets} sets of weights" if self.weight_sets > 1 else "")
-        )
-
-    def to_json(self) -> dict[str, int]:
-        """Return the fields, and `planned`."""
-        return {**asdict(self), "planned": self.planned}
+def describe_batches(plan: CardPlan) -> str:
+    """Return how the engines on a card cut the population, in words."""
+    text = f"{plan.members} members per batch, {plan.responses} concurrent responses"
+    return f"{text} with {plan.all_weight_sets} sets of weights" if plan.all_weight_sets > 1 else text
 
 
 def plan_memory(
@@ -161,15 +135,14 @@ def plan_memory(
     members: int,
     rows: int = 0,
     evaluation: int = LOGITS_BYTES,
-) -> MemoryPlan:
+) -> CardPlan:
     """Return the plan for an engine that answers `members` members of `prompts` prompts on a card of so many bytes.
 
     `rows` is the choice of an earlier attempt, and stays; 0 for a new run. `evaluation` bytes are for the run's
-    evaluator; with 0 it has none. Raise CardTooSmall.
+    evaluator; with 0 it has none.
     """
-    is_low_rank = es.lora is not None or es.noise == "low_rank"
     limit = rows or es.rows or ROWS
-    if is_low_rank:
+    if es.factor_rank:
         each, choices = _rounded(rows or min(limit, prompts * members)), [1]
     else:
         each = _rounded(min(limit, prompts))
@@ -181,19 +154,19 @@ def plan_memory(
         )
     columns = -(-(longest_prompt + es.max_new_tokens) // 16) * 16
     for weight_sets in choices:
-        plan = _plan(model, es, is_low_rank, members, weight_sets, weight_sets * each, columns, card, evaluation)
-        if plan.planned <= plan.limit:
+        plan = _plan(model, es, members, weight_sets, weight_sets * each, columns, card, evaluation)
+        if plan.needed <= plan.usable:
             return plan
-    a_row = columns * _token_bytes(model) + model.vocabulary * model.number_bytes
-    fitting = (plan.rows * a_row - (plan.planned - plan.limit)) // a_row // GRAIN * GRAIN
+    a_row = columns * model.token_bytes + model.vocabulary * model.number_bytes
+    fitting = (plan.rows * a_row - (plan.needed - plan.usable)) // a_row // GRAIN * GRAIN
     if rows == 0 and fitting >= GRAIN:
-        return _plan(model, es, is_low_rank, members, 1, fitting, columns, card, evaluation)
-    smallest = plan if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluation)
-    raise CardTooSmall(
-        f"{smallest.describe()}; at most {smallest.limit / 1e9:.1f} GB can be used. Use a larger card, fewer members "
-        "with low-rank noise, or shorter responses",
-        smallest,
+        return _plan(model, es, members, 1, fitting, columns, card, evaluation)
+    smallest = plan if rows else _plan(model, es, members, 1, GRAIN, columns, card, evaluation)
+    reason = (
+        f"{describe_plan(smallest)}; at most {smallest.usable_gb:.1f} GB can be used. Use a larger card, fewer members "
+        "with low-rank noise, or shorter responses"
     )
+    return replace(smallest, reason=reason)
 
 
 def evaluation_bytes(
@@ -202,41 +175,37 @@ def evaluation_bytes(
     """Return the most bytes that the evaluator takes in addition to its reference, for prompts of so many tokens."""
     answers = evaluation.prompts * max(1, evaluation.samples)
     columns = longest_prompt + (evaluation.max_new_tokens or max_new_tokens)
-    rows = max(1, min(EVALUATED_ROWS, answers, EVALUATED_BYTES // (columns * _token_bytes(model))))
-    read = min(EVALUATED_TOKENS, rows * longest_prompt) * _activations(model)
+    rows = max(1, min(EVALUATED_ROWS, answers, EVALUATED_BYTES // (columns * model.token_bytes)))
+    read = min(EVALUATED_TOKENS, rows * longest_prompt) * model.activation_bytes
     # A logit, and the float32 numbers that a sample is drawn by.
-    return LOGITS_BYTES + rows * (columns * _token_bytes(model) + 16 * model.vocabulary) + read
+    return LOGITS_BYTES + rows * (columns * model.token_bytes + 16 * model.vocabulary) + read
 
 
 def _plan(
-    model: ModelSizes, es: EsConfig, is_low_rank: bool, members: int, weight_sets: int, rows: int, columns: int,
-    card: int, evaluation: int,
-) -> MemoryPlan:  # fmt: skip
-    number, read_rows = model.number_bytes, READ_ROWS
-    weights, trained = model.parameters * number, model.parameters
+    model: ModelSizes, es: EsConfig, members: int, weight_sets: int, rows: int, columns: int, card: int, evaluation: int
+) -> CardPlan:  # fmt: skip
+    weights, trained = model.weight_bytes, model.parameters
     copies = (weight_sets - 1) * weights
     if es.lora is not None:
         # The base, in addition to the merged weights that the model holds.
         trained, copies = es.lora.rank * model.factor_elements, weights
-    slots = rows + 1 + (members if is_low_rank else weight_sets)
-    read = read_rows * _activations(model)
-    answered = rows * (model.vocabulary * number + max(0, _activations(model) if rows > read_rows else 0))
-    return MemoryPlan(
-        members=members,
-        weight_sets=weight_sets,
-        rows=rows,
-        read_rows=read_rows,
-        columns=columns,
-        card=card,
-        master=4 * trained,
-        working=weights,
-        reference=_reference(model, es, trained, evaluation),
-        copies=copies,
-        factors=_factors(model, es, members),
-        cache=slots * columns * _token_bytes(model),
-        workspace=read + answered + GRAPH_BYTES,
-        evaluation=evaluation or (LOGITS_BYTES if es.kl_beta else 0),
-    )
+    slots = rows + 1 + (members if es.factor_rank else weight_sets)
+    read = READ_ROWS * model.activation_bytes
+    answered = rows * (model.vocabulary * model.number_bytes + (model.activation_bytes if rows > READ_ROWS else 0))
+    parts = {
+        "master": 4 * trained,
+        "working": weights,
+        "reference": _reference(model, es, trained, evaluation),
+        "copies": copies,
+        "factors": _factors(model, es, members),
+        "cache": slots * columns * model.token_bytes,
+        "workspace": read + answered + GRAPH_BYTES,
+        "evaluation": evaluation or (LOGITS_BYTES if es.kl_beta else 0),
+    }
+    return CardPlan(
+        card=card, usable=int(SHARE * card) - CONTEXT_BYTES, parts=parts, members=members, weight_sets=weight_sets,
+        rows=rows, columns=columns,
+    )  # fmt: skip
 
 
 def _reference(model: ModelSizes, es: EsConfig, trained: int, evaluation: int) -> int:
@@ -244,25 +213,14 @@ def _reference(model: ModelSizes, es: EsConfig, trained: int, evaluation: int) -
     the start of the trained numbers for es.anchor_decay."""
     base_models = bool(evaluation) + (es.kl_beta > 0)
     anchor = trained * (4 if es.lora is not None else model.number_bytes) if es.anchor_decay else 0
-    return base_models * model.parameters * model.number_bytes + anchor
-
-
-def _activations(model: ModelSizes) -> int:
-    """Return the bytes of one row's activations."""
-    wide = 3 * model.hidden + model.qkv + 2 * model.heads * model.head_dim + 3 * model.inner
-    return wide * model.number_bytes
-
-
-def _token_bytes(model: ModelSizes) -> int:
-    """Return the bytes of a token's keys and values."""
-    return model.layers * 2 * model.kv_heads * model.head_dim * model.number_bytes
+    return base_models * model.weight_bytes + anchor
 
 
 def _factors(model: ModelSizes, es: EsConfig, members: int) -> int:
     """Return the bytes of what members differ in; 0 where each has weights of its own."""
-    if es.lora is None and es.noise != "low_rank":
+    rank = es.factor_rank
+    if not rank:
         return 0
-    rank = es.lora.rank if es.lora is not None else es.rank
     # While they are drawn, the factors are float32 numbers, and the random bits that these are made of.
     drawing_bytes = 8 * rank * model.factor_elements
     return members * (drawing_bytes + (rank * model.factor_elements + model.vector_elements) * model.number_bytes)

@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import partial
 
 from workers.config import EsConfig
+from workers.memory_plan.card import CardPlan
 from workers.memory_plan.plan import (
     LOGITS_BYTES,
     ROWS,
     WEIGHT_SETS,
-    CardTooSmall,
-    MemoryPlan,
     ModelSizes,
     even_batch_size,
     plan_memory,
@@ -33,17 +32,16 @@ def plan_run(
     engines: int,
     rows: int = 0,
     evaluation: int = LOGITS_BYTES,
-) -> MemoryPlan:
+) -> CardPlan:
     """Return the plan of a run, each of its engines on a card, or a share of one, of so many bytes.
 
     `prompts` are those of one iteration, the longest of `longest_prompt` tokens; `rows` what the run has used so far, 0
     for a new one. With es.refill they are an upper limit, so that a run can go on with fewer or smaller GPUs. Without,
-    they are fixed, since they decide the bits of the answers. Raise CardTooSmall.
+    they are fixed, since they decide the bits of the answers.
     """
-    is_low_rank = es.lora is not None or es.noise == "low_rank"
     if es.refill:
         es, rows = replace(es, rows=min(filter(None, (es.rows, rows)), default=0)), 0
-    if not is_low_rank:
+    if not es.factor_rank:
         # Without es.refill, members that share steps are the same ones on any number of engines.
         choices = iter([-(-es.population // engines) if es.refill else even_batch_size(es.population, WEIGHT_SETS)])
     elif es.refill:
@@ -55,22 +53,18 @@ def plan_run(
     fit = partial(
         plan_memory, model, es, prompts=prompts, longest_prompt=longest_prompt, card=card, evaluation=evaluation
     )
-    plans: list[MemoryPlan] = []
+    plans: list[CardPlan] = []
     for members in choices:
-        try:
-            plan = fit(members=members, rows=rows)
-        except CardTooSmall as error:
-            smallest = error
+        plan = fit(members=members, rows=rows)
+        if not plan.fits:
             continue
-        if is_low_rank and not es.refill:
+        if es.factor_rank and not es.refill:
             if plan.rows >= members * prompts or members == 1:
                 # The rows were rounded up, and decide from now on.
                 return fit(members=_members_of_rows(es, plan.rows, prompts), rows=plan.rows)
         else:
             plans.append(plan)
-    if not plans:
-        raise smallest
-    return max(plans, key=lambda plan: _answers_a_step(plan, prompts))
+    return max(plans, key=lambda plan: _answers_a_step(plan, prompts)) if plans else plan
 
 
 def _fractions(members: int) -> Iterator[int]:
@@ -87,7 +81,7 @@ def _members_of_rows(es: EsConfig, rows: int, prompts: int) -> int:
     return min(es.population, max(1, rows // prompts))
 
 
-def _answers_a_step(plan: MemoryPlan, prompts: int) -> float:
+def _answers_a_step(plan: CardPlan, prompts: int) -> float:
     """Return the score by which a plan is chosen: answers over the steps, in mean lengths, that a batch of them takes.
 
     Many rows are fast, and so are many members, whose queue keeps rows full. Both take memory.

@@ -7,13 +7,12 @@ it, and keys and values. The training process holds the model twice, as trained 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from workers.config import ConfigError, EsConfig, Problem
+from workers.config import EsConfig
+from workers.memory_plan.card import SHARE, CardPlan
 
-SHARE = 0.92
-"""Share of a GPU's memory for a run."""
 ENGINES_PER_GPU = 3
 """More engines on a GPU answer no faster: measured on an H100 with a model of 1.5 billion parameters."""
 ENGINE_BYTES = 3 * 1024**3
@@ -37,71 +36,49 @@ class Sizes:
     vocabulary: int
 
 
-@dataclass(frozen=True)
-class VllmMemory:
-    """Engines that share a GPU, or each group of `tensor_parallel` GPUs, and what each holds on a GPU.
-
-    `with_kl`: the training process holds the model twice on the first GPU.
-    """
-
-    engines: int
-    rows: int
-    kv_cache_bytes: int
-    master_on_host: bool
-    with_kl: bool
-
-    def describe(self, tensor_parallel: int) -> str:
-        """Describe the plan of engines of so many GPUs each in a sentence."""
-        shared = "GPU" if tensor_parallel == 1 else f"group of {tensor_parallel} GPUs"
-        place = "in the machine's memory" if self.master_on_host else "on the GPU"
-        return (
-            f"{self.engines} engine{'s' if self.engines > 1 else ''} of vLLM per {shared}, each with up to {self.rows} "
-            f"responses at once, {self.kv_cache_bytes / 1e9:.2g} GB of keys and values per GPU, and its float32 master "
-            f"{place}"
-        )
-
-
 NO_KL = (
     "evaluations of this run measure no KL: the model does not fit into the GPU twice more, next to vLLM's engines. "
     "Setting es.vllm.master to host, fewer es.engines or a larger GPU may make room"
 )
 
 
-def plan_memory(
-    sizes: Sizes, es: EsConfig, *, card: int, per_gpu: int, prompts: int, context_tokens: int
-) -> VllmMemory:
-    """Return the plan for a GPU of `card` bytes. `per_gpu` engines share it; 0 means as many as fit.
+def plan_memory(sizes: Sizes, es: EsConfig, *, card: int, per_gpu: int, prompts: int, context_tokens: int) -> CardPlan:
+    """Return the plan for a GPU of `card` bytes, or the first one of each group of es.vllm.tensor_parallel GPUs.
+    `per_gpu` engines share it; 0 means as many as fit.
 
     A plan with the KL and the master on the GPU is preferred, then one without the KL, then the master on the host;
-    each with as many engines as fit. Raise ConfigError if none fits.
+    each with as many engines as fit. If none fits, the plan has the least bytes that are needed, and a reason.
     """
-    rows = min(prompts, MAX_ROWS)
+    rows, usable = min(prompts, MAX_ROWS), int(SHARE * card)
     counts = [per_gpu] if per_gpu else range(ENGINES_PER_GPU, 0, -1)
     for on_host, with_kl, count in product(_places(es), (True, False), counts):
-        left = int(SHARE * card) - (2 * sizes.weights + KL_BYTES if with_kl else 0)
-        kv = left // count - _fixed(sizes, es, rows, on_host=on_host)
-        if (chosen := _choose(kv, sizes, es, rows, context_tokens)) is not None:
-            return VllmMemory(count, rows, chosen, on_host, with_kl)
-    needed = least_bytes(sizes, es, per_gpu, prompts, context_tokens)
+        kl = 2 * sizes.weights + KL_BYTES if with_kl else 0
+        fixed = _fixed(sizes, es, rows, on_host=on_host)
+        if (chosen := _choose((usable - kl) // count - fixed, sizes, es, rows, context_tokens)) is not None:
+            plan = CardPlan(
+                card=card, usable=usable, parts={"engines": count * (fixed + chosen), "kl": kl}, engines=count,
+                rows=rows, kv_cache_bytes=chosen, master_on_host=on_host, with_kl=with_kl,
+            )  # fmt: skip
+            return replace(plan, summary=_describe(plan, es.vllm.tensor_parallel))
+    engine = _fixed(sizes, es, rows, on_host=es.vllm.master != "gpu") + _least(sizes, rows, context_tokens)
+    plan = CardPlan(card=card, usable=usable, parts={"engines": engine * (per_gpu or 1)}, engines=0)
     reason = (
-        f"is vllm, and {per_gpu or 1} of its engines on a GPU need at least {needed / 1e9:.1f} GB; "
-        f"here are {SHARE * card / 1e9:.1f} GB. A larger es.vllm.tensor_parallel, es.vllm.master host, shorter "
+        f"is vllm, and {per_gpu or 1} of its engines on a GPU need at least {plan.needed_gb:.1f} GB; "
+        f"here are {plan.usable_gb:.1f} GB. A larger es.vllm.tensor_parallel, es.vllm.master host, shorter "
         "responses or a smaller model need less"
     )
-    raise ConfigError([Problem("es.backend", reason)])
+    return replace(plan, reason=reason)
 
 
-def least_bytes(sizes: Sizes, es: EsConfig, per_gpu: int, prompts: int, context_tokens: int) -> int:
-    """Return the least bytes that a GPU must have for a plan."""
-    rows = min(prompts, MAX_ROWS)
-    engine = _fixed(sizes, es, rows, on_host=es.vllm.master != "gpu") + _least(sizes, rows, context_tokens)
-    return engine * (per_gpu or 1)
-
-
-def held_bytes(sizes: Sizes, es: EsConfig, memory: VllmMemory) -> int:
-    """Return the bytes that a GPU, or the first one of a group, holds with this plan."""
-    engine = _fixed(sizes, es, memory.rows, on_host=memory.master_on_host) + memory.kv_cache_bytes
-    return memory.engines * engine + (2 * sizes.weights + KL_BYTES if memory.with_kl else 0)
+def _describe(plan: CardPlan, tensor_parallel: int) -> str:
+    """Describe the plan of engines of so many GPUs each in a sentence."""
+    shared = "GPU" if tensor_parallel == 1 else f"group of {tensor_parallel} GPUs"
+    place = "in the machine's memory" if plan.master_on_host else "on the GPU"
+    return (
+        f"{plan.engines} engine{'s' if plan.engines > 1 else ''} of vLLM per {shared}, each with up to {plan.rows} "
+        f"responses at once, {plan.kv_cache_bytes / 1e9:.2g} GB of keys and values per GPU, and its float32 master "
+        f"{place}"
+    )
 
 
 def _places(es: EsConfig) -> Iterator[bool]:

@@ -10,17 +10,7 @@ Neither torch nor Django is imported.
 """
 
 from workers.preflight.disk import CheckpointBytes, DiskPlan, plan_disk
-from workers.preflight.memory import (
-    CARDS_GB,
-    GB,
-    CardPlan,
-    GrpoCardPlan,
-    VllmCardPlan,
-    plan_card,
-    plan_grpo_card,
-    plan_vllm_card,
-    share_cards,
-)
+from workers.preflight.memory import CARDS_GB, PLANNERS, share_cards
 from workers.preflight.model_files import ModelFiles, find_cached_model, read_model_files
 from workers.preflight.need import Need
 from workers.preflight.needs import check_needs
@@ -28,22 +18,16 @@ from workers.preflight.report import Report, make_report
 
 __all__ = [
     "CARDS_GB",
-    "GB",
-    "CardPlan",
+    "PLANNERS",
     "CheckpointBytes",
     "DiskPlan",
-    "GrpoCardPlan",
     "ModelFiles",
     "Need",
     "Report",
-    "VllmCardPlan",
     "check_needs",
     "find_cached_model",
     "make_report",
-    "plan_card",
     "plan_disk",
-    "plan_grpo_card",
-    "plan_vllm_card",
     "read_model_files",
     "share_cards",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from workers.config import BaseLoraConfig, GrpoConfig, RunConfig, encode
 from workers.config.presets import PresetNeeds
-from workers.memory_plan.plan import SHARE
+from workers.memory_plan.card import SHARE
 
 STATE_BYTES = 16
 """Bytes per weight of mixed-precision training with Adam: 2 weight, 2 gradient, 4 master, 8 moments (arXiv 1910.02054,

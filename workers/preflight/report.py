@@ -10,20 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from workers.config import RunConfig
+from workers.config.methods import METHODS
+from workers.memory_plan import CardPlan
 from workers.preflight.disk import DiskPlan, plan_disk
-from workers.preflight.memory import (
-    CARDS_GB,
-    GB,
-    PROMPT_TOKENS,
-    CardPlan,
-    GrpoCardPlan,
-    VllmCardPlan,
-    plan_card,
-    plan_grpo_card,
-    plan_vllm_card,
-    prompts_of,
-    read_sizes,
-)
+from workers.preflight.memory import CARDS_GB, PLANNERS, PROMPT_TOKENS, planner_name, prompts_of, read_sizes
 from workers.preflight.model_files import NATIVE_MODEL_TYPES, ModelFiles, ModelUnreadable, read_model_files
 from workers.preflight.model_needs import model_folder
 from workers.preflight.need import MISSING, UNKNOWN, Need
@@ -31,7 +21,6 @@ from workers.preflight.needs import check_needs
 
 NO_HOURS = "no estimate here: a site estimates the hours from earlier runs."
 NO_PLAN = "planned for runs of es and grpo only; watch the machine's curves in a short run."
-Card = CardPlan | VllmCardPlan | GrpoCardPlan
 MARKS = {"ok": "ok", "missing": "MISSING", "unknown": "unknown"}
 
 
@@ -42,7 +31,7 @@ class Report:
     `disk`: the run's checkpoints, or `no_disk`; `free`: free bytes where they will be written, None if unknown.
     """
 
-    cards: Sequence[Card]
+    cards: Sequence[CardPlan]
     no_cards: str
     disk: DiskPlan | None
     no_disk: str
@@ -55,7 +44,7 @@ class Report:
         """Return a sentence for everything that keeps the run from its end."""
         problems = [f"{need.name}: {need.sentence}" for need in self.needs if need.state == MISSING]
         if self.cards and not any(card.fits for card in self.cards):
-            sizes = ", ".join(f"{card.gb:g}" for card in self.cards)
+            sizes = ", ".join(f"{card.card_gb:g}" for card in self.cards)
             problems.append(f"GPU memory: the run fits no card of {sizes} GB.")
         if self.disk is not None and self.free is not None and self.disk.total > self.free:
             problems.append(
@@ -67,8 +56,8 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data; sizes of cards in GB of 10⁹ bytes, of disk in bytes."""
         cards = [
-            {"card_gb": c.gb, "fits": c.fits, "engines": c.engines, "needed_gb": c.needed_gb, "usable_gb": c.usable_gb,
-             "reason": c.reason, **_grpo_json(c)}
+            {"card_gb": c.card_gb, "fits": c.fits, "engines": c.engines, "needed_gb": c.needed_gb,
+             "usable_gb": c.usable_gb, "reason": c.reason, **_phases_json(c)}
             for c in self.cards
         ]  # fmt: skip
         return {
@@ -103,9 +92,10 @@ class Report:
         for card in self.cards:
             need = f"needs {card.needed_gb:6.1f} of {card.usable_gb:.1f} GB"
             shared = f", {card.engines} engines share it" if card.engines > 1 else ""
-            more = card.description if isinstance(card, VllmCardPlan) else _rows(card)
-            yield f"{card.gb:5.4g} GB  {'fits     ' if card.fits else 'too small'}  {need}{shared}{more}"
-            if isinstance(card, GrpoCardPlan) and card.reason:
+            phases = ", ".join(f"{phase} {size:.1f}" for phase, size in card.phases_gb.items())
+            more = f"; {phases or card.summary}" if phases or card.summary else ""
+            yield f"{card.card_gb:5.4g} GB  {'fits     ' if card.fits else 'too small'}  {need}{shared}{more}"
+            if phases and card.reason:
                 yield f"{'':10}{card.reason}."
 
     def _disk_lines(self) -> Iterator[str]:
@@ -146,26 +136,33 @@ def make_report(
         model, unreadable = None, f"the model cannot be read: {error}."
     planned, no_cards = _plan_cards(config, model, unreadable, cards)
     disk = plan_disk(config, model) if model is not None else None
-    no_disk = "" if disk else unreadable if config.is_training else "the run trains nothing and saves no checkpoints."
+    no_disk = "" if disk else unreadable if config.is_training else _no_disk(config)
     return Report(
         planned, no_cards, disk, no_disk, _free_bytes(out), needs,
         assumption=_assumption(config) if planned else "",
     )  # fmt: skip
 
 
+def _no_disk(config: RunConfig) -> str:
+    """Return why the checkpoints of a run without training are not planned."""
+    if METHODS[config.method].saves_weights:
+        return f"not planned for runs of method {config.method}, which save weights without training."
+    return "the run trains nothing and saves no checkpoints."
+
+
 def _plan_cards(
     config: RunConfig, model: ModelFiles | None, unreadable: str, cards: Sequence[float]
-) -> tuple[list[Card], str]:
-    es = config.es
+) -> tuple[list[CardPlan], str]:
+    name = planner_name(config)
     if not config.is_training:
         return [], NO_PLAN
     if not config.compute.gpus or config.model.device == "cpu":
         return [], "the run uses no GPU (compute.gpus is 0, or model.device is cpu)."
-    if es is not None and es.backend not in ("native", "vllm"):
-        return [], f"with es.backend {es.backend}, memory is not planned before the run."
+    if name not in PLANNERS:
+        return [], f"with es.backend {name}, memory is not planned before the run."
     if model is None:
         return [], unreadable
-    if es is not None and es.backend == "native" and model.architecture not in NATIVE_MODEL_TYPES:
+    if name == "native" and model.architecture not in NATIVE_MODEL_TYPES:
         return [], f"not planned for models of type {model.architecture or '(none)'}, which transformers answers."
     try:
         sizes = read_sizes(model.config, config)
@@ -173,8 +170,7 @@ def _plan_cards(
         return [], f"the model's config.json does not state {error.args[0]}."
     except ValueError as error:
         return [], f"the model's {error}."
-    plan = plan_grpo_card if es is None else plan_vllm_card if es.backend == "vllm" else plan_card
-    return [plan(sizes, config, gb) for gb in cards or CARDS_GB], ""
+    return [PLANNERS[name](sizes, config, gb) for gb in cards or CARDS_GB], ""
 
 
 def _assumption(config: RunConfig) -> str:
@@ -186,21 +182,12 @@ def _assumption(config: RunConfig) -> str:
     return f"{tokens}, {prompts}"
 
 
-def _grpo_json(card: Card) -> dict[str, Any]:
-    """Return the fields that the plan of a GRPO run has in addition."""
-    if not isinstance(card, GrpoCardPlan):
+def _phases_json(card: CardPlan) -> dict[str, Any]:
+    """Return the fields that a plan with phases has in addition."""
+    if not card.phases:
         return {}
-    remedies = [{"sentence": r.describe(), "needed_gb": r.memory.needed / GB} for r in card.remedies]
+    remedies = [{"sentence": r.describe(), "needed_gb": r.plan.needed_gb} for r in card.remedies]
     return {"parts_gb": card.parts_gb, "phases_gb": card.phases_gb, "remedies": remedies}
-
-
-def _rows(card: CardPlan | GrpoCardPlan) -> str:
-    if isinstance(card, GrpoCardPlan):
-        return "; " + ", ".join(f"{phase} {size:.1f}" for phase, size in card.phases_gb.items())
-    if not card.fits:
-        return ""
-    members = f"; {card.plan.members} members per batch, {card.answers} concurrent responses"
-    return f"{members} with {card.weight_sets} sets of weights" if card.weight_sets > 1 else members
 
 
 def _free_bytes(out: Path | None) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workers.config import ConfigError, Problem, RunConfig, TaskConfig
+from workers.config.methods import EXAMINABLE_TEXT, METHODS
 from workers.config.resources import locate
 from workers.engines.context import step_of
 
@@ -23,14 +24,14 @@ def training_config(attempts: Sequence[Path], field: str) -> RunConfig | None:
     """Return the config of a training, with its paths as they were written; None without run.json, as in a run that
     somebody started by hand.
 
-    Raise ConfigError, with the path `field` of the config that names the run, for a run of another kind.
+    Raise ConfigError, with the path `field` of the config that names the run, for a run that saves no weights.
     """
     file = attempts[-1] / "run.json"
     if not file.exists():
         return None
     config = RunConfig.read(file)
-    if not config.is_training:
-        raise ConfigError([Problem(field, f"is a run of method {config.method}; give a run of es or grpo")])
+    if not METHODS[config.method].saves_weights:
+        raise ConfigError([Problem(field, f"is a run of method {config.method}; give a run of {EXAMINABLE_TEXT}")])
     return config
 
 

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from workers.memory_plan import ModelSizes
-from workers.memory_plan.grpo_parts import layer_activation_bytes, layer_numbers
+from workers.memory_plan.grpo_parts import layer_activation_bytes
 
 CONFIG = {
     "hidden_size": 128, "intermediate_size": 384, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 64,
@@ -69,7 +69,7 @@ def test_layer_saves_the_planned_bytes(dtype: torch.dtype, lora: bool, autocast:
     sizes = ModelSizes.of_config(
         CONFIG | {"num_hidden_layers": 2, "model_type": "qwen2"}, 2 if autocast else 4
     )  # fmt: skip
-    casts = 2 * layer_numbers(sizes) if autocast and not lora else 0
+    casts = 2 * sizes.layer_numbers if autocast and not lora else 0
     planned = ROWS * COLUMNS * layer_activation_bytes(sizes, COLUMNS, is_lora=lora) + casts
 
     # The adapter itself saves a few numbers per token more.

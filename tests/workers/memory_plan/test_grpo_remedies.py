@@ -13,14 +13,14 @@ from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, sizes_of
 from workers.config import EvaluationConfig, GrpoConfig
 from workers.config.es import BaseLoraConfig
 from workers.config.grpo import GrpoVllmConfig
-from workers.memory_plan import GrpoMemory, Remedy, describe_plan, find_remedies, plan_grpo
+from workers.memory_plan import CardPlan, Remedy, find_remedies, plan_grpo, with_remedies
 from workers.memory_plan.grpo import gb_text
 from workers.memory_plan.grpo_remedies import NONE_FITS, SHORTER, SLEEP
 
 
 def check(
     config: dict[str, Any], gb: float, grpo: GrpoConfig | None = None, world: int = 1
-) -> tuple[GrpoMemory, list[Remedy]]:
+) -> tuple[CardPlan, list[Remedy]]:
     """Return the plan and the changes for a card of so many GB, with prompts of up to 512 tokens."""
     card = {"world": world, "per_gpu_card": int(gb * 1e9), "prompt_tokens": 512}
     chosen = grpo or GrpoConfig()
@@ -30,17 +30,17 @@ def check(
 
 def test_7b_model_on_one_card_gets_changes_with_their_numbers() -> None:
     memory, remedies = check(QWEN2_7B, 141)
-    text = describe_plan(memory, remedies)
+    text = with_remedies(memory, remedies).reason
 
     assert [remedy.describe().partition(" (")[0] for remedy in remedies] == [
         "train a LoRA adapter of rank 8, grpo.lora",
         "shard over 2 GPUs with grpo.sharding fsdp",
         "use grpo.gradient_checkpointing",
     ]
-    assert text.startswith(f"needs {gb_text(memory.needed)} GB; this card has 141 GB, of which 129 GB can be used: ")
+    assert text.startswith(f"it needs {gb_text(memory.needed)} GB; this card has 141 GB, of which 129 GB can be used: ")
     assert ", or use grpo.gradient_checkpointing (" in text
     for remedy in remedies:
-        assert f"({gb_text(remedy.memory.needed)} GB" in text
+        assert f"({gb_text(remedy.plan.needed)} GB" in text
 
 
 @given(
@@ -61,7 +61,7 @@ def test_7b_model_on_one_card_gets_changes_with_their_numbers() -> None:
 def test_every_change_fits(config: dict[str, Any], gb: int, grpo: GrpoConfig, world: int) -> None:
     _, remedies = check(config, gb, grpo, world)
 
-    assert all(remedy.memory.fits and remedy.memory.card == gb * 10**9 for remedy in remedies)
+    assert all(remedy.plan.fits and remedy.plan.card == gb * 10**9 for remedy in remedies)
     assert all("%" not in remedy.describe() for remedy in remedies)
 
 
@@ -76,7 +76,7 @@ def test_run_that_shards_needs_more_gpus() -> None:
     memory, remedies = check(QWEN2_7B, 80, grpo, world=2)
     shards = [remedy for remedy in remedies if "shard over" in remedy.describe()]
 
-    assert not memory.fits and shards and all(remedy.memory.world > 2 for remedy in shards)
+    assert not memory.fits and shards and all(remedy.plan.processes > 2 for remedy in shards)
 
 
 def test_full_training_gets_a_change_that_keeps_it() -> None:
@@ -109,10 +109,10 @@ def test_vllm_that_stays_awake_can_sleep() -> None:
 def test_model_that_is_too_large_gets_no_change(gb: int) -> None:
     memory, remedies = check(QWEN2_7B, gb)
 
-    assert remedies == [] and describe_plan(memory, remedies).endswith(f": {NONE_FITS}")
+    assert remedies == [] and with_remedies(memory, remedies).reason.endswith(f": {NONE_FITS}")
 
 
-def test_run_that_fits_is_described_without_changes() -> None:
+def test_run_that_fits_has_no_reason() -> None:
     memory, _ = check(QWEN2_1_5B, 141)
 
-    assert memory.fits and describe_plan(memory, []) == memory.describe()
+    assert memory.fits and memory.reason == ""

@@ -41,7 +41,7 @@ def test_members_of_eight_gpus_on_two_nodes_are_those_of_eight_on_one() -> None:
     sizes = read_sizes(QWEN2_7B, together)
 
     assert plan_card(sizes, spread, 80) == plan_card(sizes, together, 80)
-    assert plan_card(sizes, spread, 80).plan.members == 4
+    assert plan_card(sizes, spread, 80).members == 4
 
 
 def test_engines_that_share_a_card_need_more_of_it() -> None:
@@ -58,7 +58,7 @@ def test_vllm_is_planned_with_its_own_arithmetic(gb: float, fits: bool) -> None:
     card = plan_vllm_card(read_sizes(QWEN2_7B, config), config, gb)
 
     assert card.fits == fits == (card.needed_gb <= card.usable_gb)
-    assert ("float32 master" in card.description) == fits
+    assert ("float32 master" in card.summary) == fits
     assert ("need at least" in card.reason) != fits
 
 
@@ -88,7 +88,7 @@ def test_grpo_is_planned_for_one_of_its_processes_on_all_nodes() -> None:
     config = grpo_config({"gpus": 4, "nodes": 2}, sharding="fsdp")
     card = plan_grpo_card(read_sizes(QWEN2_7B, config), config, 141)
 
-    assert card.fits and card.plan.world == 8 and card.engines == 1
+    assert card.fits and card.processes == 8 and card.engines == 1
     assert (card.reason, card.remedies) == ("", ())
     assert card.needed_gb == max(card.phases_gb.values()) <= card.usable_gb
     assert sum(card.parts_gb.values()) > card.needed_gb

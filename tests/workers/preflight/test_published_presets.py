@@ -47,7 +47,7 @@ def test_published_preset_fits_its_hardware(name: str, tmp_path: Path) -> None:
         config, cards=[needs.gpu_memory_gb], gpus=needs.gpus, environment={"HF_HOME": str(tmp_path)}
     )  # fmt: skip
 
-    assert [(card.gb, card.reason) for card in report.cards] == [(needs.gpu_memory_gb, "")]
+    assert [(card.card_gb, card.reason) for card in report.cards] == [(needs.gpu_memory_gb, "")]
     missing = {need.name for need in report.needs if need.state == "missing"}
     assert "Data" in missing and missing <= MISSING_HERE
     assert all(problem.split(":")[0] in MISSING_HERE for problem in report.problems)

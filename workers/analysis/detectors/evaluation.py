@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from workers.analysis.detectors.facts import EvaluatedResponse, Facts, facts_of
+from workers.analysis.keys import ACCURACY, EXACT, REWARD
 
-REWARD, KL, SAFE = "reward/mean", "kl", "safety/safe_ratio"
-ACCURACIES = ("accuracy/contains", "accuracy/exact")
+ACCURACIES = (ACCURACY, EXACT)
 """Shares of right responses; the first that both sides have is compared. A response that says more than the expected
 answer is right by the first."""
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 from typing import TypeAlias
 
-from workers.analysis.detectors.evaluation import ACCURACIES, KL, REWARD, SAFE, Evaluation, Peer
+from workers.analysis.detectors.evaluation import ACCURACIES, Evaluation, Peer
 from workers.analysis.detectors.examples import Examples, telling_pairs
 from workers.analysis.detectors.facts import Facts
 from workers.analysis.detectors.thresholds import DETECTORS, Thresholds
+from workers.analysis.keys import KL, REWARD, SAFE
 
 ERRORS = 3.0
 """Standard errors that a difference must exceed, so that chance does not flag a run."""

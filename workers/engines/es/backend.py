@@ -17,7 +17,6 @@ from workers.engines.es.anchor import anchor_distance, pull_to_anchor
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.member_memory import MemberMemory
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.phases import Phases
 from workers.engines.es.trainable import TrainableWeights
@@ -184,7 +183,7 @@ def make_backend(
     loaded: Loaded, trained: TrainableWeights, es: EsConfig, scales: Mapping[str, float], plan: BatchPlan
 ) -> DecoderBackEnd:
     """Return the back end that es.backend names. Raise ConfigError if this device is too small for such batches."""
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales)
+    perturbation = Perturbation.of_config(es, scales)
     if es.backend == "adapter_server":
         # It derives from DecoderBackEnd, so that this module cannot import it at its top.
         from workers.engines.es.adapter_server import AdapterServerBackEnd

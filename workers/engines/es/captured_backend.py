@@ -1,6 +1,6 @@
 """The native back end on a GPU: members answer by captured steps, in slots that are refilled until all have answered.
 
-Low-rank noise and adapters: all members of a batch share the weights and every step. Full noise: a few members answer
+Factored noise and adapters: all members of a batch share the weights and every step. Other noise: a few members answer
 concurrently, each with a copy of the weights, and share every step too: its products are batched over the copies.
 """
 
@@ -41,7 +41,7 @@ class CapturedBackEnd(DecoderBackEnd):
         shape = self._decoder.known_shape()
         self._weights = JoinedWeights(trained.base, shape, plan.weight_sets)
         self._terms: MemberTerms | None = None
-        if es.lora is not None or es.noise == "low_rank":
+        if es.factor_rank:
             self._terms = _terms_for(trained, perturbation, self._weights, shape, plan.members)
         self._batch = self._make_batch(shape)
 

@@ -8,7 +8,7 @@ import torch
 
 from workers.config import ConfigError, EsConfig, EvaluationConfig, Problem
 from workers.engines.es.batches import BatchPlan
-from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, evaluation_bytes, plan_run
+from workers.memory_plan import CardPlan, ModelSizes, evaluation_bytes, plan_run
 from workers.models import Loaded
 from workers.models.decoder import Decoder
 
@@ -31,7 +31,7 @@ def plan_on_card(
     sharing: int = 1,
     rows: int = 0,
     evaluation: EvaluationConfig | None = None,
-) -> MemoryPlan:
+) -> CardPlan:
     """Return the plan of each engine of a run on GPUs like this one, each of which `sharing` engines share.
 
     `rows` are those that the run has used so far. Raise ConfigError if it does not fit.
@@ -42,16 +42,16 @@ def plan_on_card(
         evaluated = evaluation_bytes(
             sizes, evaluation, longest_prompt=longest_prompt, max_new_tokens=es.max_new_tokens
         )  # fmt: skip
-    try:
-        return plan_run(
-            sizes, es, prompts=prompts, longest_prompt=longest_prompt, card=_card(loaded) // sharing, engines=engines,
-            rows=rows, evaluation=evaluated,
-        )  # fmt: skip
-    except CardTooSmall as error:
-        raise ConfigError([Problem("es", str(error))]) from error
+    plan = plan_run(
+        sizes, es, prompts=prompts, longest_prompt=longest_prompt, card=_card(loaded) // sharing, engines=engines,
+        rows=rows, evaluation=evaluated,
+    )  # fmt: skip
+    if not plan.fits:
+        raise ConfigError([Problem("es", plan.reason)])
+    return plan
 
 
-def batches_of(plan: MemoryPlan) -> BatchPlan:
+def batches_of(plan: CardPlan) -> BatchPlan:
     """Return how the plan cuts a population."""
     return BatchPlan(plan.rows, plan.members, plan.weight_sets, plan.columns)
 

@@ -12,9 +12,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from workers.engines.es.noise import VERSION, Noise
+from workers.config.es_noise import NoiseName
+from workers.engines.es.noise import VERSION, Noise, make_noise
 
 DIGITS = 32
 
@@ -39,13 +40,13 @@ class Origin:
 class NoiseKind:
     """Settings that turn seeds into noise."""
 
-    kind: Literal["full", "low_rank", "correlated"]
+    kind: NoiseName
     rank: int
     version: int = VERSION
 
     def noise(self) -> Noise:
         """Return the noise itself."""
-        return Noise(self.kind, self.rank)
+        return make_noise(self.kind, self.rank)
 
 
 def next_lineage(lineage: str, step: int, noise: NoiseKind, directions: Mapping[int, float], decay: float = 0.0) -> str:

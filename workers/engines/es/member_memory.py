@@ -40,7 +40,7 @@ class MemberMemory:
         """Return the memory for a run with this config on this device."""
         shape = None if es.backend == "transformers" else Decoder(loaded.model, loaded.tokenizer).shape
         size = 0 if shape is None else trained.bytes_per_member(perturbation, shape)
-        return cls(shape, loaded.device, size, es.lora is None and es.noise != "low_rank")
+        return cls(shape, loaded.device, size, not es.factor_rank)
 
     def fitting(self) -> int:
         """Return how many members should answer concurrently, for memory and cache; at least 1."""

@@ -8,19 +8,23 @@ correlated   every tensor reads the same stream from its start, as the paper's f
 A member's seed keys Philox; the counter is (position, SHA-256 of the name). A negative seed −s mirrors the noise of s.
 Sums are made of single float32 products and additions in a fixed order, so that they too are the same everywhere; a
 matrix product would round as its library pleases.
+
+A kind of noise is a class here, in NOISE_TYPES, and its facts in `workers.config.es_noise`.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from workers.config.es_noise import NOISES, NoiseName
 from workers.engines.es.philox import BITS_PER_BLOCK, Stream, halfwords, runs_triton
 from workers.engines.es.quantiles import normal_quantiles
 
@@ -84,35 +88,31 @@ def name_words(name: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of a run: its kind, and the rank of low-rank noise."""
+    """Full noise, and the base of every other kind. `rank`: that of factored noise."""
 
-    kind: Literal["full", "low_rank", "correlated"]
     rank: int = 1
+    kind: ClassVar[NoiseName] = "full"
+    has_kernels: ClassVar[bool] = True
+    """Whether `noise_cuda` draws it: as normal numbers of `stream`, and of factored noise as `factors`."""
+    is_shared: ClassVar[bool] = False
+    """Whether the tensors of a member have equal noise, so that their norms depend on each other."""
+
+    @property
+    def is_factored(self) -> bool:
+        """Return whether the noise of matrices is a product of two factors."""
+        return NOISES[self.kind].is_factored
 
     def is_low_rank(self, like: Tensor) -> bool:
         """Return whether a tensor's noise is a product of two factors."""
-        return self.kind == "low_rank" and like.ndim == 2
+        return self.is_factored and like.ndim == 2
 
     def stream(self, name: str) -> str:
-        """Return the name of the stream that full noise of a tensor is read from."""
-        return "" if self.kind == "correlated" else name
+        """Return the name of the stream that a tensor's noise is read from."""
+        return name
 
     def factors(self, seeds: Sequence[int], likes: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-        """Return for each matrix A [seeds, out, r], with the sign and the 1/√r, and B [seeds, in, r]: E = A Bᵀ."""
-        device = next(iter(likes.values())).device
-        if runs_triton(device):
-            from workers.engines.es.noise_cuda import draw_factors
-
-            return draw_factors(likes, self.rank, seeds)
-        counts = {
-            f"{name}#{side}": n * self.rank
-            for name, like in likes.items()
-            for side, n in zip("AB", like.shape, strict=True)
-        }
-        normal = unsigned_normals(seeds, counts, device)
-        matrices = {name: x.reshape(len(seeds), -1, self.rank) for name, x in normal.items()}
-        sign = signs(seeds, device)[:, None, None]
-        return {n: (matrices[f"{n}#A"] * sign * self.rank**-0.5, matrices[f"{n}#B"]) for n in likes}
+        """Return for each matrix A [seeds, out, r], with the sign and all scales, and B [seeds, in, r]: E = A Bᵀ."""
+        raise NotImplementedError(f"{self.kind} noise has no factors")
 
     def draw(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
         """Return the noise of a tensor in full, [seeds, *like.shape], float32."""
@@ -131,6 +131,55 @@ class Noise:
                 # Two rounded steps: one fused multiply-add would round once, and not on every device.
                 total += noise.mul_(weight)
         return total
+
+    def square_variance(self, shape: Sequence[int]) -> float:
+        """Return Var‖ε‖² of a tensor, whose elements have mean 0 and variance 1, without correlation, in all kinds."""
+        return 2.0 * math.prod(shape)
+
+
+class CorrelatedNoise(Noise):
+    """Normal numbers, the same for every tensor from its start."""
+
+    kind = "correlated"
+    is_shared = True
+
+    def stream(self, name: str) -> str:
+        return ""
+
+
+class LowRankNoise(Noise):
+    """A Bᵀ / √rank for each matrix, and full noise for other tensors."""
+
+    kind = "low_rank"
+
+    def factors(self, seeds: Sequence[int], likes: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+        device = next(iter(likes.values())).device
+        if runs_triton(device):
+            from workers.engines.es.noise_cuda import draw_factors
+
+            return draw_factors(likes, self.rank, seeds)
+        counts = {
+            f"{name}#{side}": n * self.rank
+            for name, like in likes.items()
+            for side, n in zip("AB", like.shape, strict=True)
+        }
+        normal = unsigned_normals(seeds, counts, device)
+        matrices = {name: x.reshape(len(seeds), -1, self.rank) for name, x in normal.items()}
+        sign = signs(seeds, device)[:, None, None]
+        return {n: (matrices[f"{n}#A"] * sign * self.rank**-0.5, matrices[f"{n}#B"]) for n in likes}
+
+    def square_variance(self, shape: Sequence[int]) -> float:
+        """Return Var‖E‖², for a matrix from the moments of Wishart matrices."""
+        variance = super().square_variance(shape)
+        return variance * (sum(shape) + self.rank + 1) / self.rank if len(shape) == 2 else variance
+
+
+NOISE_TYPES: Mapping[NoiseName, type[Noise]] = {cls.kind: cls for cls in (Noise, CorrelatedNoise, LowRankNoise)}
+
+
+def make_noise(kind: NoiseName, rank: int = 1) -> Noise:
+    """Return the noise of a kind, as es.noise and es.rank select it."""
+    return NOISE_TYPES[kind](rank)
 
 
 def outer_sum(a: Tensor, b: Tensor) -> Tensor:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from workers.config import EsConfig
 from workers.engines.es.anchor import round_to_float32
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import Noise, make_noise
 from workers.engines.es.philox import runs_triton
 
 
@@ -21,6 +22,11 @@ class Perturbation:
     sigma: float
     scales: Mapping[str, float]
 
+    @classmethod
+    def of_config(cls, es: EsConfig, scales: Mapping[str, float]) -> Perturbation:
+        """Return the perturbation of a run with this config."""
+        return cls(make_noise(es.noise, es.rank), es.sigma, scales)
+
     def member_tensors(self, seeds: Sequence[int], name: str, master: Tensor) -> Tensor:
         """Return the members' tensors [seeds, *master.shape], float32."""
         return self.noise.draw(seeds, name, master).mul_(self.sigma * self.scales[name]).add_(master)
@@ -29,7 +35,7 @@ class Perturbation:
         self, seeds: Sequence[int], master: Mapping[str, Tensor], dtypes: Mapping[str, torch.dtype]
     ) -> dict[str, Tensor]:
         """Return the members' tensors [seeds, *master.shape], each cast to its type."""
-        if not _are_fused(master):
+        if not self._is_fused(master):
             return {name: self.member_tensors(seeds, name, m).to(dtypes[name]) for name, m in master.items()}
         tensors = {n: torch.empty(len(seeds), *m.shape, dtype=dtypes[n], device=m.device) for n, m in master.items()}
         self._write_fused(seeds, master, tensors)
@@ -37,7 +43,7 @@ class Perturbation:
 
     def write_member(self, seed: int, master: Mapping[str, Tensor], parameters: Mapping[str, Tensor]) -> None:
         """Write one member into a model's parameters of the master's names, cast to their type."""
-        if _are_fused(master) and _are_fused(parameters):
+        if self._is_fused(master) and self._is_fused(parameters):
             self._write_fused([seed], master, {name: parameters[name].detach().unsqueeze(0) for name in master})
             return
         for name, m in master.items():
@@ -70,7 +76,7 @@ class Perturbation:
         """
         if not directions:
             return 0.0
-        if _are_fused(master):
+        if self._is_fused(master):
             from workers.engines.es.noise_cuda import add_weighted_sums
 
             return float(add_weighted_sums(master, self.noise, directions, self.scales) ** 0.5)
@@ -83,10 +89,9 @@ class Perturbation:
             squares += float(delta.double().square().sum())
         return float(squares**0.5)
 
-
-def _are_fused(tensors: Mapping[str, Tensor]) -> bool:
-    """Return whether kernels that fuse noise with what uses it can read and write these tensors."""
-    return all(runs_triton(tensor.device) and tensor.is_contiguous() for tensor in tensors.values())
+    def _is_fused(self, tensors: Mapping[str, Tensor]) -> bool:
+        """Return whether kernels that fuse this noise with what uses it can read and write these tensors."""
+        return self.noise.has_kernels and all(runs_triton(t.device) and t.is_contiguous() for t in tensors.values())
 
 
 def scales_of(master: Mapping[str, Tensor], relative: bool) -> dict[str, float]:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.config.es_noise import NOISES
 from workers.engines.constraint import parse_multiplier
 from workers.engines.es.lineage import NoiseKind, Origin, next_lineage
 from workers.engines.es.replay_log import FILE, VERSION, Start, Update
@@ -175,9 +176,12 @@ def _start(line: dict[str, Any], log: Path) -> Start:
     if (log_version := line.get("log_version", 1)) != VERSION:
         raise CannotReplay(f"{log} is of version {log_version} of this log; this code reads version {VERSION}")
     try:
-        return Start(**line | {"origin": Origin(**line["origin"]), "noise": NoiseKind(**line["noise"])})
+        start = Start(**line | {"origin": Origin(**line["origin"]), "noise": NoiseKind(**line["noise"])})
     except (KeyError, TypeError) as error:
         raise CannotReplay(f"{log} is damaged: a start line cannot be read: {error}") from error
+    if (kind := start.noise.kind) not in NOISES:
+        raise CannotReplay(f"{log} has noise of kind {kind}, and this code makes {', '.join(NOISES)} only")
+    return start
 
 
 def _update(line: dict[str, Any], noise: NoiseKind) -> Update | None:

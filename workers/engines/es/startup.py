@@ -20,14 +20,13 @@ from workers.engines.es.engine_group import EngineGroup, EngineSetup, EngineStar
 from workers.engines.es.lineage import Origin
 from workers.engines.es.lora import lora_origin
 from workers.engines.es.member_memory import MemberMemory
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.replay_history import stored_rows
 from workers.engines.es.replay_log import FILE
 from workers.engines.es.state import State
 from workers.engines.es.trainable import TrainableWeights
 from workers.engines.not_resumable import NotResumable
-from workers.memory_plan import MemoryPlan
+from workers.memory_plan import CardPlan, describe_plan
 from workers.models.decoder import Decoder, unknown_reason
 from workers.models.logits_check import LastLogits, LogitsDiffer, check_once
 from workers.models.save import weights_sha256
@@ -118,7 +117,7 @@ def initial_rows(context: Context, weights: TrainableWeights, es: EsConfig, stat
     if es.backend == "adapter_server":
         # One batch: the server answers as many members at a time as its adapters allow.
         return es.population * count_prompts(context, es)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
+    perturbation = Perturbation.of_config(es, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, weights, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
     return choose_rows(es, count_prompts(context, es), fitting, device, gpus)
@@ -129,13 +128,13 @@ def plan_batches(context: Context, state: State) -> BatchPlan:
     if not uses_captured_steps(context.loaded, context.config.es_section()):
         return BatchPlan.of_rows(state.rows, count_prompts(context, context.config.es_section()))
     plan = _plan_gpu(context, state.rows)
-    print(plan.describe(), flush=True)
-    context.alert("info", plan.describe(), state.step)
-    context.metric(state.step, {"es/memory_planned_gb": plan.planned / 1e9}, state.axes)
+    print(describe_plan(plan), flush=True)
+    context.alert("info", describe_plan(plan), state.step)
+    context.metric(state.step, {"es/memory_planned_gb": plan.needed_gb}, state.axes)
     return batches_of(plan)
 
 
-def _plan_gpu(context: Context, rows: int) -> MemoryPlan:
+def _plan_gpu(context: Context, rows: int) -> CardPlan:
     """Return the memory of each engine. Raise ConfigError if it does not fit."""
     es, (engines, places) = context.config.es_section(), _count_engines(context)
     return plan_on_card(

@@ -117,7 +117,7 @@ class WholeModel:
         perturbation.write_member(seed, self.master, self._parameters)
 
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
-        if perturbation.noise.kind == "low_rank":
+        if perturbation.noise.is_factored:
             member_differences = self.differences(seeds, perturbation)
             return LowRank(self.base, shape, member_differences.factors, member_differences.vectors)
         dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
@@ -135,7 +135,7 @@ class WholeModel:
         return Differences({}, {name: p.detach()[None] for name, p in self.base.items() if p.ndim == 1})
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
-        if perturbation.noise.kind == "low_rank":
+        if perturbation.noise.is_factored:
             return 4 * perturbation.noise.rank * sum(sum(m.shape) for m in self.master.values())
         # The float32 noise of one tensor while it is being made, or the parts of one matrix while they are joined.
         sizes: dict[str, int] = {name: p.numel() * p.element_size() for name, p in self._parameters.items()}

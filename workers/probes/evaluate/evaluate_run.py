@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from workers import tasks
+from workers.analysis.keys import PROMPTS
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.evaluate import EvaluateConfig
 from workers.engines.es.replay_history import CannotReplay
@@ -23,7 +24,7 @@ from workers.tasks.protocols import WaitingTask
 
 IDENTITY_FILE = "evaluate.json"
 """The settings that decide the numbers of an evaluation, in the directory of each attempt."""
-IS_COMPLETE = "evaluate/prompts"
+IS_COMPLETE = PROMPTS
 """A value of every step's metric record, which is written once the step is complete."""
 CORRECT_PART = "correct"
 """Part of every recorded response: 1 if it is correct by the rule of `evaluate.correct`, else 0."""

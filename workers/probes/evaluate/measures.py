@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from workers.analysis.keys import PROMPTS, SAMPLES
 from workers.analysis.pass_at_k import Estimate, estimate, ks, pass_all_k, pass_at_k
 from workers.analysis.self_bleu import self_bleu
 from workers.config.evaluate import EvaluateConfig
@@ -30,7 +31,7 @@ def measure(answers: Sequence[Answer], task: Task, is_correct: Rule) -> dict[str
     prompts = sum(answer.sample == 0 for answer in answers)
     by_prompt = [answers[i::prompts] for i in range(prompts)]
     samples = len(by_prompt[0]) - 1
-    values = {"evaluate/prompts": float(prompts), "evaluate/samples": float(samples)}
+    values = {PROMPTS: float(prompts), SAMPLES: float(samples)}
     values |= _named("accuracy/greedy", estimate([float(is_correct(of[0].score)) for of in by_prompt]))
     if samples:
         sampled = [of[1:] for of in by_prompt]

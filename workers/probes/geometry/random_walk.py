@@ -4,9 +4,8 @@ Without decay, δ of a tensor is s Σ cᵢ εᵢ over all members of all updates
 the scale s of the tensor. With independent ε of mean 0, E‖δ‖² = V s² n for V = Σ cᵢ² and n elements. Anchored decay
 with coefficient d multiplies all earlier coefficients by 1 − d.
 
-The elements of full noise are independent, so that Var‖δ‖² = 2 V² s⁴ n. For low-rank noise E = A Bᵀ/√r of an m × n
-matrix, from the moments of Wishart matrices, E‖E‖² = mn, Var‖E‖² = 2mn(m + n + r + 1)/r and Var⟨E, E'⟩ = mn, so that
-Var‖δ‖² = s⁴ (Q Var‖E‖² + 2 (V² − Q) mn) for Q = Σ cᵢ⁴.
+The elements of a tensor's ε are uncorrelated, so that Var⟨ε, ε'⟩ = n for two members. With `Noise.square_variance` as
+Var‖ε‖², Var‖δ‖² = s⁴ (Q Var‖ε‖² + 2 (V² − Q) n) for Q = Σ cᵢ⁴.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ class RandomWalk:
     @classmethod
     def start(cls) -> RandomWalk:
         """Return the walk before the first update."""
-        return cls(Noise("full"), {}, 0.0, 0.0)
+        return cls(Noise(), {}, 0.0, 0.0)
 
     @classmethod
     def up_to(cls, trail: Trail, step: int) -> RandomWalk:
         """Return the walk of the updates of a trail up to a step. All of them have one kind of noise."""
         squares = fourths = 0.0
-        left, noise = 1.0, Noise("full")
+        left, noise = 1.0, Noise()
         for line in trail.written:
             if line.update.step > step:
                 break
@@ -64,21 +63,21 @@ class RandomWalk:
     def model_null(self, shapes: Mapping[str, Shape]) -> Null:
         """Return the null of the norm over all tensors; an empty one if some of them are not trained.
 
-        Correlated noise has no band: the norms of its tensors are not independent.
+        Noise that tensors share has no band: their norms are not independent.
         """
         if not shapes.keys() <= self.scales.keys():
             return Null()
         mean, variance = self._model_moments(shapes)
-        if self.noise.kind == "correlated":
+        if self.noise.is_shared:
             return Null(math.sqrt(mean))
         return _null_of_norm(mean, variance)
 
     def dimensions(self, shapes: Mapping[str, Shape]) -> float | None:
         """Return the number of dimensions in which an isotropic walk has as variable a norm as this one.
 
-        None if some tensors are not trained, nothing moved, or the noise is correlated.
+        None if some tensors are not trained, nothing moved, or tensors share their noise.
         """
-        if not shapes.keys() <= self.scales.keys() or self.noise.kind == "correlated":
+        if not shapes.keys() <= self.scales.keys() or self.noise.is_shared:
             return None
         mean, variance = self._model_moments(shapes)
         return 2 * mean**2 / variance if variance else None
@@ -92,12 +91,9 @@ class RandomWalk:
     def _moments(self, name: str, shape: Shape) -> tuple[float, float]:
         """Return mean and variance of ‖δ‖² of a tensor."""
         n, scale = math.prod(shape), self.scales[name] ** 2
-        variance_of_two = 2.0 * n
-        variance_of_one = 2.0 * n
-        if self.noise.kind == "low_rank" and len(shape) == 2:
-            variance_of_one = 2.0 * n * (sum(shape) + self.noise.rank + 1) / self.noise.rank
         crossed = self.squares**2 - self.fourths
-        return scale * self.squares * n, scale**2 * (self.fourths * variance_of_one + crossed * variance_of_two)
+        variance = self.fourths * self.noise.square_variance(shape) + crossed * 2.0 * n
+        return scale * self.squares * n, scale**2 * variance
 
 
 def _null_of_norm(mean: float, variance: float) -> Null:
@@ -122,7 +118,8 @@ def walk_trail(subject: Subject) -> Trail | None:
 
 
 def shares_noise(subject: Subject) -> bool:
-    """Return whether all tensors of a run take their noise from one stream."""
+    """Return whether all tensors of a run have the same noise."""
     trail = subject.trail
-    kinds = {line.start.noise.kind for line in trail.written} if trail and trail.origin.lora is None else set()
-    return kinds == {"correlated"}
+    if trail is None or trail.origin.lora is not None:
+        return False
+    return bool(trail.written) and all(line.start.noise.noise().is_shared for line in trail.written)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from workers.engines.es import noise_cuda, philox_cuda
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.engines.es.philox import Stream
 
 SEEDS = [5, -6, 7]
@@ -20,7 +20,7 @@ def main() -> None:
     for shapes in SHAPES.values():
         masters = {name: torch.zeros(shape) for name, shape in shapes.items()}
         ones = dict.fromkeys(masters, 1.0)
-        for noise in (Noise("full"), Noise("low_rank", 1), Noise("low_rank", 3)):
+        for noise in (make_noise("full"), make_noise("low_rank", 1), make_noise("low_rank", 3)):
             for dtype in noise_cuda.TYPES:
                 outs = {name: torch.empty(len(SEEDS), *shape, dtype=dtype) for name, shape in shapes.items()}
                 noise_cuda.write_members(outs, masters, noise, SEEDS, ones)

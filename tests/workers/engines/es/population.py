@@ -15,7 +15,6 @@ from workers.config import EsConfig, TaskConfig
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
 from workers.engines.es.member_memory import MemberMemory
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trainable import TrainableWeights, make_trainable
 from workers.models import Loaded, chat_text
@@ -50,7 +49,7 @@ def population_of(micro: Loaded, **options: Any) -> tuple[Population, TrainableW
     es = EsConfig(**({"sigma": SIGMA, "max_new_tokens": TOKENS, "population": 8} | options))
     loaded = own_copy(micro)
     trained_weights = make_trainable(loaded, es.lora, 0)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(trained_weights.master, es.layer_scale))
+    perturbation = Perturbation.of_config(es, scales_of(trained_weights.master, es.layer_scale))
     return Population(loaded, trained_weights, perturbation, es), trained_weights, perturbation
 
 

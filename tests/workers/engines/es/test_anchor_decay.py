@@ -22,7 +22,7 @@ from workers.config import ConfigError, ModelConfig, RunConfig
 from workers.engines.es.anchor import ELEMENTS_PER_PIECE, anchor_distance, pull_to_anchor
 from workers.engines.es.engine_group.wire import pack_directions, pack_update, unpack_update
 from workers.engines.es.lineage import NoiseKind
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import Noise, make_noise
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.replay_history import CannotReplay
 from workers.models import Loaded, load
@@ -75,7 +75,7 @@ def test_weights_follow_the_formula_to_the_bit(micro: Loaded, tmp_path: Path, no
     distances = [row["es/anchor_distance"] for row in learning(tmp_path)]
     for step, line in enumerate(log_lines(tmp_path)[1:], start=1):
         assert line["decay"] == float(np.float32(0.05 * 6.0))
-        theta = after(line, theta, start, Noise(noise))
+        theta = after(line, theta, start, make_noise(noise))
         saved = arrays(checkpoint(tmp_path, step))
         assert saved.keys() == theta.keys()
         assert [name for name in theta if theta[name].tobytes() != saved[name].tobytes()] == []
@@ -101,7 +101,7 @@ def test_dead_iterations_decay_towards_the_base_model(micro: Loaded, tmp_path: P
     start = arrays(micro.path)
     theta = arrays(checkpoint(tmp_path, 2))
     for line in dead:
-        theta = after(line, theta, start, Noise("full"))
+        theta = after(line, theta, start, make_noise("full"))
     saved = arrays(checkpoint(tmp_path, 5))
     assert [name for name in theta if theta[name].tobytes() != saved[name].tobytes()] == []
     assert norm(saved, start) == pytest.approx(0.7**3 * norm(arrays(checkpoint(tmp_path, 2)), start), rel=1e-5)

@@ -13,7 +13,6 @@ from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_backend import CapturedBackEnd, _in_order
 from workers.engines.es.captured_plan import batches_of
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trainable import make_trainable
 from workers.memory_plan import ModelSizes, plan_memory
@@ -54,7 +53,7 @@ def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tup
         if captured:
             loaded.model.to(device)
         weights = make_trainable(loaded, es.lora, 0)
-        perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(weights.master, es.layer_scale))
+        perturbation = Perturbation.of_config(es, scales_of(weights.master, es.layer_scale))
         if es.lora:
             # B begins as zeros, which would make all members alike at the first layer.
             for name, tensor in weights.master.items():

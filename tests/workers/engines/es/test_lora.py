@@ -17,7 +17,7 @@ from tests.workers.engines.es.population import own_copy, prompts_of
 from tests.workers.engines.es.runs import run
 from workers.config import ConfigError, EsConfig, LoraConfig, RunConfig
 from workers.engines.es.lora import lora_origin
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.engines.es.perturbation import Perturbation, directions
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.seeds import member_seeds
@@ -110,7 +110,7 @@ def test_peft_reads_the_adapter_of_a_checkpoint(
 def test_published_update_with_whole_members_is_the_update_of_every_run(micro: Loaded) -> None:
     """θ + (η/N) Σ zᵢ Wᵢ with Wᵢ = θ + σ s εᵢ equals our update with α = η σ up to rounding, since Σ zᵢ = 0."""
     trained, sigma, rate, count = adapter(micro, **VARIANT), 0.2, 0.5, 8
-    perturbation = Perturbation(Noise("full"), sigma, trained.noise_scales(relative=False))
+    perturbation = Perturbation(make_noise("full"), sigma, trained.noise_scales(relative=False))
     seeds = member_seeds(0, 1, count, antithetic=False)
     z = shape_fitness([float(n % 5) for n in range(count)], "z_score")
     published = {}

@@ -21,7 +21,7 @@ from workers.engines.es import member_kl
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.fitness import AllDropped
 from workers.engines.es.member_kl import KlNotFinite
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.seeds import prompt_subset
@@ -59,7 +59,7 @@ class Recomputed:
         self._weights = make_trainable(self._micro, lora, 3)
         if step:
             self._weights.load(checkpoint(directory, step))
-        noise = Noise(options.get("noise", "full"))
+        noise = make_noise(options.get("noise", "full"))
         self._perturbation = Perturbation(noise, SMALL["sigma"], dict.fromkeys(self._weights.master, 1.0))
         self._base = copy.deepcopy(micro.model).double()
         self._task = tasks.make(RunConfig.from_json({"method": "es", "es": {}}).task)
@@ -153,7 +153,7 @@ def test_model_holds_the_centre_after_a_member(dtype: Any, kind: Any) -> None:
     loaded = load(ModelConfig(path="micro", device="cpu", dtype=dtype))
     es = EsConfig(sigma=0.05, lora=LoraConfig(rank=2)) if kind == "lora" else EsConfig(sigma=0.05, noise=kind)
     weights = make_trainable(loaded, es.lora, 0)
-    perturbation = Perturbation(Noise(es.noise), es.sigma, dict.fromkeys(weights.master, 1.0))
+    perturbation = Perturbation(make_noise(es.noise), es.sigma, dict.fromkeys(weights.master, 1.0))
     backend = DecoderBackEnd(loaded, weights, perturbation, es, 8)
     backend.update({5: 0.01, 6: -0.02})
     before = backend.weights_hash()

@@ -6,13 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from workers.engines.es.noise import Noise, normals, outer_sum, unsigned_normals
+from workers.config.es_noise import NOISES
+from workers.engines.es.noise import NOISE_TYPES, Noise, make_noise, normals, outer_sum, unsigned_normals
 from workers.engines.es.philox import Stream, halfwords, philox, signed
 from workers.engines.es.philox import by_tensors as philox_by_tensors
 from workers.engines.es.seeds import member_seeds, prompt_subset
 
 CPU = torch.device("cpu")
-FULL, LOW_RANK, CORRELATED = Noise("full"), Noise("low_rank", 4), Noise("correlated")
+FULL, LOW_RANK, CORRELATED = make_noise("full"), make_noise("low_rank", 4), make_noise("correlated")
 
 
 def correlation(a: Tensor, b: Tensor) -> float:
@@ -82,6 +83,10 @@ def test_two_tensors_of_one_shape_are_uncorrelated(noise: Noise) -> None:
     like = torch.zeros(200, 200)
     a, b = (noise.draw([5], name, like)[0] for name in ("q_proj.weight", "k_proj.weight"))
     assert abs(correlation(a, b)) < 0.05
+
+
+def test_every_kind_of_the_config_is_drawn() -> None:
+    assert {kind: cls.kind for kind, cls in NOISE_TYPES.items()} == {kind: kind for kind in NOISES}
 
 
 def test_correlated_noise_repeats_in_every_tensor() -> None:

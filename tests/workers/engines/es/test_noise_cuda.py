@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tests.triton_interpreter import HAS_GPU
 from workers.engines.es import noise_cuda, noise_kernels, philox_cuda
-from workers.engines.es.noise import Noise, name_words
+from workers.engines.es.noise import Noise, make_noise, name_words
 from workers.engines.es.noise_launch import PartSizes, are_aligned
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.philox import Stream, by_numpy, halfwords, signed
@@ -24,7 +24,7 @@ from workers.engines.es.quantiles import SIZE, normal_quantiles
 CPU = torch.device("cpu")
 SEEDS = [5, -6, (1 << 62) + 1]
 SIGMA = 0.37
-NOISES = [Noise("full"), Noise("correlated"), Noise("low_rank", 1), Noise("low_rank", 3)]
+NOISES = [make_noise("full"), make_noise("correlated"), make_noise("low_rank", 1), make_noise("low_rank", 3)]
 SMALL_PARTS = PartSizes(blocks=32, tile=(8, 32))
 SHAPES = {"odd": (7, 13), "wide": (9, 48), "tall": (70, 16), "vector": (515,), "whole": (1024,), "number": (1,)}
 ALIGNED = ("wide", "tall", "whole")
@@ -128,7 +128,7 @@ def test_update_has_the_bits_of_the_cpu(
 def test_update_has_the_same_bits_when_factors_come_in_groups(
     monkeypatch: pytest.MonkeyPatch, kernel_device: torch.device
 ) -> None:
-    noise, scales, directions = Noise("low_rank", 2), dict.fromkeys(SHAPES, 1.0), {5: 0.3, 6: -0.1}
+    noise, scales, directions = make_noise("low_rank", 2), dict.fromkeys(SHAPES, 1.0), {5: 0.3, 6: -0.1}
     updated, expected = copies(masters(), kernel_device), masters()
     norm = Perturbation(noise, SIGMA, scales).step(directions, expected)
     monkeypatch.setattr(noise_cuda, "MAX_FACTOR_ELEMENTS", 4 * (7 + 13))
@@ -140,7 +140,7 @@ def test_update_has_the_same_bits_when_factors_come_in_groups(
 @pytest.mark.parametrize("rank", [1, 2, 5])
 def test_factors_have_the_bits_of_the_cpu(rank: int, kernel_device: torch.device) -> None:
     matrices = {name: tensor for name, tensor in masters().items() if tensor.ndim == 2}
-    expected = Noise("low_rank", rank).factors(SEEDS, matrices)
+    expected = make_noise("low_rank", rank).factors(SEEDS, matrices)
     factors = noise_cuda.draw_factors(copies(matrices, kernel_device), rank, SEEDS, SMALL_PARTS)
     for side in (0, 1):
         assert_same_bits({n: f[side] for n, f in factors.items()}, {n: f[side] for n, f in expected.items()})
@@ -174,7 +174,7 @@ def test_part_far_into_a_tensor_has_the_bits_of_the_cpu(position: int, kernel_de
 def test_write_members_refuses_a_tensor_that_is_not_contiguous(kernel_device: torch.device) -> None:
     outs, master = {"w": torch.empty(1, 8, 6, device=kernel_device)}, {"w": torch.ones(6, 8, device=kernel_device).T}
     with pytest.raises(ValueError, match="must be contiguous"):
-        noise_cuda.write_members(outs, master, Noise("full"), [1], {"w": 1.0})
+        noise_cuda.write_members(outs, master, make_noise("full"), [1], {"w": 1.0})
 
 
 @pytest.mark.parametrize("noise", [NOISES[0], NOISES[-1]], ids=str)
@@ -184,7 +184,7 @@ def test_perturbation_gives_the_same_bits_by_kernels(
     small = {name: tensor for name, tensor in masters().items() if name in ("odd", "vector")}
     matrices, types = {"odd": small["odd"]}, {"odd": torch.float16, "vector": torch.float32}
     perturbation = Perturbation(noise, SIGMA, {"odd": 1.5, "vector": 1.0})
-    low_rank = Perturbation(Noise("low_rank", 2), SIGMA, perturbation.scales)
+    low_rank = Perturbation(make_noise("low_rank", 2), SIGMA, perturbation.scales)
     updated, expected = copies(small, kernel_device), {name: tensor.clone() for name, tensor in small.items()}
     members, factors = perturbation.members(SEEDS, small, types), low_rank.factors(SEEDS, matrices)
     norm = perturbation.step({5: 0.3, 6: -0.1}, expected)

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from workers.engines.es.noise import Noise, normals
+from workers.engines.es.noise import Noise, make_noise, normals
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.philox import Stream, by_numpy, by_tensors, halfwords
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
-NOISES = [Noise("full"), Noise("low_rank", 3), Noise("correlated")]
+NOISES = [make_noise("full"), make_noise("low_rank", 3), make_noise("correlated")]
 SHAPES = {"matrix": (300, 208), "odd": (31, 77), "vector": (5001,)}
 
 
@@ -42,7 +42,7 @@ def test_normals_are_the_same_to_the_bit(count: int) -> None:
 
 
 def test_a_weighted_sum_is_the_same_to_the_bit() -> None:
-    for noise in (Noise("full"), Noise("low_rank", 3), Noise("correlated")):
+    for noise in (make_noise("full"), make_noise("low_rank", 3), make_noise("correlated")):
         likes = [torch.zeros(300, 200, device=device) for device in (CPU, GPU)]
         cpu, gpu = (noise.weighted_sum([5, -6, 7], [0.3, 0.1, -2.0], "w", like) for like in likes)
         assert torch.equal(cpu, gpu.cpu())
@@ -68,7 +68,7 @@ def test_a_step_is_the_same_to_the_bit(noise: Noise) -> None:
 
 
 def test_factors_are_the_same_to_the_bit() -> None:
-    perturbation = Perturbation(Noise("low_rank", 3), 0.01, dict.fromkeys(SHAPES, 1.5))
+    perturbation = Perturbation(make_noise("low_rank", 3), 0.01, dict.fromkeys(SHAPES, 1.5))
     cpu, gpu = (
         perturbation.factors([3, -4], {n: m for n, m in masters(device).items() if m.ndim == 2})
         for device in (CPU, GPU)

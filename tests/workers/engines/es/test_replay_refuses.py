@@ -72,6 +72,13 @@ def test_noise_of_another_version_is_refused(own: Path, capsys: Capture, monkeyp
     assert "this code makes version 99" in refusal(own, 4, "--from-base", capsys=capsys)
 
 
+def test_noise_of_an_unknown_kind_is_refused(own: Path, capsys: Capture) -> None:
+    change(own / "replay.jsonl", lambda start: start["noise"].update(kind="sparse"))
+    assert "has noise of kind sparse, and this code makes full, low_rank, correlated only" in refusal(
+        own, 4, capsys=capsys
+    )
+
+
 def test_log_of_another_version_is_refused(own: Path, capsys: Capture) -> None:
     change(own / "replay.jsonl", lambda start: start.update(log_version=1))
     assert "is of version 1 of this log; this code reads version" in refusal(own, 4, capsys=capsys)

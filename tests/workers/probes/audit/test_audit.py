@@ -12,7 +12,7 @@ from torch import Tensor
 from tests.workers.engines.es.runs import run
 from tests.workers.engines.grpo.test_resume import run as train_by_gradients
 from tests.workers.probes.geometry.subjects import subject_of
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import Noise, make_noise
 from workers.models import Loaded
 from workers.probes.audit import Audit, audit, audit_probe
 from workers.probes.audit.__main__ import main
@@ -53,7 +53,7 @@ def noise_of(noise: Noise, seeds: range) -> dict[str, Tensor]:
 
 
 def test_correlated_noise_is_shared_by_tensors_of_all_shapes(tmp_path: Path) -> None:
-    result = audit_of(tmp_path, noise_of(Noise("correlated"), range(1, 9)))
+    result = audit_of(tmp_path, noise_of(make_noise("correlated"), range(1, 9)))
     assert result.verdict == "shared"
     assert result.groups == (tuple(name for name in sorted(SHAPES) if name != "tiny"),)
     assert result.pairs == result.outside == 28 and result.small == 1
@@ -62,7 +62,7 @@ def test_correlated_noise_is_shared_by_tensors_of_all_shapes(tmp_path: Path) -> 
     assert sizes["l0.down", "l1.gate"] == 32 * 96 and sizes["l0.down", "l0.v"] == 24 * 32
 
 
-@pytest.mark.parametrize("noise", [Noise("full"), Noise("low_rank"), Noise("low_rank", 4)], ids=str)
+@pytest.mark.parametrize("noise", [make_noise("full"), make_noise("low_rank"), make_noise("low_rank", 4)], ids=str)
 @pytest.mark.parametrize("members", [1, 20])
 def test_independent_noise_is_rarely_suspected(tmp_path: Path, noise: Noise, members: int) -> None:
     repeats = 60
@@ -76,7 +76,7 @@ def test_independent_noise_is_rarely_suspected(tmp_path: Path, noise: Noise, mem
 
 
 def test_low_rank_noise_that_two_tensors_share_is_reported_with_them(tmp_path: Path) -> None:
-    deltas = noise_of(Noise("low_rank"), range(1, 4))
+    deltas = noise_of(make_noise("low_rank"), range(1, 4))
     deltas["l1.q"] = 2 * deltas["l0.q"]
     result = audit_of(tmp_path, deltas)
     assert (result.verdict, result.groups) == ("shared", (("l0.q", "l1.q"),))
@@ -110,7 +110,7 @@ def test_lora_factors_that_two_targets_share_are_detected(tmp_path: Path, rank: 
 
 
 def test_negated_noise_is_shared(tmp_path: Path) -> None:
-    deltas = noise_of(Noise("full"), range(1, 9))
+    deltas = noise_of(make_noise("full"), range(1, 9))
     deltas["l1.q"] = -deltas["l0.q"]
     result = audit_of(tmp_path, deltas)
     assert (result.verdict, result.groups) == ("shared", (("l0.q", "l1.q"),))
@@ -121,7 +121,7 @@ def test_negated_noise_is_shared(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_rolled_noise_is_shared_at_its_lag(tmp_path: Path, shift: int, sign: int, dtype: torch.dtype) -> None:
-    deltas = noise_of(Noise("full"), range(1, 9))
+    deltas = noise_of(make_noise("full"), range(1, 9))
     deltas["l1.gate"] = sign * deltas["l0.down"].flatten().roll(shift).view(96, 32)
     result = audit_of(tmp_path, deltas, dtype)
     assert (result.verdict, result.groups) == ("shared", (("l0.down", "l1.gate"),))
@@ -159,7 +159,7 @@ def test_a_small_common_part_is_correlated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "verdict"), [("correlated", "shared"), ("full", "independent")])
 def test_weights_in_16_bits(tmp_path: Path, kind: str, verdict: str) -> None:
-    noise = Noise("correlated") if kind == "correlated" else Noise("full")
+    noise = make_noise("correlated") if kind == "correlated" else make_noise("full")
     assert audit_of(tmp_path, noise_of(noise, range(1, 20)), torch.bfloat16).verdict == verdict
 
 
@@ -176,7 +176,7 @@ def test_large_tensors_of_different_sizes_are_compared_in_their_first_elements(t
 
 
 def test_slices_of_any_width_give_the_same_cosines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deltas = noise_of(Noise("full"), range(1, 4))
+    deltas = noise_of(make_noise("full"), range(1, 4))
     whole = audit_of(tmp_path / "whole", deltas)
     monkeypatch.setattr("workers.probes.audit.cosines.SLICE_BYTES", 4 * 8 * 77)
     sliced = audit_of(tmp_path / "sliced", deltas)
@@ -185,14 +185,14 @@ def test_slices_of_any_width_give_the_same_cosines(tmp_path: Path, monkeypatch: 
 
 
 def test_cosines_are_those_of_the_flat_vectors(tmp_path: Path) -> None:
-    deltas = noise_of(Noise("full"), range(1, 4))
+    deltas = noise_of(make_noise("full"), range(1, 4))
     for pair in audit_of(tmp_path, deltas).strongest:
         x, y = (deltas[name].flatten()[: pair.n].double() for name in (pair.first, pair.second))
         assert pair.cosine == pytest.approx(float(x @ y / x.norm() / y.norm()), abs=1e-4)
 
 
 def test_frozen_tensors_are_counted(tmp_path: Path) -> None:
-    deltas = noise_of(Noise("correlated"), range(1, 3))
+    deltas = noise_of(make_noise("correlated"), range(1, 3))
     for name in ("l0.down", "l0.v", "l1.norm"):
         deltas[name] = torch.zeros(SHAPES[name])
     result = audit_of(tmp_path, deltas)

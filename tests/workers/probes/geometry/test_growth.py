@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from tests import soak_plugin
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.probes.geometry.growth import growth_exponent
 from workers.probes.geometry.random_walk import RandomWalk
 from workers.records import ProbeValue
@@ -31,7 +31,7 @@ def walks_of(coefficients: Sequence[float], decay: float) -> Callable[[int], Ran
         squares = fourths = 0.0
         for c in coefficients[:step]:
             squares, fourths = (1 - decay) ** 2 * (squares + c**2), (1 - decay) ** 4 * (fourths + c**4)
-        return RandomWalk(Noise("full"), {"a": 1.0, "b": 1.0}, squares, fourths, (1 - decay) ** step)
+        return RandomWalk(make_noise("full"), {"a": 1.0, "b": 1.0}, squares, fourths, (1 - decay) ** step)
 
     return up_to
 

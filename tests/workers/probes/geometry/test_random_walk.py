@@ -10,7 +10,7 @@ import torch
 from tests.cases import each_case
 from tests.workers.probes.geometry.subjects import SCALES, SHAPES, trail_of
 from workers.engines.es.lineage import NoiseKind
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.probes.geometry.random_walk import RandomWalk
 
 NOISES = [NoiseKind("full", 1), NoiseKind("low_rank", 1), NoiseKind("low_rank", 3), NoiseKind("correlated", 1)]
@@ -76,6 +76,6 @@ def test_walk_ends_at_the_step() -> None:
 
 
 def test_tensors_that_the_run_does_not_train_have_no_null() -> None:
-    walk = RandomWalk(Noise("full"), SCALES, 1.0, 1.0)
+    walk = RandomWalk(make_noise("full"), SCALES, 1.0, 1.0)
     assert walk.tensor_null("other", (3,)).value is None
     assert walk.model_null({**SHAPES, "other": (3,)}).value is None

@@ -12,7 +12,7 @@ import torch
 
 from workers.config import ConfigError, EsConfig, Problem
 from workers.engines.es.engine_group.wire import Decoding, Ids, Saving
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.engines.es.phases import Phases
 from workers.engines.es.trainable import WholeModel
 from workers.engines.es.vllm.copy_plan import CopyPlan, check_ranks
@@ -37,7 +37,7 @@ class VllmBackEnd:
         self.phases = Phases(torch.device("cpu"))
         self._generator = Generator(folder, setup)
         self._plans = self._record(folder)
-        noise, is_anchored = Noise(es.noise, es.rank), es.anchor_decay > 0
+        noise, is_anchored = make_noise(es.noise, es.rank), es.anchor_decay > 0
         self._generator.call_workers(
             "es_load", setup, folder, checkpoint, self._plans, noise, es.sigma, dict(scales), is_anchored
         )

@@ -32,8 +32,8 @@ from workers.engines.es.state import State
 from workers.engines.es.vllm.setup import ENVIRONMENT, VllmSetup
 from workers.engines.es.vllm_group.engine_weights import EngineWeights
 from workers.engines.es.vllm_group.group import VllmGroup
-from workers.memory_plan import ModelSizes
-from workers.memory_plan.vllm import NO_KL, Sizes, VllmMemory, plan_memory
+from workers.memory_plan import CardPlan, ModelSizes
+from workers.memory_plan.vllm import NO_KL, Sizes, plan_memory
 from workers.models.decoder.decoder import end_tokens
 from workers.preflight.vllm_interpreter import VLLM_PYTHON, vllm_interpreter
 
@@ -73,9 +73,8 @@ def start_vllm(context: Context) -> tuple[EngineWeights, State, VllmGroup]:
     groups = _gpu_groups(context)
     places = places_of(groups, context.config.compute.nodes)
     memory, setup = _plan(context, es, names, len(places))
-    plan_text = memory.describe(es.vllm.tensor_parallel)
-    print(plan_text, flush=True)
-    context.alert("info", plan_text, state.step)
+    print(memory.summary, flush=True)
+    context.alert("info", memory.summary, state.step)
     count = es.engines or memory.engines * len(places)
     _place_models(context, state, with_kl=memory.with_kl)
     start = EngineSetup(
@@ -110,7 +109,7 @@ def vllm_python(environment: Mapping[str, str] = os.environ) -> str:
 
 def _plan(
     context: Context, es: EsConfig, parameters: Mapping[str, Tensor], gpu_groups: int
-) -> tuple[VllmMemory, VllmSetup]:
+) -> tuple[CardPlan, VllmSetup]:
     """Return the plan of each GPU, and the settings of each engine. Raise ConfigError if a GPU is too small."""
     loaded, tokens = context.loaded, _context_tokens(context, es)
     evaluation = context.config.evaluation
@@ -119,10 +118,11 @@ def _plan(
     sizes = _sizes(context, parameters)
     if loaded.device.type == "cuda":
         card = int(torch.cuda.get_device_properties(loaded.device).total_memory)
-        memory = plan_memory(sizes, es, card=card, per_gpu=engines, prompts=answered, context_tokens=tokens)
     else:
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        memory = plan_memory(sizes, es, card=machine, per_gpu=engines or 1, prompts=answered, context_tokens=tokens)
+        card, engines = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), engines or 1
+    memory = plan_memory(sizes, es, card=card, per_gpu=engines, prompts=answered, context_tokens=tokens)
+    if not memory.fits:
+        raise ConfigError([Problem("es.backend", memory.reason)])
     ends = tuple(end_tokens(loaded.model, loaded.tokenizer).tolist())
     dtype = str(loaded.dtype).removeprefix("torch.")
     return memory, VllmSetup(
@@ -136,8 +136,7 @@ def _sizes(context: Context, parameters: Mapping[str, Tensor]) -> Sizes:
     config, number = context.loaded.model.config.to_dict(), context.loaded.dtype.itemsize
     count = sum(parameter.numel() for parameter in parameters.values())
     try:
-        sizes = ModelSizes.of_config(config, number)
-        token = 2 * sizes.layers * sizes.kv_heads * sizes.head_dim * number
+        token = ModelSizes.of_config(config, number).token_bytes
     except KeyError:
         embedding = context.loaded.model.get_input_embeddings().weight
         token = 2 * int(config.get("num_hidden_layers") or config.get("n_layer") or 1) * embedding.shape[1] * number

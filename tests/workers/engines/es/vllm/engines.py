@@ -17,7 +17,6 @@ from workers.engine_nodes.links import EngineCommand
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group import EngineProcess, EngineSetup
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trainable import make_trainable
 from workers.engines.es.vllm.setup import VllmSetup
@@ -57,7 +56,7 @@ def our_backend(folder: Path, dtype: str = "float32") -> DecoderBackEnd:
     """Return the project's own back end for the same run."""
     loaded, es = load_on_cpu(folder, dtype), RunConfig.from_json({"method": "es", "es": ES}).es_section()
     weights = make_trainable(loaded, None, 0, anchored=True)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(weights.master, es.layer_scale))
+    perturbation = Perturbation.of_config(es, scales_of(weights.master, es.layer_scale))
     return DecoderBackEnd(loaded, weights, perturbation, es, rows=16)
 
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.vllm.copy_plan import CopyPlan, check_ranks, owners
 from workers.engines.es.vllm.copy_recorder import record_plan
@@ -99,7 +99,7 @@ def save_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> Path:
 
 def perturbation_of(kind: str = "full", sigma: float = 0.1) -> Perturbation:
     scales = {name: 1.0 + 0.25 * i for i, name in enumerate(NAMES)}
-    return Perturbation(Noise(kind, rank=2), sigma, scales)  # type: ignore[arg-type]
+    return Perturbation(make_noise(kind, rank=2), sigma, scales)
 
 
 class Ranks:

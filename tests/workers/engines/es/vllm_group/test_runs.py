@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from workers.engines.es.engine_group import EngineRefused, EnginesLost, commands
 from workers.engines.es.rebuild import rebuild
 from workers.engines.es.vllm_group import startup
 from workers.engines.stop import Interrupted, Stop
-from workers.memory_plan.vllm import NO_KL, VllmMemory
+from workers.memory_plan import CardPlan
+from workers.memory_plan.vllm import NO_KL
 from workers.models import Loaded
 from workers.models.save import weights_sha256
 from workers.records import Alert, Checkpoint, Engines, Metric, Response
@@ -168,9 +170,8 @@ def test_evaluations_without_room_have_no_kl(
     decode_here(monkeypatch)
     planned = startup.plan_memory
 
-    def plan_without_kl(*args: Any, **kwargs: Any) -> VllmMemory:
-        plan = planned(*args, **kwargs)
-        return VllmMemory(plan.engines, plan.rows, plan.kv_cache_bytes, plan.master_on_host, with_kl=False)
+    def plan_without_kl(*args: Any, **kwargs: Any) -> CardPlan:
+        return replace(planned(*args, **kwargs), with_kl=False)
 
     monkeypatch.setattr(startup, "plan_memory", plan_without_kl)
 
