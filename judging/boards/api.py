@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import Http404
-from ninja import P, QueryEx, Schema
+from ninja import Schema
 from ninja.errors import HttpError
+from ninja.params.functions import Query
+from ninja.utils import contribute_operation_args
 from pydantic import Field
 
 from judging.access import may_vote
 from judging.boards.schedule import OrderRefused, add_order, last_problem
-from judging.boards.settings import BoardSettings
+from judging.boards.setting import Setting
+from judging.boards.settings import SETTINGS, BoardSettings
 from judging.boards.snapshots import count_newer_verdicts, newest_snapshot
-from judging.boards.votes import categories
+from judging.boards.votes import parse_settings
 from judging.boards.win_rates import add_win_rates
 from judging.http import get_rubric, get_tournament
 from judging.models import Rubric, Tournament, rubrics_of
-from runs.http import ApiRequest, Input, Invalid, RowId, Word, needs, router
+from runs.http import NO_NUL, ApiRequest, Input, Invalid, Output, RowId, Word, needs, router, with_fields
 from workers.config import Problem
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class BoardOut(Schema):
+class BoardOut(Output):
     """A board, computed at the time `at`.
 
     `hash`: equal votes with equal settings have equal hashes, here and from a file. `newer`: the number of verdicts
@@ -36,37 +39,38 @@ class BoardOut(Schema):
 
     criterion: str
     asked: dict[str, Any]
-    hash: str
+    hash: str = Field(validation_alias="digest")
     votes: int
     newer: int
     at: datetime
     board: dict[str, Any]
 
 
+def _with_parameters(view: Callable[..., BoardOut]) -> Callable[..., BoardOut]:
+    """Add a parameter of the URL to a view for each setting of a board."""
+    for name, setting in SETTINGS.items():
+        parameter = Query("", max_length=250, pattern=NO_NUL, description=setting.description)
+        contribute_operation_args(view, name, str, parameter)
+    return view
+
+
+def _json_field(setting: Setting) -> tuple[Any, Any]:
+    """Return type, default and description of a setting in JSON. An empty text stands for the default choice."""
+    kind: Any = int if isinstance(setting.default, int) else Finite if setting.default is not None else Finite | None
+    default: Any = setting.default
+    if setting.bounds is None:
+        kind, default = Word, "" if setting.choices else str(setting.default)
+    return kind, Field(default, description=setting.description)
+
+
+@with_fields({name: _json_field(setting) for name, setting in SETTINGS.items()})
 class NewOrder(Input):
     """Settings of a board to compute: which verdicts count, and how they become ratings.
 
-    `whose`: all, people, judges or judge-7. `init`: the rating of the mean or of the anchor. `threshold`: scores that
-    differ by no more are a tie; null: each verdict's own outcome counts. `k`, `shuffle` (-1 keeps the order) and
-    `failed` (tie or left-out) apply to online Elo. `identical` (left-out or tie): whether each pair of identical
-    responses counts as a tie.
+    `whose`: all, people, judges or judge-7.
     """
 
     criterion: Word = ""
-    whose: Word = "all"
-    category: Word = ""
-    ties: Word = ""
-    swap: Word = ""
-    unit: Word = ""
-    level: Finite = 0.95
-    anchor: Word = ""
-    prior: Finite = 0.0
-    init: Finite = 1000.0
-    threshold: Finite | None = None
-    k: Finite = 32.0
-    shuffle: int = 123
-    failed: Word = ""
-    identical: Word = ""
 
 
 class OrderedOut(Schema):
@@ -76,39 +80,16 @@ class OrderedOut(Schema):
     asked: dict[str, Any]
 
 
-QueryText = QueryEx[str, P(max_length=250, pattern=r"^[^\x00]*$")]
-
-
 @router.get(
     "/tournaments/{pk}/board", response=BoardOut, auth=needs("read"), tags=["judging"], summary="Read a leaderboard"
 )
-def read_board(
-    request: ApiRequest,
-    pk: RowId,
-    criterion: QueryText = "",
-    whose: QueryText = "all",
-    category: QueryText = "",
-    ties: QueryText = "",
-    swap: QueryText = "",
-    unit: QueryText = "",
-    level: QueryText = "",
-    anchor: QueryText = "",
-    prior: QueryText = "",
-    init: QueryText = "",
-    threshold: QueryText = "",
-    k: QueryText = "",
-    shuffle: QueryText = "",
-    failed: QueryText = "",
-    identical: QueryText = "",
-) -> BoardOut:
+@_with_parameters
+def read_board(request: ApiRequest, pk: RowId, criterion: Word = "", **params: str) -> BoardOut:
     """Return the board of one criterion as it was computed last: ratings with intervals, differences, rank
     probabilities and the board's hash. Without `criterion`, return that of the tournament's first. A board with other
     settings than the defaults exists only after it was ordered: 404 until then."""
     tournament = get_tournament(request.auth, pk)
     rubric = get_rubric(tournament, criterion)
-    params = {"whose": whose, "category": category, "ties": ties, "swap": swap, "unit": unit, "level": level,
-            "anchor": anchor, "prior": prior, "init": init, "threshold": threshold, "k": k, "shuffle": shuffle,
-            "failed": failed, "identical": identical}  # fmt: skip
     settings = _parse_settings(tournament, params)
     snapshot = newest_snapshot(tournament, rubric, settings)
     if snapshot is None:
@@ -117,11 +98,9 @@ def read_board(
             f"This leaderboard could not be computed: {problem}" if problem
             else f"This leaderboard has not been computed yet. Order it with POST /api/v1/tournaments/{pk}/board"
         )  # fmt: skip
-    return BoardOut(
-        criterion=_criterion_name(tournament, rubric), asked=snapshot.asked, hash=snapshot.digest, votes=snapshot.votes,
-        newer=count_newer_verdicts(tournament, rubric, settings, snapshot), at=snapshot.at,
-        board=add_win_rates(snapshot.board),
-    )  # fmt: skip
+    newer = count_newer_verdicts(tournament, rubric, settings, snapshot)
+    criterion_name, board = _criterion_name(tournament, rubric), add_win_rates(snapshot.board)
+    return BoardOut.from_row(snapshot, criterion=criterion_name, newer=newer, board=board)
 
 
 @router.post(
@@ -149,8 +128,7 @@ def order_board(request: ApiRequest, pk: RowId, new: NewOrder) -> tuple[int, Ord
 def _parse_settings(tournament: Tournament, params: Mapping[str, object]) -> BoardSettings:
     """Parse the settings of a board. Raise Invalid if a value is not valid."""
     try:
-        names = dict.fromkeys(tournament.contestants.values_list("name", flat=True))
-        return BoardSettings.parse(params, names, categories(tournament) if params.get("category") else None)
+        return parse_settings(tournament, params)
     except ValueError as error:
         raise Invalid(Problem("", str(error))) from error
 

@@ -12,7 +12,8 @@ from django.utils.translation import gettext
 from judging.boards.format import BoardData, format_elo, format_interval, short_names
 from judging.boards.leaders import leader_sentence
 from runs.charts import Chart, Table
-from runs.charts.style import METHODS, axis, colour, layout
+from runs.charts.style import axis, colour, layout
+from workers.config.methods import short_title
 
 MARKERS = {"es": "circle", "grpo": "square", "": "diamond"}
 MAX_BANDS = 4
@@ -43,7 +44,7 @@ class Line:
 def forest_chart(board: BoardData, methods: Mapping[str, str]) -> Chart:
     """Plot each rating with its interval, the best on top. methods: a contestant's name -> es, grpo or ""."""
     rated = [(rank, row) for rank, row in enumerate(board["board"]["standings"], 1) if row["rating"] is not None]
-    methods = {name: method if method in METHODS else "" for name, method in methods.items()}
+    methods = {name: method if method in MARKERS else "" for name, method in methods.items()}
     present = dict.fromkeys(methods.get(row["contestant"], "") for _, row in rated)
     names = short_names([row["contestant"] for _, row in rated])
     several = len({row["group"] for _, row in rated}) > 1
@@ -105,7 +106,7 @@ def _scatter_trace(
     ratings = [row["rating"] for row in rows]
     below, above = ([_error_length(row, bound) for row in ratings] for bound in ("low", "high"))
     return {
-        "type": "scatter", "mode": "markers", "name": METHODS.get(method, gettext("other")),
+        "type": "scatter", "mode": "markers", "name": short_title(method) or gettext("other"),
         "x": [row["value"] for row in ratings], "y": [labels[row["contestant"]] for row in rows],
         "error_x": {
             "type": "data", "symmetric": False, "thickness": 2, "width": 5,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from judging.boards.csv_tables import CSV_TABLES
-from judging.boards.latex_tables import LATEX_TABLES, notes_of
+from judging.boards.file_tables import CSV_TABLES, LATEX_TABLES, notes_of
 from judging.boards.snapshots import newest_snapshot
 from judging.boards.views import BoardAddress, get_board_address
 from judging.boards.votes import list_raters

@@ -2,86 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
 from django.db.models import Count
-from django.utils.text import format_lazy
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 
-from judging.boards.settings import (
-    ALL,
-    FAILED,
-    IDENTICAL,
-    INITS,
-    JUDGES,
-    KS,
-    PEOPLE,
-    PRIORS,
-    SEEDS,
-    THRESHOLDS,
-    BoardSettings,
-    plain_number,
-)
+from judging.boards.setting import Setting, plain_number
+from judging.boards.settings import ALL, JUDGES, PEOPLE, SETTINGS, BoardSettings
 from judging.boards.votes import categories, votes_in_categories
 from judging.models import Judge, Rubric, Tournament
 
 JUDGES_OFFERED = 50
 LEVELS_OFFERED = ("0.8", "0.9", "0.95", "0.99")
-RANGE = gettext_lazy("From {low} to {high}.")
-
-
-def _with_range(help_text: Any, low: float, high: float) -> Any:
-    """Return a help text that ends with the valid range."""
-    return format_lazy(
-        "{words} {range}", words=help_text, range=format_lazy(RANGE, low=plain_number(low), high=plain_number(high))
-    )
-
-
-def _number(label: Any, help_text: Any, low: float, high: float, **more: Any) -> forms.FloatField:
-    return forms.FloatField(
-        min_value=low, max_value=high, label=label, help_text=_with_range(help_text, low, high), **more
-    )
+Choices = Sequence[tuple[str, str]]
 
 
 class BoardSettingsForm(forms.Form):
-    """Settings of a board as choices, with the default choices first."""
-
-    whose = forms.ChoiceField(label=gettext_lazy("Verdicts of"))
-    category = forms.ChoiceField(required=False, label=gettext_lazy("Category of prompts"))
-    ties = forms.ChoiceField(label=gettext_lazy("Ties"))
-    swap = forms.ChoiceField(label=gettext_lazy("Two games of a pair with swapped sides"))
-    unit = forms.ChoiceField(label=gettext_lazy("Intervals are clustered by"))
-    level = forms.TypedChoiceField(coerce=float, label=gettext_lazy("Level of intervals"))
-    anchor = forms.ChoiceField(required=False, label=gettext_lazy("Contestant at the initial rating"))
-    prior = _number(
-        gettext_lazy("Prior"),
-        gettext_lazy("Wins added in both directions to every pair that met. 0.5 gives every contestant a rating."),
-        *PRIORS,
-    )
-    init = _number(
-        gettext_lazy("Initial rating"), gettext_lazy("The mean of the ratings, and the start of online Elo."), *INITS
-    )
-    threshold = _number(
-        gettext_lazy("Tie threshold"),
-        gettext_lazy("Scores that differ by at most this are a tie. Empty: as each judge or file decided."),
-        *THRESHOLDS,
-        required=False,
-    )
-    k = _number(
-        gettext_lazy("K of online Elo"),
-        gettext_lazy("The most points that one verdict can move. Published tables use 32, or 4."),
-        *KS,
-    )
-    shuffle = forms.IntegerField(
-        min_value=SEEDS[0],
-        max_value=SEEDS[1],
-        label=gettext_lazy("Seed of online Elo"),
-        help_text=_with_range(gettext_lazy("Shuffles the verdicts. −1 keeps their original order."), *SEEDS),
-    )
-    failed = forms.ChoiceField(label=gettext_lazy("Failed judgments in online Elo"))
-    identical = forms.ChoiceField(label=gettext_lazy("Identical responses"))
+    """Settings of a board, with the default choices first."""
 
     def __init__(
         self, *args: Any, tournament: Tournament, rubric: Rubric, settings: BoardSettings, **kwargs: Any
@@ -91,9 +30,9 @@ class BoardSettingsForm(forms.Form):
         self.initial = values | {
             name: plain_number(value) for name, value in values.items() if isinstance(value, float)
         }
-        for name, choices in _choices(tournament, rubric, settings).items():
-            self.fields[name].choices = choices  # type: ignore[attr-defined]
-        if len(self.fields["category"].choices) < 2:  # type: ignore[attr-defined]
+        offered = _choices(tournament, rubric, settings)
+        self.fields = {name: _field(setting, offered.get(name, ())) for name, setting in SETTINGS.items()}
+        if len(offered["category"]) < 2:
             del self.fields["category"]
 
     @property
@@ -102,7 +41,25 @@ class BoardSettingsForm(forms.Form):
         return BoardSettings.parse(self.cleaned_data)
 
 
-def _choices(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> dict[str, list[tuple[str, str]]]:
+def _field(setting: Setting, offered: Choices) -> forms.Field:
+    """Return the form's field. offered: the choices that this tournament offers, if it decides them."""
+    is_required = setting.always_stored and setting.default != ""
+    texts: dict[str, Any] = {"label": gettext(setting.title), "required": is_required}
+    texts["help_text"] = gettext(setting.help) if setting.help else ""
+    if choices := offered or [(value, gettext(title)) for value, title in setting.choices.items()]:
+        return forms.ChoiceField(choices=choices, **texts)
+    if setting.bounds is None:
+        return forms.CharField(max_length=200, **texts)
+    low, high = setting.bounds
+    limits = gettext("From {low} to {high}.").format(low=plain_number(low), high=plain_number(high))
+    texts["help_text"] = f"{texts['help_text']} {limits}"
+    if isinstance(setting.default, int):
+        return forms.IntegerField(min_value=int(low), max_value=int(high), **texts)
+    return forms.FloatField(min_value=low, max_value=high, **texts)
+
+
+def _choices(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> dict[str, Choices]:
+    """Return the choices of the settings whose choices depend on the tournament or on the present value."""
     names = tournament.contestants.order_by("place").values_list("name", flat=True)
     levels = dict.fromkeys((*LEVELS_OFFERED, plain_number(settings.level)))
     return {
@@ -112,23 +69,8 @@ def _choices(tournament: Tournament, rubric: Rubric, settings: BoardSettings) ->
             *_judges(tournament, settings),
         ],
         "category": [("", gettext("all")), *_categories(tournament, rubric)],
-        "ties": [
-            ("half-win", gettext("half a win for each")),
-            ("davidson", gettext("their own strength (Davidson; another scale)")),
-        ],
-        "swap": [
-            ("as-is", gettext("every game is a vote")), ("half", gettext("half a vote each")),
-            ("tie", gettext("one vote; a tie if they differ")),
-            ("consistent", gettext("one vote, only if they agree")),
-        ],
-        "unit": [
-            ("prompt", gettext("prompts")), ("annotator", gettext("voters and judges")),
-            ("both", gettext("prompts, and voters and judges")), ("vote", gettext("single votes (too narrow)")),
-        ],
         "level": [(level, f"{100 * float(level):g} %") for level in levels],
         "anchor": [("", gettext("none: the mean is")), *((name, name) for name in names)],
-        "failed": list(zip(FAILED, (gettext("ties, as published"), gettext("left out")), strict=True)),
-        "identical": list(zip(IDENTICAL, (gettext("left out"), gettext("one tie per pair")), strict=True)),
     }  # fmt: skip
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext
 
-from judging.boards.format import BoardData, format_elo, format_interval, format_ranks
+from judging.boards.format import BoardData, format_elo, format_interval
 from judging.boards.settings import DEFAULT_SETTINGS
 from judging.boards.win_rates import win_rate
+from runs.tables import NONE, Ranks
 
 
 def leader_sentence(standings: Sequence[BoardData], level: float = DEFAULT_SETTINGS.level) -> str:
@@ -33,7 +34,7 @@ def leader_sentence(standings: Sequence[BoardData], level: float = DEFAULT_SETTI
         "between": format_interval(best["rating"]),
         "next": best["ahead"]["of"],
         "by": format_interval(ahead, signed=True),
-        "ranks": format_ranks(best["rank_range"]),
+        "ranks": Ranks(*best["rank_range"]) if best["rank_range"] else NONE,
         "undecided": undecided,
     }
     if ahead["low"] is None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.utils.translation import gettext
 
-from judging.boards.format import BoardData, format_elo, format_percent
+from judging.boards.format import POINTS, SIGNED_POINTS, BoardData, format_elo, format_percent
 from judging.boards.tables import ranked_indices
 from judging.stats.ratings import ELO_PER_NAT, POSITION
-from runs.charts import Table
-
-CONTROLLED_COLUMNS = ("contestant", "rating", "controlled mean", "controlled se", "change")
-"""The board's rating; the rating without the effects of position and length, with its standard error; the change."""
-ONLINE_COLUMNS = ("contestant", "single", "orders mean", "orders std", "orders spread")
-"""Online Elo of one order; of many other orders the mean, the standard deviation, and the highest minus the lowest."""
-SIGNED = {"change"}
-Row = tuple[str, *tuple[float | None, ...]]
+from runs.tables import Cell, Column, Mean, NumberStyle, Table
 
 
 def controlled_ratings(board: BoardData) -> dict[str, Any]:
@@ -26,9 +19,9 @@ def controlled_ratings(board: BoardData) -> dict[str, Any]:
     if not isinstance(controlled, dict):
         return {"reason": controlled or ""}
     effects = [_effect(name, effect) for name, effect in controlled["effects"].items()]
-    rows = _format_rows(CONTROLLED_COLUMNS, _controlled_rows(board))
     return {
-        "effects": effects, "rows": rows, "left_out": controlled["left_out"], "is_one_scale": _is_one_scale(board),
+        "effects": effects, "left_out": controlled["left_out"], "is_one_scale": _is_one_scale(board),
+        "table": controlled_table(board).select("contestant", "rating", "controlled_rating", "error", "change"),
     }  # fmt: skip
 
 
@@ -39,34 +32,50 @@ def online_elo(board: BoardData) -> dict[str, Any] | None:
         return None
     orders = online["orders"]
     return {
-        "elo": online["elo"], "rows": _format_rows(ONLINE_COLUMNS, _online_rows(board)), "orders": orders["orders"],
-        "same_ranking": format_percent(orders["kept"]),
+        "elo": online["elo"], "orders": orders["orders"], "same_ranking": format_percent(orders["kept"]),
+        "table": online_table(board).select("contestant", "single", "mean", "std", "spread"),
     }  # fmt: skip
 
 
-def controlled_table(board: BoardData) -> Table:
-    """Return the controlled ratings with all digits; no rows if the board has none."""
-    return Table(CONTROLLED_COLUMNS, tuple(_controlled_rows(board)))
+def controlled_table(board: BoardData, order: Sequence[int] = ()) -> Table:
+    """Return the ratings without the effects of position and length, with their standard errors, next to the board's;
+    no rows if the board has none. order: the contestants' numbers, that of the board if it is empty."""
+    columns = (
+        Column("contestant", gettext("Contestant"), str),
+        Column("rating", gettext("Rating"), style=POINTS),
+        Column("controlled", kind=Mean, style=POINTS, parts=("controlled mean", "controlled se")),
+        Column("controlled_rating", gettext("Controlled"), style=POINTS),
+        Column("error", "±", style=NumberStyle(POINTS.page, "± {:.0f}".format, rounds=True)),
+        Column("change", gettext("Change"), style=SIGNED_POINTS),
+    )
+    return Table(columns, tuple(_controlled_rows(board, order or ranked_indices(board))))
 
 
 def online_table(board: BoardData) -> Table:
-    """Return online Elo with all digits; no rows if the board has none."""
-    return Table(ONLINE_COLUMNS, tuple(_online_rows(board)))
+    """Return online Elo of one order; of many other orders the mean, the standard deviation, and the highest minus the
+    lowest; no rows if the board has none."""
+    columns = (
+        Column("contestant", gettext("Contestant"), str),
+        Column("single", gettext("This order"), style=POINTS),
+        Column("orders", kind=Mean, style=POINTS, parts=("orders mean", "orders std")),
+        Column("mean", gettext("Mean of orders"), style=POINTS),
+        Column("std", gettext("Standard deviation"), style=POINTS),
+        Column("spread", gettext("Highest − lowest"), style=POINTS, parts=("orders spread",)),
+    )
+    return Table(columns, tuple(_online_rows(board)))
 
 
-def _controlled_rows(board: BoardData) -> list[Row]:
+def _controlled_rows(board: BoardData, order: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     controlled = board["controlled"]
     if not isinstance(controlled, dict):
-        return []
+        return
     init, board_ratings, is_one_scale = board["board"]["asked"]["init"], _ratings(board), _is_one_scale(board)
-    rows: list[Row] = []
-    for k in ranked_indices(board):
+    for k in order:
         rating = init + ELO_PER_NAT * controlled["theta"][k]
         error = ELO_PER_NAT * max(controlled["covariance"][k][k], 0) ** 0.5
         board_rating = board_ratings[k]
         change = rating - board_rating if is_one_scale and board_rating is not None else None
-        rows.append((board["contestants"][k], board_rating, rating, error, change))
-    return rows
+        yield board["contestants"][k], board_rating, Mean(rating, error), rating, error, change
 
 
 def _is_one_scale(board: BoardData) -> bool:
@@ -74,22 +83,14 @@ def _is_one_scale(board: BoardData) -> bool:
     return board["board"]["asked"]["ties"] == "half-win" and not board["board"]["asked"]["prior"]
 
 
-def _online_rows(board: BoardData) -> list[Row]:
+def _online_rows(board: BoardData) -> Iterator[tuple[Cell, ...]]:
     online = board["online_elo"]
     if online is None:
-        return []
-    orders = online["orders"]
-    columns = (online["single"], orders["mean"], orders["sd"], orders["spread"])
-    best = sorted(range(len(online["single"])), key=lambda k: -online["single"][k])
-    return [(board["contestants"][k], *(column[k] for column in columns)) for k in best]
-
-
-def _format_rows(columns: Iterable[str], rows: Iterable[Row]) -> list[tuple[str, ...]]:
-    _, *names = columns
-    return [
-        (contestant, *(format_elo(value, signed=name in SIGNED) for name, value in zip(names, values, strict=True)))
-        for contestant, *values in rows
-    ]
+        return
+    single, orders = online["single"], online["orders"]
+    for k in sorted(range(len(single)), key=lambda k: -single[k]):
+        mean, std = orders["mean"][k], orders["sd"][k]
+        yield board["contestants"][k], single[k], Mean(mean, std), mean, std, orders["spread"][k]
 
 
 def _effect(name: str, effect: BoardData) -> str:

@@ -1,16 +1,22 @@
-"""Settings of a board, such as the verdicts that it counts, and their form in the board's URL."""
+"""Settings of a board, such as the verdicts that it counts.
+
+`BoardSettings` is their only list. The form, the parameters of the API and of URLs, the options of `manage.py ratings`,
+exports and the key of stored boards are made from its fields.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
+from judging.boards.setting import Setting, plain_number, require, setting_field
 from judging.models import Verdict
 from judging.stats.agreement import POLICIES
 from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
@@ -18,17 +24,8 @@ from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
 ALL, PEOPLE, JUDGES = "all", "people", "judges"
 KINDS = (ALL, PEOPLE, JUDGES)
 JUDGE_PATTERN = re.compile(r"judge-([1-9][0-9]{0,17})")
-LEVELS = (0.5, 0.999)
-PRIORS = (0.0, 100.0)
-INITS = (0.0, 10_000.0)
-THRESHOLDS = (0.0, 100.0)
-KS = (0.1, 1000.0)
 NO_SHUFFLE = -1
 """Value in place of a seed: the order of verdicts is not shuffled."""
-FAILED = ("tie", "left-out")
-IDENTICAL = ("left-out", "tie")
-DIGITS = 9
-"""Number of significant digits of a number in URLs."""
 
 
 @dataclass(frozen=True)
@@ -64,47 +61,86 @@ class VerdictFilter:
 
 
 ALL_VERDICTS = VerdictFilter()
-SEEDS = (NO_SHUFFLE, 2**31 - 1)
 
 
 @dataclass(frozen=True)
 class BoardSettings:
     """Settings of a leaderboard: which verdicts count and how they become ratings.
 
-    whose: the verdicts that count, as a filter. category: the category of prompts, empty for all. ties, unit, level,
-    anchor, prior and init have the meaning that they have in `judging.stats.ratings`; with an empty anchor, the
-    mean rating is init. swap: one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None
-    means that each verdict's own outcome counts. k, shuffle (NO_SHUFFLE: the verdicts' own order) and failed, one of
-    FAILED, apply to online Elo alone. identical: one of IDENTICAL, whether each pair of identical responses counts as a
-    tie; verdicts on such pairs never count.
+    ties, unit, level, anchor, prior and init have the meaning that they have in `judging.stats.ratings`; with an empty
+    anchor, the mean rating is init. threshold: None means that each verdict's own outcome counts. k, shuffle
+    (NO_SHUFFLE: the verdicts' own order) and failed apply to online Elo alone. identical: whether each pair of
+    identical responses counts as a tie; verdicts on such pairs never count.
     """
 
-    whose: VerdictFilter = ALL_VERDICTS
-    category: str = ""
-    ties: str = TIES[0]
-    swap: str = "as-is"
-    unit: str = "prompt"
-    level: float = 0.95
-    anchor: str = ""
-    prior: float = 0.0
-    init: float = 1000.0
-    threshold: float | None = None
-    k: float = 32.0
-    shuffle: int = 123
-    failed: str = FAILED[0]
-    identical: str = IDENTICAL[0]
+    whose: VerdictFilter = setting_field(ALL_VERDICTS, _("Verdicts of"), parse=VerdictFilter.parse)  # noqa: RUF009  (a field)
+    category: str = setting_field("", _("Category of prompts"), parse=lambda text: text[:200])
+    ties: str = setting_field(
+        TIES[0], _("Ties"), option="--ties",
+        choices=dict(zip(TIES, (
+            _("half a win for each"), _("their own strength (Davidson; another scale)"),
+        ), strict=True)),
+    )  # fmt: skip
+    swap: str = setting_field(
+        "as-is", _("Two games of a pair with swapped sides"), option="--swap",
+        choices=dict(zip(POLICIES, (
+            _("every game is a vote"), _("half a vote each"), _("one vote; a tie if they differ"),
+            _("one vote, only if they agree"),
+        ), strict=True)),
+    )  # fmt: skip
+    unit: str = setting_field(
+        "prompt", _("Intervals are clustered by"), option="--unit",
+        choices=dict(zip(UNITS, (
+            _("prompts"), _("voters and judges"), _("prompts, and voters and judges"), _("single votes (too narrow)"),
+        ), strict=True)),
+    )  # fmt: skip
+    level: float = setting_field(0.95, _("Level of intervals"), bounds=(0.5, 0.999), option="--level")
+    anchor: str = setting_field("", _("Contestant at the initial rating"), option="--anchor")
+    prior: float = setting_field(
+        0.0, _("Prior"),
+        _("Wins added in both directions to every pair that met. 0.5 gives every contestant a rating."),
+        bounds=(0.0, 100.0), option="--prior",
+    )  # fmt: skip
+    init: float = setting_field(
+        1000.0, _("Initial rating"), _("The mean of the ratings, and the start of online Elo."),
+        bounds=(0.0, 10_000.0), option="--init",
+    )  # fmt: skip
+    threshold: float | None = setting_field(
+        None, _("Tie threshold"),
+        _("Scores that differ by at most this are a tie. Empty: as each judge or file decided."),
+        bounds=(0.0, 100.0), always_stored=False,
+    )  # fmt: skip
+    k: float = setting_field(
+        32.0, _("K of online Elo"),
+        _("The most points that one verdict can move. Published tables use 32, or 4."),
+        bounds=(0.1, 1000.0), option="--k",
+    )  # fmt: skip
+    shuffle: int = setting_field(
+        123, _("Seed of online Elo"), _("Shuffles the verdicts. −1 keeps their original order."),
+        bounds=(NO_SHUFFLE, 2**31 - 1), option="--shuffle-seed",
+    )  # fmt: skip
+    failed: str = setting_field(
+        "tie", _("Failed judgments in online Elo"),
+        choices={"tie": _("ties, as published"), "left-out": _("left out")},
+    )  # fmt: skip
+    identical: str = setting_field(
+        "left-out", _("Identical responses"), choices={"left-out": _("left out"), "tie": _("one tie per pair")}
+    )
 
     def to_json(self) -> dict[str, Any]:
-        """Return all settings that are not None, in the form that snapshots store."""
-        values = asdict(self) | {"whose": str(self.whose)}
-        return {name: value for name, value in values.items() if value is not None}
+        """Return the settings in the form that snapshots store and that identifies a board."""
+        values = {name: getattr(self, name) for name in SETTINGS}
+        return {
+            name: str(value) if isinstance(value, VerdictFilter) else value
+            for name, value in values.items()
+            if SETTINGS[name].always_stored or value != SETTINGS[name].default
+        }
 
     @property
     def query(self) -> str:
         """Return the settings that differ from their defaults, as a URL query."""
-        values = self.to_json()
         changed = {
-            field.name: values[field.name] for field in fields(self) if getattr(self, field.name) != field.default
+            name: value for name, value in self.to_json().items() if getattr(self, name) != SETTINGS[name].default
         }
         return urlencode(
             {name: plain_number(value) if isinstance(value, float) else value for name, value in changed.items()}
@@ -134,8 +170,8 @@ class BoardSettings:
     @property
     def elo(self) -> Elo:
         """Return the options of online Elo."""
-        shuffle = None if self.shuffle == NO_SHUFFLE else self.shuffle
-        return Elo(self.k, init=self.init, shuffle=shuffle, missing_as_tie=self.failed == FAILED[0])
+        shuffle = None if self.shuffle <= NO_SHUFFLE else self.shuffle
+        return Elo(self.k, init=self.init, shuffle=shuffle, missing_as_tie=self.failed == "tie")
 
     @classmethod
     def parse(
@@ -149,67 +185,16 @@ class BoardSettings:
         Raise ValueError, with the choices, if a value is invalid, also if the anchor is not one of `contestants` or the
         category is not one of `categories`.
         """
-        settings = cls(
-            VerdictFilter.parse(str(params.get("whose") or ALL_VERDICTS)),
-            str(params.get("category") or "")[:200],
-            _parse_choice(params, "ties", TIES, cls.ties),
-            _parse_choice(params, "swap", POLICIES, cls.swap),
-            _parse_choice(params, "unit", UNITS, cls.unit),
-            _parse_number(params, "level", *LEVELS, cls.level),
-            str(params.get("anchor") or ""),
-            _parse_number(params, "prior", *PRIORS, cls.prior),
-            _parse_number(params, "init", *INITS, cls.init),
-            _parse_number(params, "threshold", *THRESHOLDS, 0.0) if params.get("threshold") not in (None, "") else None,
-            _parse_number(params, "k", *KS, cls.k),
-            _parse_whole_number(params, "shuffle", *SEEDS, cls.shuffle),
-            _parse_choice(params, "failed", FAILED, cls.failed),
-            _parse_choice(params, "identical", IDENTICAL, cls.identical),
-        )
+        settings = cls(**{name: setting.read(name, params.get(name)) for name, setting in SETTINGS.items()})
         if contestants is not None and settings.anchor:
-            _parse_choice(params, "anchor", contestants, "")
+            require("anchor", settings.anchor, contestants)
         if categories is not None and settings.category:
             if not categories:
                 raise ValueError(gettext("category must be empty: no prompt of this tournament has one."))
-            _parse_choice(params, "category", categories, "")
+            require("category", settings.category, categories)
         return settings
 
 
+SETTINGS: Mapping[str, Setting] = {own.name: own.metadata["setting"] for own in fields(BoardSettings)}
+"""Name of each setting in URLs, the API and snapshots -> the setting, in the order of the form."""
 DEFAULT_SETTINGS = BoardSettings()
-
-
-def plain_number(number: float) -> str:
-    """Return a number as URLs and forms write it: 1000, 0.5."""
-    return f"{number:.{DIGITS}g}" if abs(number) < 10**DIGITS else f"{number:.0f}"
-
-
-def _parse_choice(params: Mapping[str, Any], name: str, choices: Any, default: str) -> str:
-    value = str(params.get(name) or default)
-    if value not in choices:
-        message = gettext("%(name)s must be one of %(choices)s, not %(value)r.")
-        raise ValueError(message % {"name": name, "choices": ", ".join(choices), "value": value[:100]})
-    return value
-
-
-def _parse_number(params: Mapping[str, Any], name: str, low: float, high: float, default: float) -> float:
-    value = params.get(name)
-    try:
-        number = default if value in (None, "") else float(str(value))
-    except ValueError:
-        number = high + 1
-    if not low <= number <= high:
-        message = gettext("%(name)s must be a number from %(low)s to %(high)s, not %(value)r.")
-        limits = {"low": plain_number(low), "high": plain_number(high)}
-        raise ValueError(message % {"name": name, **limits, "value": str(value)[:40]})
-    return float(plain_number(number))
-
-
-def _parse_whole_number(params: Mapping[str, Any], name: str, low: int, high: int, default: int) -> int:
-    value = params.get(name)
-    try:
-        number = default if value in (None, "") else int(str(value))
-    except ValueError:
-        number = high + 1
-    if not low <= number <= high:
-        message = gettext("%(name)s must be a whole number from %(low)s to %(high)s, not %(value)r.")
-        raise ValueError(message % {"name": name, "low": low, "high": high, "value": str(value)[:40]})
-    return number

@@ -132,9 +132,9 @@ def _votes(tournament: Tournament, rubric: Rubric, settings: BoardSettings) -> V
     votes = votes_in(
         tournament, rubric, verdict_filter=settings.whose, tie_threshold=settings.threshold, identical_as_ties=ties
     )
-    if not settings.category:
-        return votes
-    return votes.select(votes.categories.get(settings.category, np.zeros(len(votes), np.bool_)))
+    if settings.category:
+        votes = votes.select(votes.categories.get(settings.category, np.zeros(len(votes), np.bool_)))
+    return votes
 
 
 def _by_category(votes: Votes, settings: BoardSettings) -> Any:

@@ -25,9 +25,9 @@ from judging.boards.other_estimates import controlled_ratings, online_elo
 from judging.boards.schedule import OrderRefused, add_order, is_updated_automatically, last_problem, open_order
 from judging.boards.settings import BoardSettings
 from judging.boards.snapshots import board_stamps, newer_verdicts, newest_snapshot, snapshot_history
-from judging.boards.tables import rank_chance_rows, rating_differences, standing_rows, win_matrix_rows
+from judging.boards.tables import page_standings, pairs_table, rank_chances, win_matrix
 from judging.boards.tasks import update_boards
-from judging.boards.votes import categories, list_raters, verdicts_in
+from judging.boards.votes import list_raters, parse_settings, verdicts_in
 from judging.boards.win_rates import has_unrated
 from judging.http import visible_tournament
 from judging.models import Rubric, Snapshot, Tournament, rubrics_by_name, rubrics_of
@@ -77,11 +77,8 @@ def get_board_address(request: SignedIn, pk: int) -> BoardAddress:
     if not rubrics:
         raise Http404("This tournament has no criterion, so it has no leaderboard.")
     rubric = selected_rubric(request, rubrics)
-    names = dict.fromkeys(tournament.contestants.order_by("place").values_list("name", flat=True))
     try:
-        settings = BoardSettings.parse(
-            request.GET, names, categories(tournament) if request.GET.get("category") else None
-        )
+        settings = parse_settings(tournament, request.GET)
     except ValueError as error:
         raise UnknownChoice(str(error)) from error
     return BoardAddress(tournament, rubrics, rubric, settings)
@@ -199,11 +196,11 @@ def _board_context(request: SignedIn, address: BoardAddress, snapshot: Snapshot 
         "leader": leader_sentence(board["board"]["standings"], board["board"]["asked"]["level"]),
         "has_ratings": any(row["rating"] is not None for row in board["board"]["standings"]),
         "has_unrated": has_unrated(board),
-        "standings": standing_rows(board), "wins": win_matrix_rows(board), "differences": rating_differences(board),
-        "rank_chances": rank_chance_rows(board), "controlled": controlled_ratings(board),
+        "standings": page_standings(board), "wins": win_matrix(board),
+        "differences": pairs_table(board).select("pair", "points", "interval", "decided"),
+        "rank_chances": rank_chances(board), "controlled": controlled_ratings(board),
         "online": online_elo(board),
         "by_category": category_context(board, address.settings, address.criterion),
-        "is_one_group": len({row["group"] for row in board["board"]["standings"]}) == 1,
         "has_history": len(snapshot_history(address.tournament, address.rubric).values_list("pk")[:2]) > 1,
     }  # fmt: skip
 

@@ -33,6 +33,12 @@ def categories(tournament: Tournament) -> dict[str, int]:
     return dict(counted.values_list("name", "prompts"))
 
 
+def parse_settings(tournament: Tournament, params: Mapping[str, Any]) -> BoardSettings:
+    """Return the settings of a board of this tournament. Raise ValueError, with the choices, if one is invalid."""
+    names = dict.fromkeys(tournament.contestants.order_by("place").values_list("name", flat=True))
+    return BoardSettings.parse(params, names, categories(tournament) if params.get("category") else None)
+
+
 def votes_in_categories(tournament: Tournament, rubric: Rubric) -> dict[str, int]:
     """Map each category to its votes in the newest board with default settings; return {} if there is no such board."""
     snapshots = Snapshot.objects.filter(

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from judging.boards.format import BoardData, format_count, format_percent
+from judging.boards.format import WIN_RATES, BoardData, format_percent
 from judging.stats.ratings import wilson_interval
+from runs.tables import Interval, count
 
 
 @dataclass(frozen=True)
-class WinRate:
+class WinRate(Interval):
     """Share of a contestant's votes that it won, with ties as half wins: from 0 to 1, with Wilson's interval.
 
     The interval takes each vote as independent, even if several are on one prompt. n: the weighted number of votes.
@@ -31,17 +32,12 @@ class WinRate:
     @property
     def interval_text(self) -> str:
         """Return the two ends of the interval in per cent."""
-        return f"{100 * self.low:.0f}–{format_percent(self.high)}"
-
-    @property
-    def whole_text(self) -> str:
-        """Return the share, its interval and the number of votes in one cell."""
-        return f"{self.text} [{self.interval_text}], n = {self.n_text}"
+        return WIN_RATES.interval(self.low, self.high)
 
     @property
     def n_text(self) -> str:
         """Return the number of votes."""
-        return format_count(self.n)
+        return count(self.n)
 
 
 def win_rate(record: BoardData, level: float) -> WinRate | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 from django.http import StreamingHttpResponse
-from ninja import File, Form, Schema, UploadedFile
+from ninja import File, Form, UploadedFile
 from ninja.errors import HttpError
 from pydantic import Field
 
@@ -25,7 +24,7 @@ from judging.exchange.importer import import_judgment_files
 from judging.exchange.target import ImportTarget
 from judging.http import get_assignment, get_tournament, own_tournament
 from judging.judges import may_ask
-from runs.http import ApiRequest, Input, Invalid, Pk, RowId, needs, router
+from runs.http import ApiRequest, Input, Invalid, Output, Pk, RowId, needs, router
 from workers.config import Problem
 
 LINE = (
@@ -47,7 +46,7 @@ class NewJudgments(Input):
     is_private: bool = False
 
 
-class JudgmentsOfFile(Schema):
+class JudgmentsOfFile(Output):
     """Result of one file.
 
     `alone`: judgments that name no prompt; each counts as on a prompt of its own. `problems`: the first 100 of
@@ -66,10 +65,10 @@ class JudgmentsOfFile(Schema):
     repeated: list[str]
 
 
-class ImportOut(Schema):
+class ImportOut(Output):
     """Result of an import. `tournament`: the tournament's id. `is_new`: whether the import created it."""
 
-    said: str
+    said: str = Field(validation_alias="sentence")
     tournament: int | None
     is_new: bool
     files: list[JudgmentsOfFile]
@@ -107,10 +106,8 @@ def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where
     if result.is_empty:
         problems = [Problem("files", text) for report in result.files for text in report.problems]
         raise Invalid(*problems, more=f"nothing was imported. {FORMATS_READ}")
-    return ImportOut(
-        said=result.sentence, tournament=None if result.tournament is None else result.tournament.pk,
-        is_new=result.is_new, files=[JudgmentsOfFile(**asdict(report)) for report in result.files],
-    )  # fmt: skip
+    tournament = None if result.tournament is None else result.tournament.pk
+    return ImportOut.from_row(result, tournament=tournament)
 
 
 @router.get(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -17,9 +16,10 @@ from django.utils.text import slugify
 from judging import judge_runs
 from judging.exchange.judgments import build_judgments, select_verdicts
 from judging.models import Assignment, Judge, Tournament, Turn, Verdict, rubrics_of
+from judging.models.tournament_settings import SECRETS, SETTINGS
 from judging.stats.votes import COUNTED, FORMATS
 from judging.tournaments import RaterNames, get_prompt_names, get_rater_names
-from workers.csv_cells import inert
+from workers.csv_cells import csv_lines
 
 JSONL = "application/x-ndjson"
 FORMS = {
@@ -42,7 +42,8 @@ ROW = (
 )  # fmt: skip
 READ_BATCH_SIZE = 2000
 TURN = Turn.objects.filter(voter=OuterRef("voter"), comparison=OuterRef("comparison"))
-SETTINGS = ("name", "question", "overlap", "picks", "reveals", "warns")
+NOT_EXPORTED = (*SECRETS, "is_private")
+"""Secrets are exported in other forms. A file does not say who may see its tournament."""
 ENTRY = ("name", "step", "split")
 
 
@@ -85,7 +86,7 @@ def export_lines(tournament: Tournament, options: ExportOptions) -> Iterator[str
     """Yield the lines of the file, with line ends, as the verdicts are read. Call `check` first."""
     rater_names = get_rater_names(tournament, by_name=options.by_name)
     if options.form == "csv":
-        return _table(tournament, rater_names, every=options.every)
+        return csv_lines(_rows(tournament, rater_names, every=options.every))
     exported = chain.from_iterable(
         build_judgments(tournament, rubric, name, rater_names, every=options.every)
         for rubric, name in rubrics_of(tournament).items()
@@ -109,20 +110,12 @@ def file_name(tournament: Tournament, content: str, extension: str) -> str:
     return f"{slugify(tournament.name)[:60] or 'tournament'}-{content}.{extension}"
 
 
-class _Line:
-    """File-like object that stores nothing: `write` returns its text."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def _table(tournament: Tournament, rater_names: RaterNames, *, every: bool) -> Iterator[str]:
-    """Yield the CSV lines of the current verdicts on contestants, with the comparisons that were skipped.
+def _rows(tournament: Tournament, rater_names: RaterNames, *, every: bool) -> Iterator[Sequence[Any]]:
+    """Yield FIELDS, and the current verdicts on contestants, with the comparisons that were skipped.
 
     Include verdicts that no board admits only if `every` is true.
     """
-    writer = csv.writer(_Line())
-    yield writer.writerow(FIELDS)
+    yield FIELDS
     chosen_prompts = list(tournament.chosen_prompts.select_related("prompt"))
     prompts = {
         prompt.pk: (name, "; ".join(prompt.categories))
@@ -139,7 +132,7 @@ def _table(tournament: Tournament, rater_names: RaterNames, *, every: bool) -> I
             )
         verdicts = verdicts.annotate(chance=Subquery(TURN.values("chance")[:1]))
         for row in verdicts.order_by("pk").values_list(*ROW).iterator(READ_BATCH_SIZE):
-            yield writer.writerow([inert(cell) for cell in _cells(row, criterion, prompts[row[0]], rater_names)])
+            yield _cells(row, criterion, prompts[row[0]], rater_names)
 
 
 def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], rater_names: RaterNames) -> list[Any]:
@@ -199,7 +192,7 @@ def tournament_setup(tournament: Tournament, *, unblinded: bool) -> dict[str, An
     """
     gold = tournament.gold_set if unblinded else None
     return {
-        **{name: getattr(tournament, name) for name in SETTINGS},
+        **{name: getattr(tournament, name) for name in SETTINGS if name not in NOT_EXPORTED},
         "seed": tournament.seed if unblinded else None,
         "gold_every": None if gold is None else tournament.gold_every,
         "gold_set": None if gold is None else {"name": gold.name, "sha256": gold.sha256},

@@ -45,7 +45,7 @@ def find_or_create_tournament(target: ImportTarget, files: Sequence[str]) -> tup
         return existing, False
     # The responses are not in this database, so nobody can vote on them.
     created = Tournament.objects.create(
-        name=name, owner=target.owner, is_private=target.is_private, seed=0, closed_at=timezone.now(),
+        name=name, owner=target.owner, is_private=target.is_private, closed_at=timezone.now(),
         question=gettext("Judged elsewhere; imported, not calibrated here."),
     )  # fmt: skip
     return created, True

@@ -13,10 +13,9 @@ from judging.http import (
     own_tournament,
     visible_assignments,
 )
-from judging.judge_runs.commands import CannotAsk, Order, cancel, pause, resume, start
+from judging.judge_runs.commands import CannotAsk, cancel, pause, resume, start
 from judging.judge_runs.schemas import (
     AssignmentOut,
-    CalibrationOut,
     ChangedAssignment,
     EstimateOut,
     JudgeDetail,
@@ -25,7 +24,7 @@ from judging.judge_runs.schemas import (
     NewAssignment,
     NewCalibration,
 )
-from judging.judge_runs.status import estimate, get_status, get_statuses
+from judging.judge_runs.status import estimate
 from judging.judges import may_ask, newest_rubrics, rules_judge
 from judging.models import Assignment, Calibration, GoldSet, Judge, Rubric
 from runs.http import ApiRequest, Caller, Id, Invalid, Limit, RowId, idempotent, needs, paginate, router
@@ -46,7 +45,8 @@ def list_judges(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> Ju
     rows = Judge.objects.visible_to(request.auth.person).filter(retired_at=None).exclude(kind=Judge.Kind.IMPORTED)
     items, following = paginate(rows.select_related("owner"), cursor, limit)
     passing = _passing_rubrics(items)
-    return JudgesOut(items=[JudgeOut.from_judge(judge, passing.get(judge.pk, [])) for judge in items], next=following)
+    judges = [JudgeOut.from_row(judge, in_boards=passing.get(judge.pk, [])) for judge in items]
+    return JudgesOut(items=judges, next=following)
 
 
 @router.post(
@@ -68,13 +68,11 @@ def assign_judge(request: ApiRequest, pk: RowId, new: NewAssignment) -> tuple[in
     )
     rubrics = [get_rubric(tournament, name) for name in dict.fromkeys(new.criteria)]
     rubrics = rubrics or list(tournament.rubrics.select_related("criterion"))
+    options = new.dict(include={"cap", "both_orders", "asks_twice"})
+    assignment = Assignment(judge=judge, tournament=tournament, created_by=request.auth.person, **options)
     if new.cap is None:
-        options = new.dict(include={"both_orders", "asks_twice"})
-        return 200, EstimateOut.from_estimate(estimate(judge, tournament, rubrics, **options))
-    order = Order(
-        judge, rubrics, new.cap, tournament, both_orders=new.both_orders, asks_twice=new.asks_twice
-    )  # fmt: skip
-    return 201, _start(request.auth, order)
+        return 200, EstimateOut.from_row(estimate(assignment, rubrics))
+    return 201, _start(assignment, rubrics)
 
 
 @router.post(
@@ -90,10 +88,9 @@ def calibrate_judge(request: ApiRequest, pk: RowId, new: NewCalibration) -> tupl
     """Ask a judge about pairs with known verdicts, by the newest rubrics; its verdicts count on boards if it agrees
     well enough. Never spends more than `cap`. Needs scope launch, and that the judge is yours."""
     judge, gold = _check_may_ask(request.auth, judge_at(request.auth, pk)), get_gold_set(request.auth, new.gold_set)
-    order = Order(
-        judge, _gold_rubrics(request.auth, gold, new.criteria), new.cap, gold_set=gold, both_orders=new.both_orders
-    )  # fmt: skip
-    return 201, _start(request.auth, order)
+    options = new.dict(include={"cap", "both_orders"})
+    assignment = Assignment(judge=judge, gold_set=gold, created_by=request.auth.person, **options)
+    return 201, _start(assignment, _gold_rubrics(request.auth, gold, new.criteria))
 
 
 @router.get("/judges/{pk}", response=JudgeDetail, auth=needs("read"), tags=["judging"], summary="Read a judge")
@@ -104,13 +101,9 @@ def read_judge(request: ApiRequest, pk: RowId) -> JudgeDetail:
     calibrations = judge.calibrations.select_related("rubric__criterion", "gold_set").order_by("-at", "-pk")
     seen = calibrations.filter(gold_set__in=GoldSet.objects.visible_to(request.auth.person))
     assignments = list(visible_assignments(request.auth).filter(judge=judge).order_by("-pk")[:MAX_ROWS])
-    out = JudgeOut.from_judge(judge, _passing_rubrics([judge]).get(judge.pk, []))
-    return JudgeDetail(
-        **out.dict(), calibrations=[CalibrationOut.from_calibration(calibration) for calibration in seen[:MAX_ROWS]],
-        assignments=[
-            AssignmentOut.from_assignment(*row)
-            for row in zip(assignments, get_statuses(assignments), strict=True)
-        ],
+    return JudgeDetail.from_row(
+        judge, in_boards=_passing_rubrics([judge]).get(judge.pk, []), calibrations=seen[:MAX_ROWS],
+        assignments=AssignmentOut.from_assignments(assignments),
     )  # fmt: skip
 
 
@@ -120,7 +113,7 @@ def read_judge(request: ApiRequest, pk: RowId) -> JudgeDetail:
 def read_assignment(request: ApiRequest, pk: RowId) -> AssignmentOut:
     """An assignment's progress, on a tournament or on gold, and its spending."""
     assignment = get_assignment(request.auth, pk)
-    return AssignmentOut.from_assignment(assignment, get_status(assignment))
+    return AssignmentOut.from_assignment(assignment)
 
 
 @router.patch(
@@ -142,7 +135,7 @@ def change_assignment(request: ApiRequest, pk: RowId, new: ChangedAssignment) ->
     except CannotAsk as error:
         raise HttpError(409, str(error)) from error
     assignment.refresh_from_db()
-    return AssignmentOut.from_assignment(assignment, get_status(assignment))
+    return AssignmentOut.from_assignment(assignment)
 
 
 def _check_may_ask(caller: Caller, judge: Judge) -> Judge:
@@ -151,12 +144,12 @@ def _check_may_ask(caller: Caller, judge: Judge) -> Judge:
     return judge
 
 
-def _start(caller: Caller, order: Order) -> AssignmentOut:
+def _start(assignment: Assignment, rubrics: list[Rubric]) -> AssignmentOut:
     try:
-        assignment = start(order, caller.person)
+        start(assignment, rubrics)
     except CannotAsk as error:
         raise HttpError(409, str(error)) from error
-    return AssignmentOut.from_assignment(assignment, get_status(assignment))
+    return AssignmentOut.from_assignment(assignment)
 
 
 def _gold_rubrics(caller: Caller, gold: GoldSet, slugs: list[str]) -> list[Rubric]:

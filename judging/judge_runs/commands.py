@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -14,7 +12,7 @@ from django.utils.translation import gettext
 from judging.judge_runs.leases import release_lapsed
 from judging.judge_runs.questions import count_planned
 from judging.judge_runs.rate_limits import JudgeRateLimiter
-from judging.models import Assignment, Call, GoldSet, Judge, Rubric, Tournament
+from judging.models import Assignment, Call, Judge, Rubric
 
 STATE = Assignment.State
 MAX_SAMPLES = 20
@@ -26,44 +24,27 @@ class CannotAsk(ValueError):
     reason."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """An order for a judge: a tournament or a gold set, the rubrics, and the cap on the cost."""
-
-    judge: Judge
-    rubrics: Sequence[Rubric]
-    cap: Decimal
-    tournament: Tournament | None = None
-    gold_set: GoldSet | None = None
-    both_orders: bool = True
-    samples: int = 1
-    asks_twice: bool = False
-
-
-def start(order: Order, person: User) -> Assignment:
-    """Create a running assignment; `judge_runs.work` then asks the questions. Raise CannotAsk if that makes no
+def start(assignment: Assignment, rubrics: Sequence[Rubric]) -> Assignment:
+    """Save a new assignment, which then runs; `judge_runs.work` asks its questions. Raise CannotAsk if it makes no
     sense."""
-    _check(order)
+    _check(assignment, rubrics)
     with transaction.atomic():
         # Lock the judge, so that a repeated click does not pay twice.
-        Judge.objects.select_for_update(no_key=True).get(pk=order.judge.pk)
-        scope = {"judge": order.judge, "tournament": order.tournament, "gold_set": order.gold_set}
+        Judge.objects.select_for_update(no_key=True).get(pk=assignment.judge.pk)
+        scope = {name: getattr(assignment, name) for name in ("judge", "tournament", "gold_set")}
         if Assignment.objects.filter(**scope, state__in=(STATE.RUNNING, STATE.PAUSED, STATE.HALTED)).exists():
             raise CannotAsk(
                 gettext("This judge already has an unfinished assignment there: resume or cancel it first.")
             )
-        assignment = Assignment.objects.create(
-            **scope, both_orders=order.both_orders, samples=order.samples, asks_twice=order.asks_twice,
-            cap=order.cap, created_by=person,
-        )  # fmt: skip
-        assignment.rubrics.set(order.rubrics)
+        assignment.save(force_insert=True)
+        assignment.rubrics.set(rubrics)
         assignment.planned = count_planned(assignment)
         assignment.save(update_fields=["planned"])
         if assignment.planned == 0:
             raise CannotAsk(
                 gettext("There is nothing to ask: no pair has two different responses, or none has these criteria.")
             )
-    JudgeRateLimiter(order.judge).reset()
+    JudgeRateLimiter(assignment.judge).reset()
     return assignment
 
 
@@ -105,17 +86,18 @@ def _transition(assignment: Assignment, before: Sequence[str], to: str) -> None:
     assignment.state = to
 
 
-def _check(order: Order) -> None:
-    if (order.tournament is None) == (order.gold_set is None):
+def _check(assignment: Assignment, rubrics: Sequence[Rubric]) -> None:
+    judge = assignment.judge
+    if (assignment.tournament is None) == (assignment.gold_set is None):
         raise CannotAsk(gettext("Name either a tournament or a gold set."))
-    if not order.rubrics:
+    if not rubrics:
         raise CannotAsk(gettext("Choose at least one criterion."))
-    if order.judge.kind == Judge.Kind.RULES:
+    if judge.kind == Judge.Kind.RULES:
         raise CannotAsk(gettext("The judge by rules has no assignments: it judges immediately."))
-    if order.judge.kind == Judge.Kind.IMPORTED:
+    if judge.kind == Judge.Kind.IMPORTED:
         message = gettext("%(judge)s comes from an imported file and cannot be asked here.")
-        raise CannotAsk(message % {"judge": order.judge})
-    if order.judge.retired_at is not None:
-        raise CannotAsk(gettext("%(judge)s has retired: choose a current judge.") % {"judge": order.judge})
-    if not 1 <= order.samples <= MAX_SAMPLES:
+        raise CannotAsk(message % {"judge": judge})
+    if judge.retired_at is not None:
+        raise CannotAsk(gettext("%(judge)s has retired: choose a current judge.") % {"judge": judge})
+    if not 1 <= assignment.samples <= MAX_SAMPLES:
         raise CannotAsk(gettext("Each question can be asked 1 to %(most)s times.") % {"most": MAX_SAMPLES})

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.core.validators import MinValueValidator
 from django.utils.translation import gettext_lazy
 
-from judging.judges import MAX_ANSWER_SECONDS, MAX_CONCURRENT_REQUESTS, Draft, newest_rubrics, save_key
-from judging.model_judge import LIMITED_BY, MIN_TOKENS
+from judging.judges import newest_rubrics, save_key
 from judging.models import GoldSet, Judge, JudgeKey, Rubric
+from judging.models.judge import JUDGE_SETTINGS
+from judging.models.limits import form_field
 from runs.http import JsonField
 
 MAX_CAP = 1_000_000
@@ -27,50 +27,14 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text=gettext_lazy("Stored encrypted and never shown again. Empty: the key above, if any."),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )  # fmt: skip
-    limited_by = forms.ChoiceField(
-        choices=[(name, name) for name in LIMITED_BY], label=gettext_lazy("Length is limited by")
-    )
 
     class Meta:
         model = Judge
-        fields = (
-            "name", "base_url", "model", "family", "key", "sampling", "max_tokens", "structured", "answer_seconds",
-            "price_in", "price_out", "requests_per_minute", "tokens_per_minute", "at_once", "is_private",
-        )  # fmt: skip
+        fields = JUDGE_SETTINGS
         field_classes = {"sampling": JsonField}  # noqa: RUF012
-        labels = {  # noqa: RUF012
-            "name": gettext_lazy("Name"),
-            "base_url": gettext_lazy("Address"),
-            "model": gettext_lazy("Model"),
-            "family": gettext_lazy("Family"),
-            "key": gettext_lazy("Key"),
-            "sampling": gettext_lazy("Sampling"),
-            "max_tokens": gettext_lazy("Tokens per reply"),
-            "structured": gettext_lazy("Send the JSON schema"),
-            "answer_seconds": gettext_lazy("Seconds per reply"),
-            "price_in": gettext_lazy("Price of a million input tokens"),
-            "price_out": gettext_lazy("Price of a million output tokens"),
-            "requests_per_minute": gettext_lazy("Requests per minute"),
-            "tokens_per_minute": gettext_lazy("Tokens per minute"),
-            "at_once": gettext_lazy("Concurrent requests"),
-            "is_private": gettext_lazy("Only I may see it"),
-        }
-        help_texts = {  # noqa: RUF012
-            "base_url": gettext_lazy("Address of any OpenAI-compatible server, such as http://127.0.0.1:8001/v1."),
-            "model": gettext_lazy("The model's name on the server."),
-            "family": gettext_lazy("Its base model, to warn if it judges models of its own family."),
-            "sampling": gettext_lazy("JSON, sent unchanged."),
-            "structured": gettext_lazy("Untick if the server does not know JSON schemas, or sends empty replies."),
-            "price_in": gettext_lazy("0 for a server of your own."),
-            "requests_per_minute": gettext_lazy("0: no limit."),
-            "tokens_per_minute": gettext_lazy("0: no limit."),
-        }
+        formfield_callback = form_field
 
-    field_order = (
-        "name", "base_url", "model", "family", "key", "secret", "is_private", "max_tokens", "limited_by",
-        "answer_seconds", "structured", "sampling", "price_in", "price_out", "requests_per_minute",
-        "tokens_per_minute", "at_once",
-    )  # fmt: skip
+    field_order = tuple(chain(*((name, "secret") if name == "key" else (name,) for name in JUDGE_SETTINGS)))
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -81,13 +45,6 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["sampling"].initial = self.initial["sampling"] = {"temperature": 0}
         self.fields["key"].queryset = JudgeKey.objects.filter(owner=self.person).order_by("name")  # type: ignore[attr-defined]
         self.fields["key"].empty_label = "–"  # type: ignore[attr-defined]
-        bounds = {"max_tokens": (MIN_TOKENS, None), "answer_seconds": (1, MAX_ANSWER_SECONDS)}
-        for name, (low, high) in {**bounds, "at_once": (1, MAX_CONCURRENT_REQUESTS)}.items():
-            self.fields[name] = forms.IntegerField(
-                min_value=low, max_value=high, label=self.fields[name].label, initial=self.fields[name].initial
-            )
-        for name in ("price_in", "price_out"):
-            self.fields[name].validators.append(MinValueValidator(Decimal(0)))
 
     def clean_secret(self) -> str:
         """Return the typed key. Raise ValidationError if it could not be sent."""
@@ -104,12 +61,12 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
         return sampling
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> Judge:
         """Return the judge to save; a typed key is stored first."""
         values = {name: value for name, value in self.cleaned_data.items() if name != "secret"}
         if secret := self.cleaned_data["secret"]:
             values["key"] = save_key(self.person, values["name"], secret)
-        return Draft(**values)
+        return Judge(**values)
 
     def _post_clean(self) -> None:
         """Do nothing: `judging.judges` writes the row, and checks more than the row's own validation."""

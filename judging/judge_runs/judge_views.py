@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from dataclasses import asdict
 from typing import Any
 
 from django.contrib import messages
@@ -10,20 +12,23 @@ from django.core.paginator import Page
 from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import floatformat
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from judging.access import may_create
-from judging.judge_runs.calibration import measure_repeats
-from judging.judge_runs.commands import CannotAsk, Order, start
+from judging.boards.format import COEFFICIENTS, estimate_cell
+from judging.judge_runs.calibration import RepeatConsistency, measure_repeats
+from judging.judge_runs.commands import CannotAsk, start
 from judging.judge_runs.forms import GoldWorkForm, JudgeForm
 from judging.judge_runs.status import get_statuses
 from judging.judge_runs.trial import run_trial
 from judging.judges import CannotSaveJudge, change_judge, create_judge, may_ask, retire, rules_judge, unretire
-from judging.models import Calibration, GoldSet, Judge, Tournament
-from runs.http import SignedIn, page_of, require_choice
+from judging.models import Assignment, Calibration, GoldSet, Judge, Tournament
+from runs.http import SignedIn, ago, page_of, require_choice
+from runs.tables import COUNTS, Badge, Cell, Column, Interval, Table
 
 JUDGES_A_PAGE = 50
 SHELVES = ("current", "retired")
@@ -119,7 +124,7 @@ def _calibrate(request: SignedIn, judge: Judge) -> HttpResponse:
     if form.is_valid():
         options = {name: form.cleaned_data[name] for name in ("gold_set", "cap", "both_orders")}
         try:
-            start(Order(judge, list(form.cleaned_data["rubrics"]), **options), request.user)
+            start(Assignment(judge=judge, created_by=request.user, **options), list(form.cleaned_data["rubrics"]))
         except CannotAsk as error:
             form.add_error(None, str(error))
         else:
@@ -149,10 +154,9 @@ def _page(request: SignedIn, judge: Judge, form: GoldWorkForm) -> HttpResponse:
     assignments = list(assignment_page)
     context: dict[str, Any] = {
         "judge": judge, "form": form, "may_ask": may_ask(request.user, judge) and judge.kind == Judge.Kind.OPENAI,
-        "calibrations": [(calibration, _complaints(calibration.measured)) for calibration in calibrations],
+        "calibrations": _calibrations_table(calibrations, set(gold.values_list("pk", flat=True))),
         "calibration_page": calibrations,
-        "visible_gold_sets": set(gold.values_list("pk", flat=True)),
-        "repeat_consistencies": measure_repeats(judge, Tournament.objects.visible_to(request.user)),
+        "repeats": _repeats_table(measure_repeats(judge, Tournament.objects.visible_to(request.user))),
         "assignments": list(zip(assignments, get_statuses(assignments), strict=True)),
         "assignment_page": assignment_page,
     }  # fmt: skip
@@ -164,8 +168,54 @@ def _calibrations(request: SignedIn, judge: Judge) -> Page[Calibration]:
     return page_of(request, rows, ROWS_A_PAGE, "calibrations")
 
 
-def _complaints(measured: dict[str, Any]) -> list[str]:
-    return [gettext(COMPLAINTS[name]) for name in measured.get("complaints", []) if name in COMPLAINTS]
+def _calibrations_table(calibrations: Iterable[Calibration], visible_gold_sets: Collection[int]) -> Table:
+    """Return a row for each calibration. Gold sets that are not visible have no name."""
+    columns = (
+        Column("criterion", gettext("Criterion"), str), Column("gold", gettext("Gold"), str),
+        Column("result", gettext("Result"), str), Column("pairs", gettext("Pairs"), style=COUNTS),
+        Column("accuracy", gettext("Accuracy"), Interval, COEFFICIENTS),
+        Column("kappa", gettext("κ"), Interval, COEFFICIENTS),
+        Column("swaps", gettext("Same in both orders"), style=COEFFICIENTS),
+        Column("first", gettext("First position"), Interval, COEFFICIENTS),
+        Column("ties", gettext("Ties, humans / judge")), Column("missing", gettext("No verdict")),
+    )  # fmt: skip
+    return Table(columns, tuple(
+        (
+            str(each.rubric),
+            (each.gold_set.name if each.gold_set_id in visible_gold_sets else gettext("a private set"),
+             Badge(ago(each.at))),
+            _result(each), *_measured(each.measured),
+        )
+        for each in calibrations
+    ))  # fmt: skip
+
+
+def _repeats_table(consistencies: Iterable[RepeatConsistency]) -> Table:
+    """Return a row for each criterion by which a judge was asked twice."""
+    columns = (
+        Column("criterion", gettext("Criterion"), str), Column("repeated", gettext("Repeated"), style=COUNTS),
+        Column("judged", gettext("With two verdicts"), style=COUNTS),
+        Column("alike", gettext("Same verdict"), Interval, COEFFICIENTS),
+    )  # fmt: skip
+    return Table(columns, tuple(
+        (str(each.rubric), each.repeated, each.judged, estimate_cell(asdict(each.alike))) for each in consistencies
+    ))  # fmt: skip
+
+
+def _result(calibration: Calibration) -> tuple[Badge, ...]:
+    result = Badge(gettext("passed"), "good", "✓") if calibration.passes else Badge(gettext("failed"), "bad", "✗")
+    names = calibration.measured.get("complaints", [])
+    complaints = "; ".join(gettext(COMPLAINTS[name]) for name in names if name in COMPLAINTS)
+    return (result, Badge(complaints)) if complaints else (result,)
+
+
+def _measured(measured: dict[str, Any]) -> tuple[Cell, ...]:
+    accuracy, kappa, first = (
+        estimate_cell(measured.get(key) or {"value": None}) for key in ("accuracy", "kappa", "slot_share")
+    )
+    ties = " / ".join(floatformat(measured.get("ties", {}).get(who), 2) for who in ("people", "judge"))
+    missing = f"{measured.get('missing', '')} / {measured.get('calls', '')}"
+    return measured.get("pairs"), accuracy, kappa, measured.get("swap_consistency"), first, ties, missing
 
 
 def _visible_judge(request: SignedIn, pk: int) -> Judge:

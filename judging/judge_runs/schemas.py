@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from judging.judge_runs.status import AssignmentStatus, Estimate
-from judging.models import Assignment, Calibration, Judge
-from runs.http import Input, Pk, Word
+from judging.judge_runs.status import AssignmentStatus, get_status, get_statuses
+from judging.models import Assignment
+from runs.http import Input, Output, Pk, RowText, Username, Word
 
 Cap = Annotated[Decimal, Field(ge=0, lt=10**8, max_digits=14, decimal_places=6)]
-
-
-def amount(value: Decimal | int) -> str:
-    """Format an amount of money without trailing zeros."""
-    return f"{Decimal(value).normalize():f}"
+Amount = Annotated[str, BeforeValidator(lambda value: f"{Decimal(value).normalize():f}")]
+"""An amount of money without trailing zeros."""
 
 
 class NewAssignment(Input):
@@ -47,23 +45,18 @@ class NewCalibration(Input):
     cap: Cap
 
 
-class EstimateOut(Schema):
+class EstimateOut(Output):
     """Estimated cost of judging a tournament.
 
     `likely` is the likely cost; `at_most` is the cost if every response of the judge has the maximum length.
     """
 
     calls: int
-    likely: str
-    at_most: str
-
-    @classmethod
-    def from_estimate(cls, estimate: Estimate) -> EstimateOut:
-        """Build the reply from an estimate. Amounts are in the judge's currency."""
-        return cls(calls=estimate.calls, likely=amount(estimate.likely.amount), at_most=amount(estimate.at_most))
+    likely: Amount = Field(validation_alias="likely.amount")
+    at_most: Amount
 
 
-class AssignmentOut(Schema):
+class AssignmentOut(Output):
     """A judge's assignment with its progress.
 
     Outcomes that are not verdicts (refused, failed, unparsed) are counted separately, and none counts as a tie. Amounts
@@ -71,8 +64,8 @@ class AssignmentOut(Schema):
     """
 
     id: int
-    judge: int
-    judge_name: str
+    judge: int = Field(validation_alias="judge_id")
+    judge_name: str = Field(validation_alias="judge.name")
     state: str
     reason: str
     both_orders: bool
@@ -83,19 +76,20 @@ class AssignmentOut(Schema):
     failed: int
     unparsed: int
     left: int
-    spent: str
-    cap: str
+    spent: Amount
+    cap: Amount
 
     @classmethod
-    def from_assignment(cls, row: Assignment, status: AssignmentStatus) -> AssignmentOut:
-        """Build the reply from an assignment and its present status."""
-        counted = ("planned", "done", "refused", "failed", "unparsed", "left")
-        counts = {name: getattr(status, name) for name in counted}
-        return cls(
-            id=row.pk, judge=row.judge.pk, judge_name=row.judge.name, state=row.state, reason=row.reason,
-            both_orders=row.both_orders, asks_twice=row.asks_twice, spent=amount(row.spent), cap=amount(row.cap),
-            **counts,
-        )  # fmt: skip
+    def from_assignment(cls, row: Assignment, status: AssignmentStatus | None = None) -> AssignmentOut:
+        """Build the reply from an assignment and its present status, which is read unless it is given."""
+        status = status or get_status(row)
+        counts = {name: getattr(status, name) for name in ("done", "refused", "failed", "unparsed", "left")}
+        return cls.from_row(row, **counts)
+
+    @classmethod
+    def from_assignments(cls, rows: Sequence[Assignment]) -> list[AssignmentOut]:
+        """Build the replies from assignments, with one query for the status of all."""
+        return list(map(cls.from_assignment, rows, get_statuses(rows)))
 
 
 class ChangedAssignment(Input):
@@ -108,7 +102,7 @@ class ChangedAssignment(Input):
     cap: Cap | None = None
 
 
-class JudgeOut(Schema):
+class JudgeOut(Output):
     """A model that judges, or the judge by rules that comes with esweb.
 
     `in_boards`: rubrics by which its newest calibration passes. The reply contains no API key.
@@ -119,24 +113,15 @@ class JudgeOut(Schema):
     kind: str
     model: str
     base_url: str
-    owner: str | None
+    owner: Username | None
     is_private: bool
     digest: str
-    price_in: str
-    price_out: str
+    price_in: Amount
+    price_out: Amount
     in_boards: list[str]
 
-    @classmethod
-    def from_judge(cls, row: Judge, rubrics: list[str]) -> JudgeOut:
-        """Build the reply, which is the same for everybody who may see the judge."""
-        return cls(
-            id=row.pk, name=row.name, kind=row.kind, model=row.model, base_url=row.base_url,
-            owner=row.owner.get_username() if row.owner else None, is_private=row.is_private, digest=row.digest,
-            price_in=amount(row.price_in), price_out=amount(row.price_out), in_boards=rubrics,
-        )  # fmt: skip
 
-
-class CalibrationOut(Schema):
+class CalibrationOut(Output):
     """Result of a judge's calibration on a gold set by one rubric.
 
     `measured`: accuracy and κ with intervals, swap consistency, the share of decided verdicts for the response shown
@@ -144,18 +129,11 @@ class CalibrationOut(Schema):
     boards.
     """
 
-    rubric: str
-    gold_set: str
+    rubric: RowText
+    gold_set: RowText
     passes: bool
     measured: dict[str, Any]
     at: datetime
-
-    @classmethod
-    def from_calibration(cls, row: Calibration) -> CalibrationOut:
-        """Build the reply from a stored calibration."""
-        return cls(
-            rubric=str(row.rubric), gold_set=row.gold_set.name, passes=row.passes, measured=row.measured, at=row.at
-        )
 
 
 class JudgeDetail(JudgeOut):

@@ -12,7 +12,7 @@ from django.db.models.functions import Length
 from judging.judge_runs.questions import comparisons, repeated_comparisons
 from judging.judges import price_of, rubric_of, sampling_of
 from judging.model_judge import Cost, Pair, request
-from judging.models import Assignment, Call, Comparison, Judge, Question, Rubric, Tournament
+from judging.models import Assignment, Call, Comparison, Question, Rubric
 
 STATE = Call.State
 ENDS = {
@@ -85,19 +85,12 @@ def get_statuses(assignments: Sequence[Assignment]) -> list[AssignmentStatus]:
     ]
 
 
-def estimate(
-    judge: Judge,
-    tournament: Tournament,
-    rubrics: list[Rubric],
-    *,
-    both_orders: bool = True,
-    samples: int = 1,
-    asks_twice: bool = False,
-) -> Estimate:
-    """Estimate the cost of judging a tournament from the lengths of its prompts and responses."""
-    pairs = comparisons(Assignment(tournament=tournament))
-    orders, price = 2 if both_orders else 1, price_of(judge)
-    parts = [_size(pairs)] * samples + ([_size(repeated_comparisons(pairs))] if asks_twice else [])
+def estimate(assignment: Assignment, rubrics: list[Rubric]) -> Estimate:
+    """Estimate the cost of an unsaved assignment on a tournament from the lengths of its prompts and responses."""
+    pairs, judge = comparisons(assignment), assignment.judge
+    orders, price = 2 if assignment.both_orders else 1, price_of(judge)
+    parts = [_size(pairs)] * assignment.samples
+    parts += [_size(repeated_comparisons(pairs))] if assignment.asks_twice else []
     comparison_count, characters = (sum(part) for part in zip(*parts, strict=True))
     empty = [request(judge.model, rubric_of(rubric), Pair("", "", ""), sampling_of(judge)) for rubric in rubrics]
     calls = comparison_count * len(rubrics) * orders

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from judging.access import may_manage
 from judging.http import manageable_tournament, visible_tournament
 from judging.judge_runs import status
-from judging.judge_runs.commands import CannotAsk, Order, cancel, pause, resume, start
+from judging.judge_runs.commands import CannotAsk, cancel, pause, resume, start
 from judging.judge_runs.forms import TournamentWorkForm
 from judging.judge_runs.status import Estimate, get_statuses
 from judging.judges import exclusion_reasons, may_ask, self_preference_warning
@@ -39,16 +39,17 @@ def tournament_judges(request: SignedIn, pk: int) -> HttpResponse:
         manageable_tournament(request, pk)
     if request.method != "POST" or not form.is_valid():
         return _page(request, tournament, form)
+    options = {name: form.cleaned_data[name] for name in ("judge", "cap", "both_orders", "asks_twice")}
+    assignment = Assignment(tournament=tournament, created_by=request.user, **options)
+    rubrics = list(form.cleaned_data["rubrics"])
     if "estimate" in request.POST:
-        return _page(request, tournament, form, _estimate(tournament, form))
-    options = {name: form.cleaned_data[name] for name in ("cap", "both_orders", "asks_twice")}
-    order = Order(form.cleaned_data["judge"], list(form.cleaned_data["rubrics"]), tournament=tournament, **options)
+        return _page(request, tournament, form, status.estimate(assignment, rubrics))
     try:
-        start(order, request.user)
+        start(assignment, rubrics)
     except CannotAsk as error:
         form.add_error(None, str(error))
         return _page(request, tournament, form)
-    messages.success(request, gettext("Started %(judge)s.") % {"judge": order.judge})
+    messages.success(request, gettext("Started %(judge)s.") % {"judge": assignment.judge})
     return redirect("tournament-judges", pk=tournament.pk)
 
 
@@ -116,12 +117,6 @@ def _form(request: SignedIn, tournament: Tournament) -> TournamentWorkForm:
         judges = judges.filter(owner=request.user)
     rubrics = tournament.rubrics.select_related("criterion").order_by("pk")
     return TournamentWorkForm(request.POST or None, judges=judges, rubrics=rubrics)
-
-
-def _estimate(tournament: Tournament, form: TournamentWorkForm) -> Estimate:
-    data = form.cleaned_data
-    options = {name: data[name] for name in ("both_orders", "asks_twice")}
-    return status.estimate(data["judge"], tournament, list(data["rubrics"]), **options)
 
 
 def _page(

@@ -3,10 +3,7 @@
 from judging.judges.adapters import allowed_hosts, price_of, rubric_of, sampling_of, server_of
 from judging.judges.admission import admitted_verdicts, exclusion_reason, exclusion_reasons, self_preference_warning
 from judging.judges.commands import (
-    MAX_ANSWER_SECONDS,
-    MAX_CONCURRENT_REQUESTS,
     CannotSaveJudge,
-    Draft,
     change_judge,
     create_judge,
     may_ask,
@@ -18,10 +15,7 @@ from judging.judges.keys import KeyLost, key_of, save_key
 from judging.judges.rubrics import RubricText, create_standard_rubrics, newest_rubrics, next_version
 
 __all__ = [
-    "MAX_ANSWER_SECONDS",
-    "MAX_CONCURRENT_REQUESTS",
     "CannotSaveJudge",
-    "Draft",
     "KeyLost",
     "RubricText",
     "admitted_verdicts",

@@ -13,30 +13,22 @@ from judging.access import may_create
 from judging.judges.gold import MAX_BYTES, CannotRead, save_gold_set
 from judging.judges.rubrics import create_standard_rubrics
 from judging.models import Criterion, GoldSet, Rubric
-from runs.http import ApiRequest, Id, Input, Invalid, Limit, Name, needs, paginate, router
+from runs.http import ApiRequest, Id, Input, Invalid, Limit, Name, Output, RowText, Username, needs, paginate, router
 from workers.config import Problem
 
 LINE = '{"prompt": "Why?", "response_a": "As …", "response_b": "No.", "expected": {"helpfulness": "a"}}\n'
 
 
-class GoldSetOut(Schema):
+class GoldSetOut(Output):
     """A set of pairs of responses with known verdicts by some criteria."""
 
     id: int
     name: str
-    owner: str
+    owner: Username
     is_private: bool
     pairs: int
     sha256: str
     created_at: datetime
-
-    @classmethod
-    def from_gold_set(cls, row: GoldSet, pairs: int) -> GoldSetOut:
-        """Build the reply, which is the same for everybody who may see the gold set."""
-        return cls(
-            id=row.pk, name=row.name, owner=row.owner.get_username(), is_private=row.is_private, pairs=pairs,
-            sha256=row.sha256, created_at=row.created_at,
-        )  # fmt: skip
 
 
 class GoldSetsOut(Schema):
@@ -58,7 +50,7 @@ def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) ->
     """List the gold sets that you may see, newest first: pairs of responses with known verdicts."""
     rows = GoldSet.objects.visible_to(request.auth.person).select_related("owner").annotate(size=Count("pairs"))
     items, following = paginate(rows, cursor, limit)
-    return GoldSetsOut(items=[GoldSetOut.from_gold_set(gold_set, gold_set.size) for gold_set in items], next=following)  # type: ignore[attr-defined]
+    return GoldSetsOut(items=[GoldSetOut.from_row(row, pairs=row.size) for row in items], next=following)  # type: ignore[attr-defined]
 
 
 @router.post(
@@ -84,31 +76,23 @@ def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewG
         owner=request.auth.person, name=said.name, sha256=sha256(data).hexdigest()
     ).first()
     if existing is not None:
-        return 200, GoldSetOut.from_gold_set(existing, existing.pairs.count())
+        return 200, GoldSetOut.from_row(existing, pairs=existing.pairs.count())
     try:
         gold_set = save_gold_set(request.auth.person, said.name, data, is_private=said.is_private)
     except CannotRead as error:
         raise Invalid(Problem("file", str(error))) from error
-    return 201, GoldSetOut.from_gold_set(gold_set, gold_set.pairs.count())
+    return 201, GoldSetOut.from_row(gold_set, pairs=gold_set.pairs.count())
 
 
-class RubricOut(Schema):
+class RubricOut(Output):
     """A rubric: the text that judges receive. It never changes, so its digest identifies all of it."""
 
-    criterion: str
+    criterion: RowText
     version: int
     question: str
     text: str
     scale: tuple[int, int]
     digest: str
-
-    @classmethod
-    def from_rubric(cls, row: Rubric) -> RubricOut:
-        """Build the reply for one version."""
-        return cls(
-            criterion=row.criterion.slug, version=row.version, question=row.question, text=row.text,
-            scale=(row.scale_low, row.scale_high), digest=row.digest,
-        )  # fmt: skip
 
 
 class RubricsOut(Schema):
@@ -127,4 +111,5 @@ def list_rubrics(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> R
     create_standard_rubrics()
     rows = Rubric.objects.filter(criterion__in=Criterion.objects.visible_to(request.auth.person))
     items, following = paginate(rows.select_related("criterion"), cursor, limit)
-    return RubricsOut(items=[RubricOut.from_rubric(rubric) for rubric in items], next=following)
+    rubrics = [RubricOut.from_row(row, scale=(row.scale_low, row.scale_high)) for row in items]
+    return RubricsOut(items=rubrics, next=following)

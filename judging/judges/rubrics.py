@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, takewhile
 from typing import Any
 
@@ -81,7 +81,7 @@ def _missing_standard() -> dict[str, RubricText]:
 
 
 def _digest(words: RubricText) -> str:
-    return digest_of(words.question, words.text, words.scale_low, words.scale_high)
+    return digest_of(**asdict(words))
 
 
 def next_version(criterion: Criterion, words: RubricText, creator: User | None) -> tuple[Rubric, bool]:
@@ -95,9 +95,8 @@ def next_version(criterion: Criterion, words: RubricText, creator: User | None) 
         if newest and newest.digest == _digest(words):
             return newest, False
         rubric = Rubric.objects.create(
-            criterion=criterion, version=newest.version + 1 if newest else 1, question=words.question, text=words.text,
-            scale_low=words.scale_low, scale_high=words.scale_high, created_by=creator,
-        )  # fmt: skip
+            criterion=criterion, version=newest.version + 1 if newest else 1, created_by=creator, **asdict(words)
+        )
         return rubric, True
 
 

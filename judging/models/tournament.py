@@ -8,12 +8,12 @@ from typing import Self
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
-from judging.models.gold import GoldSet
 from judging.models.ownership import OwnedQuerySet
 from judging.models.rubric import Rubric, rubric_names
+from judging.models.tournament_settings import TournamentSettings
 from runs.models import Experiment, Prompt, Response, Run
 from runs.models.experiment import Person, config_section
 
@@ -41,33 +41,12 @@ class TournamentQuerySet(OwnedQuerySet["Tournament"]):
         return self.filter(deleted_at__isnull=True, closed_at__isnull=True, paused_at__isnull=True)
 
 
-class Tournament(models.Model):
-    """A tournament. `seed` decides which prompts are sampled, in which order pairs come, and who is on the left.
+class Tournament(TournamentSettings):
+    """A tournament: its settings, its owner and its state. `seed` decides which prompts are sampled, in which order
+    pairs come, and who is on the left."""
 
-    `overlap`: the number of voters who see a pair. `gold_every`: a voter gets a pair of `gold_set` after this many
-    pairs; never if `gold_set` is None. `reveals`: voters may see whose responses they compared, after their own vote.
-    `warns`: responses are blurred until the voter reveals them. `picks`: the order in which a voter gets pairs.
-    """
-
-    class Picks(models.TextChoices):
-        """Order of pairs: in rounds, all pairs alike; or where one more vote is most informative, after a few verdicts
-        on each pair."""
-
-        BALANCED = "balanced"
-        TELLING = "telling"
-
-    name = models.CharField(max_length=200)
-    question = models.TextField(blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tournaments")
-    is_private = models.BooleanField(default=False)
     rubrics = models.ManyToManyField(Rubric, related_name="tournaments")
-    seed = models.BigIntegerField()
-    overlap = models.PositiveSmallIntegerField(default=1)
-    gold_set = models.ForeignKey(GoldSet, on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments")
-    gold_every = models.PositiveSmallIntegerField(default=15)
-    reveals = models.BooleanField(default=True)
-    warns = models.BooleanField(default=False)
-    picks = models.CharField(max_length=10, choices=Picks.choices, default=Picks.BALANCED)
     created_at = models.DateTimeField(auto_now_add=True)
     paused_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -77,12 +56,6 @@ class Tournament(models.Model):
     )
 
     objects = TournamentQuerySet.as_manager()
-
-    class Meta:
-        constraints = (
-            models.CheckConstraint(condition=Q(overlap__gte=1), name="tournament_of_one_voter_at_least"),
-            models.CheckConstraint(condition=Q(gold_every__gte=2), name="tournament_not_of_gold_alone"),
-        )
 
     def __str__(self) -> str:
         return self.name
@@ -94,6 +67,11 @@ class Tournament(models.Model):
     def is_open(self) -> bool:
         """Return whether it accepts verdicts."""
         return self.deleted_at is None and self.closed_at is None and self.paused_at is None
+
+    @property
+    def state(self) -> str:
+        """Return the state in which it is, or was when it was moved to the trash: open, paused or closed."""
+        return "closed" if self.closed_at else "paused" if self.paused_at else "open"
 
     @property
     def methods(self) -> dict[str, str]:

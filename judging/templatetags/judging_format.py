@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from judging.boards import settings
+from judging.boards.setting import plain_number
 from judging.translation import messages
 
 register = template.Library()
@@ -19,4 +19,4 @@ def in_words(text: str) -> str:
 @register.filter
 def plain(number: float) -> str:
     """Format a number as in the options: 1000, 0.5."""
-    return settings.plain_number(number)
+    return plain_number(number)

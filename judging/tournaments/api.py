@@ -9,18 +9,17 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from ninja import P, QueryEx
 from ninja.errors import HttpError
 
-from judging import judge_runs
 from judging.access import may_manage, may_unblind
 from judging.http import get_gold_set, get_rubric, get_tournament, own_tournament
 from judging.judge_runs.schemas import AssignmentOut
 from judging.judges import create_standard_rubrics, newest_rubrics
 from judging.models import JudgmentFile, Rubric, Tournament, Verdict, rubrics_of
+from judging.models.tournament_settings import SECRETS, SETTINGS
 from judging.tournaments.commands import (
-    Draft,
     Entry,
     TournamentRefused,
     close,
-    create_from_draft,
+    create_tournament,
     move_to_trash,
     pause,
     restore,
@@ -40,7 +39,6 @@ from judging.tournaments.schemas import (
     VerdictsOut,
 )
 from judging.voting import count_judged_pairs
-from judging.voting.api import InvitationOut
 from runs.http import (
     EXAMPLE_UID,
     ApiRequest,
@@ -86,7 +84,7 @@ def list_tournaments(
     for word in q.split():
         rows = rows.filter(Q(name__icontains=word) | Q(question__icontains=word))
     items, following = paginate(rows.select_related("owner"), cursor, limit)
-    return TournamentsOut(items=[TournamentOut(**TournamentOut.fields_of_row(row)) for row in items], next=following)
+    return TournamentsOut(items=[TournamentOut.from_row(row) for row in items], next=following)
 
 
 @router.post(
@@ -106,11 +104,12 @@ def make_tournament(request: ApiRequest, new: NewTournament) -> tuple[int, Tourn
     """
     create_standard_rubrics()
     entries = [_entry(request.auth, n, entry) for n, entry in enumerate(new.contestants)]
-    settings = new.dict(exclude={"contestants", "criteria", "gold_set"})
-    gold = None if new.gold_set is None else get_gold_set(request.auth, new.gold_set)
-    draft = Draft(entries=entries, rubrics=_newest_rubrics(request.auth, new.criteria), gold_set=gold, **settings)
+    settings = new.dict(include=set(SETTINGS))
+    if settings["gold_set"] is not None:
+        settings["gold_set"] = get_gold_set(request.auth, settings["gold_set"])
+    tournament = Tournament(owner=request.auth.person, **settings)
     try:
-        tournament = create_from_draft(request.auth.person, draft)
+        create_tournament(tournament, entries, _newest_rubrics(request.auth, new.criteria), new.prompts)
     except TournamentRefused as error:
         raise HttpError(409, str(error)) from error
     return 201, detail(request.auth, tournament)
@@ -217,31 +216,24 @@ def detail(caller: Caller, tournament: Tournament) -> TournamentDetail:
     """Return everything about a tournament that the caller may see."""
     row = _with_imports(Tournament.objects.filter(pk=tournament.pk)).select_related("owner").get()
     is_manager = may_manage(caller.person, row)
+    secrets = {"gold_set": row.gold_set_id} if is_manager else {}
+    secrets |= {"gold_every": row.gold_every} if is_manager and row.gold_set_id else {}
+    secrets |= {"seed": row.seed} if may_unblind(caller.person, row) else {}
     assignments = list(row.assignments.select_related("judge").order_by("-pk")[:MAX_ASSIGNMENTS])
-    invited = row.invitations.order_by("pk") if is_manager else None
     pairs = row.comparisons.between_contestants()
     verdicts = Verdict.objects.comparing().filter(comparison__tournament=row)
-    return TournamentDetail(
-        **TournamentOut.fields_of_row(row),
+    return TournamentDetail.from_row(
+        row,
         contestants=_contestants(caller, row),
         criteria=[CriterionOut(name=n, rubric=str(r), digest=r.digest) for r, n in rubrics_of(row).items()],
-        seed=row.seed if may_unblind(caller.person, row) else None,
-        overlap=row.overlap,
-        picks=row.picks,
-        reveals=row.reveals,
-        warns=row.warns,
-        gold_set=row.gold_set_id if is_manager else None,
-        gold_every=row.gold_every if is_manager and row.gold_set_id else None,
+        **dict.fromkeys(SECRETS) | secrets,
         prompts=row.chosen_prompts.count(),
         pairs=pairs.filter(is_identical=False).count(),
         identical=pairs.filter(is_identical=True).count(),
         judged=count_judged_pairs({row.pk: row})[row.pk],
         verdicts=verdicts.count(),
-        assignments=[
-            AssignmentOut.from_assignment(*assignment)
-            for assignment in zip(assignments, judge_runs.get_statuses(assignments), strict=True)
-        ],
-        invitations=None if invited is None else [InvitationOut.from_invitation(invitation) for invitation in invited],
+        assignments=AssignmentOut.from_assignments(assignments),
+        invitations=row.invitations.order_by("pk") if is_manager else None,
     )
 
 
@@ -253,10 +245,9 @@ def _contestants(caller: Caller, tournament: Tournament) -> list[ContestantOut]:
     rows = list(tournament.contestants.select_related("run").order_by("place"))
     visible_uids = set(Run.objects.visible_to(caller.person).filter(contestants__in=rows).values_list("uid", flat=True))
     return [
-        ContestantOut(name=row.name, run=row.run.uid if row.run and row.run.uid in visible_uids else None,
-                      step=row.step, split=row.split)
+        ContestantOut.from_row(row, run=row.run.uid if row.run and row.run.uid in visible_uids else None)
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def _entry(caller: Caller, n: int, entry: EntryIn) -> Entry:
@@ -281,12 +272,10 @@ def _verdicts_out(tournament: Tournament, rows: list[Verdict]) -> list[VerdictOu
     )
     names = {rubric.pk: name for rubric, name in rubrics_of(tournament).items()}
     return [
-        VerdictOut(
-            id=verdict.pk, criterion=names[verdict.rubric_id], prompt=prompt_names[verdict.comparison.prompt_id or 0],
-            a=str(verdict.comparison.a), b=str(verdict.comparison.b), outcome=verdict.outcome, first=verdict.first,
-            score_a=verdict.score_a, score_b=verdict.score_b, preference=verdict.preference,
-            by=rater_names.name(verdict.voter_id, verdict.judge_id),
-            is_person=verdict.judge_id is None, sample=verdict.sample, is_blind=verdict.is_blind, at=verdict.at,
+        VerdictOut.from_row(
+            verdict, criterion=names[verdict.rubric_id], prompt=prompt_names[verdict.comparison.prompt_id or 0],
+            a=str(verdict.comparison.a), b=str(verdict.comparison.b),
+            by=rater_names.name(verdict.voter_id, verdict.judge_id), is_person=verdict.judge_id is None,
         )
         for verdict in rows
     ]  # fmt: skip

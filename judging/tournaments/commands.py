@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 
@@ -12,15 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from judging.models import (
-    ChosenPrompt,
-    Comparison,
-    Contestant,
-    GoldSet,
-    Rubric,
-    Side,
-    Tournament,
-)
+from judging.models import ChosenPrompt, Comparison, Contestant, Rubric, Side, Tournament
 from judging.models import identifying_names as names_of
 from judging.voting import Pairing, are_identical, draw_sample, draw_sides, find_leaks, make_pairings
 from runs.models import EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
@@ -69,26 +61,6 @@ class Entry:
         return next((evaluated for evaluated in steps if evaluated.step == self.step), None)
 
 
-@dataclass(frozen=True)
-class Draft:
-    """Draft of a tournament. `entries` become its contestants, `prompts` is the number of prompts that are sampled; the
-    other fields are those of `Tournament`."""
-
-    name: str
-    entries: Sequence[Entry]
-    rubrics: Sequence[Rubric]
-    prompts: int
-    seed: int = 0
-    question: str = ""
-    is_private: bool = False
-    overlap: int = 1
-    gold_set: GoldSet | None = None
-    gold_every: int = 15
-    reveals: bool = True
-    warns: bool = False
-    picks: str = Tournament.Picks.BALANCED
-
-
 @dataclass
 class _Responses:
     """Responses of the entries: for each entry, in order, prompt id -> response."""
@@ -102,27 +74,26 @@ class _Responses:
 
 
 @transaction.atomic
-def create_from_draft(owner: User, draft: Draft) -> Tournament:
-    """Create a tournament with its contestants and all its comparisons. Raise TournamentRefused if it is invalid."""
-    draft = replace(draft, entries=list(dict.fromkeys(draft.entries)))
-    _check_draft(draft)
-    responses = _Responses([_load_responses(entry) for entry in draft.entries])
+def create_tournament(
+    tournament: Tournament, entries: Sequence[Entry], rubrics: Sequence[Rubric], prompts: int
+) -> Tournament:
+    """Save a new tournament, of which only the owner and the settings are set, with its contestants and all its
+    comparisons on a sample of `prompts` prompts. Raise TournamentRefused if it is invalid."""
+    entries = list(dict.fromkeys(entries))
+    _check_size(len(entries), len(rubrics), prompts)
+    responses = _Responses([_load_responses(entry) for entry in entries])
     if not responses.shared_prompts:
         raise TournamentRefused(gettext("No prompt has responses of all contestants: choose others, or fewer."))
-    prompts = draw_sample(responses.shared_prompts, draft.prompts, draft.seed)
-    tournament = Tournament.objects.create(
-        name=draft.name, question=draft.question, owner=owner, is_private=draft.is_private, seed=draft.seed,
-        overlap=draft.overlap, gold_set=draft.gold_set, gold_every=draft.gold_every, reveals=draft.reveals,
-        warns=draft.warns, picks=draft.picks,
-    )  # fmt: skip
-    tournament.rubrics.set(draft.rubrics)
-    contestants = _contestants(tournament, draft.entries)
-    categories = dict(Prompt.objects.filter(pk__in=prompts).values_list("pk", "categories"))
+    sample = draw_sample(responses.shared_prompts, prompts, tournament.seed)
+    tournament.save(force_insert=True)
+    tournament.rubrics.set(rubrics)
+    contestants = _contestants(tournament, entries)
+    categories = dict(Prompt.objects.filter(pk__in=sample).values_list("pk", "categories"))
     chosen_prompts = ChosenPrompt.objects.bulk_create(
         ChosenPrompt(tournament=tournament, prompt_id=prompt, place=k, categories=categories[prompt])
-        for k, prompt in enumerate(prompts)
+        for k, prompt in enumerate(sample)
     )
-    schedule = make_pairings(range(len(contestants)), range(len(chosen_prompts)), draft.seed)
+    schedule = make_pairings(range(len(contestants)), range(len(chosen_prompts)), tournament.seed)
     _create_comparisons(tournament, contestants, chosen_prompts, schedule, responses)
     _add_gold_comparisons(tournament, len(schedule))
     return tournament
@@ -158,16 +129,15 @@ def purge_trash() -> None:
     Tournament.objects.filter(deleted_at__lt=timezone.now() - timedelta(days=DAYS_IN_TRASH)).delete()
 
 
-def _check_draft(draft: Draft) -> None:
-    n = len(draft.entries)
-    if not 2 <= n <= MAX_CONTESTANTS:
+def _check_size(entries: int, rubrics: int, prompts: int) -> None:
+    if not 2 <= entries <= MAX_CONTESTANTS:
         message = gettext("A tournament must have 2 to %(most)s contestants, not %(n)s.")
-        raise TournamentRefused(message % {"most": MAX_CONTESTANTS, "n": n})
-    if not draft.rubrics:
+        raise TournamentRefused(message % {"most": MAX_CONTESTANTS, "n": entries})
+    if not rubrics:
         raise TournamentRefused(gettext("Choose at least one criterion."))
-    if draft.prompts < 1:
+    if prompts < 1:
         raise TournamentRefused(gettext("Choose at least one prompt."))
-    if (count := n * (n - 1) // 2 * draft.prompts) > MAX_COMPARISONS:
+    if (count := entries * (entries - 1) // 2 * prompts) > MAX_COMPARISONS:
         message = gettext("A tournament may have at most %(most)s pairs, not %(count)s: choose fewer prompts.")
         raise TournamentRefused(message % {"count": count, "most": MAX_COMPARISONS})
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from judging.access import may_create
 from judging.judges import create_standard_rubrics
-from judging.tournaments.commands import Draft, Entry, TournamentRefused, create_from_draft
+from judging.tournaments.commands import Entry, TournamentRefused, create_tournament
 from judging.tournaments.forms import TournamentForm
 from runs.http import SignedIn, UnknownChoice, named_experiment, whole_number
 from runs.models import EVALUATION, TRAINING, Response, Run, list_evaluated_steps
@@ -26,10 +26,6 @@ MAX_RUNS = 20
 MAX_NAME_LENGTH = 200
 MAX_UNFOLDED = 4
 """Up to this many offers of a run are all shown."""
-DRAFT_FIELDS = (
-    "name", "question", "is_private", "prompts", "seed", "overlap", "gold_set", "gold_every", "picks", "reveals",
-    "warns",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,12 +66,11 @@ def tournament_new(request: SignedIn) -> HttpResponse:
     offers = [replace(offer, is_chosen=offer.value in chosen) for offer in offers]
     form = TournamentForm(request.POST or None, person=request.user, initial={"name": _suggested_name(offers)})
     if request.method == "POST" and form.is_valid():
-        settings = {name: form.cleaned_data[name] for name in DRAFT_FIELDS}
+        form.instance.owner = request.user
         entries = [Entry(offer.run, offer.step, offer.split) for offer in offers if offer.is_chosen]
+        criteria, prompts = form.cleaned_data["criteria"], form.cleaned_data["prompts"]
         try:
-            tournament = create_from_draft(
-                request.user, Draft(entries=entries, rubrics=list(form.cleaned_data["criteria"]), **settings)
-            )
+            tournament = create_tournament(form.instance, entries, list(criteria), prompts)
         except TournamentRefused as error:
             form.add_error(None, str(error))
         else:

@@ -5,17 +5,52 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from django.db import models
+from django.utils.translation import override
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from judging.judge_runs.schemas import AssignmentOut
-from judging.models import Tournament
+from judging.models.limits import limits
+from judging.models.tournament_settings import SECRETS, TournamentSettings
 from judging.voting.api import InvitationOut
-from runs.http import Input, Name, Pk, Text, Word
+from runs.http import NO_NUL, Input, Output, Pk, Text, Username, Word, with_fields
 
 Split = Annotated[str, Field(max_length=20, pattern=r"^[^\x00]*$")]
-Picks = Literal["balanced", "telling"]
 State = Literal["open", "paused", "closed"]
+FIELDS = TournamentSettings._meta.local_fields
+
+
+def _request_type(field: models.Field[Any, Any]) -> Any:
+    """Return the type of a setting in a request, with its choices and bounds."""
+    if field.choices:
+        return Literal[tuple(value for value, _ in field.choices)]
+    if isinstance(field, models.ForeignKey):
+        return Pk | None
+    if isinstance(field, models.IntegerField):
+        bounds = limits(field)
+        return Annotated[int, Field(ge=bounds.get("min_value"), le=bounds.get("max_value"))]
+    if isinstance(field, models.CharField):
+        least, most = int(not field.blank), field.max_length
+        return Annotated[
+            str, StringConstraints(strip_whitespace=True, min_length=least, max_length=most, pattern=NO_NUL)
+        ]
+    return {models.TextField: Text, models.BooleanField: bool}[type(field)]
+
+
+def _request_field(field: models.Field[Any, Any]) -> tuple[Any, Any]:
+    """Return type, default and description of a setting in a request."""
+    default = field.get_default() if field.blank or field.has_default() else ...
+    with override(None):
+        return _request_type(field), Field(default, description=f"{field.verbose_name}. {field.help_text}".strip())
+
+
+def _reply_field(field: models.Field[Any, Any]) -> tuple[Any, Any]:
+    """Return the type of a setting in a reply, which is required; a secret may be null."""
+    kinds = {int: models.IntegerField | models.ForeignKey, bool: models.BooleanField,
+             str: models.CharField | models.TextField}  # fmt: skip
+    kind = next(kind for kind, classes in kinds.items() if isinstance(field, classes))
+    return (kind | None if field.name in SECRETS else kind), ...
 
 
 class EntryIn(Input):
@@ -26,26 +61,14 @@ class EntryIn(Input):
     split: Split = "eval"
 
 
+@with_fields({field.name: _request_field(field) for field in FIELDS})
 class NewTournament(Input):
-    """A tournament to create: `criteria` by their slugs, each by its newest rubric.
+    """A tournament to create: `criteria` by their slugs, each by its newest rubric. GET /api/v1/gold-sets lists the
+    gold sets."""
 
-    `picks`: how a voter's next pair is chosen, balanced or telling. One pair in `gold_every` is from `gold_set`, if
-    that is given: GET /api/v1/gold-sets lists them.
-    """
-
-    name: Name
-    question: Text = ""
     contestants: Annotated[list[EntryIn], Field(min_length=2, max_length=20)]
     criteria: Annotated[list[Word], Field(min_length=1, max_length=20)]
     prompts: Annotated[int, Field(ge=1, le=50_000)] = 50
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
-    overlap: Annotated[int, Field(ge=1, le=100)] = 1
-    is_private: bool = False
-    reveals: bool = True
-    warns: bool = False
-    picks: Picks = "balanced"
-    gold_set: Pk | None = None
-    gold_every: Annotated[int, Field(ge=2, le=1000)] = 15
 
 
 class ChangedTournament(Input):
@@ -54,7 +77,7 @@ class ChangedTournament(Input):
     state: State
 
 
-class ContestantOut(Schema):
+class ContestantOut(Output):
     """A contestant, which is rated.
 
     `run` is null if only judgments were imported, if the run was deleted, or if you may not see it.
@@ -74,28 +97,18 @@ class CriterionOut(Schema):
     digest: str
 
 
-class TournamentOut(Schema):
+class TournamentOut(Output):
     """A tournament. `imported`: whether it contains judgments from files."""
 
     id: int
     name: str
     question: str
-    owner: str
+    owner: Username
     is_private: bool
     state: State
     imported: bool
     created_at: datetime
-    url: str
-
-    @classmethod
-    def fields_of_row(cls, row: Tournament) -> dict[str, Any]:
-        """Return the fields of the reply. The row must have the annotation `imported`."""
-        state = "closed" if row.closed_at else "paused" if row.paused_at else "open"
-        return {
-            "id": row.pk, "name": row.name, "question": row.question, "owner": row.owner.get_username(),
-            "is_private": row.is_private, "state": state, "created_at": row.created_at,
-            "imported": row.imported, "url": row.get_absolute_url(),  # type: ignore[attr-defined]
-        }  # fmt: skip
+    url: str = Field(validation_alias="get_absolute_url")
 
 
 class TournamentsOut(Schema):
@@ -105,6 +118,7 @@ class TournamentsOut(Schema):
     next: int | None
 
 
+@with_fields({field.name: _reply_field(field) for field in FIELDS})
 class TournamentDetail(TournamentOut):
     """A tournament with its contestants, criteria and settings.
 
@@ -115,13 +129,6 @@ class TournamentDetail(TournamentOut):
 
     contestants: list[ContestantOut]
     criteria: list[CriterionOut]
-    seed: int | None
-    overlap: int
-    picks: str
-    reveals: bool
-    warns: bool
-    gold_set: int | None
-    gold_every: int | None
     prompts: int
     pairs: int
     identical: int
@@ -131,7 +138,7 @@ class TournamentDetail(TournamentOut):
     invitations: list[InvitationOut] | None
 
 
-class VerdictOut(Schema):
+class VerdictOut(Output):
     """A verdict on a pair.
 
     `outcome` is a, b, tie, both_bad, skip, or what a judge did instead of judging: unparsed, refused, error. `first`:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import Avg, Count, F, Min, Q, QuerySet, Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import floatformat
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -22,34 +23,20 @@ from judging.boards import board_stamps, newest_standings
 from judging.http import manageable_tournament, visible_tournament
 from judging.models import Invitation, Tournament, Turn, Verdict, Voter
 from judging.tournaments.commands import DAYS_IN_TRASH, close, move_to_trash, pause, restore, resume
-from judging.tournaments.forms import PICK_LABELS, InvitationForm
+from judging.tournaments.forms import InvitationForm
 from judging.tournaments.list import leader_sentences, tournament_progress
 from judging.voting import RULE, InvitationRefused, create_invitations
 from judging.voting.invitations import revoke_invitation
 from runs.http import SignedIn, page_of
 from runs.models import Run
+from runs.tables import COUNTS, Column, NumberStyle, Table
 
 VOTERS_PER_PAGE = 50
 
 
-@dataclass(frozen=True)
-class VoterProgress:
-    """Progress of a voter. `correct` of the `gold_pairs` that they judged have the expected outcome.
-
-    `judged` pairs have a verdict, `passed` pairs were skipped. `seconds` is the mean time between seeing a pair and a
-    choice.
-    """
-
-    voter: Voter
-    judged: int
-    passed: int
-    gold_pairs: int
-    correct: int
-    seconds: float | None
-
-
-def list_voter_progress(voters: Sequence[Voter]) -> list[VoterProgress]:
-    """Return the progress of each voter, in their order.
+def voters_table(voters: Sequence[Voter]) -> Table:
+    """Return a row for each voter, in their order: pairs with a verdict, skipped pairs, gold pairs with the expected
+    outcome, and the mean time between seeing a pair and a choice.
 
     Takes three queries for any number of them, and of other voters.
     """
@@ -57,16 +44,19 @@ def list_voter_progress(voters: Sequence[Voter]) -> list[VoterProgress]:
     verdicts = Verdict.objects.current().filter(voter__in=voters)
     pace = dict(verdicts.values_list("voter").annotate(Avg("seconds")).order_by())
     gold_results = _on_gold(verdicts)
-    return [
-        VoterProgress(
-            voter,
-            *turns.get(voter.pk, (0, 0)),
-            len(gold_results.get(voter.pk, [])),
-            sum(gold_results.get(voter.pk, [])),
-            pace.get(voter.pk),
-        )
+    columns = (
+        Column("voter", gettext("Voter"), str), Column("judged", gettext("Judged"), style=COUNTS),
+        Column("passed", gettext("Skipped"), style=COUNTS), Column("gold", gettext("Correct on gold")),
+        Column("seconds", gettext("Seconds per choice"), style=NumberStyle(partial(floatformat, arg=1))),
+    )  # fmt: skip
+    return Table(columns, tuple(
+        (str(voter), *turns.get(voter.pk, (0, 0)), _correct(gold_results.get(voter.pk, [])), pace.get(voter.pk))
         for voter in voters
-    ]
+    ))  # fmt: skip
+
+
+def _correct(on_gold: list[bool]) -> str | None:
+    return gettext("%(n)s of %(of)s") % {"n": sum(on_gold), "of": len(on_gold)} if on_gold else None
 
 
 def _turns(voters: Sequence[Voter]) -> dict[int, tuple[int, int]]:
@@ -171,7 +161,6 @@ def _page(
         # A run in the trash has no page.
         "visible_runs": set(visible_runs.values_list("pk", flat=True)),
         "rule": RULE,
-        "pick_label": PICK_LABELS[Tournament.Picks(tournament_row.picks)],
         "rubrics": list(tournament_row.rubrics.select_related("criterion").order_by("pk")),
         "invitations": page_of(request, invitations, VOTERS_PER_PAGE, "invited") if is_manager else None,
         "days": DAYS_IN_TRASH,
@@ -203,7 +192,7 @@ def _status_context(request: SignedIn, tournament_row: Tournament) -> dict[str, 
         "tournament": tournament_row, "pairs": counted.pairs, "judged": counted.judged, "may_manage": is_manager,
         "identical": counted.identical, "all_pairs": counted.pairs + counted.identical,
         "prompts": tournament_row.chosen_prompts.count(),
-        "voter_rows": list_voter_progress(list(page)) if is_manager else [],
+        "voters": voters_table(list(page) if is_manager else []),
         "voter_page": page, "voter_count": page.paginator.count,
         "imported": tournament_row.judgment_files.aggregate(made=Sum("made"))["made"] or 0,
     }  # fmt: skip

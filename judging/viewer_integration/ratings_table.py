@@ -9,12 +9,10 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from judging.boards import DEFAULT_SETTINGS
-from judging.boards.format import format_ranks
+from judging.boards.format import POINTS, WIN_RATES, interval_of
 from judging.viewer_integration.views import LeaderboardEntry, list_leaderboard_entries
-from runs.charts import Table
 from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
-
-BOUNDS = ("value", "low", "high")
+from runs.tables import Column, Interval, Ranks, Table
 
 
 @require_safe
@@ -28,59 +26,45 @@ def run_ratings_table(request: SignedIn, uid: str) -> HttpResponse:
     return table_response(request, table, f"{run.name} ratings", _notes(run.uid, entries))
 
 
-def _csv_table(entries: Sequence[LeaderboardEntry]) -> Table:
-    """Return a row for each leaderboard with all digits. `number` is the tournament's, whose name may repeat."""
-    heads = (
-        "tournament", "number", "step", "criterion", *(f"rating {bound}" for bound in BOUNDS),
-        "rank_from", "rank_to", "rank_of", "votes", *(f"win rate {bound}" for bound in BOUNDS),
+def _ratings_table(entries: Sequence[LeaderboardEntry]) -> Table:
+    """Return a row for each leaderboard. `number` is the tournament's, whose name may repeat."""
+    ends = ("value", "low", "high")
+    columns = (
+        Column("tournament", gettext("Leaderboard"), str), Column("number"), Column("step", gettext("Step")),
+        Column("criterion", kind=str), Column("rubric", gettext("Criterion"), str),
+        Column("rating", gettext("Rating"), Interval, POINTS),
+        Column("ranks", kind=Ranks, parts=("rank_from", "rank_to")), Column("rank_of"), Column("rank", gettext("Rank")),
+        Column("votes", gettext("Votes")),
+        Column("win_rate", gettext("Win rate"), Interval, WIN_RATES, tuple(f"win rate {end}" for end in ends)),
     )  # fmt: skip
     rows = [
         (
             entry.contestant.tournament.name, entry.contestant.tournament_id, entry.contestant.step,
-            entry.rubric.criterion.slug, *_rating(entry), *(entry.ranks or (None, None)),
-            entry.group_size or None, entry.votes, *_win_rate(entry),
+            entry.rubric.criterion.slug, str(entry.rubric), interval_of(entry.rating),
+            Ranks(*entry.ranks) if entry.ranks else None, entry.group_size or None, _rank_text(entry),
+            entry.votes, entry.win_rate,
         )
         for entry in entries
     ]  # fmt: skip
-    return Table(heads, tuple(rows))
+    return Table(columns, tuple(rows))
+
+
+def _csv_table(entries: Sequence[LeaderboardEntry]) -> Table:
+    return _ratings_table(entries).select(
+        "tournament", "number", "step", "criterion", "rating", "ranks", "rank_of", "votes", "win_rate"
+    )
 
 
 def _latex_table(entries: Sequence[LeaderboardEntry]) -> Table:
-    """Return a row for each leaderboard, with ratings in whole Elo points, and win rates if a rating is missing."""
-    has_unrated = any(entry.rating is None and entry.win_rate for entry in entries)
-    heads = (
-        gettext("Leaderboard"), gettext("Step"), gettext("Criterion"),
-        *(f"{gettext('Rating')} {bound}" for bound in BOUNDS), gettext("Rank"), gettext("Votes"),
-        *([gettext("Win rate")] if has_unrated else []),
-    )  # fmt: skip
-    rows = [
-        (
-            entry.contestant.tournament.name, entry.contestant.step, str(entry.rubric),
-            *(None if points is None else float(round(points)) for points in _rating(entry)), _rank_text(entry),
-            entry.votes, *([_win_rate_text(entry)] if has_unrated else []),
-        )
-        for entry in entries
-    ]  # fmt: skip
-    return Table(heads, tuple(rows))
-
-
-def _win_rate_text(entry: LeaderboardEntry) -> str | None:
-    return None if entry.win_rate is None else entry.win_rate.whole_text
-
-
-def _win_rate(entry: LeaderboardEntry) -> list[float | None]:
-    rate = entry.win_rate
-    return [None, None, None] if rate is None else [rate.value, rate.low, rate.high]
-
-
-def _rating(entry: LeaderboardEntry) -> list[float | None]:
-    return [(entry.rating or {}).get(bound) for bound in BOUNDS]
+    """Return the table for papers, with win rates if a rating is missing."""
+    win_rate = ["win_rate"] if any(entry.rating is None and entry.win_rate for entry in entries) else []
+    return _ratings_table(entries).select("tournament", "step", "rubric", "rating", "rank", "votes", *win_rate)
 
 
 def _rank_text(entry: LeaderboardEntry) -> str | None:
     if not entry.ranks:
         return None
-    return gettext("%(ranks)s of %(n)s") % {"ranks": format_ranks(list(entry.ranks)), "n": entry.group_size}
+    return gettext("%(ranks)s of %(n)s") % {"ranks": Ranks(*entry.ranks), "n": entry.group_size}
 
 
 def _notes(uid: str, entries: Sequence[LeaderboardEntry]) -> list[str]:

@@ -13,13 +13,13 @@ from pydantic import Field
 from judging.http import own_tournament
 from judging.models import Invitation
 from judging.voting.invitations import InvitationRefused, create_invitations, revoke_invitation
-from runs.http import ApiRequest, Input, Invalid, RowId, idempotent_secret, needs, router
+from runs.http import ApiRequest, Input, Invalid, Output, RowId, idempotent_secret, needs, router
 from workers.config import Problem
 
 VoterName = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
 
 
-class InvitationOut(Schema):
+class InvitationOut(Output):
     """A voter's invitation, without its link, which was shown once."""
 
     id: int
@@ -27,14 +27,6 @@ class InvitationOut(Schema):
     expires_at: datetime
     revoked_at: datetime | None
     last_used_at: datetime | None
-
-    @classmethod
-    def from_invitation(cls, row: Invitation) -> InvitationOut:
-        """Return the invitation without its link."""
-        return cls(
-            id=row.pk, name=row.name, expires_at=row.expires_at, revoked_at=row.revoked_at,
-            last_used_at=row.last_used_at,
-        )  # fmt: skip
 
 
 class NewInvitations(Input):
@@ -78,9 +70,7 @@ def invite_voters(request: ApiRequest, pk: RowId, new: NewInvitations) -> tuple[
         raise Invalid(Problem("names", str(error))) from error
     address = request.build_absolute_uri
     items = [
-        NewInvitationOut(
-            **InvitationOut.from_invitation(invitation).dict(), link=address(reverse("vote-link", args=[text]))
-        )
+        NewInvitationOut.from_row(invitation, link=address(reverse("vote-link", args=[text])))
         for invitation, text in created
     ]
     return 201, NewInvitationsOut(items=items)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.contrib.auth.models import User
 
 from judging import judge_runs
-from judging.judges import Draft, create_judge, save_key
+from judging.judges import create_judge, save_key
 from judging.models import Assignment, Call, GoldSet, Judge, Tournament
 from tests.fakes.judge_server import KEY, JudgeServer
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -19,7 +19,7 @@ def make_judge(server: JudgeServer, owner: User, **changes: object) -> Judge:
     priced = {"price_in": Decimal(1000), "price_out": Decimal(1000), "at_once": 4}
     priced["answer_seconds"] = int(PATIENCE_SECONDS)
     key = save_key(owner, "fake", KEY)
-    return create_judge(owner, Draft(**(fields | priced | {"key": key} | changes)))  # type: ignore[arg-type]
+    return create_judge(owner, Judge(**(fields | priced | {"key": key, "sampling": {"temperature": 0}} | changes)))
 
 
 def assign(
@@ -27,9 +27,8 @@ def assign(
 ) -> Assignment:
     """Start the judge on a tournament or a gold set; return the assignment."""
     target = {"tournament": about} if isinstance(about, Tournament) else {"gold_set": about}
-    order = judge_runs.Order(judge, rubrics, Decimal(cap), **target, **changes)  # type: ignore[arg-type]
-    assert judge.owner is not None
-    return judge_runs.start(order, judge.owner)
+    assignment = Assignment(judge=judge, created_by=judge.owner, cap=Decimal(cap), **target, **changes)
+    return judge_runs.start(assignment, rubrics)
 
 
 def work_until_done(assignment: Assignment) -> Assignment:

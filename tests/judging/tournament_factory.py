@@ -8,7 +8,7 @@ from hashlib import sha256
 from django.contrib.auth.models import User
 
 from judging.models import Criterion, GoldPair, GoldSet, Rubric, Tournament
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from runs.models import Attempt, Cluster, Experiment, Prompt, Response, Run
 
 
@@ -54,14 +54,15 @@ def rubric(slug: str, owner: User | None = None) -> Rubric:
 
 
 def make_tournament(
-    owner: User, experiment: Experiment, *, prompts: int = 4, contestants: int = 3, **draft: object
+    owner: User, experiment: Experiment, *, prompts: int = 4, contestants: int = 3, **settings: object
 ) -> Tournament:
     """Create a tournament by two criteria, of runs whose answers do not reveal their author."""
     answers = {f"runner {k}": [f"answer {k} to {n}" for n in range(prompts)] for k in range(contestants)}
     runs = answered_runs(experiment, answers)
     rubrics = [rubric("helpfulness"), rubric("harmlessness")]
-    fields: dict[str, object] = {"name": "Which is better?", "prompts": prompts, "seed": 7} | draft
-    return create_from_draft(owner, Draft(entries=[Entry(run, 0, "eval") for run in runs], rubrics=rubrics, **fields))  # type: ignore[arg-type]
+    entries = [Entry(run, 0, "eval") for run in runs]
+    new = Tournament(owner=owner, **{"name": "Which is better?", "seed": 7} | settings)
+    return create_tournament(new, entries, rubrics, prompts)
 
 
 def make_gold_set(owner: User, count: int = 4) -> GoldSet:

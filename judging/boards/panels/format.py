@@ -1,59 +1,27 @@
-"""Format the numbers of panels for pages: scaled, with their intervals and strips, or the reason if there is none."""
+"""Numbers of panels on pages: cells of tables, with their intervals and strips, and the reasons for missing ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
-from runs.charts import MINUS, THIN
+from judging.boards.format import BoardData, bracketed, estimate_cell
+from runs.tables import Badge, Cell, Column, Drawing, Interval, NumberStyle, cell_html
 
-PanelData = Mapping[str, Any]
-"""An estimate or a range, as plain values."""
 WIDTH = 100.0
-"""Width of a strip, in the units of `Strip`."""
-
-
-@dataclass(frozen=True)
-class FormattedNumber:
-    """Number to display. low, high: its interval, None if there is none. reason: why value is None."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    reason: str
-    digits: int
-    unit: str = ""
-    signed: bool = False
-
-    @property
-    def text(self) -> str:
-        """Return the number with its unit, or an empty text if there is no number."""
-        if self.value is None:
-            return ""
-        return f"{self._format(self.value)}{THIN}{self.unit}" if self.unit else self._format(self.value)
-
-    @property
-    def interval_text(self) -> str:
-        """Return the interval, or an empty text if there is none."""
-        if self.low is None or self.high is None:
-            return ""
-        return f"[{self._format(self.low)}, {self._format(self.high)}]"
-
-    def _format(self, number: float) -> str:
-        sign = "+" if self.signed and round(number, self.digits) > 0 else ""
-        return f"{sign}{number:.{self.digits}f}".replace("-", MINUS)
-
-
-@dataclass(frozen=True)
-class Strip:
-    """Position of a number and its interval, from 0 to WIDTH, on the axis that all numbers of a panel share."""
-
-    at: float
-    low: float
-    high: float
+"""Width of a strip, in the units of its `viewBox`."""
+STRIP = (
+    '<svg class="strip" viewBox="-3 0 106 10" preserveAspectRatio="none" aria-hidden="true"><line class="strip-range"'
+    ' x1="{1}" x2="{2}" y1="5" y2="5"/><line class="strip-at" x1="{0}" x2="{0}" y1="1" y2="9"/></svg>'
+)
+SHARE_POINTS = bracketed(1, _("points"), 100, is_signed=True)
+RATINGS = bracketed(0)
+RATING_DIFFERENCES = bracketed(0, is_signed=True)
 
 
 @dataclass(frozen=True)
@@ -63,18 +31,16 @@ class Axis:
     low: float
     high: float
 
-    def strip(self, estimate: PanelData) -> Strip | None:
-        """Return the strip of a number and its range, or None if there is no number."""
-        if estimate.get("value") is None:
-            return None
+    def strip(self, estimate: BoardData) -> Drawing:
+        """Draw a number and its range."""
         ends = [estimate["value"] if estimate.get(bound) is None else estimate[bound] for bound in ("low", "high")]
-        return Strip(*(self._at(number) for number in (estimate["value"], *ends)))
+        return Drawing(format_html(STRIP, *(self._at(number) for number in (estimate["value"], *ends))))
 
     def _at(self, number: float) -> float:
         return round(WIDTH * (number - self.low) / (self.high - self.low or 1.0), 2)
 
 
-def common_axis(ranges: Iterable[PanelData]) -> Axis:
+def common_axis(ranges: Iterable[BoardData]) -> Axis:
     """Return the axis that covers all values and intervals, or 0 to 1 if there are none."""
     numbers = [
         estimate[bound] for estimate in ranges for bound in ("value", "low", "high") if estimate.get(bound) is not None
@@ -82,43 +48,34 @@ def common_axis(ranges: Iterable[PanelData]) -> Axis:
     return Axis(min(numbers), max(numbers)) if numbers else Axis(0.0, 1.0)
 
 
-def format_share(estimate: PanelData) -> FormattedNumber:
-    """Format a share from 0 to 1 in per cent."""
-    return _scale_estimate(estimate, 100.0, 1, "%")
+def contestant_column() -> Column:
+    """Return the column of contestants' names."""
+    return Column("contestant", gettext("Contestant"), str)
 
 
-def format_points(estimate: PanelData) -> FormattedNumber:
-    """Format a difference of shares in percentage points, with its sign."""
-    scaled = _scale_estimate(estimate, 100.0, 1, "")
-    return FormattedNumber(
-        scaled.value, scaled.low, scaled.high, scaled.reason, scaled.digits, gettext("points"), signed=True
-    )
+def rated_column(title: str, head: Cell = None) -> Column:
+    """Return a column of ratings with their strips."""
+    return Column(title, title, tuple, RATINGS, tint=lambda cell: "rated", head=head)
 
 
-def format_coefficient(estimate: PanelData) -> FormattedNumber:
-    """Format κ or α."""
-    return _scale_estimate(estimate, 1.0, 2, "")
+def rated_cell(estimate: BoardData, axis: Axis, *before: Badge) -> Cell:
+    """Return a rating with its strip."""
+    strip = () if estimate.get("value") is None else (axis.strip(estimate),)
+    return (*before, estimate_cell(estimate), *strip)
 
 
-def format_elo(estimate: PanelData, *, signed: bool = False) -> FormattedNumber:
-    """Format a rating, or the difference of two ratings, in Elo."""
-    scaled = _scale_estimate(estimate, 1.0, 0, "")
-    return FormattedNumber(scaled.value, scaled.low, scaled.high, scaled.reason, 0, "", signed)
+def number_html(style: NumberStyle, estimate: BoardData) -> SafeString:
+    """Return a number with its interval, for a sentence."""
+    return cell_html(Column("", kind=Interval, style=style), estimate_cell(estimate))
 
 
-def missing_reasons(*numbers: FormattedNumber) -> list[str]:
+def missing_reasons(estimates: Iterable[BoardData]) -> list[str]:
     """Return the reasons for missing numbers, without repeats."""
-    return list(dict.fromkeys(number.reason for number in numbers if number.value is None and number.reason))
+    reasons = (estimate.get("why") for estimate in estimates if estimate["value"] is None)
+    return list(dict.fromkeys(reason for reason in reasons if reason))
 
 
-def rank_standings(standings: Sequence[PanelData]) -> dict[int, int | None]:
+def rank_standings(standings: Sequence[BoardData]) -> dict[int, int | None]:
     """Map each index in `standings` to its rank. The rank is None without a rating, or if there are several groups."""
     one_group = len({standing["group"] for standing in standings}) == 1
     return {k: k + 1 if one_group and standing["value"] is not None else None for k, standing in enumerate(standings)}
-
-
-def _scale_estimate(estimate: PanelData, factor: float, digits: int, unit: str) -> FormattedNumber:
-    value, low, high = (
-        None if estimate.get(name) is None else factor * estimate[name] for name in ("value", "low", "high")
-    )
-    return FormattedNumber(value, low, high, estimate.get("why", ""), digits, unit)

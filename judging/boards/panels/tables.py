@@ -1,37 +1,33 @@
-"""Turn panels into the rows of a page, with the names that the user may read."""
+"""Tables of the panels of position, swapped games, ties and length, with the names that the user may read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
+from judging.boards.format import SHARES, BoardData, estimate_cell
 from judging.boards.panels.format import (
+    RATING_DIFFERENCES,
     Axis,
-    PanelData,
     common_axis,
-    format_coefficient,
-    format_elo,
-    format_points,
-    format_share,
+    contestant_column,
     missing_reasons,
+    number_html,
     rank_standings,
+    rated_cell,
+    rated_column,
 )
+from runs.tables import COUNTS, Badge, Cell, Column, Interval, Note, Table
 
 POLICY_LABELS = {
     "as-is": _("Every game is a vote"),
     "half": _("Two games, half a vote each"),
     "tie": _("A tie if they differ"),
     "consistent": _("Only if they agree"),
-}
-GROUP_LABELS = {
-    "people": _("Humans with humans"),
-    "mixed": _("Humans with models"),
-    "models": _("Models with models"),
 }
 TIE_MODEL_LABELS = {
     "half-win": _("A tie is half a win for each"),
@@ -56,137 +52,108 @@ class Names:
         return labels.get(annotator) or self.voters.get(annotator, annotator)
 
 
-def position_rows(panel: PanelData, names: Names) -> dict[str, Any]:
-    """Return the rows of position bias by rater, and the results of swapped games."""
+def position_context(panel: BoardData, names: Names) -> dict[str, Any]:
+    """Return the table of position bias by rater, and the outcomes of swapped games."""
+    columns = (
+        Column("rater", gettext("Votes of"), str), Column("votes", gettext("Votes"), style=COUNTS),
+        Column("share", gettext("Won by the first"), Interval, SHARES),
+        Column("worth", gettext("Worth in Elo"), Interval, RATING_DIFFERENCES),
+    )  # fmt: skip
+    estimates = [(rater["share"], rater["worth"] or {"value": None, "why": rater["why"]}) for rater in panel["rows"]]
     rows = [
-        {
-            "rater": names.display_name(rater["who"]), "votes": rater["votes"], "share": format_share(rater["share"]),
-            "worth": format_elo(rater["worth"] or {"value": None, "why": rater["why"]}, signed=True),
-        }
-        for rater in panel["rows"]
-    ]  # fmt: skip
-    heads = [gettext(words) for words in OUTCOME_LABELS]
-    table = [(head, [int(n) for n in rater_row]) for head, rater_row in zip(heads, panel["table"], strict=True)]
-    numbers = [number for rater_row in rows for number in (rater_row["share"], rater_row["worth"])]
+        (names.display_name(rater["who"]), rater["votes"], *map(estimate_cell, pair))
+        for rater, pair in zip(panel["rows"], estimates, strict=True)
+    ]
     return {
-        "rows": rows, "heads": heads, "table": table, "pairs": panel["pairs"], "unmatched": panel["alone"],
-        "consistency": format_share(panel["consistency"]), "reasons": missing_reasons(*numbers),
+        "table": Table(columns, tuple(rows)), "swaps": _swaps_table(panel["table"]), "pairs": panel["pairs"],
+        "unmatched": panel["alone"], "consistency": number_html(SHARES, panel["consistency"]),
+        "reasons": missing_reasons(estimate for pair in estimates for estimate in pair),
     }  # fmt: skip
 
 
-def policy_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+def _swaps_table(counts: Iterable[Iterable[float]]) -> Table:
+    words = [gettext(label) for label in OUTCOME_LABELS]
+    columns = (Column(word, style=COUNTS, head=(word, Note(gettext("shown second")))) for word in words)
+    rows: list[tuple[Cell, ...]] = [
+        ((word, Note(gettext("shown first"))), *map(int, row)) for word, row in zip(words, counts, strict=True)
+    ]
+    return Table((Column("outcome", kind=str, head=""), *columns), tuple(rows))
+
+
+def policies_context(panel: BoardData) -> dict[str, Any]:
     """Return contestants in rows and policies in columns. All are half-win ratings, so they share one axis."""
     boards = panel["boards"]
     axis = common_axis(standing for board in boards.values() for standing in board["standings"])
-    columns = {name: _standing_cells(board, axis) for name, board in boards.items()}
-    first = next(iter(columns.values()), {})
+    cells = [_rated_cells(board, axis) for board in boards.values()]
+    columns = [_policy_column(gettext(POLICY_LABELS[name]), board["votes"]) for name, board in boards.items()]
+    rows = [(name, *(column[name] for column in cells)) for name in next(iter(cells), ())]
     return {
-        "heads": [(gettext(POLICY_LABELS[name]), board["votes"]) for name, board in boards.items()],
-        "rows": [(name, [column[name] for column in columns.values()]) for name in first],
-        "axis": axis, "orders": _orders(columns.values()),
+        "table": Table((contestant_column(), *columns), tuple(rows)), "axis": axis, "orders": _orders(boards.values()),
         "sentences": _sentences(boards),
     }  # fmt: skip
 
 
-def ties_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+def ties_context(panel: BoardData, names: Names) -> dict[str, Any]:
     """Return two tables, each with its own axis because their scales differ, and each pair's ties, the most first."""
     boards = []
     for tie_model, board in panel["boards"].items():
-        axis = common_axis(board["standings"])
-        rows = _standing_cells(board, axis)
-        boards.append({"name": gettext(TIE_MODEL_LABELS[tie_model]), "rows": rows, "sentences": board["sentences"]})
+        cells = _rated_cells(board, common_axis(board["standings"]))
+        table = Table((contestant_column(), rated_column(gettext("Rating"))), tuple(cells.items()))
+        boards.append({"name": gettext(TIE_MODEL_LABELS[tie_model]), "table": table, "sentences": board["sentences"]})
+    columns = (
+        Column("pair", gettext("Contestants"), tuple), Column("votes", gettext("Votes"), style=COUNTS),
+        Column("tied", gettext("Ties of either kind"), Interval, SHARES),
+        Column("both_bad", gettext("Both bad"), Interval, SHARES),
+    )  # fmt: skip
     pairs = [
-        {
-            "pair": (names.contestants[pair["one"]], names.contestants[pair["other"]]), "votes": pair["votes"],
-            "tied": format_share(pair["tied"]), "both_bad": format_share(pair["both_bad"]),
-        }
+        (
+            (names.contestants[pair["one"]], Note(gettext("and")), names.contestants[pair["other"]]), pair["votes"],
+            estimate_cell(pair["tied"]), estimate_cell(pair["both_bad"]),
+        )
         for pair in sorted(panel["pairs"], key=lambda pair: -pair["tied"]["value"])
     ]  # fmt: skip
-    return {"boards": boards, "pairs": pairs, "nu": panel["nu"], "orders": _orders(board["rows"] for board in boards)}
+    return {
+        "boards": boards, "pairs": Table(columns, tuple(pairs)), "nu": panel["nu"],
+        "orders": _orders(panel["boards"].values()),
+    }  # fmt: skip
 
 
-def length_rows(panel: PanelData, names: Names) -> dict[str, Any]:
+def length_context(panel: BoardData, names: Names) -> dict[str, Any]:
     """Return ratings of the same votes without length as a control and with it, on one axis."""
     axis = common_axis(row[kind] for row in panel["rows"] for kind in ("plain", "controlled"))
+    columns = contestant_column(), rated_column(gettext("As voted")), rated_column(gettext("Controlled for length"))
     rows = [
-        {
-            "contestant": names.contestants[row["contestant"]], "plain": format_elo(row["plain"]),
-            "plain_strip": axis.strip(row["plain"]), "controlled": format_elo(row["controlled"]),
-            "controlled_strip": axis.strip(row["controlled"]),
-        }
+        (names.contestants[row["contestant"]], rated_cell(row["plain"], axis), rated_cell(row["controlled"], axis))
         for row in sorted(panel["rows"], key=lambda row: -row["plain"]["value"])
-    ]  # fmt: skip
-    effect = format_elo(panel["effect"], signed=True) if panel.get("effect") else None
-    return {
-        "share": format_share(panel["share"]),
-        "effect": effect,
-        "rows": rows,
-        "reason": panel["why"],
-        "votes": panel["votes"],
-    }
-
-
-def agreement_rows(panel: PanelData, names: Names) -> dict[str, Any]:
-    """Return the agreement of groups, raters and pairs of raters, and the agreement without each rater."""
-    raters = [
-        {**rater, "name": names.display_name(rater["name"]), "tie_rate": 100 * rater["tie_rate"]}
-        for rater in panel["raters"]
     ]
-    groups = [_group(gettext(GROUP_LABELS[name]), group) for name, group in panel["groups"].items()]
-    pairs = [_pair(pair, raters) for pair in panel["pairs"]]
-    every = {name: format_coefficient(panel["all"][name]) for name in ("alpha_nominal", "alpha_ordinal")}
-    compared = [pair for pair in pairs if pair["items"]]
-    numbers = [*every.values(), *(n for row in (*groups, *compared) for n in row["numbers"])]
-    without = [_without(contribution) for contribution in panel["without"]]
     return {
-        "hidden": panel["hidden"], "groups": groups, "pairs": compared, "unrelated_pairs": len(pairs) - len(compared),
-        "all": every, "items": panel["all"]["items"], "without": without, "reasons": missing_reasons(*numbers),
-        "each": list(zip_longest(raters, without)),
+        "share": panel["share"]["value"] is not None and number_html(SHARES, panel["share"]),
+        "effect": panel.get("effect") and number_html(RATING_DIFFERENCES, panel["effect"]),
+        "table": Table(columns, tuple(rows)), "reason": panel["why"], "no_share": panel["share"].get("why"),
     }  # fmt: skip
 
 
-def scorer_rows(panel: PanelData, names: Names) -> dict[str, Any]:
-    """Compare one scorer with the judges, by contestant and by category; the most overrated contestants come first."""
-    rows = [
-        {
-            "contestant": names.contestants[row["contestant"]], "votes": row["all"]["votes"],
-            "alike": format_share(row["all"]["alike"]), "predicted": format_share(row["said"]),
-            "won": format_share(row["won"]), "over": format_points(row["over"]),
-            "is_over": (row["over"]["low"] or 0) > 0,
-        }
-        for row in panel["contestants"]
-    ]  # fmt: skip
-    cells = {(cell["contestant"], cell["category"]): cell for cell in panel["cells"]}
-    categories = [
-        {
-            "name": category["name"], "votes": category["votes"], "alike": format_share(category["alike"]),
-            "cells": [_cell(cells[k, category["name"]]) for k in range(len(names.contestants))],
-        }
-        for category in panel["categories"]
-    ]  # fmt: skip
-    return {
-        "name": panel["name"], "all": format_share(panel["all"]["alike"]), "votes": panel["all"]["votes"],
-        "unscored": panel["unscored"], "rows": sorted(rows, key=lambda row: -(row["over"].value or 0.0)),
-        "categories": categories, "reasons": missing_reasons(*(row["alike"] for row in rows)),
-    }  # fmt: skip
+def _policy_column(title: str, votes: int) -> Column:
+    return rated_column(title, (title, Note(ngettext("%(n)s vote", "%(n)s votes", votes) % {"n": votes})))
 
 
-def _orders(boards: Iterable[Mapping[str, Any]]) -> int:
-    """Return the number of different orders of the boards that rank everybody, or 0 if fewer than two boards do."""
-    ranked = [tuple(board) for board in boards if all(cell["rank"] for cell in board.values())]
-    return len(set(ranked)) if len(ranked) > 1 else 0
-
-
-def _standing_cells(board: PanelData, axis: Axis) -> dict[str, dict[str, Any]]:
+def _rated_cells(board: BoardData, axis: Axis) -> dict[str, Cell]:
     """Map each contestant to its rank, rating and strip, the best first."""
     rank = rank_standings(board["standings"])
     return {
-        standing["contestant"]: {"rank": rank[k], "rating": format_elo(standing), "strip": axis.strip(standing)}
+        standing["contestant"]: rated_cell(standing, axis, Badge(f"{rank[k]}." if rank[k] else ""))
         for k, standing in enumerate(board["standings"])
     }
 
 
-def _sentences(boards: Mapping[str, PanelData]) -> list[tuple[str, str]]:
+def _orders(boards: Iterable[BoardData]) -> int:
+    """Return the number of different orders of the boards that rank everybody, or 0 if fewer than two boards do."""
+    standings = [board["standings"] for board in boards]
+    ranked = [tuple(row["contestant"] for row in rows) for rows in standings if all(rank_standings(rows).values())]
+    return len(set(ranked)) if len(ranked) > 1 else 0
+
+
+def _sentences(boards: Mapping[str, BoardData]) -> list[tuple[str, str]]:
     """Return (policies, sentence), once for each sentence of the boards. policies: empty if all boards have it."""
     policies_by_sentence: dict[str, list[str]] = {}
     for name, board in boards.items():
@@ -196,33 +163,3 @@ def _sentences(boards: Mapping[str, PanelData]) -> list[tuple[str, str]]:
         ("" if len(policies) == len(boards) else ", ".join(policies), sentence)
         for sentence, policies in policies_by_sentence.items()
     ]
-
-
-def _group(label: str, group: PanelData) -> dict[str, Any]:
-    names = ("raw", "without_ties"), ("kappa", "alpha_nominal", "alpha_ordinal")
-    numbers = [
-        *(format_share(group[name]) for name in names[0]),
-        *(format_coefficient(group[name]) for name in names[1]),
-    ]
-    return {"name": label, "items": group["items"], "meetings": group["meetings"], "numbers": numbers}
-
-
-def _pair(pair: PanelData, raters: list[dict[str, Any]]) -> dict[str, Any]:
-    first, other = raters[pair["one"]], raters[pair["other"]]
-    numbers = [format_share(pair["raw"]), format_share(pair["without_ties"]), format_coefficient(pair["kappa"])]
-    ties = [100 * rate for rate in pair["tie_rates"]]
-    return {"first": first, "other": other, "items": pair["items"], "numbers": numbers, "ties": ties}
-
-
-def _without(contribution: PanelData) -> dict[str, Any]:
-    rise = format_coefficient(contribution["rise"])
-    nominal, ordinal = (
-        format_coefficient({"value": contribution[name]}) for name in ("alpha_nominal", "alpha_ordinal")
-    )
-    return {
-        "nominal": nominal, "ordinal": ordinal, "rise": rise, "is_worse": (contribution["rise"]["low"] or 0) > 0,
-    }  # fmt: skip
-
-
-def _cell(cell: PanelData) -> dict[str, Any]:
-    return {"votes": cell["votes"], "alike": format_share(cell["alike"])}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, JsonResponse
+from django.template.defaultfilters import floatformat
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -15,18 +16,11 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from judging.access import may_manage
+from judging.boards.format import BoardData
+from judging.boards.panels.agreement_tables import agreement_context, scorer_context
 from judging.boards.panels.disputes import remove_contested
-from judging.boards.panels.format import PanelData
 from judging.boards.panels.snapshots import PanelSnapshot, claim_panels, compute_panels, stored_panels
-from judging.boards.panels.tables import (
-    Names,
-    agreement_rows,
-    length_rows,
-    policy_rows,
-    position_rows,
-    scorer_rows,
-    ties_rows,
-)
+from judging.boards.panels.tables import Names, length_context, policies_context, position_context, ties_context
 from judging.boards.panels.tasks import work_out_panels
 from judging.boards.views import selected_rubric
 from judging.http import visible_tournament
@@ -37,6 +31,7 @@ from runs.models import Run
 from runs.models.experiment import Person
 from runs.responses.viewer.columns import SPLIT
 from runs.responses.viewer.response_query import MAX_TEXT_LENGTH
+from runs.tables import Column, Link, NumberStyle, Table
 
 KIND_LABELS = {
     "split": _("Split votes"),
@@ -44,19 +39,17 @@ KIND_LABELS = {
     "person": _("Humans against models"),
     "scorer": _("Scorer against judges"),
 }
+SCORE_DIFFERENCES = NumberStyle(lambda value: f"{'+' if value > 0 else ''}{floatformat(value, 2)}")
 PROMPT_PREVIEW_LENGTH = 140
 """Number of characters of a prompt that a row shows."""
 MAX_VERDICTS_IN_REQUEST = 2_000
 """Up to this many verdicts, a request computes the panels itself. With more, a job does, and the page waits for it."""
 
 
-def dispute_rows(
-    user: Person, tournament: Tournament, panels: PanelData, disputes: Sequence[PanelData], names: Names
-) -> Any:
-    """Return the contested comparisons `disputes`, each with its prompt's text, its contestants' names and its links.
-
-    Links lead only to runs that the person may see now.
-    """
+def contested_table(
+    user: Person, tournament: Tournament, panels: BoardData, disputes: Sequence[BoardData], names: Names
+) -> Table:
+    """Return the contested comparisons `disputes`, with links that lead only to runs that the person may see now."""
     prompt_places = [panels["prompts"][chosen_prompt["prompt"]] for chosen_prompt in disputes]
     chosen_prompts = tournament.chosen_prompts.filter(place__in=prompt_places).select_related("prompt")
     prompts = {prompt.place: prompt for prompt in chosen_prompts}
@@ -64,15 +57,35 @@ def dispute_rows(
     contestants = [by_name[name] for name in names.contestants]
     visible_runs = Run.objects.visible_to(user).filter(pk__in=[c.run_id for c in contestants if c.run_id])
     links = _ResponseLinks(contestants, set(visible_runs.values_list("pk", flat=True)))
-    return [
-        {
-            **dispute,
-            **links.urls(prompts.get(position), dispute),
-            "names": _contestant_names(names, dispute),
-            "text": _text(prompts.get(position)),
-        }
-        for dispute, position in zip(disputes, prompt_places, strict=True)
-    ]
+    columns = (
+        Column("prompt", gettext("Prompt"), Link), Column("first", gettext("First response"), Link),
+        Column("other", gettext("Second response"), Link), Column("people", gettext("Humans")),
+        Column("models", gettext("Models")), Column("apart", gettext("Score difference"), style=SCORE_DIFFERENCES),
+    )  # fmt: skip
+    rows = []
+    for dispute, place in zip(disputes, prompt_places, strict=True):
+        prompt = prompts.get(place)
+        both, first, other = links.urls(prompt, dispute)
+        rows.append((
+            _linked(_prompt_label(tournament, prompt), both), _linked(names.contestants[dispute["one"]], first),
+            _linked(names.contestants[dispute["other"]], other),
+            *(" : ".join(map(str, dispute[side])) for side in ("people", "models")), dispute["apart"],
+        ))  # fmt: skip
+    return Table(columns, tuple(rows))
+
+
+def _linked(text: str, url: str) -> Link | str:
+    return Link(text, url) if url else text
+
+
+def _prompt_label(tournament: Tournament, prompt: ChosenPrompt | None) -> str:
+    """Return the prompt's text, or its number if readers are warned of its text."""
+    if prompt is None:
+        return gettext("a removed prompt")
+    text = " ".join(prompt.prompt.text.split())
+    if tournament.warns or not text:
+        return gettext("prompt %(n)s") % {"n": prompt.place + 1}
+    return text if len(text) <= PROMPT_PREVIEW_LENGTH else f"{text[:PROMPT_PREVIEW_LENGTH]}…"
 
 
 class _ResponseLinks:
@@ -81,15 +94,15 @@ class _ResponseLinks:
     def __init__(self, contestants: Sequence[Contestant], visible_runs: set[int]) -> None:
         self._contestants, self._seen = contestants, visible_runs
 
-    def urls(self, prompt: ChosenPrompt | None, dispute: PanelData) -> Mapping[str, Any]:
-        """Return `links`, a URL for each response, and `both`, the URL of the viewer; "" if there is none."""
+    def urls(self, prompt: ChosenPrompt | None, dispute: BoardData) -> tuple[str, str, str]:
+        """Return the URL of the viewer with both responses, and a URL for each; "" if there is none."""
         pair = [self._contestants[dispute["one"]], self._contestants[dispute["other"]]]
         if prompt is None or not all(self._is_visible(side) for side in pair):
-            return {"links": ["", ""], "both": "", "prompt_position": None if prompt is None else prompt.place}
-        links = [reverse("viewer-response", args=[_uid(side), side.step, prompt.prompt.word]) for side in pair]
+            return "", "", ""
+        first, other = (reverse("viewer-response", args=[_uid(side), side.step, prompt.prompt.word]) for side in pair)
         run_params = [("run", f"{_uid(side)}@{side.step}") for side in pair]
         query = urlencode([*run_params, ("q", prompt.prompt.text.strip()[:MAX_TEXT_LENGTH]), ("where", "prompts")])
-        return {"links": links, "both": f"{reverse('viewer')}?{query}", "prompt_position": prompt.place}
+        return f"{reverse('viewer')}?{query}", first, other
 
     def _is_visible(self, side: Contestant) -> bool:
         """Return whether the viewer shows the response: only of an evaluation, and of a run that the user may see."""
@@ -99,15 +112,6 @@ class _ResponseLinks:
 def _uid(side: Contestant) -> str:
     assert side.run is not None  # noqa: S101  (only visible contestants get links)
     return side.run.uid
-
-
-def _contestant_names(names: Names, dispute: PanelData) -> tuple[str, str]:
-    return names.contestants[dispute["one"]], names.contestants[dispute["other"]]
-
-
-def _text(prompt: ChosenPrompt | None) -> str:
-    text = "" if prompt is None else " ".join(prompt.prompt.text.split())
-    return text if len(text) <= PROMPT_PREVIEW_LENGTH else f"{text[:PROMPT_PREVIEW_LENGTH]}…"
 
 
 @require_safe
@@ -169,12 +173,11 @@ def _panels(request: SignedIn, tournament: Tournament, panels: dict[str, Any]) -
     names = Names(tuple(panels["contestants"]), _voter_names(request, tournament))
     return {
         "panels": panels,
-        "contestant_names": names.contestants,
-        "position": position_rows(panels["position"], names),
-        "policies": policy_rows(panels["policies"], names),
-        "ties": ties_rows(panels["ties"], names),
-        "length": length_rows(panels["length"], names),
-        "agreement": agreement_rows(panels["agreement"], names),
+        "position": position_context(panels["position"], names),
+        "policies": policies_context(panels["policies"]),
+        "ties": ties_context(panels["ties"], names),
+        "length": length_context(panels["length"], names),
+        "agreement": agreement_context(panels["agreement"], names),
         **_scorer(request, panels, names),
         **_contested(request, tournament, panels, names),
     }
@@ -194,7 +197,8 @@ def _scorer(request: SignedIn, panels: dict[str, Any], names: Names) -> dict[str
     if not scorer_names:
         return {"scorers": [], "scorer": None}
     selected_name = require_choice(request, "scorer", scorer_names, scorer_names[0])
-    return {"scorers": scorer_names, "scorer": scorer_rows(panels["scorers"][scorer_names.index(selected_name)], names)}
+    scorer = panels["scorers"][scorer_names.index(selected_name)]
+    return {"scorers": scorer_names, "scorer": scorer_context(scorer, names)}
 
 
 def _contested(request: SignedIn, tournament: Tournament, panels: dict[str, Any], names: Names) -> dict[str, Any]:
@@ -207,11 +211,12 @@ def _contested(request: SignedIn, tournament: Tournament, panels: dict[str, Any]
     if differing:
         kinds["scorer"] = differing[require_choice(request, "scorer", list(differing), next(iter(differing)))]
     kind = require_choice(request, "contested", list(kinds), "split")
-    disputes = kinds[kind]["shown"]
+    table = contested_table(request.user, tournament, panels, kinds[kind]["shown"], names)
+    shown = ("prompt", "first", "other", "people", "models", *(["apart"] if kind not in panels["contested"] else []))
     return {
         "kinds": [(name, gettext(KIND_LABELS[name]), disputes["all"]) for name, disputes in kinds.items()],
         "kind": kind, "contested_count": kinds[kind]["all"],
-        "contested": dispute_rows(request.user, tournament, panels, disputes, names),
+        "contested": table.select(*shown),
     }  # fmt: skip
 
 

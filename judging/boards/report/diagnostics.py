@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judging.boards.report.cells import count_noun, estimate_cells, format_table, number_text, percent_text, share_text
+from judging.boards.format import COEFFICIENTS, SHARES, BoardData
+from judging.boards.other_estimates import controlled_table, online_table
+from judging.boards.report.cells import count_noun, estimate_text
 from judging.boards.report.report import ORDERS, Report
-from judging.stats.agreement import Pair
+from judging.boards.tables import judge_pairs_table
 from judging.stats.ratings import ELO_PER_NAT, POSITION, ControlledRatings
 from judging.stats.ratings.goodness_of_fit import COIN_LOG_LOSS
-from judging.stats.ratings.intervals import standard_errors
+from runs.tables import table_text
 
 
 def notes_text(report: Report) -> str:
@@ -22,7 +24,7 @@ def notes_text(report: Report) -> str:
 def _note_lines(report: Report) -> Iterator[str]:
     slot, swaps = report.slot_share, report.swaps
     if slot.value is not None:
-        yield f"The first response won {percent_text(slot)} of decided comparisons."
+        yield f"The first response won {estimate_text(slot, SHARES.text)} of decided comparisons."
     if swaps.consistent is not None:
         first, second = swaps.slots
         yield (
@@ -42,23 +44,17 @@ def _note_lines(report: Report) -> Iterator[str]:
     if report.most_informative_pair:
         yield "The most informative next vote is between {} and {}.".format(*report.most_informative_pair)
     if report.raters:
-        alpha = report.raters.alpha_nominal
-        yield f"Judges agree with α = {number_text(alpha)} on {count_noun(report.raters.items, 'comparison')}."
+        alpha = estimate_text(report.raters.alpha_nominal, COEFFICIENTS.text)
+        yield f"Judges agree with α = {alpha} on {count_noun(report.raters.items, 'comparison')}."
 
 
-def judges_table(report: Report) -> str:
-    """Return a table of all pairs of judges, with their tie rates, which are needed to interpret κ."""
-    head = ["judges", "alike", "of", "without ties", "κ", "interval", "ties of each"]
-    rows = [[" and ".join(pair.raters), *_agreement_cells(pair)] for pair in report.pairs]
-    return format_table(head, rows) if rows else ""
+def judges_text(board: BoardData) -> str:
+    """Return a table of all pairs of judges."""
+    titles = {"judges": "judges", "alike": "alike", "items": "of", "without_ties": "without ties", "kappa": "κ"}
+    return table_text(judge_pairs_table(board["agreement"]["pairs"]).select(**titles, tie_rates="ties of each"))
 
 
-def _agreement_cells(pair: Pair) -> list[str]:
-    ties = " and ".join(f"{rate:.0%}" for rate in pair.tie_rates)
-    return [share_text(pair.raw), str(pair.items), share_text(pair.without_ties), *estimate_cells(pair.kappa), ties]
-
-
-def controlled_text(report: Report) -> str:
+def controlled_text(report: Report, board: BoardData) -> str:
     """Return the ratings with the controls' effects removed, or the reason why there are none."""
     controlled = report.controlled
     if not isinstance(controlled, ControlledRatings):
@@ -72,14 +68,12 @@ def controlled_text(report: Report) -> str:
         f"Controlled for {', '.join(controlled.effects)}, ties as half wins, over {controlled.votes} votes "
         f"({controlled.left_out} lack this information):"
     )
-    rating = report.board.options.init + ELO_PER_NAT * controlled.theta
-    error = ELO_PER_NAT * standard_errors(controlled.covariance)
-    best = [int(k) for k in np.argsort(-rating, kind="stable")]
-    rows = [[report.contestants[k], f"{rating[k]:.0f}", f"± {error[k]:.0f}"] for k in best]
-    return "\n".join([title, *effects, format_table(["contestant", "rating", "error"], rows)])
+    best = [int(k) for k in np.argsort(-controlled.theta, kind="stable")]
+    table = controlled_table(board, best).select(contestant="contestant", controlled_rating="rating", error="error")
+    return "\n".join([title, *effects, table_text(table)])
 
 
-def online_elo_text(report: Report) -> str:
+def online_elo_text(report: Report, board: BoardData) -> str:
     """Return the table of online Elo in one order, with the statistics of other orders."""
     online = report.online
     if online is None:
@@ -90,7 +84,5 @@ def online_elo_text(report: Report) -> str:
         f"Online Elo, K = {elo.k:g}, {order}; over {ORDERS} other orders of the same votes, {orders.kept:.0%} of which "
         "rank all contestants as their mean does:"
     )
-    best = [int(k) for k in np.argsort(-online.single, kind="stable")]
-    columns = (online.single, orders.mean, orders.sd, orders.spread)
-    rows = [[report.contestants[k], *(f"{column[k]:.0f}" for column in columns)] for k in best]
-    return "\n".join([title, format_table(["contestant", "this order", "mean", "sd", "spread"], rows)])
+    titles = {"contestant": "contestant", "single": "this order", "mean": "mean", "std": "sd"}
+    return "\n".join([title, table_text(online_table(board).select(**titles, spread="spread"))])

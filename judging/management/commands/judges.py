@@ -107,11 +107,13 @@ class Command(BaseCommand):
             )
         judge = _get_row(Judge, options["judge"])
         selected = [rubric for rubric in rubrics if not requested or rubric.criterion.slug in requested]
-        order_options = {"both_orders": not options["one_order"], "asks_twice": options["ask_twice"]}
-        order = judge_runs.Order(judge, selected, options["cap"], **order_options, **target)
         if judge.owner is None:
             raise CommandError(f"{judge} has no assignments: use ./manage.py judges rules")
-        assignment = judge_runs.start(order, judge.owner)
+        assignment = Assignment(
+            judge=judge, cap=options["cap"], created_by=judge.owner, both_orders=not options["one_order"],
+            asks_twice=options["ask_twice"], **target,
+        )  # fmt: skip
+        judge_runs.start(assignment, selected)
         self.stdout.write(f"Assignment {assignment.pk}: {assignment.planned} questions.")
 
     def _rules(self, options: dict[str, Any]) -> None:

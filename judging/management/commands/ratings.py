@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.boards.report import Report, build_report, report_text
+from judging.boards.settings import SETTINGS, BoardSettings
 from judging.boards.win_rates import add_win_rates
-from judging.stats.agreement import POLICIES
-from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
-from judging.stats.ratings.scale import INIT
+from judging.stats.ratings import Resampling
 from judging.stats.votes import (
     TIE_THRESHOLD,
     JudgmentFiles,
@@ -37,30 +37,21 @@ class Command(BaseCommand):
         parser.add_argument("--criterion", action="append", default=[], help="use only this criterion; may be repeated")
         parser.add_argument("--by-category", action="store_true", help="add a leaderboard for each category")
         parser.add_argument("--pairs", action="store_true", help="add each pair's result, with n")
-        parser.add_argument(
-            "--anchor", metavar="CONTESTANT", help="contestant whose rating is --init; default: the mean is"
-        )
-        parser.add_argument("--init", type=float, default=INIT, help="initial rating, also of online Elo")
-        parser.add_argument("--ties", choices=TIES, default=TIES[0], help="how ties count")
-        parser.add_argument("--swap", choices=list(POLICIES), default="as-is", help="how two games of a pair count")
+        for name, setting in SETTINGS.items():
+            if setting.option:
+                parser.add_argument(
+                    setting.option, dest=name, type=type(setting.default), default=setting.default,
+                    choices=list(setting.choices) or None, help=setting.help or setting.title,
+                )  # fmt: skip
         parser.add_argument(
             "--tie-threshold", type=float, default=TIE_THRESHOLD, help="largest difference of scores that is a tie"
         )
         parser.add_argument(
             "--control", action="append", default=[], help="control for position or length; may be repeated"
         )
-        parser.add_argument("--unit", choices=list(UNITS), default="prompt", help="unit that intervals resample")
-        parser.add_argument("--level", type=float, default=0.95, help="level of the intervals")
         parser.add_argument("--resamples", type=int, default=1000)
         parser.add_argument("--seed", type=int, default=0, help="seed of the resamples")
-        parser.add_argument(
-            "--prior", type=float, default=0.0, help="wins added in both directions to every pair that met"
-        )
         parser.add_argument("--online-elo", action="store_true", help="add online Elo, as published")
-        parser.add_argument("--k", type=float, default=32.0, help="K of online Elo")
-        parser.add_argument(
-            "--shuffle-seed", type=int, default=123, help="seed that shuffles online Elo; -1 keeps the file's order"
-        )
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *, files: list[Path], **options: Any) -> None:
@@ -86,14 +77,12 @@ def _file(path: Path) -> JudgmentFiles:
 
 
 def _reports(judged: JudgmentFiles, options: dict[str, Any]) -> list[Report]:
-    shuffle = None if options["shuffle_seed"] < 0 else options["shuffle_seed"]
-    elo = Elo(k=options["k"], init=options["init"], shuffle=shuffle) if options["online_elo"] else None
-    resampling = Resampling(options["unit"], options["resamples"], options["seed"])
-    rating_options = RatingOptions(
-        options["ties"], options["anchor"], options["prior"], options["level"], options["init"], resampling
-    )
+    settings = BoardSettings(**{name: options[name] for name, setting in SETTINGS.items() if setting.option})
+    resampling = Resampling(settings.unit, options["resamples"], options["seed"])
+    rating_options = replace(settings.rating_options, resampling=resampling)
+    elo = settings.elo if options["online_elo"] else None
     return [
-        build_report(name, votes, rating_options, options["swap"], options["control"], elo)
+        build_report(name, votes, rating_options, settings.swap, options["control"], elo)
         for criterion in options["criterion"] or list_criteria(judged.judgments)
         for name, votes in _parts(
             criterion, votes_by_criterion(judged.judgments, criterion, options["tie_threshold"]), options

@@ -16,7 +16,7 @@ from judging.stats.ratings.next_pair import Choice, Rule, select_next_pairs
 from judging.stats.ratings.online_elo import Elo, Orders, ratings_over_orders, single_pass
 from judging.stats.ratings.options import RatingOptions
 from judging.stats.ratings.scale import ELO_PER_NAT
-from judging.stats.ratings.standings import ContestantStanding, Range
+from judging.stats.ratings.standings import Range
 
 __all__ = [
     "ELO_PER_NAT",
@@ -25,7 +25,6 @@ __all__ = [
     "UNITS",
     "Board",
     "Choice",
-    "ContestantStanding",
     "ControlledRatings",
     "Effect",
     "Elo",

@@ -105,6 +105,12 @@ def test_latex_of_other_tables_has_all_rows(
     assert f"{heads} \\\\\n" in text and len(body(text)) == rows
 
 
+def test_files_of_categories_are_empty_without_categories(ada_client: Client, snapshot: Snapshot) -> None:
+    Snapshot.objects.filter(pk=snapshot.pk).update(board=snapshot.board | {"categories": None})
+    assert len(file_of(ada_client, snapshot.tournament, "csv", "categories").splitlines()) == 1
+    assert body(file_of(ada_client, snapshot.tournament, "latex", "categories")) == []
+
+
 def test_csv_of_other_estimates_has_every_digit(ada_client: Client, snapshot: Snapshot) -> None:
     text = file_of(ada_client, snapshot.tournament, "csv", "online")
     rows = list(csv.DictReader(io.StringIO(text)))

@@ -16,13 +16,14 @@ from django.utils import timezone
 
 from judging import boards
 from judging.boards import BoardSettings, compute_due_boards, save_board, tasks, votes_in
-from judging.boards.format import format_count, short_names
+from judging.boards.format import short_names
 from judging.models import BoardOrder, Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.stats.ratings import compute_board
 from judging.stats.votes import Outcome
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from runs.access import give_role
 from runs.models import Experiment
+from runs.tables import count
 from tests.cases import each_case
 from tests.judging.boards.test_votes import model_judge
 from tests.judging.bulk_verdicts import add_judge_verdicts, cast, first_votes
@@ -235,9 +236,7 @@ def test_ratings_over_steps_and_over_time_are_drawn(ada: User, ada_client: Clien
             answer.save()
     other = answered_run(experiment, "stays", [f"b {k}" for k in range(12)])
     entries = [*(Entry(run, step, "eval") for step in (0, 10, 20)), Entry(other, 0, "eval")]
-    tournament = create_from_draft(
-        ada, Draft(name="Steps", entries=entries, rubrics=[rubric("helpfulness")], prompts=12)
-    )
+    tournament = create_tournament(Tournament(owner=ada, name="Steps"), entries, [rubric("helpfulness")], prompts=12)
     save_voted_board(tournament)
     Snapshot.objects.update(at=timezone.now() - timedelta(hours=1))
     Verdict.objects.filter(pk=Verdict.objects.latest("pk").pk).update(replaced_at=timezone.now())
@@ -281,7 +280,7 @@ def test_short_names_keep_distinguishing_parts() -> None:
 
 
 def test_votes_are_counted_to_the_last_however_many_they_are() -> None:
-    assert [format_count(number) for number in (0.0, 2.5, 1_234_567.0, 100_000.5)] == [
+    assert [count(number) for number in (0.0, 2.5, 1_234_567.0, 100_000.5)] == [
         "0",
         "2.5",
         "1234567",

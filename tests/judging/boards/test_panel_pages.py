@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judging.boards import panels
 from judging.boards.panels import views as view
-from judging.boards.panels.tables import Names, policy_rows
+from judging.boards.panels.tables import policies_context
 from judging.boards.panels.tasks import work_out_panels
 from judging.models import Contestant, Judge, Rubric, Tournament, Verdict, Voter
 from runs.models import Experiment, Response, Score
@@ -169,9 +169,9 @@ def test_scores_and_links_match_renamed_contestants(ada_client: Client, voted: T
         numbers["contestants"][row["contestant"]]: row["said"]["value"] for row in numbers["scorers"][0]["contestants"]
     }
     assert values == {"ant": 0.0, "mole": 0.0, "zebra": 1.0}, "the first by place is scored above all others"
-    rows = page(ada_client, voted).context["contested"]
-    assert {name for row in rows for name in row["names"]} == set(uids)
-    assert all(uids[name] in link for row in rows for name, link in zip(row["names"], row["links"], strict=True))
+    responses = [link for row in page(ada_client, voted).context["contested"].rows for link in row[1:3]]
+    assert {link.text for link in responses} == set(uids)
+    assert all(uids[link.text] in link.url for link in responses)
 
 
 def test_contested_comparisons_are_hidden_from_active_voters(
@@ -186,17 +186,17 @@ def test_contested_comparisons_are_hidden_from_active_voters(
 
     own, others = shown_comparisons(ada_client), page(bo_client, voted)
     assert all(own[k] for k in (0, 2, 3)) and not any(shown_comparisons(bo_client))
-    assert not others.context["contested"] and others.context["contested_count"] == len(own[0])
+    assert not others.context["contested"].rows and others.context["contested_count"] == len(own[0])
     assert "They are listed once the tournament is closed" in page_text(others)
     Tournament.objects.filter(pk=voted.pk).update(closed_at=timezone.now())
-    assert shown_comparisons(bo_client) == own and page(bo_client, voted).context["contested"]
+    assert shown_comparisons(bo_client) == own and page(bo_client, voted).context["contested"].rows
 
 
 def test_runs_in_the_bin_are_named_and_not_linked(ada_client: Client, voted: Tournament) -> None:
     Experiment.objects.update(deleted_at=timezone.now())
     answer = page(ada_client, voted)
-    rows = answer.context["contested"]
-    assert rows and all(row["links"] == ["", ""] and row["both"] == "" for row in rows)
+    rows = answer.context["contested"].rows
+    assert rows and all(isinstance(cell, str) for row in rows for cell in row)
 
 
 @pytest.mark.parametrize(
@@ -263,5 +263,5 @@ def test_repeated_policy_sentences_are_listed_once() -> None:
         return {"standings": [], "votes": 3, "sentences": sentences}
 
     boards = {"as-is": board("Few prompts."), "half": board("Few prompts."), "tie": board("Few prompts.", "A won all.")}
-    rows = policy_rows({"boards": boards}, Names((), {}))["sentences"]
+    rows = policies_context({"boards": boards})["sentences"]
     assert rows == [("", "Few prompts."), ("A tie if they differ", "A won all.")]

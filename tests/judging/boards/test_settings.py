@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 from importlib import import_module
+from urllib.parse import parse_qsl
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from esweb.api import api
 from judging.boards import DEFAULT_SETTINGS, BoardSettings, newest_snapshot, save_board, tasks, votes_in
+from judging.boards.api import NewOrder
+from judging.boards.forms import BoardSettingsForm
+from judging.boards.settings import SETTINGS
 from judging.models import Snapshot, Tournament, Verdict
 from judging.stats import votes
 from judging.stats.ratings import Elo, single_pass
@@ -55,6 +60,28 @@ def test_board_settings_round_trip_through_json_and_query() -> None:
         BoardSettings.parse({"threshold": "0"}).threshold == 0
         and BoardSettings.parse({"threshold": ""}).threshold is None
     )
+
+
+def test_stored_boards_keep_their_key() -> None:
+    assert DEFAULT_SETTINGS.to_json() == {
+        "whose": "all", "category": "", "ties": "half-win", "swap": "as-is", "unit": "prompt", "level": 0.95,
+        "anchor": "", "prior": 0.0, "init": 1000.0, "k": 32.0, "shuffle": 123, "failed": "tie", "identical": "left-out",
+    }  # fmt: skip
+    assert BoardSettings.parse({"threshold": "0.5"}).to_json() == DEFAULT_SETTINGS.to_json() | {"threshold": 0.5}
+
+
+def test_form_api_and_url_have_every_setting(ada: User, tournament: Tournament) -> None:
+    form = BoardSettingsForm(tournament=tournament, rubric=rubric("helpfulness"), settings=DEFAULT_SETTINGS)
+    assert [*form.fields] == [name for name in SETTINGS if name != "category"], "no prompt has a category"
+    board = api.get_openapi_schema()["paths"]["/api/v1/tournaments/{pk}/board"]
+    parameters = {parameter["name"]: parameter for parameter in board["get"]["parameters"]}
+    assert [*parameters] == ["pk", "criterion", *SETTINGS]
+    assert parameters["k"]["description"].endswith("Published tables use 32, or 4. From 0.1 to 1000.")
+    assert [*NewOrder.model_fields] == ["criterion", *SETTINGS]
+    assert BoardSettings.parse(NewOrder().dict()) == DEFAULT_SETTINGS
+    odd = {name: next(iter(reversed(rule.choices)), "") or (rule.bounds or [""])[0] for name, rule in SETTINGS.items()}
+    other = BoardSettings.parse(odd)
+    assert BoardSettings.parse(dict(parse_qsl(other.query))) == other
 
 
 @each_case("name", WRONG)

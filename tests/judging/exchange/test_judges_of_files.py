@@ -8,7 +8,7 @@ from django.test import Client
 
 from judging import judge_runs
 from judging.judges import admitted_verdicts, exclusion_reason, rules_judge
-from judging.models import Comparison, Judge, Tournament, Verdict
+from judging.models import Assignment, Comparison, Judge, Tournament, Verdict
 from runs.models import Experiment
 from tests.judging.tournament_factory import make_tournament
 
@@ -35,7 +35,9 @@ def test_imported_judge_enters_boards_despite_missing_verdicts(tournament: Tourn
 
 def test_imported_judge_cannot_be_started(ada: User, tournament: Tournament, judge: Judge) -> None:
     with pytest.raises(judge_runs.CannotAsk, match="comes from an imported file"):
-        judge_runs.start(judge_runs.Order(judge, list(tournament.rubrics.all()), 0, tournament), ada)  # type: ignore[arg-type]
+        judge_runs.start(
+            Assignment(judge=judge, tournament=tournament, cap=0, created_by=ada), list(tournament.rubrics.all())
+        )
 
 
 def test_imported_judge_page_offers_no_actions(ada_client: Client, judge: Judge) -> None:

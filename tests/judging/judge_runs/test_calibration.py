@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from judging import judge_runs
 from judging.judge_runs import calibration
 from judging.judges import admitted_verdicts, exclusion_reason, rules_judge
-from judging.models import Calibration, Judge, Rubric, Tournament, Verdict
+from judging.models import Assignment, Calibration, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import JudgeRequest, JudgeServer, Reply, verdict
 from tests.judging.judge_factory import assign, make_judge, work_until_done
 from tests.judging.tournament_factory import make_gold_set, rubric
@@ -101,4 +101,4 @@ def test_model_judge_cannot_judge_by_rules(
     with pytest.raises(judge_runs.NotRulesJudge, match="is asked over HTTP"):
         judge_runs.judge_all(tournament, make_judge(server, ada))
     with pytest.raises(judge_runs.CannotAsk, match="has no assignments"):
-        judge_runs.start(judge_runs.Order(rules_judge(), rubrics, 0, tournament), ada)  # type: ignore[arg-type]
+        judge_runs.start(Assignment(judge=rules_judge(), tournament=tournament, cap=0, created_by=ada), rubrics)

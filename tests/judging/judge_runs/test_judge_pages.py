@@ -205,3 +205,9 @@ def test_judge_pages_query_count_is_constant(
     for page, count in zip(pages, counts, strict=True):
         with django_assert_num_queries(count):
             ada_client.get(page)
+
+
+def test_edit_form_of_a_judge_selects_its_limit_of_length(ada: User, ada_client: Client) -> None:
+    judge = Judge.objects.create(owner=ada, name="j", model="m", limited_by="max_completion_tokens", digest="0")
+    page = ada_client.get(reverse("judge-edit", args=[judge.pk])).content.decode()
+    assert '<option value="max_completion_tokens" selected>' in page

@@ -12,7 +12,7 @@ from django.urls import reverse
 from judging import judge_runs
 from judging.boards import votes_in
 from judging.judge_runs import questions
-from judging.models import Calibration, Judge, Tournament, Verdict
+from judging.models import Assignment, Calibration, Judge, Tournament, Verdict
 from runs.models import Experiment
 from tests.fakes.judge_server import JudgeServer, Reply, verdict
 from tests.judging.judge_factory import assign, make_judge, work_until_done
@@ -73,8 +73,11 @@ def test_repetition_counts_changed_and_missing_verdicts_apart(
 
 def test_estimate_includes_repeated_calls(server: JudgeServer, ada: User, tournament: Tournament) -> None:
     judge, by = make_judge(server, ada), [rubric("helpfulness"), rubric("harmlessness")]
-    once, twice = (judge_runs.estimate(judge, tournament, by, asks_twice=again) for again in (False, True))
+    once, twice = (
+        judge_runs.estimate(Assignment(judge=judge, tournament=tournament, asks_twice=again), by)
+        for again in (False, True)
+    )
     assert (once.calls, twice.calls) == (2 * 2 * 24, 2 * 2 * 26)
     assert once.likely.amount < twice.likely.amount < once.likely.amount * 2
     assert once.at_most < twice.at_most
-    assert judge_runs.estimate(judge, tournament, by, samples=3).calls == 3 * once.calls
+    assert judge_runs.estimate(Assignment(judge=judge, tournament=tournament, samples=3), by).calls == 3 * once.calls

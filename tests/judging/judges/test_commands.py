@@ -10,7 +10,6 @@ from pytest_django.fixtures import Settings
 
 from judging.judges import (
     CannotSaveJudge,
-    Draft,
     KeyLost,
     change_judge,
     create_judge,
@@ -29,8 +28,8 @@ pytestmark = pytest.mark.django_db
 HERE = "http://127.0.0.1:8001/v1"
 
 
-def draft(**changes: object) -> Draft:
-    return Draft(**({"name": "local", "base_url": HERE, "model": "qwen"} | changes))  # type: ignore[arg-type]
+def draft(**changes: object) -> Judge:
+    return Judge(**({"name": "local", "base_url": HERE, "model": "qwen", "sampling": {"temperature": 0}} | changes))
 
 
 def test_judge_key_is_stored_encrypted(ada: User) -> None:

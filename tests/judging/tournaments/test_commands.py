@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from judging import tournaments
 from judging.models import Comparison, Tournament
-from judging.tournaments import Draft, Entry, commands
+from judging.tournaments import Entry, commands, create_tournament
 from judging.tournaments.commands import TournamentRefused
 from runs.models import Experiment
 from tests.judging.tournament_factory import answered_run, make_gold_set, make_tournament, rubric
@@ -36,12 +36,14 @@ def test_every_pair_meets_on_every_prompt(ada: User, experiment: Experiment) -> 
 
 def test_same_seed_makes_same_comparisons(ada: User, experiment: Experiment) -> None:
     runs = [answered_run(experiment, name, [f"{name} {n}" for n in range(9)]) for name in ("first", "second", "third")]
-    draft = Draft("again", [Entry(run, 0, "eval") for run in runs], [rubric("helpfulness")], prompts=3, seed=5)
+    entries = [Entry(run, 0, "eval") for run in runs]
 
     orders = [
         [
             (comparison.first, *(comparison.texts or ()))
-            for comparison in tournaments.create_from_draft(ada, draft).comparisons.order_by("place")
+            for comparison in create_tournament(
+                Tournament(owner=ada, name="again", seed=5), entries, [rubric("helpfulness")], prompts=3
+            ).comparisons.order_by("place")
         ]
         for _ in range(2)
     ]
@@ -57,7 +59,7 @@ def test_answers_that_leak_their_author_are_flagged(ada: User, experiment: Exper
     ]
     entries = [Entry(run, 0, "eval") for run in runs]
 
-    tournament = tournaments.create_from_draft(ada, Draft("leaks", entries, [rubric("helpfulness")], prompts=1))
+    tournament = create_tournament(Tournament(owner=ada, name="leaks"), entries, [rubric("helpfulness")], 1)
 
     assert tournament.comparisons.get().leaks == ["b:name", "b:marker"]
 
@@ -79,16 +81,16 @@ def test_invalid_tournament_draft_is_refused(ada: User, experiment: Experiment) 
     by = [rubric("helpfulness")]
     both = [Entry(first, 0, "eval"), Entry(second, 0, "eval")]
     wrong = {
-        "2 to 20 contestants, not 1": Draft("x", both[:1], by, 1),
-        "2 to 20 contestants, not 1.": Draft("x", [both[0], both[0]], by, 1),
-        "at least one criterion": Draft("x", both, [], 1),
-        "at least one prompt": Draft("x", both, by, 0),
-        "late has no responses at step 0 on the split eval": Draft("x", [both[0], Entry(late, 0, "eval")], by, 1),
-        "at most 50000 pairs, not 60000": Draft("x", both, by, 60_000),
+        "2 to 20 contestants, not 1": (both[:1], by, 1),
+        "2 to 20 contestants, not 1.": ([both[0], both[0]], by, 1),
+        "at least one criterion": (both, [], 1),
+        "at least one prompt": (both, by, 0),
+        "late has no responses at step 0 on the split eval": ([both[0], Entry(late, 0, "eval")], by, 1),
+        "at most 50000 pairs, not 60000": (both, by, 60_000),
     }
-    for message, draft in wrong.items():
+    for message, (entries, rubrics, prompts) in wrong.items():
         with pytest.raises(TournamentRefused, match=message):
-            tournaments.create_from_draft(ada, draft)
+            create_tournament(Tournament(owner=ada, name="x"), entries, rubrics, prompts)
     assert not Tournament.objects.exists()
 
 
@@ -98,9 +100,8 @@ def test_a_tournament_without_a_prompt_in_common_is_refused(ada: User, experimen
     second.response_set.filter(text="no").delete()
 
     with pytest.raises(TournamentRefused, match="No prompt has responses of all contestants"):
-        tournaments.create_from_draft(
-            ada, Draft("x", [Entry(r, 0, "eval") for r in (first, second)], [rubric("helpfulness")], 2)
-        )
+        entries = [Entry(run, 0, "eval") for run in (first, second)]
+        create_tournament(Tournament(owner=ada, name="x"), entries, [rubric("helpfulness")], 2)
 
 
 def test_pause_close_and_deletion_can_be_undone(ada: User, experiment: Experiment) -> None:

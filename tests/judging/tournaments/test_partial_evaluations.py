@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judging import models, tournaments
-from judging.tournaments import Draft, Entry
+from judging import models
+from judging.tournaments import Entry, create_tournament
 from runs.models import Experiment, Response, Run
 from tests.judging.tournament_factory import rubric
 from tests.runs.evaluation_records import answers, make_planned_run, resume, write
@@ -29,7 +29,7 @@ def runs(experiment: Experiment, runs_dir: Path) -> tuple[Run, Run]:
 
 
 def make(owner: User, *entries: Entry) -> models.Tournament:
-    return tournaments.create_from_draft(owner, Draft("which", entries, [rubric("helpfulness")], prompts=4))
+    return create_tournament(models.Tournament(owner=owner, name="which"), entries, [rubric("helpfulness")], 4)
 
 
 def test_last_complete_evaluation_is_preselected(ada_client: Client, runs: tuple[Run, Run]) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from judging.models import Comparison, Judge, Rubric, Side, Tournament, Turn, Voter
 from judging.stats.votes import Outcome
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from judging.voting import Choice, JudgeVerdict, save_choice, save_judge_verdicts
 from runs.models import Experiment, Run
 from tests.judging.tournament_factory import rubric
@@ -50,13 +50,14 @@ class Meeting:
             save_choice(voter, Choice(turn.pk, by.pk, "left" if stands_left else "right", f"{row}-{by.pk}"))
 
 
-def make_meeting(owner: User, experiment: Experiment, rows: int = 6, **draft: object) -> Meeting:
+def make_meeting(owner: User, experiment: Experiment, rows: int = 6, **settings: object) -> Meeting:
     """Create a tournament of the two models' answers to so many rows, without verdicts."""
     base = model(experiment, "base", [make_response(n, f"Take the knife {n}", 0.0, 1.0) for n in range(rows)])
     tuned = model(experiment, "tuned", [make_response(n, f"Take a rest {n}", 1.0, -1.0) for n in range(rows)], seed=1)
     by = [rubric("helpfulness"), rubric("harmlessness")]
     entries = [Entry(run, STEP, "eval") for run in (base, tuned)]
-    return Meeting(base, tuned, create_from_draft(owner, Draft("Met", entries, by, prompts=rows, **draft)), *by)  # type: ignore[arg-type]
+    new = Tournament(owner=owner, name="Met", **settings)
+    return Meeting(base, tuned, create_tournament(new, entries, by, prompts=rows), *by)
 
 
 def judge_named(name: str) -> Judge:

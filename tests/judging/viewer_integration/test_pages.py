@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from judging import boards, judge_runs, judges
 from judging.boards.win_rates import standing_win_rate
 from judging.models import Tournament
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from judging.tournaments.commands import move_to_trash
 from runs.models import Experiment, Run
 from tests.judging.tournament_factory import answered_run, make_tournament, rubric
@@ -25,14 +25,15 @@ pytestmark = pytest.mark.django_db
 WORDS = ("brief", "a little longer than that", "so long that it says many many more words than anybody ever asked for")
 
 
-def judged_tournament(owner: User, experiment: Experiment, name: str, **draft: object) -> Tournament:
+def judged_tournament(owner: User, experiment: Experiment, name: str, **settings: object) -> Tournament:
     """Create a tournament of three runs, the first the briefest in most answers, judged by rules."""
     runs = [
         answered_run(experiment, f"{name} {k}", [f"{WORDS[(k + n // 5) % 3]} {n}." for n in range(12)])
         for k in range(3)
     ]
     entries = [Entry(run, 0, "eval") for run in runs]
-    tournament = create_from_draft(owner, Draft(name, entries, [rubric("helpfulness")], prompts=12, **draft))  # type: ignore[arg-type]
+    new = Tournament(owner=owner, name=name, **settings)
+    tournament = create_tournament(new, entries, [rubric("helpfulness")], prompts=12)
     judge_runs.judge_all(tournament, judges.rules_judge())
     return tournament
 
@@ -84,8 +85,9 @@ def format_digits(points: float) -> str:
 
 def test_run_page_shows_win_rate_for_undefined_rating(ada_client: Client, ada: User, experiment: Experiment) -> None:
     runs = [answered_run(experiment, str(k), [f"{word} {n}." for n in range(3)]) for k, word in enumerate(WORDS[::2])]
-    tournament = create_from_draft(
-        ada, Draft("One always wins", [Entry(run, 0, "eval") for run in runs], [rubric("helpfulness")], 3)
+    entries = [Entry(run, 0, "eval") for run in runs]
+    tournament = create_tournament(
+        Tournament(owner=ada, name="One always wins"), entries, [rubric("helpfulness")], prompts=3
     )
     judge_runs.judge_all(tournament, judges.rules_judge())
     boards.save_board(tournament, tournament.rubrics.get())
@@ -138,7 +140,7 @@ def test_run_ratings_query_count_is_constant(ada_client: Client, ada: User, expe
         assert other is not None
         for k in range(3):
             entries = [Entry(run, 0, "eval"), Entry(other, 0, "eval")]
-            again = create_from_draft(ada, Draft(f"Again {k}", entries, [rubric("helpfulness")], prompts=2))
+            again = create_tournament(Tournament(owner=ada, name=f"Again {k}"), entries, [rubric("helpfulness")], 2)
             boards.save_board(again, again.rubrics.get())
     assert counts[0] == counts[1]
 

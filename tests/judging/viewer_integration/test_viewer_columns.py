@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 
 from judging import judge_runs, judges
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.models import Tournament
+from judging.tournaments import Entry, create_tournament
 from runs.models import Experiment, Run
 from runs.responses.viewer import columns_of, find, parse_response_query, picked
 from tests.cases import each_case
@@ -31,7 +32,7 @@ def trio(ada: User, experiment: Experiment, runs_dir: Path) -> list[Run]:
         for k in range(3)
     ]  # fmt: skip
     entries = [Entry(run, 500, "eval") for run in runs]
-    tournament = create_from_draft(ada, Draft("Met", entries, [rubric("helpfulness")], prompts=len(LENGTHS)))
+    tournament = create_tournament(Tournament(owner=ada, name="Met"), entries, [rubric("helpfulness")], len(LENGTHS))
     judge_runs.judge_all(tournament, judges.rules_judge())
     return runs
 

@@ -16,9 +16,9 @@ from judging import boards, judge_runs
 from judging.boards import BoardSettings
 from judging.boards.votes import IDENTITY
 from judging.judges import rules_judge
-from judging.models import Comparison, Judge, Tournament, Turn, Verdict, Voter
+from judging.models import Assignment, Comparison, Judge, Tournament, Turn, Verdict, Voter
 from judging.stats.votes import Outcome
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from judging.voting import are_identical, turns
 from runs.models import Experiment, Response
 from tests.judging.bulk_verdicts import add_judge_verdicts
@@ -35,7 +35,8 @@ def make_comparisons(owner: User, experiment: Experiment, answers: dict[str, lis
     """Create a tournament of runs with these answers by one criterion, on every prompt."""
     entries = [Entry(answered_run(experiment, name, texts), 0, "eval") for name, texts in answers.items()]
     prompts = len(next(iter(answers.values())))
-    return create_from_draft(owner, Draft("Alike?", entries, [rubric("helpfulness")], prompts=prompts, seed=3))
+    new = Tournament(owner=owner, name="Alike?", seed=3)
+    return create_tournament(new, entries, [rubric("helpfulness")], prompts)
 
 
 @pytest.fixture
@@ -69,9 +70,9 @@ def test_identical_answers_in_older_turns_are_hidden(tournament: Tournament, vot
 
 def test_identical_answers_are_sent_to_no_judge(tournament: Tournament, ada: User) -> None:
     judge = Judge.objects.create(owner=ada, name="mine", model="m", base_url="http://localhost:9/v1", digest="0")
-    order = judge_runs.Order(judge, list(tournament.rubrics.all()), Decimal(1), tournament)
+    new = Assignment(judge=judge, tournament=tournament, cap=Decimal(1), created_by=ada)
 
-    assignment = judge_runs.start(order, ada)
+    assignment = judge_runs.start(new, list(tournament.rubrics.all()))
 
     assert assignment.planned == 2, "one pair, both ways round"
     assert (judge_runs.fill(assignment), judge_runs.fill(assignment)) == (1, 0)
@@ -91,7 +92,8 @@ def test_tournament_of_only_identical_answers_has_no_questions(
     board = client.get(reverse("tournament-board", args=[tournament.pk])).content.decode()
     assert "Both responses of every pair are identical, so nothing is decided" in board
     with pytest.raises(judge_runs.CannotAsk, match="no pair has two different responses"):
-        judge_runs.start(judge_runs.Order(judge, list(tournament.rubrics.all()), Decimal(1), tournament), ada)
+        new = Assignment(judge=judge, tournament=tournament, cap=Decimal(1), created_by=ada)
+        judge_runs.start(new, list(tournament.rubrics.all()))
     assert boards.save_board(tournament, rubric("helpfulness")).votes == 0
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from judging import tournaments
 from judging.models import Invitation, Tournament, Turn, Verdict
-from judging.tournaments import Draft, Entry, commands, create_from_draft
+from judging.tournaments import Entry, commands, create_tournament
 from judging.voting import create_invitations
 from runs.models import Experiment, Run
 from tests.esweb.test_access_of_routes import CLOSED, OPEN, routes
@@ -99,7 +99,7 @@ def test_vote_page_hides_names_and_escapes_answers(ada_client: Client, ada: User
         answered_run(experiment, "owl run", [""]),
     ]
     entries = [tournaments.Entry(run, 0, "eval") for run in runs]
-    tournament = tournaments.create_from_draft(ada, tournaments.Draft("t", entries, [rubric("helpfulness")], prompts=1))
+    tournament = create_tournament(Tournament(owner=ada, name="t"), entries, [rubric("helpfulness")], prompts=1)
 
     page = ada_client.get(reverse("vote", args=[tournament.pk])).content.decode()
 
@@ -217,7 +217,7 @@ def test_vote_page_strips_space_around_answers(ada: User, experiment: Experiment
     plain = answered_run(experiment, "plain run", ["fox", "", "two  words\n here"])
     padded = answered_run(experiment, "padded run", ["\n cat \n", " \n\t", "  one\u3000"])
     entries = [Entry(run, 0, "eval") for run in (plain, padded)]
-    tournament = create_from_draft(ada, Draft("space", entries, [rubric("helpfulness")], prompts=3))
+    tournament = create_tournament(Tournament(owner=ada, name="space"), entries, [rubric("helpfulness")], prompts=3)
     client.force_login(ada)
 
     page = client.get(reverse("vote", args=[tournament.pk])).content.decode()
