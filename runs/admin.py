@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from runs.clusters.settings.cluster import MAX_CONFIG_LENGTH, config_errors
+from runs.clusters.settings import KEYS, MAX_CONFIG_LENGTH, config_errors
 from runs.http import JsonField
 from runs.models import Cluster
 from workers.config.shallow_json import TooDeep, check_depth
@@ -37,12 +37,9 @@ class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
         decoder=ShallowDecoder,
         required=False,
         error_messages={"invalid": f"Enter valid JSON; {TooDeep()}."},
-        help_text="Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and "
-        "files), and task_paths: the folders in which users may store their own tasks. Anyone who can write there can "
-        "run code on the cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, "
-        "gpu_type, "
-        "time_limit_seconds, modules, env, python, project, slurm_conf. Of Ray: dashboard, token_file, resources, "
-        "start_seconds, env, python, project.",
+        help_text="; ".join(f"{kind}: {', '.join(keys)}" for kind, keys in KEYS.items()) + ". "
+        "task_paths: the folders in which users may store their own tasks. Anyone who can write there can run code on "
+        "the cluster.",
     )
 
     class Meta:

@@ -17,7 +17,7 @@ from esweb.demo.follow_ups import EvaluationPlan, FollowUp, ProbePlan
 from runs.launching.commands import launch_run
 from runs.launching.request import merged
 from runs.models import Experiment, Run
-from workers.config import preset
+from workers.config import RunConfig, preset
 
 NAME = "Concise: ES or GRPO?"
 QUESTION = "Does ES or GRPO learn to be concise, and what does it cost?"
@@ -142,7 +142,7 @@ def find_existing(plan: Plan) -> Experiment | None:
 def _launch(options: DemoOptions, person: User) -> Experiment:
     experiment = Experiment.objects.create(name=options.name, question=options.question, owner=person)
     for name, config in options.configs():
-        launch_run(experiment=experiment, person=person, config=config, preset=name)
+        launch_run(experiment=experiment, person=person, config=RunConfig.from_json(config), preset=name)
     return experiment
 
 

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 
+from runs.kinds import EVALUATION, PROBE, Kind
 from runs.launching.commands import launch_run
-from runs.models import EVALUATE, PROBE, Experiment, Run
+from runs.models import Experiment, Run
+from workers.config import RunConfig
 from workers.executors.states import State
 
 
@@ -18,13 +20,13 @@ from workers.executors.states import State
 class FollowUp(ABC):
     """Runs that examine trainings of an experiment, to be launched once these have ended."""
 
-    method: ClassVar[str]
+    kind: ClassVar[Kind]
     trainings: tuple[tuple[str, int], ...]
     """Preset and seed of each training to examine."""
 
     def is_missing(self, experiment: Experiment) -> bool:
-        """Return whether the experiment has trainings to examine, and no run of the method, not even in the trash."""
-        return bool(self._trainings_in(experiment)) and not experiment.runs.filter(method=self.method).exists()
+        """Return whether the experiment has trainings to examine, and no run of the kind, not even in the trash."""
+        return bool(self._trainings_in(experiment)) and not experiment.runs.of_kind(self.kind).exists()
 
     def launch(self, model: str, experiment: Experiment) -> list[Run]:
         """Launch the runs that are missing and return them. Trainings that did not succeed are not examined."""
@@ -33,7 +35,7 @@ class FollowUp(ABC):
         succeeded = [run for run in self._trainings_in(experiment) if run.state == State.SUCCEEDED.value]
         with transaction.atomic():
             return [
-                launch_run(experiment=experiment, person=experiment.owner, config=config)
+                launch_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config))
                 for config in self.configs(model, succeeded)
             ]
 
@@ -52,7 +54,7 @@ class FollowUp(ABC):
 class EvaluationPlan(FollowUp):
     """Evaluations of the model alone and of several steps of trainings, on the trained task and on prior tasks."""
 
-    method = EVALUATE
+    kind = EVALUATION
     points: int
     """Number of steps of each training."""
     prior_tasks: tuple[str, ...]
@@ -68,7 +70,7 @@ class EvaluationPlan(FollowUp):
 
     def _config(self, model: str, section: dict[str, Any]) -> dict[str, Any]:
         return {
-            "method": EVALUATE,
+            "method": EVALUATION.method,
             "model": {"path": model},
             "evaluate": {**section, "prior_tasks": [{"name": name} for name in self.prior_tasks]},
             "evaluation": {"prompts": self.prompts, "samples": self.samples, "max_new_tokens": self.max_new_tokens},
@@ -79,14 +81,14 @@ class EvaluationPlan(FollowUp):
 class ProbePlan(FollowUp):
     """A single probe of all trainings, so that their weights are compared with each other."""
 
-    method = PROBE
+    kind = PROBE
     prompts: int
     max_new_tokens: int
 
     def configs(self, model: str, trainings: Sequence[Run]) -> Iterator[dict[str, Any]]:
         if trainings:
             yield {
-                "method": PROBE,
+                "method": PROBE.method,
                 "model": {"path": model},
                 "probe": {"runs": [f"run:{run.uid}" for run in trainings]},
                 "evaluation": {"prompts": self.prompts, "max_new_tokens": self.max_new_tokens},

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from esweb.demo.results import ProbeOutcome
-from esweb.demo.text_table import NO_VALUE, columns, last_cells
 from runs.models import Run
 from runs.probes import newest, split_subject, with_whole
+from runs.tables import NONE, format_table
 from workers.records import ProbeValue
 
 NOTE = (
@@ -22,8 +22,8 @@ Whole: TypeAlias = dict[tuple[str, str, str], ProbeValue]
 
 def probe_tables(results: Sequence[ProbeOutcome]) -> list[str]:
     """Return a table of the probe runs, one of the trainings that they examined, and one of the cosines of pairs."""
-    rows = [(o.title, o.attempt.state, f"{o.parts}/{o.planned_parts}", str(o.records), *last_cells(o)) for o in results]
-    tables = ["\n".join(columns(("probe", "state", "parts", "results", "seconds", "flags"), rows))]
+    rows = [(o.title, o.attempt.state, f"{o.parts}/{o.planned_parts}", str(o.records), *o.last_cells) for o in results]
+    tables = [format_table(("probe", "state", "parts", "results", "seconds", "flags"), rows, is_ruled=True)]
     results_of_runs = with_whole(newest([outcome.run for outcome in results]))
     whole = {(r.measure, r.subject, r.other): value for r, value in results_of_runs if value is not None}
     verdicts = {result.subject: result.verdict for result, _ in results_of_runs if result.probe == "audit"}
@@ -39,17 +39,17 @@ def _weights(subjects: Sequence[str], whole: Whole, verdicts: dict[str, str], na
     rows = [
         (
             names[subject],
-            verdicts.get(subject, NO_VALUE),
+            verdicts.get(subject, NONE),
             f"{whole['norm', subject, ''].value:.3f}",
             _null(whole["norm", subject, ""]),
             _with_interval(whole.get(("growth_exponent", subject, ""))),
-            f"{curvature[subject].value:.3g}" if subject in curvature else NO_VALUE,
+            f"{curvature[subject].value:.3g}" if subject in curvature else NONE,
             _null(curvature.get(subject)),
         )
         for subject in subjects
     ]
     headings = ("weights", "noise", "change", "by chance", "growth", "curvature", "by chance")
-    return "\n".join([*columns(headings, rows), NOTE])
+    return f"{format_table(headings, rows, is_ruled=True)}\n{NOTE}"
 
 
 def _cosines(pairs: Sequence[tuple[str, str]], whole: Whole, names: dict[str, str]) -> str:
@@ -57,13 +57,14 @@ def _cosines(pairs: Sequence[tuple[str, str]], whole: Whole, names: dict[str, st
     for first, second in pairs:
         value = whole["cosine", first, second]
         rows.append((names[first], names[second], f"{value.value:+.4f}", _null(value)))
-    return "\n".join([*columns(("weights", "weights", "cosine", "by chance"), rows), COSINE_NOTE])
+    headings = ("weights", "weights", "cosine", "by chance")
+    return f"{format_table(headings, rows, is_ruled=True)}\n{COSINE_NOTE}"
 
 
 def _null(value: ProbeValue | None) -> str:
     """Return the band that chance gives, or what it gives on average if there is no band."""
     if value is None or value.null is None:
-        return NO_VALUE
+        return NONE
     if value.null_low is None or value.null_high is None:
         return f"about {value.null:.3g}"
     return f"{value.null_low:.3g} … {value.null_high:.3g}"
@@ -71,7 +72,7 @@ def _null(value: ProbeValue | None) -> str:
 
 def _with_interval(value: ProbeValue | None) -> str:
     if value is None or value.low is None or value.high is None:
-        return NO_VALUE
+        return NONE
     return f"{value.value:.2f} ({value.low:.2f} … {value.high:.2f})"
 
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from runs import checkpoints, metrics
 from runs.flags import open_flags
+from runs.kinds import kind_of
 from runs.models import Attempt, Flag, Run
+from runs.tables import NONE
+from workers.analysis.keys import ACCURACY, KL, PASS, PROMPTS, REWARD, SAFE
 from workers.config.evaluate import EvaluateConfig
+from workers.config.methods import method_of
 from workers.executors.states import State
 
-REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
-SAFE, LAMBDA = "safety/safe_ratio", "lambda"
+LAMBDA = "lambda"
 TRAINING_KEYS = (REWARD, ACCURACY, KL, SAFE, LAMBDA)
-PASS = "pass@1"  # noqa: S105
-EVALUATED = "evaluate/prompts"
-"""Key that an evaluation records once for each step."""
 PROBED, PARTS = "probe/records", "probe/units"
 """Keys that a probe records once for each of its parts: the part's number of records, and the number of parts."""
 LAST_EVALUATIONS = 3
@@ -84,6 +84,12 @@ class Outcome(ABC):
         if self.attempt.started_at is None or self.attempt.ended_at is None:
             return None
         return (self.attempt.ended_at - self.attempt.started_at).total_seconds()
+
+    @property
+    def last_cells(self) -> tuple[str, str]:
+        """Its seconds and its flags, the last cells of its row in a table."""
+        seconds = NONE if self.seconds is None else f"{self.seconds:.0f}"
+        return seconds, ", ".join(flag.detector for flag in self.flags) or NONE
 
     def line(self) -> str:
         """Return one line for a user who waits."""
@@ -205,15 +211,15 @@ def outcomes(runs: Iterable[Run]) -> list[Outcome]:
 
 
 def _keys(run: Run) -> Sequence[str]:
-    if run.is_probe:
+    if kind_of(run.method).has_probe_results:
         return PROBED, PARTS
-    return evaluation_keys(run) if run.is_evaluation else TRAINING_KEYS
+    return evaluation_keys(run) if kind_of(run.method).has_evaluated_steps else TRAINING_KEYS
 
 
 def _reader(run: Run) -> Callable[[Run, Attempt, tuple[Flag, ...], Curves], Outcome]:
-    if run.is_probe:
+    if kind_of(run.method).has_probe_results:
         return _probe
-    return _evaluation if run.is_evaluation else _training
+    return _evaluation if kind_of(run.method).has_evaluated_steps else _training
 
 
 def evaluation_keys(run: Run) -> list[str]:
@@ -221,7 +227,7 @@ def evaluation_keys(run: Run) -> list[str]:
     config = run.run_config
     passes = list(dict.fromkeys((PASS, f"pass@{config.evaluation.samples}")))
     prior = [f"prior/{task.name}/{key}" for task in _section(run).prior_tasks for key in passes]
-    return [EVALUATED, REWARD, *passes, *prior, KL]
+    return [PROMPTS, REWARD, *passes, *prior, KL]
 
 
 def _training(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Curves) -> TrainingOutcome:
@@ -242,7 +248,7 @@ def _training(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Curve
 def _evaluation(run: Run, attempt: Attempt, flags: tuple[Flag, ...], curves: Curves) -> EvaluationOutcome:
     keys = [key for key in evaluation_keys(run) if key in curves]
     values = {key: tuple(map(float, curves[key].y[~curves[key].overwritten])) for key in keys}
-    steps = len(values.pop(EVALUATED, ()))
+    steps = len(values.pop(PROMPTS, ()))
     return EvaluationOutcome(run, attempt, flags, steps=steps, planned_steps=_planned_steps(run), values=values)
 
 
@@ -265,7 +271,9 @@ def _planned_steps(run: Run) -> int:
         return len(listed)
     if parent is None:
         return section.points
-    available = parent.run_config.steps + 1 if parent.method == "es" else len({0, *checkpoints.by_step(parent)})
+    available = (
+        parent.run_config.steps + 1 if method_of(parent.method).is_replayed else len({0, *checkpoints.by_step(parent)})
+    )
     return min(section.points, available)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esweb.demo.probe_tables import probe_tables
-from esweb.demo.results import KL, LAST_EVALUATIONS, REWARD, EvaluationOutcome, Outcome, ProbeOutcome, TrainingOutcome
-from esweb.demo.text_table import NO_VALUE, columns, last_cells
+from esweb.demo.results import LAST_EVALUATIONS, EvaluationOutcome, Outcome, ProbeOutcome, TrainingOutcome
 from runs.flags import reason_of
+from runs.tables import NONE, format_table
+from workers.analysis.keys import KL, REWARD
 
 NOTE = f"After is the mean of a run's last {LAST_EVALUATIONS} evaluations. The run's page shows the last one."
 HEADINGS = (
@@ -43,14 +44,15 @@ def tables(results: Sequence[Outcome]) -> list[str]:
 def table(results: Sequence[TrainingOutcome]) -> str:
     """Return the outcomes in columns, and the meaning of "after": pages show the last evaluation, which is another
     number."""
-    return "\n".join([*columns(HEADINGS, [_cells(outcome) for outcome in results]), NOTE])
+    return f"{format_table(HEADINGS, [_cells(outcome) for outcome in results], is_ruled=True)}\n{NOTE}"
 
 
 def evaluation_table(results: Sequence[EvaluationOutcome]) -> str:
     """Return the outcomes in columns, with one for each key that any of them has, and the meaning of their values."""
     keys = list(dict.fromkeys(key for outcome in results for key in outcome.values))
     rows = [_evaluation_cells(outcome, keys) for outcome in results]
-    return "\n".join([*columns(("evaluation", "state", "steps", *keys, "seconds", "flags"), rows), EVALUATION_NOTE])
+    headings = ("evaluation", "state", "steps", *keys, "seconds", "flags")
+    return f"{format_table(headings, rows, is_ruled=True)}\n{EVALUATION_NOTE}"
 
 
 def flag_lines(results: Sequence[Outcome]) -> list[str]:
@@ -70,12 +72,12 @@ def _cells(outcome: TrainingOutcome) -> tuple[str, ...]:
         run.preset,
         str(run.seed),
         outcome.attempt.state,
-        outcome.reward.text() if outcome.reward else NO_VALUE,
-        outcome.accuracy.text(2) if outcome.accuracy else NO_VALUE,
-        outcome.safe.text(2) if outcome.safe else NO_VALUE,
-        outcome.weight.text(2) if outcome.weight else NO_VALUE,
-        NO_VALUE if outcome.kl is None else f"{outcome.kl:.3f}",
-        *last_cells(outcome),
+        outcome.reward.text() if outcome.reward else NONE,
+        outcome.accuracy.text(2) if outcome.accuracy else NONE,
+        outcome.safe.text(2) if outcome.safe else NONE,
+        outcome.weight.text(2) if outcome.weight else NONE,
+        NONE if outcome.kl is None else f"{outcome.kl:.3f}",
+        *outcome.last_cells,
     )
 
 
@@ -85,11 +87,11 @@ def _evaluation_cells(outcome: EvaluationOutcome, keys: Sequence[str]) -> tuple[
         outcome.attempt.state,
         f"{outcome.steps}/{outcome.planned_steps}",
         *(_first_and_last(outcome.values.get(key, ()), DIGITS.get(key, 2)) for key in keys),
-        *last_cells(outcome),
+        *outcome.last_cells,
     )
 
 
 def _first_and_last(values: Sequence[float], digits: int) -> str:
     """Return the first and the last value; one number if there is a single step."""
     ends = values if len(values) < 2 else (values[0], values[-1])
-    return " → ".join(f"{value:.{digits}f}" for value in ends) or NO_VALUE
+    return " → ".join(f"{value:.{digits}f}" for value in ends) or NONE

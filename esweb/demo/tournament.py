@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging import boards
-from judging.boards.report.cells import NONE, format_table
+from judging.boards.tables import standings_table
 from judging.judge_runs import judge_all
 from judging.judges import RubricText, next_version, rules_judge
 from judging.models import Criterion, Rubric, Tournament
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from runs.models import Experiment, Response, choose_last_step, list_evaluated_steps
+from runs.tables import table_text
 
 NAME = "Whose answers have the better form?"
 QUESTION = (
@@ -45,8 +45,8 @@ def get_or_create_tournament(experiment: Experiment) -> Tournament | None:
     entries = list(_entries(experiment))
     if len(entries) < 2:
         return None
-    draft = Draft(NAME, entries, [_rubric(experiment.owner)], MAX_PROMPTS, seed=SEED, question=QUESTION)
-    tournament = create_from_draft(experiment.owner, draft)
+    new = Tournament(owner=experiment.owner, name=NAME, question=QUESTION, seed=SEED)
+    tournament = create_tournament(new, entries, [_rubric(experiment.owner)], MAX_PROMPTS)
     judge_all(tournament, rules_judge())
     return tournament
 
@@ -60,23 +60,11 @@ def find_tournament(experiment: Experiment) -> Tournament | None:
 def board(tournament: Tournament) -> str:
     """Store the tournament's leaderboard as it is now, and return it as text: the cautions first, then the standings in
     columns."""
-    stored = boards.save_board(tournament, tournament.rubrics.get()).board["board"]
-    rows = [_row(standing) for standing in stored["standings"]]
-    return "\n".join(
-        [*stored["sentences"], format_table(["contestant", "rating", "95 % interval", "rank", "votes"], rows)]
+    stored = boards.save_board(tournament, tournament.rubrics.get()).board
+    standings = standings_table(stored).select(
+        contestant="contestant", points="rating", interval="95 % interval", ranks="rank", votes="votes"
     )
-
-
-def _row(standing: Mapping[str, Any]) -> list[str]:
-    rating, ranks = standing["rating"], standing["rank_range"]
-    has_interval = rating is not None and rating["low"] is not None
-    return [
-        standing["contestant"],
-        f"{rating['value']:.0f}" if rating else NONE,
-        f"{rating['low']:.0f} … {rating['high']:.0f}" if has_interval else NONE,
-        "–".join(str(rank) for rank in dict.fromkeys(ranks)) if ranks else NONE,
-        f"{standing['record']['votes']:g}",
-    ]
+    return "\n".join([*stored["board"]["sentences"], table_text(standings)])
 
 
 def _entries(experiment: Experiment) -> Iterator[Entry]:

@@ -1,13 +1,4 @@
-"""Tokens for scripts. A token acts for its user, within its scope:
-
-read     reads what the user can see
-ingest   writes the records of the one run that it is bound to, and nothing else
-report   creates external runs and gets a token of scope ingest for each; reads and launches nothing
-launch   reads, and launches, cancels, resumes and rebuilds
-serve    registers services of the user, and nothing else
-admin    does everything that the user may do
-run      serves one run that the site started: writes its records, finds services, registers the scorer it serves
-"""
+"""Tokens for scripts: create, verify and revoke them. A token acts for its user, within its scope."""
 
 from __future__ import annotations
 
@@ -22,23 +13,19 @@ from django.utils.translation import gettext
 
 from runs.access.rights import may_change_run, note
 from runs.models import ApiToken, Run
-from runs.models.token import RUN_SCOPE, SCOPES
+from runs.models.token import RUN_PERMISSIONS, RUN_SCOPE, SCOPES
 
 PREFIX = "esw_"
 DAYS = 90
 MAX_DAYS = 3650
 RUN_TOKEN_DAYS = 365
 USED_EVERY = timedelta(minutes=1)
-# needed scope -> the scopes that include it
+PERMITTED = {name: scope.permits for name, scope in SCOPES.items()} | {RUN_SCOPE: RUN_PERMISSIONS}
 GRANTS = {
-    "read": ("read", "launch", "admin"),
-    "find": ("read", "launch", "admin", RUN_SCOPE),
-    "ingest": ("ingest", "admin", RUN_SCOPE),
-    "report": ("report", "launch", "admin"),
-    "launch": ("launch", "admin"),
-    "serve": ("serve", "admin", RUN_SCOPE),
-    "admin": ("admin",),
+    needed: tuple(name for name, permits in PERMITTED.items() if needed in permits)
+    for needed in SCOPES["admin"].permits
 }
+"""Permission that a call needs -> the scopes that include it."""
 
 
 class CannotIssue(ValueError):
@@ -59,7 +46,7 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
             gettext("The lifetime of a token must be 1 to %(most)s days, not %(days)s")
             % {"most": MAX_DAYS, "days": days}
         )
-    if (scope == "ingest") != (run is not None):
+    if SCOPES[scope].needs_run != (run is not None):
         raise CannotIssue(gettext("A token of scope ingest needs a run, and tokens of other scopes must name none"))
     if run is not None and not may_change_run(user, run):
         message = gettext(

@@ -29,7 +29,7 @@ def read_me(request: ApiRequest) -> MeOut:
 def list_tokens(request: ApiRequest) -> TokensOut:
     """Your tokens, newest first, with the time of each token's last use. The text of a token is not stored."""
     tokens = ApiToken.objects.filter(user=request.auth.person).created_by_users().select_related("run")
-    return TokensOut(items=[TokenOut.from_token(token) for token in tokens.order_by("-pk")])
+    return TokensOut(items=[TokenOut.from_row(token) for token in tokens.order_by("-pk")])
 
 
 @router.post(
@@ -50,7 +50,7 @@ def make_token(request: ApiRequest, new: NewToken) -> tuple[int, MadeTokenOut]:
         )
     except access.CannotIssue as error:
         raise Invalid(Problem("run", str(error))) from error
-    return 201, MadeTokenOut(token=TokenOut.from_token(token), text=text)
+    return 201, MadeTokenOut(token=TokenOut.from_row(token), text=text)
 
 
 @router.delete("/tokens/{pk}", response={204: None}, auth=needs("admin"), tags=["tokens"], summary="Revoke a token")

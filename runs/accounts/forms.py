@@ -11,15 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 from runs import access, service_registry
 from runs.access import Role
 from runs.models import ApiToken, Run, ScorerSecret
-
-SCOPES = [
-    ("read", gettext_lazy("read: reads what you may see")),
-    ("launch", gettext_lazy("launch: read, and launches, changes and cancels")),
-    ("report", gettext_lazy("report: creates external runs and writes their records; reads and launches nothing")),
-    ("admin", gettext_lazy("admin: all that you may do")),
-    ("serve", gettext_lazy("serve: registers services")),
-    ("ingest", gettext_lazy("ingest: writes the records of one run")),
-]
+from runs.models.token import SCOPES
 
 
 class TokenForm(forms.Form):
@@ -30,7 +22,11 @@ class TokenForm(forms.Form):
         max_length=100,
         help_text=gettext_lazy("Such as notebook, cluster or CI."),
     )
-    scope = forms.ChoiceField(label=gettext_lazy("Scope"), choices=SCOPES)
+    scope = forms.ChoiceField(
+        label=gettext_lazy("Scope"),
+        # Those that need a run, too, come last.
+        choices=[(n, SCOPES[n].help) for n in sorted(SCOPES, key=lambda name: SCOPES[name].needs_run)],
+    )
     days = forms.IntegerField(
         label=gettext_lazy("Days until it expires"), min_value=1, max_value=access.MAX_DAYS, initial=access.DAYS
     )

@@ -9,8 +9,8 @@ from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from runs import access
-from runs.http import NO_NUL, Input, RunName
-from runs.models import ApiToken
+from runs.http import NO_NUL, Input, Output, RunName, RunUid
+from runs.models.token import SCOPES
 
 
 class MeOut(Schema):
@@ -25,29 +25,22 @@ class MeOut(Schema):
 class NewToken(Input):
     """A token to create. A token of scope ingest names the run that it writes; the others name none."""
 
-    scope: Literal["read", "ingest", "report", "launch", "serve", "admin"]
+    scope: Literal[*SCOPES]  # type: ignore[valid-type]
     name: Annotated[str, StringConstraints(max_length=100, pattern=NO_NUL)] = ""
     days: Annotated[int, Field(ge=1, le=access.MAX_DAYS)] = access.DAYS
     run: RunName | None = None
 
 
-class TokenOut(Schema):
+class TokenOut(Output):
     """A token of yours. Its text is not stored, and not shown again."""
 
     id: int
     name: str
     scope: str
-    run: str | None
+    run: RunUid | None
     created_at: datetime
     expires_at: datetime
     last_used_at: datetime | None
-
-    @classmethod
-    def from_token(cls, token: ApiToken) -> TokenOut:
-        return cls(
-            id=token.pk, name=token.name, scope=token.scope, run=token.run.uid if token.run else None,
-            created_at=token.created_at, expires_at=token.expires_at, last_used_at=token.last_used_at,
-        )  # fmt: skip
 
 
 class TokensOut(Schema):

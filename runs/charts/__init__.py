@@ -1,48 +1,29 @@
 """Charts as plain dicts of plotly JSON, each with its summary and its table. No Plotly is imported here."""
 
 from runs.charts.absence import explain_absence
-from runs.charts.axes import ACCURACY, KL, MEASURES, REWARD, SCALES, ChartOptions, Measure
-from runs.charts.chart import (
-    MEASURED,
-    MINUS,
-    THIN,
-    X_WORDS,
-    Cell,
-    Chart,
-    Table,
-    number,
-    numbers,
-    places,
-    share,
-    spoken,
-)
+from runs.charts.axes import SCALES, ChartOptions
+from runs.charts.chart import MEASURED, X_WORDS, Chart, chart_slug, numbers, places, spoken
 from runs.charts.default_charts import default_charts, default_measures, expected_keys, leave_out_empty
 from runs.charts.descriptions import course
 from runs.charts.group_charts import CHARTS, draw_names, group_charts, keys_for_chart
 from runs.charts.group_ends import GroupEnd, read_group_ends
 from runs.charts.groups import Curves, Group, groups_by, groups_of, label, line, look
-from runs.charts.latex import latex
 from runs.charts.line_styles import styled_groups
 from runs.charts.marks import Mark, marks
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
 from runs.charts.overlay import overlay
 from runs.charts.phases import PHASES
-from runs.charts.run_lines import TITLES, Spec, draw_charts
-from runs.charts.style import METHODS, axis, colour, layout
+from runs.charts.run_lines import Spec, draw_charts
+from runs.charts.style import axis, colour, layout
+from runs.tables import MINUS, THIN, Cell, Table, latex, number, share
 
 __all__ = [
-    "ACCURACY",
     "CHARTS",
-    "KL",
     "MEASURED",
-    "MEASURES",
-    "METHODS",
     "MINUS",
     "PHASES",
-    "REWARD",
     "SCALES",
     "THIN",
-    "TITLES",
     "X_WORDS",
     "Cell",
     "Chart",
@@ -51,11 +32,11 @@ __all__ = [
     "Group",
     "GroupEnd",
     "Mark",
-    "Measure",
     "Spec",
     "Table",
     "averaged",
     "axis",
+    "chart_slug",
     "colour",
     "course",
     "default_charts",

@@ -1,63 +1,15 @@
-"""The measures by which experiments are compared, and the options of their charts."""
+"""Options of the charts of runs, and units of their axes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.metrics import Span
 from workers.analysis.bands import AUTO
+from workers.analysis.keys import KL
 from workers.analysis.smoothing import Smoothing
-
-REWARD, KL, ACCURACY = "reward/mean", "kl", "accuracy/contains"
-SAFE, COST = "safety/safe_ratio", "cost/mean"
-SHARE_KEYS = (SAFE,)
-"""Keys besides MEASURES whose values are shares: axes and sentences show them in percent."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A held-out number of the centre weights, which both methods have."""
-
-    name: str
-    key: str
-    title: str
-    unit: str
-    help: str
-    is_share: bool = False
-
-    def spoken(self) -> Measure:
-        """Return the measure with its texts in the reader's language."""
-        return replace(self, title=gettext(self.title), unit=gettext(self.unit), help=gettext(self.help))
-
-
-MEASURES = (
-    Measure(
-        "reward", REWARD, _("Held-out reward"), _("reward"),
-        _("Mean reward of the responses to held-out prompts. Higher is better, but reward alone can be hacked."),
-    ),
-    Measure(
-        "kl", KL, _("KL from the base model"), _("KL, nats per token"),
-        _("KL(model ‖ base), mean per token: how far the model moved."),
-    ),
-    Measure(
-        "accuracy", ACCURACY, _("Accuracy"), _("share of responses"),
-        _("Share of responses that contain the expected answer. If it falls while reward rises, the reward is hacked."),
-        is_share=True,
-    ),
-    Measure(
-        SAFE, SAFE, _("Safe ratio"), _("share of responses"),
-        _("Share of the held-out responses with a cost of 0 or less."), is_share=True,
-    ),
-    Measure(
-        COST, COST, _("Cost"), _("cost"),
-        _("Mean over the held-out responses. Above 0, the response is judged harmful."),
-    ),
-)  # fmt: skip
-"""All measures that a task may have. `default_charts` selects those of the runs' tasks."""
-
 
 UNITS = {"_gb": "GB", "_mb": "MB", "_bytes": "B"}
 """Ends of keys -> the unit of their values."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, TypeAlias
 
@@ -17,19 +16,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
-from runs.metrics import Provenance
-from workers.csv_cells import inert
+from runs.metrics.metric_charts import chart_of
+from runs.tables import Table
 
 Floats: TypeAlias = NDArray[np.float64]
-Cell: TypeAlias = str | float | int | Provenance | None
 MEASURED = "measured"
 """Name of the column that describes how the held-out values of a row were measured."""
-HEADS = (
-    _("band"), _("engines"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"),
-    _("measured"), _("min"), _("overwritten"), _("relative"), _("reward"), _("run"), _("samples"), _("seed"),
-    _("smoothed"), _("spread"), _("step"), _("tokens"), _("value"),
-)  # fmt: skip
-"""Names of columns that are words to translate, not keys."""
 SEPARATED = frozenset(":@^")
 """Characters that distinguish names of charts, such as pass@4 and pass^4, but that ids omit."""
 SIGNIFICANT = 7
@@ -37,33 +29,6 @@ POWERS = np.array([float(f"1e{power}") for power in range(23)])
 """Powers of ten, 1e0 to 1e22: all that a float64 holds exactly."""
 SMALLEST, LARGEST = 1e-15, 1e28
 """Limits between which a value of seven digits is a whole number times, or divided by, one of POWERS."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Hold the data that a chart shows, as rows under named columns."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """Return the columns with translated names; text after the name, such as the smoothing, stays as it is."""
-        parts = (column.partition(" ") for column in self.columns)
-        return tuple((gettext(name) if name in HEADS else name) + space + more for name, space, more in parts)
-
-    def csv(self) -> str:
-        """Return the table as CSV, with every digit and the same in every language."""
-        out = io.StringIO()
-        writer = csv.writer(out)
-        # Column names, too, hold users' texts: names of runs, contestants and keys.
-        writer.writerow(tuple(inert(column) for column in self.columns))
-        writer.writerows(tuple(inert(_plain(cell)) for cell in row) for row in self.rows)
-        return out.getvalue()
-
-
-def _plain(cell: Cell) -> str | float | int | None:
-    return cell.text if isinstance(cell, Provenance) else cell
 
 
 @dataclass(frozen=True)
@@ -83,9 +48,8 @@ class Chart:
 
     @property
     def slug(self) -> str:
-        """Return the name as an HTML id. A digest is added to names that may differ only in signs."""
-        slug = slugify(self.name.replace("/", "-"))
-        return f"{slug}-{sha256(self.name.encode()).hexdigest()[:6]}" if SEPARATED & set(self.name) else slug
+        """Return the name as an HTML id."""
+        return _slug_of(self.name)
 
     @property
     def keys_json(self) -> str:
@@ -102,6 +66,19 @@ class Chart:
         """Return whether every drawn value is 0: the metric stayed at 0."""
         values = [value for trace in self.figure.get("data", ()) for value in trace.get("y", ()) if value is not None]
         return bool(values) and not any(values)
+
+
+@lru_cache(256)
+def chart_slug(key: str) -> str:
+    """Return the HTML id of the chart that draws a key on the page of a run."""
+    chart = chart_of(key)
+    return _slug_of(chart.name if chart else key)
+
+
+def _slug_of(name: str) -> str:
+    """Return a chart's name as an HTML id. A digest is added to names that may differ only in signs."""
+    slug = slugify(name.replace("/", "-"))
+    return f"{slug}-{sha256(name.encode()).hexdigest()[:6]}" if SEPARATED & set(name) else slug
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:
@@ -140,7 +117,6 @@ def _shortened(values: Floats) -> Floats:
 
 
 MAX_EXACT_STEP = 1e10
-MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 X_WORDS = {
     "step": _("step"),
     "wall": _("time of day, UTC"),
@@ -154,27 +130,3 @@ X_WORDS = {
 def spoken(words: str) -> str:
     """Translate a module's text into the reader's language. Empty text stays empty: gettext would return its header."""
     return gettext(words) if words else ""
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Format a number with `digits` significant digits, a true minus sign and grouped thousands; – if it is None."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "∞" if value > 0 else MINUS + "∞"
-    value = value or 0.0  # Without the sign of −0.0.
-    size = abs(value)
-    if size and (size < 1e-3 or size >= 1e9):
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
-    decimals = 0 if size >= 10**digits or float(value).is_integer() else digits - 1 - _magnitude(size)
-    return f"{value:,.{max(decimals, 0)}f}".replace(",", THIN).replace("-", MINUS)
-
-
-def share(value: float | None) -> str:
-    """Format a share as a whole number of percent; – if it is None."""
-    return number(value) if value is None or not math.isfinite(value) else f"{round(100 * value)}{THIN}%"
-
-
-def _magnitude(size: float) -> int:
-    return math.floor(math.log10(size)) if size else 0

@@ -9,8 +9,9 @@ from typing import Any
 from django.utils.translation import gettext
 
 from runs.charts import style
-from runs.charts.chart import Cell, Chart, Table
+from runs.charts.chart import Chart
 from runs.charts.own import OwnChart
+from runs.tables import Cell, Table
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from runs.charts.axes import KL, MEASURES, REWARD, Measure
 from runs.charts.chart import Chart
 from runs.charts.group_charts import TRADEOFF
-from runs.metrics import HEADLINE_KEYS, has_task_metrics, headline_metrics, task_of
+from runs.metrics import HEADLINE_KEYS, MEASURES, has_task_metrics, headline_metrics, task_of
+from runs.metrics.catalogue import Metric
 from runs.models import Run
+from workers.analysis.keys import KL, REWARD
 
 
-def default_measures(runs: Sequence[Run], recorded: Collection[str]) -> list[Measure]:
+def default_measures(runs: Sequence[Run], recorded: Collection[str]) -> list[Metric]:
     """Return the measures that are among the recorded keys, or that an unfinished run may still record.
 
     The reward alone if there are none, so that a page has a chart that says why.

@@ -12,8 +12,9 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts.axes import unit_of
-from runs.charts.chart import MINUS, THIN, Floats, number, share
+from runs.charts.chart import Floats
 from runs.metrics import HIGHER, good_direction
+from runs.tables import MINUS, THIN, number, share
 
 MAX_DESCRIBED_GROUPS = 4
 """A chart describes at most so many groups each; of more, only those with the extreme last values."""

@@ -11,14 +11,8 @@ import numpy as np
 from django.utils.translation import gettext
 
 from runs.charts.absence import explain_absence
-from runs.charts.axes import KL, MEASURES, REWARD, SHARE_KEYS, ChartOptions, Measure, unit_of
-from runs.charts.chart import (
-    MEASURED,
-    Cell,
-    Chart,
-    Table,
-    numbers,
-)
+from runs.charts.axes import ChartOptions, unit_of
+from runs.charts.chart import MEASURED, Chart, numbers
 from runs.charts.combined import draw_own
 from runs.charts.descriptions import course, describe_groups, no_common_point, until_in_words, value_format
 from runs.charts.group_lines import band_of, count_in_words, lines_of, thinned, traces
@@ -27,9 +21,12 @@ from runs.charts.measurement import averaged, ways_of, with_partial, with_proven
 from runs.charts.own import parse_own
 from runs.charts.paths import paths_chart
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
-from runs.metrics import Curve, Provenance, Provenances, provenances
+from runs.metrics import MEASURES, Curve, Provenance, Provenances, provenances
+from runs.metrics.catalogue import Metric, metric_of
+from runs.tables import Cell, Table
 from workers.analysis.aggregate import MIDDLES
 from workers.analysis.bands import Band
+from workers.analysis.keys import KL, REWARD
 from workers.executors.states import State
 
 DEFAULT_OPTIONS = ChartOptions()
@@ -79,10 +76,10 @@ def group_charts(
     return charts
 
 
-def measure_of(name: str) -> Measure:
-    """Return the measure of a name or key, in the reader's language; a key without a measure has its name as title."""
+def measure_of(name: str) -> Metric:
+    """Return the headline metric of a name or key, in the reader's language; any other has its name as title."""
     known = next((measure for measure in MEASURES if name in (measure.name, measure.key)), None)
-    return known.spoken() if known else Measure(name, name, name, unit_of(name), "", name in SHARE_KEYS)
+    return known.spoken() if known else Metric(name, name, unit_of(name), is_share=metric_of(name).is_share)
 
 
 def _tradeoff(
@@ -98,7 +95,7 @@ def _tradeoff(
 
 def _along(
     name: str,
-    measure: Measure,
+    measure: Metric,
     groups: Sequence[Group],
     visible: set[int],
     curves: Curves,

@@ -16,6 +16,7 @@ from runs.metrics import Curve
 from runs.models import Run
 from workers.analysis.aggregate import Floats
 from workers.config import RunConfig, presets
+from workers.config.methods import short_title
 from workers.executors.states import State
 
 Curves: TypeAlias = dict[tuple[int, str], Curve]
@@ -56,7 +57,7 @@ class Group:
     def name(self) -> str:
         """Return method and setting as text; the labels of most presets name the method already."""
         says_method = self.label.lower().startswith(self.method.lower())
-        return self.label if says_method else f"{style.METHODS.get(self.method, self.method)} · {self.label}"
+        return self.label if says_method else f"{short_title(self.method)} · {self.label}"
 
     @property
     def slug(self) -> str:

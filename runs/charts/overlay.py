@@ -15,14 +15,7 @@ from django.utils.translation import gettext
 from runs.charts import style
 from runs.charts.absence import explain_absence
 from runs.charts.axes import ChartOptions
-from runs.charts.chart import (
-    MEASURED,
-    Cell,
-    Chart,
-    Table,
-    numbers,
-    places,
-)
+from runs.charts.chart import MEASURED, Chart, numbers, places
 from runs.charts.descriptions import (
     course,
     describe_groups,
@@ -38,6 +31,7 @@ from runs.charts.marks import Mark
 from runs.charts.run_lines import MAX_MARKERS
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
 from runs.metrics import Curve, Provenances, is_held_out, m4
+from runs.tables import Cell, Table
 from workers.analysis.aggregate import Floats
 from workers.analysis.last_values import LastValues, last_values
 from workers.analysis.smoothing import smooth

@@ -13,14 +13,17 @@ from django.utils.translation import gettext
 
 from runs.charts import style
 from runs.charts.absence import explain_absence
-from runs.charts.axes import KL, REWARD, ChartOptions, Measure
-from runs.charts.chart import MEASURED, Cell, Chart, Table, number, numbers
+from runs.charts.axes import ChartOptions
+from runs.charts.chart import MEASURED, Chart, numbers
 from runs.charts.descriptions import describe_groups, no_common_point, until_in_words
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of
 from runs.metrics import Provenances
+from runs.metrics.catalogue import Metric
 from runs.models import Run
+from runs.tables import Cell, Table, number
 from workers.analysis.aggregate import Floats
+from workers.analysis.keys import KL, REWARD
 from workers.analysis.last_values import last_values
 
 
@@ -35,8 +38,8 @@ class _Path:
 
 
 def paths_chart(
-    x: Measure,
-    y: Measure,
+    x: Metric,
+    y: Metric,
     groups: Sequence[Group],
     visible: set[int],
     curves: Curves,
@@ -77,19 +80,19 @@ def _rows(
     return [(group.name, run.name, float(x), float(y), *ways) for x, y in zip(path.x, path.y, strict=True)]
 
 
-def _ways_in_words(run: Run, x: Measure, y: Measure, provenances: Provenances) -> str:
+def _ways_in_words(run: Run, x: Metric, y: Metric, provenances: Provenances) -> str:
     """Return the ways in which both measures of a run were measured; "" if unknown."""
     if any((run.pk, measure.key) not in provenances for measure in (x, y)):
         return ""
     return "; ".join(f"{_short(measure)}: {provenances[run.pk, measure.key].words}" for measure in (x, y))
 
 
-def _short(measure: Measure) -> str:
+def _short(measure: Metric) -> str:
     """Return the name of a measure inside a sentence."""
     return {REWARD: gettext("reward"), KL: "KL"}.get(measure.key, measure.key)
 
 
-def _describe_end(group: Group, x: Measure, y: Measure, paths: Sequence[_Path], axis: str) -> tuple[str, float]:
+def _describe_end(group: Group, x: Metric, y: Metric, paths: Sequence[_Path], axis: str) -> tuple[str, float]:
     """Return the sentence about the means at the last point that all paths of a group have, and the mean of y there;
     NaN if they have none in common."""
     n, shares_points = len(paths), axis == "step"
@@ -115,7 +118,7 @@ def _path(curves: Curves, run_id: int, x_key: str, y_key: str) -> _Path:
     return _Path(at[finite], x[i][finite], y[j][finite])
 
 
-def _path_trace(group: Group, name: str, path: _Path, ways: str, x: Measure, y: Measure) -> dict[str, Any]:
+def _path_trace(group: Group, name: str, path: _Path, ways: str, x: Metric, y: Metric) -> dict[str, Any]:
     stroke = style.paint(group.colour)
     sizes = [3] * (len(path.at) - 1) + [10]
     hover = gettext("%(y)s %(at_y)s at %(x)s %(at_x)s") % {

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
-from runs.charts.chart import X_WORDS, Cell, Chart, Floats, Table, number, numbers, places, share, spoken
+from runs.charts.chart import X_WORDS, Chart, Floats, numbers, places, spoken
 from runs.charts.run_lines import LEGEND, Spec
 from runs.metrics import Curve
+from runs.metrics.metric_charts import PHASES as PHASES_CHART
+from runs.metrics.metric_charts import SCORING
+from runs.tables import Cell, Table, number, share
 
 MAX_BARS, MAX_SPACED_BARS = 120, 40
 """More iterations than the first share bars; up to the second, there is some space between bars."""
 SPACED = 0.9
-SCORING, STEP, TOKENS, IDLE = (
-    "time/scoring_seconds", "time/step_seconds", "es/tokens_per_second", "time/engine_idle_seconds",
-)  # fmt: skip
+STEP, TOKENS, IDLE = "time/step_seconds", "es/tokens_per_second", "time/engine_idle_seconds"
 COLOURS = {
     "time/decode_seconds": ("es", 1.0),
     "time/prefill_seconds": ("cyan", 1.0),
@@ -57,18 +58,7 @@ def phases_chart(spec: Spec, curves: Mapping[str, Curve], x: str, px: int | None
     return Chart(spec.name, spec.title, summary, {"data": data, "layout": layout}, table, spec.keys, spec.help)
 
 
-PHASES = Spec(
-    "time/phases", _("Seconds by phase"), _("engine-seconds"),
-    (
-        ("time/decode_seconds", _("decode")), ("time/prefill_seconds", _("prefill")),
-        ("time/noise_seconds", _("noise")), ("time/update_seconds", _("update")), (SCORING, _("scoring")),
-    ),
-    _("Seconds of one iteration, summed over all engines, each on one device (GPU-seconds on a GPU). Decode writes the "
-      "responses, prefill reads the prompts, noise creates the members, update changes the weights. An idle engine "
-      "waits for scores or for other engines. Scoring is a line, because it runs while engines decode. The update of "
-      "engines other than the training process counts in the next iteration."),
-    also=(IDLE, STEP, TOKENS), draw=phases_chart,
-)  # fmt: skip
+PHASES = replace(Spec.of(PHASES_CHART), also=(IDLE, STEP, TOKENS), draw=phases_chart)
 
 
 def _align(spec: Spec, curves: Mapping[str, Curve]) -> dict[str, Floats]:

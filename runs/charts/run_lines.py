@@ -9,87 +9,44 @@ from typing import Any, TypeAlias
 import numpy as np
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
 from runs.charts.absence import no_values_along_axis
-from runs.charts.axes import ChartOptions, Measure
-from runs.charts.chart import (
-    MEASURED,
-    Cell,
-    Chart,
-    Table,
-    numbers,
-    places,
-    spoken,
-)
+from runs.charts.axes import ChartOptions
+from runs.charts.chart import MEASURED, Chart, numbers, places, spoken
 from runs.charts.descriptions import course, far_extreme, value_format
 from runs.charts.groups import line
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
 from runs.metrics import Curve, Provenance, is_held_out, m4
+from runs.metrics.catalogue import Metric
+from runs.metrics.metric_charts import MetricChart
 from runs.models import Run
+from runs.tables import Cell, Table
 from workers.analysis.smoothing import smooth
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MAX_MARKERS = 30
 DEFAULT_OPTIONS = ChartOptions()
 LEGEND = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-SHARE = "share of "
-"""Prefix of English units that are shares, written in percent."""
-TITLES = {
-    "es/dead": (_("Dead iterations"), _("1 where all members scored alike: no fitness spread, so the update is zero.")),
-    "es/update_norm": (_("Size of the update"), _("Euclidean norm of the change of all weights in one iteration.")),
-    "es/update_bytes_per_member": (
-        _("Bytes sent per member"),
-        _("Bytes sent to each engine for an update, divided by the members of its population."),
-    ),
-    "es/memory_planned_gb": (
-        _("Planned GPU memory, in GB"),
-        _("Maximum memory of the weights, noise and responses of one engine, planned before the run starts."),
-    ),
-    "time/step_seconds": (_("Seconds per step"), ""),
-    "time/engine_idle_seconds": (
-        _("Idle seconds of engines"),
-        _("Per step, while members were evaluated: time that ready engines had no work, summed over all engines."),
-    ),
-    "response/characters_mean": (_("Characters per response"), _("Mean, without leading and trailing white space.")),
-    "response/other_language_ratio": (
-        _("Responses in another language"),
-        _("Share of responses in another language than their prompt, of those where both languages are known."),
-    ),
-    "safety/safe_ratio": (_("Safe ratio"), _("Share of the held-out responses with a cost of 0 or less.")),
-    "cost/mean": (_("Cost"), _("Mean over the held-out responses. Above 0, the response is judged harmful.")),
-    "eval/n": (_("Number averaged over"), _("Responses of an imported evaluation; seeds of an aggregate.")),
-}
 SYMBOLS = ("circle", "square", "diamond", "cross")
 
 
 @dataclass(frozen=True)
-class Spec:
-    """Specification of a chart of several keys. `lines`: (key, name of its line). `unit` is translated when drawn.
-    measured: provenance of the keys that an evaluation measured. x: the chart's fixed axis, empty for the page's axis.
+class Spec(MetricChart):
+    """A chart of a run as it is drawn. `unit` is translated then. measured: provenance of the keys that an evaluation
+    measured.
 
     `draw` draws a chart that does not consist of lines, from curves of `keys` and `also` with all their points.
     """
 
-    name: str
-    title: str
-    unit: str
-    lines: tuple[tuple[str, str], ...]
-    help: str = ""
     measured: Mapping[str, Provenance] = field(default_factory=dict, hash=False)
-    x: str = ""
     also: tuple[str, ...] = ()
     draw: Draw | None = None
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(key for key, _ in self.lines)
-
-    @property
-    def is_share(self) -> bool:
-        """Return whether the values are shares."""
-        return self.unit.startswith(SHARE)
+    @classmethod
+    def of(cls, chart: MetricChart) -> Spec:
+        """Return the specification of a chart of the catalogue."""
+        return cls(**vars(chart))
 
     def spoken(self) -> Spec:
         """Return the specification with its texts in the reader's language."""
@@ -128,7 +85,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], options: Ch
     x, key, values = options.x, spec.lines[0][0], [curve.y for curve, _ in lines]
     drawn = [(_shown(curve, options), name) for curve, name in lines]
     data = [trace for i, (curve, name) in enumerate(drawn) for trace in _traces(run, curve, name, i, options)]
-    measure = Measure(spec.name, key, spec.title, spoken(spec.unit), "", spec.is_share)
+    measure = Metric(key, spec.title, spoken(spec.unit), is_share=spec.is_share)
     is_thinned = any(len(curve.x) < curve.points for curve, _ in drawn)
     layout = line_layout(measure, values, options, thinned=is_thinned, showlegend=len(lines) > 1, legend=LEGEND)
     data = on_scales(data, log_x=options.has_log_x, log_y=is_logarithmic(key, values, options))

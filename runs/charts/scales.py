@@ -9,8 +9,9 @@ import numpy as np
 from django.utils.translation import gettext, ngettext
 
 from runs.charts import style
-from runs.charts.axes import ChartOptions, Measure
+from runs.charts.axes import ChartOptions
 from runs.charts.chart import X_WORDS, spoken
+from runs.metrics.catalogue import Metric
 from workers.analysis.aggregate import Floats
 
 
@@ -20,7 +21,7 @@ def is_logarithmic(key: str, values: Sequence[Floats], options: ChartOptions) ->
 
 
 def line_layout(
-    measure: Measure, values: Sequence[Floats], options: ChartOptions, *, thinned: bool, **more: Any
+    measure: Metric, values: Sequence[Floats], options: ChartOptions, *, thinned: bool, **more: Any
 ) -> dict[str, Any]:
     """Return the layout of a chart of lines with these values. thinned: the figure has fewer points than the series."""
     log_y = is_logarithmic(measure.key, values, options)

@@ -47,7 +47,6 @@ STROKES = {
     "dashdot": "8 3 2 3",
     "longdashdot": "13 3 2 3",
 }
-METHODS = {"es": "ES", "grpo": "GRPO"}
 
 LAYOUT: dict[str, Any] = {
     "autosize": True,
@@ -83,7 +82,7 @@ def marker(method: str, variant: int) -> str:
 
 
 def _known(method: str) -> str:
-    return method if method in METHODS else "other"
+    return method if method in DASHES else "other"
 
 
 def paint(colour: str, alpha: float = 1.0) -> str:

@@ -4,7 +4,6 @@ from runs.clusters.capacity import check_capacity, spelled_gpu_type
 from runs.clusters.commands import KINDS, add_cluster, change_cluster
 from runs.clusters.executors import (
     EXECUTORS,
-    Timeouts,
     cache_of,
     code_folder,
     executor_for,
@@ -15,6 +14,7 @@ from runs.clusters.executors import (
 from runs.clusters.inventory import gpu_types_of, inventory_of, refresh_due_inventory, usable_shapes
 from runs.clusters.limits import check_fits, check_partition, partitions_of
 from runs.clusters.orphan_jobs import describe_jobs, end_orphan, find_orphans
+from runs.clusters.settings import Timeouts
 from runs.clusters.views import cluster_edit, cluster_new, clusters
 
 __all__ = [

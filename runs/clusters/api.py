@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
 from django.http import Http404
 from ninja import P, PathEx, Schema
 from ninja.errors import HttpError
+from pydantic import Field
 
 from runs import access
 from runs.clusters import connection_test
 from runs.clusters.commands import add_cluster, change_cluster
 from runs.clusters.connection_test import report_steps
 from runs.clusters.inventory import usable_shapes
-from runs.http import ApiRequest, Input, Invalid, needs, router
+from runs.clusters.settings import KEYS
+from runs.http import ApiRequest, Input, Invalid, Output, RowText, Username, needs, router
 from runs.models import Cluster, ClusterTest
 from workers.config import Problem
 
@@ -27,11 +28,11 @@ class NewCluster(Input):
     no secrets.
     """
 
-    kind: Literal["local", "slurm", "ray"]
+    kind: Literal[*KEYS]  # type: ignore[valid-type]
     config: dict[str, Any]
 
 
-class NodesOut(Schema):
+class NodesOut(Output):
     """So many equal nodes, and what each has in total, used or not. `memory_mb` is 0 if the cluster does not report it,
     and `gpu_type` is empty if it does not name one. A node that is in several partitions counts in each.
     """
@@ -44,7 +45,7 @@ class NodesOut(Schema):
     partition: str
 
 
-class ClusterOut(Schema):
+class ClusterOut(Output):
     """A cluster. `config` is null unless an admin calls. `answered_at` is when it last replied, null until it has;
     `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last checked. `nodes` are
     those that runs may use, as read at `nodes_at`; the list is empty until they are read. `nodes_at` is null for this
@@ -57,21 +58,11 @@ class ClusterOut(Schema):
     ticked_at: datetime | None
     unreachable_since_at: datetime | None
     nodes: list[NodesOut]
-    nodes_at: datetime | None
+    nodes_at: datetime | None = Field(validation_alias="inventory_at")
     config: dict[str, Any] | None
 
-    @classmethod
-    def from_cluster(cls, cluster: Cluster, with_config: bool) -> ClusterOut:
-        """Return the cluster as the API sends it; `config` is None unless `with_config` is set."""
-        return cls(
-            name=cluster.name, kind=cluster.kind, answered_at=cluster.answered_at, ticked_at=cluster.ticked_at,
-            unreachable_since_at=cluster.unreachable_since_at,
-            nodes=[NodesOut(**asdict(shape)) for shape in usable_shapes(cluster)], nodes_at=cluster.inventory_at,
-            config=cluster.config if with_config else None,
-        )  # fmt: skip
 
-
-class ClusterTestStep(Schema):
+class ClusterTestStep(Output):
     """A step of a test. `message` gives its result, why it failed and what to do, or what it waits for."""
 
     name: str
@@ -79,26 +70,18 @@ class ClusterTestStep(Schema):
     message: str
 
 
-class ClusterTestOut(Schema):
+class ClusterTestOut(Output):
     """Test of a cluster with a small real job. `person` is null if no user started it."""
 
     id: int
-    cluster: str
+    cluster: RowText
     state: Literal["going", "passed", "failed"]
-    person: str | None
+    person: Username | None = Field(validation_alias="asked_by")
     started_at: datetime
     ended_at: datetime | None
     steps: list[ClusterTestStep]
 
-    @classmethod
-    def from_test(cls, test: ClusterTest) -> ClusterTestOut:
-        """Return the test with all its steps in order, also those that have not started."""
-        steps = [ClusterTestStep(**asdict(report)) for report in report_steps(test)]
-        person = test.asked_by.get_username() if test.asked_by else None
-        return cls.model_validate(
-            {"id": test.pk, "cluster": test.cluster.name, "state": test.state, "person": person,
-             "started_at": test.started_at, "ended_at": test.ended_at, "steps": steps}
-        )  # fmt: skip
+    resolve_steps = staticmethod(report_steps)
 
 
 class ClustersOut(Schema):
@@ -114,16 +97,14 @@ EXAMPLE: dict[str, Any] = {"kind": "local", "config": {"cores": 4}}
 @router.get("/clusters", response=ClustersOut, auth=needs("read"), tags=["clusters"], summary="List clusters")
 def list_clusters(request: ApiRequest) -> ClustersOut:
     """Return the clusters on which runs can run; `compute.cluster` names one of them. Only admins see configs."""
-    is_admin = access.may_manage_clusters(request.auth.person)
-    return ClustersOut(
-        items=[ClusterOut.from_cluster(c, is_admin) for c in Cluster.objects.order_by("name")[:MAX_CLUSTERS]]
-    )
+    clusters, is_admin = Cluster.objects.order_by("name")[:MAX_CLUSTERS], _is_admin(request)
+    return ClustersOut(items=[_cluster_out(cluster, is_admin) for cluster in clusters])
 
 
 @router.get("/clusters/{name}", response=ClusterOut, auth=needs("read"), tags=["clusters"], summary="Read a cluster")
 def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
     """Return one cluster. Only admins see its config."""
-    return ClusterOut.from_cluster(_get_cluster(name), access.may_manage_clusters(request.auth.person))
+    return _cluster_out(_get_cluster(name), _is_admin(request))
 
 
 @router.put(
@@ -139,11 +120,11 @@ def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, 
     _check_admin(request, "add or change")
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
-        return 201, ClusterOut.from_cluster(add_cluster(name, new.kind, new.config), with_config=True)
+        return 201, _cluster_out(add_cluster(name, new.kind, new.config), is_admin=True)
     if cluster.kind != new.kind:
         raise Invalid(Problem("kind", f"must stay {cluster.kind}; add a cluster with another name instead"))
     change_cluster(cluster, new.config)
-    return 200, ClusterOut.from_cluster(cluster, with_config=True)
+    return 200, _cluster_out(cluster, is_admin=True)
 
 
 @router.post(
@@ -158,7 +139,7 @@ def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
     is still running is returned unchanged, so the call is safe to repeat. Needs scope admin, of an admin.
     """
     _check_admin(request, "test")
-    return 202, ClusterTestOut.from_test(connection_test.start_test(_get_cluster(name), request.auth.person))
+    return 202, ClusterTestOut.from_row(connection_test.start_test(_get_cluster(name), request.auth.person))
 
 
 @router.get(
@@ -175,12 +156,20 @@ def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
     test = tests.order_by("-pk").first()
     if test is None:
         raise Http404(f"{name} was never tested; start a test with POST")
-    return ClusterTestOut.from_test(test)
+    return ClusterTestOut.from_row(test)
+
+
+def _cluster_out(cluster: Cluster, is_admin: bool) -> ClusterOut:
+    return ClusterOut.from_row(cluster, nodes=usable_shapes(cluster), config=cluster.config if is_admin else None)
+
+
+def _is_admin(request: ApiRequest) -> bool:
+    return access.may_manage_clusters(request.auth.person)
 
 
 def _check_admin(request: ApiRequest, action: str) -> None:
     """Raise HttpError (403) unless an admin calls."""
-    if not access.may_manage_clusters(request.auth.person):
+    if not _is_admin(request):
         raise HttpError(403, f"Only admins may {action} clusters")
 
 

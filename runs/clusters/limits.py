@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
+from runs.clusters.settings.rules import LIMITS
 from runs.models import Cluster
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.run import ComputeConfig
 
-LIMITS = {
-    "cores": "cores", "gpus": "gpus", "memory_mb": "memory_mb", "time_limit_seconds": "time_limit_seconds",
-    "nodes": "nodes", "total_gpus": "gpus",
-}  # fmt: skip
-"""Name of a limit -> the setting in `compute` at which a run beyond it is reported. Cores, GPUs and memory are those of
-each node; total_gpus are those of all nodes."""
-EXAMPLE = '{"gpus": 4, "time_limit_seconds": 86400}'
 PARTITION_PATH = "compute.partition"
 
 
@@ -27,18 +18,6 @@ def check_fits(config: RunConfig, cluster: Cluster) -> None:
         raise ConfigError(
             [Problem(f"compute.{LIMITS[n]}", _limit_message(config.compute, cluster, n, limits[n])) for n in exceeded]
         )
-
-
-def limit_errors(limits: Any) -> Iterator[str]:
-    """Yield a sentence for each error in the limits of a cluster's config."""
-    if not isinstance(limits, dict):
-        yield f"limits must be an object such as {EXAMPLE}, not {limits!r}"
-        return
-    for name, most in limits.items():
-        if name not in LIMITS:
-            yield f"limits: {name!r} is not a known name; the names are {', '.join(LIMITS)}"
-        elif isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            yield f"limits: {name} must be a whole number from 0, not {most!r}"
 
 
 def _requested(compute: ComputeConfig, name: str) -> int:

@@ -12,7 +12,7 @@ from runs.compare.environments import (
     load_environments,
     newest_environments,
 )
-from runs.compare.final_results import OUTCOMES, Final, Outcome, finals
+from runs.compare.final_results import OUTCOMES, Final, finals
 from runs.compare.keys import key_names, key_sections
 from runs.compare.labels import distinct_names
 from runs.compare.options import ComparisonSettings, comparison_grouping, parse_settings, shared_group_keys
@@ -32,7 +32,6 @@ __all__ = [
     "ConfigDiff",
     "Difference",
     "Final",
-    "Outcome",
     "Setting",
     "cautions",
     "chart_query",

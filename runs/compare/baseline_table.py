@@ -14,8 +14,9 @@ from types import MappingProxyType
 import numpy as np
 from django.utils.translation import gettext, ngettext
 
-from runs.compare.final_results import OUTCOMES, SECONDS, Final, Outcome
+from runs.compare.final_results import OUTCOMES, SECONDS, Final
 from runs.metrics import Provenance, Provenances, has_headline_metric, task_of, ways
+from runs.metrics.catalogue import Metric
 from runs.models import Run
 from workers.analysis.deltas import Delta, delta
 
@@ -37,7 +38,7 @@ class Cell:
     outcome does not apply to the setting, empty if it does. `step`: that of the seeds' values, None for an outcome
     without steps. `is_uneven`: whether the seeds have other last steps than this one."""
 
-    outcome: Outcome
+    outcome: Metric
     by_seed: tuple[tuple[int, float], ...]
     mean: float | None
     std: float | None
@@ -124,20 +125,20 @@ def standings(
     numbers: Mapping[int, Final],
     baseline: Setting,
     measured: Provenances = MappingProxyType({}),
-    outcomes: Sequence[Outcome] = OUTCOMES,
+    outcomes: Sequence[Metric] = OUTCOMES,
 ) -> list[BaselineRow]:
     """Return a row for each setting, in the order given, compared with `baseline`, which is one of the settings."""
-    base = {o.name: _seeds(baseline, o, numbers, measured) for o in outcomes}
+    base = {o.key: _seeds(baseline, o, numbers, measured) for o in outcomes}
     out = []
     for setting in settings:
         seeds_by_outcome = ((o, _seeds(setting, o, numbers, measured)) for o in outcomes)
-        cells = (_cell(o, seeds, base[o.name], setting is baseline) for o, seeds in seeds_by_outcome)
+        cells = (_cell(o, seeds, base[o.key], setting is baseline) for o, seeds in seeds_by_outcome)
         explained = (cell if cell.n else replace(cell, absence=_absence(setting, cell.outcome)) for cell in cells)
         out.append(BaselineRow(setting, setting is baseline, tuple(explained)))
     return out
 
 
-def _absence(setting: Setting, outcome: Outcome) -> str:
+def _absence(setting: Setting, outcome: Metric) -> str:
     """Return why no run of the setting can have the outcome: it is no metric of their tasks. Empty if one can."""
     if outcome.key == SECONDS or any(has_headline_metric(run.config, outcome.key) for run in setting.runs):
         return ""
@@ -156,17 +157,17 @@ class _Seeds:
     is_uneven: bool
 
 
-def _seeds(setting: Setting, outcome: Outcome, numbers: Mapping[int, Final], provenances: Provenances) -> _Seeds:
+def _seeds(setting: Setting, outcome: Metric, numbers: Mapping[int, Final], provenances: Provenances) -> _Seeds:
     newest_last = sorted(setting.runs, key=lambda run: run.pk)
-    runs = {run.repetition: run for run in newest_last if outcome.name in numbers[run.pk].values}
+    runs = {run.repetition: run for run in newest_last if outcome.key in numbers[run.pk].values}
     ordered = [run for _, run in sorted(runs.items(), key=lambda item: (item[0][1], item[1].pk))]
-    by_seed = tuple((run.seed, numbers[run.pk].values[outcome.name]) for run in ordered)
-    step = next((numbers[run.pk].steps.get(outcome.name) for run in ordered), None)
-    is_uneven = any(outcome.name in numbers[run.pk].last_steps for run in setting.runs)
+    by_seed = tuple((run.seed, numbers[run.pk].values[outcome.key]) for run in ordered)
+    step = next((numbers[run.pk].steps.get(outcome.key) for run in ordered), None)
+    is_uneven = any(outcome.key in numbers[run.pk].last_steps for run in setting.runs)
     return _Seeds(by_seed, ways(provenances.get((run.pk, outcome.key)) for run in ordered), step, is_uneven)
 
 
-def _cell(outcome: Outcome, own: _Seeds, base: _Seeds, is_baseline: bool) -> Cell:
+def _cell(outcome: Metric, own: _Seeds, base: _Seeds, is_baseline: bool) -> Cell:
     cell = Cell(
         outcome, own.by_seed, None, None, None, own.ways, base.ways, step=own.step, is_uneven=own.is_uneven
     )  # fmt: skip

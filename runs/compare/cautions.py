@@ -24,7 +24,7 @@ MEASUREMENT_SETTINGS = (
 )  # fmt: skip
 """Settings in which compared runs must agree; otherwise they answered different questions."""
 MAX_NAMED_RUNS = 5
-OUTCOMES_BY_NAME = {outcome.name: outcome for outcome in OUTCOMES}
+OUTCOMES_BY_KEY = {outcome.key: outcome for outcome in OUTCOMES}
 
 Rule: TypeAlias = Callable[[Sequence[Setting], Mapping[int, Final]], list[str]]
 
@@ -70,9 +70,9 @@ def _measured_in_ways(runs: Sequence[Run], numbers: Mapping[int, Final], provena
     """Return a sentence that names each outcome measured in several ways, with the ways; an empty list if none."""
     listed = []
     for outcome in OUTCOMES:
-        several = ways(provenances.get((run.pk, outcome.key)) for run in runs if outcome.name in numbers[run.pk].values)
+        several = ways(provenances.get((run.pk, outcome.key)) for run in runs if outcome.key in numbers[run.pk].values)
         if len(several) > 1:
-            listed.append(f"{outcome.title} ({ways_in_words(several)})")
+            listed.append(f"{outcome.heading} ({ways_in_words(several)})")
     message = gettext("Measured differently, so they may differ for that reason alone: %(outcomes)s.")
     return [message % {"outcomes": "; ".join(listed)}] if listed else []
 
@@ -154,11 +154,11 @@ def _common_steps(setting: Setting, numbers: Mapping[int, Final]) -> list[str]:
     """Return a sentence for the outcomes of a setting that were read at a common step of its seeds, by step."""
     titles: dict[tuple[int | None, tuple[int, ...]], list[str]] = {}
     for outcome in OUTCOMES:
-        read = [final for run in setting.runs if outcome.name in (final := numbers[run.pk]).last_steps]
+        read = [final for run in setting.runs if outcome.key in (final := numbers[run.pk]).last_steps]
         if read:
-            step = next((final.steps[outcome.name] for final in read if outcome.name in final.steps), None)
-            ends = tuple(sorted({final.last_steps[outcome.name] for final in read}))
-            titles.setdefault((step, ends), []).append(outcome.title)
+            step = next((final.steps[outcome.key] for final in read if outcome.key in final.steps), None)
+            ends = tuple(sorted({final.last_steps[outcome.key] for final in read}))
+            titles.setdefault((step, ends), []).append(outcome.heading)
     return [_common_step(setting.name, titles[step, ends], step, ends) for step, ends in titles]
 
 
@@ -181,9 +181,9 @@ def _groups_at_different_steps(settings: Sequence[Setting], numbers: Mapping[int
     """Return a sentence for the outcomes of which groups have values at different steps, with these steps."""
     titles: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for outcome in OUTCOMES:
-        steps = [(s.name, step) for s in settings if (step := _step_of(s, outcome.name, numbers)) is not None]
+        steps = [(s.name, step) for s in settings if (step := _step_of(s, outcome.key, numbers)) is not None]
         if len({step for _, step in steps}) > 1:
-            titles.setdefault(tuple(steps), []).append(outcome.title)
+            titles.setdefault(tuple(steps), []).append(outcome.heading)
     return [_unequal_steps(steps, outcomes) for steps, outcomes in titles.items()]
 
 
@@ -199,17 +199,17 @@ def _unequal_steps(steps: Sequence[tuple[str, int]], outcomes: Sequence[str]) ->
 
 
 def _unusable(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
-    counts = Counter(name for s in settings for run in s.runs for name in numbers[run.pk].unusable)
-    return [_counts_for_nothing(name, n) for name, n in sorted(counts.items())]
+    counts = Counter(key for s in settings for run in s.runs for key in numbers[run.pk].unusable)
+    return [_counts_for_nothing(key, n) for key, n in sorted(counts.items())]
 
 
-def _counts_for_nothing(name: str, n: int) -> str:
+def _counts_for_nothing(key: str, n: int) -> str:
     message = ngettext(
         "%(title)s: %(n)s run has no finite number and is not counted.",
         "%(title)s: %(n)s runs have no finite number and are not counted.",
         n,
     )
-    return message % {"title": OUTCOMES_BY_NAME[name].title, "n": n}
+    return message % {"title": OUTCOMES_BY_KEY[key].heading, "n": n}
 
 
 def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:

@@ -24,11 +24,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from runs import metrics
-from runs.charts import METHODS, REWARD, Group, groups_by, groups_of
+from runs.charts import Group, groups_by, groups_of
 from runs.compare.run_table import Column, Kind, Vocabulary, rows_of
 from runs.compare.run_table.expressions import annotate_column, column_expression
 from runs.http import UnknownChoice, must_be_one_of
 from runs.models import Run
+from workers.analysis.keys import REWARD
+from workers.config.methods import short_title
 
 MAX_GROUPS = 12
 MAX_RUNS_A_GROUP = 30
@@ -167,7 +169,7 @@ def _label(by: Sequence[Column], values: Sequence[str | None]) -> str:
 
 def _words(column: Column, value: str | None) -> str:
     if column.key == "method":
-        return METHODS.get(value or "", value or "")
+        return short_title(value or "")
     if column.key == "preset":
         return value or gettext("own settings")
     shown = gettext("none") if value is None else value[:8] if column.key == SEEDS else value

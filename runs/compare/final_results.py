@@ -9,56 +9,16 @@ from datetime import timedelta
 
 from django.db.models import F, Sum
 from django.db.models.functions import Coalesce, Now
-from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import GroupEnd, expected_keys, read_group_ends
-from runs.metrics import HEADLINE, HeadlineMetric
+from runs.metrics import HEADLINE
+from runs.metrics.catalogue import Metric
 from runs.models import Attempt, Run, Series
 
 SECONDS = "seconds"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A number by which runs are compared, titled `label`. `more_is`: meaning of a higher value; "" if it has none."""
-
-    name: str
-    key: str
-    label: str
-    more_is: str = ""
-    is_share: bool = False
-
-    @property
-    def title(self) -> str:
-        """Return the title in the reader's language."""
-        return gettext(self.label)
-
-    @property
-    def higher_is(self) -> str:
-        """Return the meaning of a higher value, in the reader's language; "" if it has none."""
-        return gettext(self.more_is) if self.more_is else ""
-
-
-NAMES_AND_MEANINGS = {
-    "reward/mean": ("reward", _("better")),
-    "accuracy/contains": ("accuracy", _("better")),
-    "kl": ("kl", _("farther from the base model")),
-    "safety/safe_ratio": ("safe_ratio", _("better")),
-    "cost/mean": ("cost", _("more harmful")),
-}
-"""Keys of the headline metrics -> their names as outcomes, and the meanings of higher values."""
-
-
-def _outcome(metric: HeadlineMetric) -> Outcome:
-    name, more_is = NAMES_AND_MEANINGS[metric.key]
-    return Outcome(name, metric.key, metric.title, more_is, metric.is_share)
-
-
-OUTCOMES = (
-    *map(_outcome, HEADLINE),
-    Outcome(SECONDS, SECONDS, _("Seconds"), _("slower")),
-)
+OUTCOMES = (*HEADLINE, Metric(SECONDS, _("Seconds"), more_is=_("slower")))
+"""The numbers by which runs are compared."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +41,16 @@ def finals(runs: Sequence[Run]) -> dict[int, Final]:
 
     Seconds are the sum over all attempts, without time in queues, up to now if an attempt still runs.
     """
-    names = {outcome.key: outcome.name for outcome in OUTCOMES}
+    keys = [outcome.key for outcome in OUTCOMES]
     values: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
     steps: dict[int, dict[str, int]] = {run.pk: {} for run in runs}
     unusable: dict[int, list[str]] = {run.pk: [] for run in runs}
-    rows = Series.objects.filter(run__in=list(values), key__in=list(names))
+    rows = Series.objects.filter(run__in=list(values), key__in=keys)
     for run_id, key, value, step in rows.values_list("run_id", "key", "last_value", "last_step"):
         if math.isfinite(value):
-            values[run_id][names[key]], steps[run_id][names[key]] = value, step
+            values[run_id][key], steps[run_id][key] = value, step
         else:
-            unusable[run_id].append(names[key])
+            unusable[run_id].append(key)
     for run_id, duration in _run_durations(runs).items():
         values[run_id][SECONDS] = duration.total_seconds()
     return {pk: Final(values[pk], steps[pk], tuple(sorted(unusable[pk]))) for pk in values}
@@ -108,16 +68,16 @@ def at_common_steps(groups: Iterable[Sequence[Run]], numbers: Mapping[int, Final
     for (runs, outcome), end in zip(uneven, ends, strict=True):
         for run in runs:
             if run.pk in end.last_steps:
-                out[run.pk] = _at_end(out[run.pk], outcome.name, end, run.pk)
+                out[run.pk] = _at_end(out[run.pk], outcome.key, end, run.pk)
     return out
 
 
-def _ends_differ(runs: Sequence[Run], outcome: Outcome, numbers: Mapping[int, Final]) -> bool:
+def _ends_differ(runs: Sequence[Run], outcome: Metric, numbers: Mapping[int, Final]) -> bool:
     if outcome.key == SECONDS:
         return False
     finals_of_runs = [numbers[run.pk] for run in runs]
-    steps = {final.steps[outcome.name] for final in finals_of_runs if outcome.name in final.steps}
-    return len(steps) > 1 or any(outcome.name in final.unusable for final in finals_of_runs)
+    steps = {final.steps[outcome.key] for final in finals_of_runs if outcome.key in final.steps}
+    return len(steps) > 1 or any(outcome.key in final.unusable for final in finals_of_runs)
 
 
 def _at_end(final: Final, name: str, end: GroupEnd, run_id: int) -> Final:
@@ -130,12 +90,12 @@ def _at_end(final: Final, name: str, end: GroupEnd, run_id: int) -> Final:
     return Final(values, steps, unusable, {**final.last_steps, name: end.last_steps[run_id]})
 
 
-def compared_outcomes(runs: Sequence[Run], numbers: Mapping[int, Final]) -> tuple[Outcome, ...]:
+def compared_outcomes(runs: Sequence[Run], numbers: Mapping[int, Final]) -> tuple[Metric, ...]:
     """Return the outcomes of these runs in order: the headline metrics of their tasks, others that they have recorded,
     and the seconds."""
     keys = {SECONDS}.union(*map(expected_keys, runs))
-    recorded = {name for final in numbers.values() for name in (*final.values, *final.unusable)}
-    return tuple(outcome for outcome in OUTCOMES if outcome.key in keys or outcome.name in recorded)
+    recorded = {key for final in numbers.values() for key in (*final.values, *final.unusable)}
+    return tuple(outcome for outcome in OUTCOMES if outcome.key in keys | recorded)
 
 
 def _run_durations(runs: Sequence[Run]) -> dict[int, timedelta]:

@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 from psycopg.errors import QueryCanceled
 
 from runs import metrics
-from runs.charts import MEASURES, default_measures
+from runs.charts import default_measures
 from runs.http import search_slot
-from runs.metrics import AXES
+from runs.metrics import AXES, MEASURES
 from runs.models import Run, Series
 from runs.responses.viewer import complexity_problem
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from runs import kinds
 from runs.access import may_launch
 from runs.chart_layouts import arrange
 from runs.charts import Chart, Mark, marks
@@ -22,10 +23,9 @@ from runs.compare.options import ComparisonSettings
 from runs.compare.results import load_results
 from runs.compare.selection import MAX_NAMED_RUNS
 from runs.metrics import cursors
-from runs.models import TRAINING_METHODS, Run
+from runs.models import Run
 from runs.models.experiment import Person
 from runs.responses import judgeable_uids
-from workers.config.probe import MAX_RUNS as MAX_PROBED_RUNS
 
 
 @dataclass(frozen=True)
@@ -96,18 +96,21 @@ def judge_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
     return {"judge_uids": judgeable_uids([run.uid for run in runs], person)}
 
 
-def probe_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
-    """Return the address that launches a probe of these runs, in the experiment of the first; empty if this user may
-    not launch there, and if none of the runs is a training of this site. One query."""
-    trainings = Run.objects.filter(
-        pk__in=[run.pk for run in runs], method__in=TRAINING_METHODS, source__isnull=True, external__isnull=True
+def examination_context(runs: Sequence[Run], person: Person) -> dict[str, Any]:
+    """Return (examination, address) for each way to examine several of these runs: the launch form with them, in the
+    experiment of the first; empty if this user may not launch there, and if none of the runs has weights on this site.
+    One query."""
+    examinable = Run.objects.filter(
+        pk__in=[run.pk for run in runs], method__in=kinds.EXAMINABLE_METHODS, **kinds.LAUNCHED.filters
     )
-    trained = set(trainings.values_list("pk", flat=True))
-    probed = [run for run in runs if run.pk in trained][:MAX_PROBED_RUNS]
-    if not probed or not may_launch(person, probed[0].experiment):
-        return {"probe_address": ""}
-    uids = urlencode([("probe", run.uid) for run in probed])
-    return {"probe_address": f"{reverse('launch', args=[probed[0].experiment_id])}?{uids}"}
+    with_weights = set(examinable.values_list("pk", flat=True))
+    examined = [run for run in runs if run.pk in with_weights]
+    if not examined or not may_launch(person, examined[0].experiment):
+        return {"examinations": []}
+    launch = reverse("launch", args=[examined[0].experiment_id])
+    several = [examination for examination in kinds.EXAMINATIONS if examination.is_list]
+    uids = {e: urlencode([(e.method, run.uid) for run in examined[: e.max_runs]]) for e in several}
+    return {"examinations": [(examination, f"{launch}?{uids[examination]}") for examination in several]}
 
 
 def load_config_diff(run_marks: Sequence[Mark], settings: ComparisonSettings, baseline_uid: str) -> ConfigDiff:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from runs import metrics
 from runs.charts import Group, Mark
 from runs.compare.baseline_table import BaselineChoice, BaselineRow, Setting, choose_baseline, standings
-from runs.compare.final_results import Final, Outcome, at_common_steps, compared_outcomes, finals
+from runs.compare.final_results import Final, at_common_steps, compared_outcomes, finals
 from runs.flags import open_flags
 from runs.metrics import Provenance, Provenances
+from runs.metrics.catalogue import Metric
 from runs.models import Flag, Run
 
 
@@ -44,7 +45,7 @@ class Results:
         return [[mark for mark in self.marks if mark.group.slug == group.slug] for group in self.groups]
 
     @property
-    def heads(self) -> list[tuple[Outcome, tuple[Provenance, ...]]]:
+    def heads(self) -> list[tuple[Metric, tuple[Provenance, ...]]]:
         """Return each outcome with the ways in which its column's cells were measured."""
         columns = zip(*(row.cells for row in self.rows), strict=True)
         return [(cells[0].outcome, metrics.ways(way for cell in cells for way in cell.ways)) for cells in columns]

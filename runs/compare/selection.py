@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from runs.compare import run_table
 from runs.http import UnknownChoice, named_experiment, require_choice
+from runs.kinds import kind_of
 from runs.models import Experiment, Run
 from runs.models.experiment import Person, RunQuerySet
 
@@ -106,7 +107,7 @@ def offered_runs(request: HttpRequest, selected_runs: Sequence[Run]) -> list[Run
     Evaluations and probes, which train nothing, are offered to readers who have selected one.
     """
     runs = _runs(request.user).filter(archived_at__isnull=True)
-    runs = runs if any(run.only_measures for run in selected_runs) else runs.trainings()
+    runs = runs if any(not kind_of(run.method).is_listed for run in selected_runs) else runs.trainings()
     at_hand = {run.experiment_id for run in selected_runs} or {e.pk for e in [_experiment(request)] if e}
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
     return list(runs.order_by("-pk")[:MAX_OFFERED_RUNS])

@@ -9,7 +9,6 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from runs.charts import Mark, Table, marks
-from runs.charts.chart import Cell as TableCell
 from runs.compare.baseline_table import BaselineRow, Cell
 from runs.compare.charts import comparison_groups
 from runs.compare.config_columns import ConfigColumn, config_columns
@@ -19,9 +18,11 @@ from runs.compare.page import load_config_diff
 from runs.compare.results import Results, load_results
 from runs.compare.selection import parse_whole_choice
 from runs.http import SignedIn, UnknownChoice, require_choice, table_response
+from runs.tables import Cell as TableCell
+from runs.tables import Column, Mean
 
 RESULT_COLUMNS = (
-    "metric", "group", "runs", "baseline", "value mean", "value std", "value n", "seeds", "step", "difference",
+    "metric", "group", "runs", "baseline", Column("value", kind=Mean), "seeds", "step", "difference",
     "welch p", "permutation p", "measured",
 )  # fmt: skip
 """step: that of the seeds' values. difference: from the baseline's mean, with the p-values of its tests."""
@@ -69,8 +70,8 @@ def _result_row(row: BaselineRow, letters: str, cell: Cell) -> tuple[TableCell, 
     tested = (delta.difference, delta.welch, delta.permutation) if delta else (None, None, None)
     measured = "; ".join(way.text for way in cell.ways)
     return (
-        cell.outcome.key, row.setting.name, letters, "baseline" if row.is_baseline else "", cell.mean, cell.std, cell.n,
-        cell.seeds, cell.step, *tested, measured,
+        cell.outcome.key, row.setting.name, letters, "baseline" if row.is_baseline else "",
+        Mean(cell.mean, cell.std, cell.n), cell.seeds, cell.step, *tested, measured,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from runs.compare.charts import CHART_PX, TABLE_PX, charts_for_names, comparison
 from runs.compare.environments import environments_context
 from runs.compare.keys import key_names, key_sections
 from runs.compare.options import ComparisonSettings, comparison_grouping, parse_settings
-from runs.compare.page import judge_context, page_context, probe_context
+from runs.compare.page import examination_context, judge_context, page_context
 from runs.compare.selection import Choice, chart_query, offered_runs, parse_choice, parse_whole_choice
 from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of
 from runs.models import Run
@@ -33,7 +33,7 @@ def compare(request: SignedIn) -> HttpResponse:
     context = {
         "grouping_choices": comparison_grouping(request, settings),
         **page, **environments_context(page["marks"], page["baseline_uid"]),
-        **judge_context(choice.runs, request.user), **probe_context(choice.runs, request.user), "choice": choice,
+        **judge_context(choice.runs, request.user), **examination_context(choice.runs, request.user), "choice": choice,
         "problems": (*choice.problems, *settings.problems), "offered": offered_runs(request, choice.runs),
         "chosen_uids": {run.uid for run in choice.runs}, "kept": carried_parameters(request),
         "chart_query": chart_query(request, choice), "chart_url": reverse("compare-chart"),

@@ -10,9 +10,10 @@ from django.utils.translation import gettext, ngettext
 
 from runs.charts import Cell, Chart, Table, course, number, share, style
 from runs.charts.line_ends import end_letters, ends
-from runs.evaluations.estimates import Curves, Estimates, EvaluationMeasure, along_k, along_steps
+from runs.evaluations.estimates import Curves, Estimates, along_k, along_steps
 from runs.evaluations.lines import EstimateLine, letters_of, pool, rows, traces
 from runs.evaluations.selection import Evaluation
+from runs.metrics.catalogue import Metric
 
 PASS_CHARTS = {"pass@k": "@", "pass^k": "^"}
 STEPS_PREFIX = "steps:"
@@ -61,7 +62,7 @@ def pass_chart(name: str, lines: Lines, task: str, steps: str, measures: Sequenc
     return _chart(name, titles[rule], helps[rule], _listed(texts) or absence, drawn, layout, table, keys)
 
 
-def step_charts(lines: Lines, tasks: Sequence[str], measure: EvaluationMeasure, curves: Curves) -> list[Chart]:
+def step_charts(lines: Lines, tasks: Sequence[str], measure: Metric, curves: Curves) -> list[Chart]:
     """Return a chart of a measure over steps for each task, in this order. The charts of a share have the same y axis,
     so that a gain on one task and a loss on another can be compared."""
     drawn = {task: _step_lines(lines, task, measure, curves) for task in tasks}
@@ -71,7 +72,7 @@ def step_charts(lines: Lines, tasks: Sequence[str], measure: EvaluationMeasure, 
     return [_step_chart(task, measure, own, y_axis) for task, own in drawn.items()]
 
 
-def _step_lines(lines: Lines, task: str, measure: EvaluationMeasure, curves: Curves) -> list[EstimateLine]:
+def _step_lines(lines: Lines, task: str, measure: Metric, curves: Curves) -> list[EstimateLine]:
     drawn = []
     for members in lines:
         own = [(member, along_steps(member, task, measure.key, curves)) for member in members]
@@ -84,7 +85,7 @@ def _step_lines(lines: Lines, task: str, measure: EvaluationMeasure, curves: Cur
 
 
 def _step_chart(
-    task: str, measure: EvaluationMeasure, lines: Sequence[EstimateLine], y_axis: dict[str, Any]
+    task: str, measure: Metric, lines: Sequence[EstimateLine], y_axis: dict[str, Any]
 ) -> Chart:  # fmt: skip
     format_value = share if measure.is_share else number
     texts = [f"{line.end} {course(line.estimates.value, format_value, line.estimates.x)}" for line in lines]

@@ -15,44 +15,13 @@ from runs import metrics
 from runs.charts import line
 from runs.evaluations.selection import Evaluation
 from runs.metrics import Curve
+from runs.metrics.catalogue import ESTIMATED, SHARE_OF_PROMPTS, Metric
 from workers.analysis.aggregate import Floats
+from workers.analysis.keys import PROMPTS, SAMPLES
 from workers.analysis.student_t import t_quantile
 
-PROMPTS, SAMPLES = "evaluate/prompts", "evaluate/samples"
-"""Keys that every complete step of a task has."""
-PASS = re.compile(r"pass([@^])(\d+)")
+PASS_KEY = re.compile(r"pass([@^])(\d+)")
 
-
-@dataclass(frozen=True)
-class EvaluationMeasure:
-    """A value that evaluations record of every step and task."""
-
-    key: str
-    title: str
-    unit: str
-    help: str
-    is_share: bool = True
-
-
-MEASURES = (
-    EvaluationMeasure("accuracy/greedy", _("Greedy accuracy"), _("share of prompts"),
-                      _("Share of prompts with a correct greedy response.")),
-    EvaluationMeasure("solutions/coverage", _("Solution coverage"), _("share of solutions"),
-                      _("Share of all solutions of a prompt that some response gives: mean over the prompts whose "
-                        "solutions can be listed.")),
-    EvaluationMeasure("reward/mean", _("Reward"), _("reward"), _("Mean over the greedy responses."), is_share=False),
-    EvaluationMeasure("kl", _("KL from the base model"), _("nats per token"),
-                      _("Exact KL(model ‖ base), mean over sampled tokens."), is_share=False),
-    EvaluationMeasure("entropy", _("Entropy"), _("nats per token"),
-                      _("Exact entropy of the model, mean over sampled tokens."), is_share=False),
-    EvaluationMeasure("text/self_bleu", _("Self-BLEU"), _("self-BLEU"),
-                      _("Similarity of the samples of a prompt, mean over prompts. 1: all are alike."), is_share=False),
-    EvaluationMeasure("text/distinct_ratio", _("Distinct texts"), _("share of samples"),
-                      _("Share of the samples of a prompt that are distinct texts, mean over prompts.")),
-    EvaluationMeasure("solutions/distinct", _("Distinct solutions"), _("solutions per prompt"),
-                      _("Distinct correct solutions per prompt, in all of its responses."), is_share=False),
-)  # fmt: skip
-"""Measures other than pass@k and pass^k."""
 
 Curves: TypeAlias = Mapping[tuple[int, str], Curve]
 
@@ -70,25 +39,26 @@ class Estimates:
     samples: Floats
 
 
-def measure_of(key: str) -> EvaluationMeasure:
-    """Return the measure with this key, in the reader's language. Raise KeyError for another key."""
-    if match := PASS.fullmatch(key):
+def measure_of(key: str) -> Metric:
+    """Return the metric with this key as evaluations estimate it, in the reader's language. Raise KeyError for another
+    key."""
+    if match := PASS_KEY.fullmatch(key):
         words = {
             "@": _("Probability that at least one of %(k)s samples is correct, mean over prompts."),
             "^": _("Probability that all of %(k)s samples are correct, mean over prompts."),
         }[match[1]]
-        return EvaluationMeasure(key, key, gettext("share of prompts"), gettext(words) % {"k": match[2]})
-    known = next((measure for measure in MEASURES if measure.key == key), None)
+        return Metric(key, key, gettext(SHARE_OF_PROMPTS), gettext(words) % {"k": match[2]}, is_share=True)
+    known = next((metric for metric in ESTIMATED if metric.key == key), None)
     if known is None:
         raise KeyError(key)
-    return EvaluationMeasure(key, gettext(known.title), gettext(known.unit), gettext(known.help), known.is_share)
+    return known.spoken()
 
 
 def recorded_measures(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return the keys of the measures that any of the evaluations has recorded: pass@k by k, pass^k, then MEASURES."""
+    """Return the keys of the measures that any of the evaluations has recorded: pass@k by k, pass^k, then ESTIMATED."""
     keys = {re.sub(r"^prior/[^/]+/", "", key) for key in metrics.recorded_keys([e.run for e in evaluations])}
-    passes = sorted(filter(None, map(PASS.fullmatch, keys)), key=lambda match: (match[1] == "^", int(match[2])))
-    return [match[0] for match in passes] + [measure.key for measure in MEASURES if measure.key in keys]
+    passes = sorted(filter(None, map(PASS_KEY.fullmatch, keys)), key=lambda match: (match[1] == "^", int(match[2])))
+    return [match[0] for match in passes] + [metric.key for metric in ESTIMATED if metric.key in keys]
 
 
 def read_curves(evaluations: Sequence[Evaluation], measures: Sequence[str], tasks: Sequence[str]) -> Curves:
@@ -128,7 +98,7 @@ def along_k(
     """Return step -> the estimates of pass@k (rule "@") or pass^k ("^") for every recorded k."""
     by_k = {}
     for key in measures:
-        match = PASS.fullmatch(key)
+        match = PASS_KEY.fullmatch(key)
         if match and match[1] == rule and (estimates := along_steps(evaluation, task, key, curves)) is not None:
             by_k[int(match[2])] = estimates
     steps = sorted({int(step) for estimates in by_k.values() for step in estimates.x})

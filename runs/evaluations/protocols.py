@@ -11,9 +11,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import Cell, Table
-from runs.evaluations.estimates import PROMPTS, SAMPLES, Curves
+from runs.evaluations.estimates import Curves
 from runs.evaluations.selection import Evaluation, section
-from runs.models import EVALUATE
+from runs.kinds import EVALUATION
+from workers.analysis.keys import PROMPTS, SAMPLES
 from workers.config.tasks import TASKS
 
 SETTINGS = {
@@ -107,7 +108,7 @@ def protocols_table(protocols: Sequence[Protocol]) -> Table:
 
 def _texts(evaluation: Evaluation, task: str, curves: Curves) -> dict[str, str]:
     """Return the text of every setting. Numbers of prompts and samples are those recorded, if any step is complete."""
-    plan, settings = section(evaluation.run, "evaluation"), section(evaluation.run, EVALUATE)
+    plan, settings = section(evaluation.run, "evaluation"), section(evaluation.run, EVALUATION.method)
     prior_tasks = settings.get("prior_tasks")
     tasks = [section(evaluation.run, "task"), *(prior_tasks if isinstance(prior_tasks, list | tuple) else ())]
     task_config = next((own for own in tasks if isinstance(own, dict) and own.get("name") == task), {})

@@ -13,10 +13,11 @@ from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs import kinds
 from runs.charts import Group, Mark, label
 from runs.charts.marks import letter
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, require_choice
-from runs.models import EVALUATE, Experiment, Run
+from runs.models import Experiment, Run
 from runs.models.experiment import config_section
 
 MAX_EVALUATIONS = 10
@@ -123,7 +124,8 @@ def parse_choice(request: SignedIn, experiment: Experiment) -> EvaluationChoice:
     """
     rows = (
         Run.objects.visible_to(request.user)
-        .filter(Q(experiment=experiment) | Q(parent__experiment=experiment), method=EVALUATE, archived_at=None)
+        .filter(Q(experiment=experiment) | Q(parent__experiment=experiment), archived_at=None)
+        .of_kind(kinds.EVALUATION)
         .select_related("experiment").with_visible_parent(request.user).order_by("-pk")
     )  # fmt: skip
     offered = list(rows[: 5 * MAX_EVALUATIONS])
@@ -140,7 +142,7 @@ def parse_choice(request: SignedIn, experiment: Experiment) -> EvaluationChoice:
 
 def _named(request: SignedIn, uids: Sequence[str], offered: Sequence[str]) -> tuple[list[Run], tuple[str, ...]]:
     """Return the evaluations with these uids in any experiment, and sentences about those that cannot be shown."""
-    rows = Run.objects.visible_to(request.user).filter(method=EVALUATE, uid__in=uids[: 5 * MAX_EVALUATIONS])
+    rows = Run.objects.visible_to(request.user).of_kind(kinds.EVALUATION).filter(uid__in=uids[: 5 * MAX_EVALUATIONS])
     runs = {run.uid: run for run in rows.select_related("experiment").with_visible_parent(request.user)}
     problems = []
     if missing := [uid[:20] for uid in uids if uid not in runs]:

@@ -8,11 +8,13 @@ from typing import Literal, TypeAlias
 
 from django.db.models import Count, Min, Q
 from django.urls import reverse
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 
-from runs.charts import Table
+from runs import kinds
 from runs.evaluations.selection import section
-from runs.models import EVALUATE, EVALUATION, Prompt, Response, Run
+from runs.models import EVALUATION, Prompt, Response, Run
+from runs.tables import Column, Link, Note, NumberStyle, Table
 from workers.analysis.mcnemar import mcnemar_p_value
 
 Deciding: TypeAlias = Literal["samples", "greedy"]
@@ -21,6 +23,8 @@ GREEDY: Deciding = "greedy"
 IS_CORRECT = Q(parts__correct__gt=0)
 """Each response of an evaluation has the part `correct`: 1 if it is correct by the evaluation's rule, else 0."""
 HAS_PART = Q(parts__has_key="correct")
+MAX_PROMPT_LENGTH = 160
+"""Characters of a prompt on a page."""
 
 
 class NoSolveOverlap(Exception):
@@ -74,21 +78,19 @@ class ComparedEvaluation:
         """Return the run's name and the step, for a page."""
         return gettext("%(name)s, step %(step)s") % {"name": self.run.name, "step": self.step}
 
-    def response_address(self, prompt: Prompt, sample: int) -> str:
-        """Return the address of a response's page."""
+    def response_address(self, prompt: Prompt, count: CorrectCount) -> str:
+        """Return the address of the page of the count's example."""
         address = reverse("viewer-response", args=[self.run.uid, self.step, prompt.word])
-        return f"{address}?sample={sample}" if sample else address
+        return f"{address}?sample={count.sample}" if count.sample else address
 
 
 @dataclass(frozen=True)
 class SolvedPrompt:
-    """A prompt that only one of two evaluations solves, with each one's responses and the address of an example."""
+    """A prompt that only one of two evaluations solves, with each one's responses."""
 
     prompt: Prompt
     first: CorrectCount
     second: CorrectCount
-    first_address: str
-    second_address: str
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,28 @@ class SolveOverlap:
             sentences.append(gettext("The evaluations define a correct response differently (evaluate.correct)."))
         return sentences
 
+    @property
+    def counts_table(self) -> Table:
+        """Return the numbers of prompts, by which evaluations solve them."""
+        columns = (Column("by", gettext("Solved by"), str), Column("n", gettext("Prompts"), style=NumberStyle(str)))
+        sides = ((self.first, self.only_first), (self.second, self.only_second))
+        only = [((gettext("only %(name)s") % {"name": side.title}, Note(side.label)), n) for side, n in sides]
+        return Table(columns, ((gettext("both"), self.both), *only, (gettext("neither"), self.neither)))
+
+    @property
+    def prompts_table(self) -> Table:
+        """Return the prompts that only one evaluation solves, with a link to an example of each."""
+        prompt = Column("prompt", gettext("Prompt that only one solves"), str)
+        sides = (Column(side.label, head=(side.title, Note(side.label))) for side in (self.first, self.second))
+        return Table((prompt, *sides), tuple(
+            (
+                Truncator(row.prompt.text or row.prompt.name).chars(MAX_PROMPT_LENGTH),
+                Link(row.first.text, self.first.response_address(row.prompt, row.first)),
+                Link(row.second.text, self.second.response_address(row.prompt, row.second)),
+            )
+            for row in self.prompts
+        ))  # fmt: skip
+
 
 def compare_solved(first: tuple[Run, int], second: tuple[Run, int], task: str = "") -> SolveOverlap:
     """Return which of their shared prompts two evaluations solve, each given as a run and a step. Raise NoSolveOverlap.
@@ -154,19 +178,15 @@ def compare_solved(first: tuple[Run, int], second: tuple[Run, int], task: str = 
     both = sum(one[pk].is_solved and other[pk].is_solved for pk in shared)
     only_first = [pk for pk in shared if one[pk].is_solved and not other[pk].is_solved]
     only_second = [pk for pk in shared if other[pk].is_solved and not one[pk].is_solved]
-    first_side, second_side = _evaluation(*first, one), _evaluation(*second, other)
     by_id = Prompt.objects.in_bulk([*only_first, *only_second])
     prompts = [
-        SolvedPrompt(
-            prompt, one[prompt.pk], other[prompt.pk],
-            first_side.response_address(prompt, one[prompt.pk].sample),
-            second_side.response_address(prompt, other[prompt.pk].sample),
-        )
+        SolvedPrompt(prompt, one[prompt.pk], other[prompt.pk])
         for ids in (only_first, only_second) for prompt in sorted((by_id[pk] for pk in ids), key=_data_set_order)
     ]  # fmt: skip
     return SolveOverlap(
-        first_side, second_side, task, decided_by, n=len(shared), both=both, only_first=len(only_first),
-        only_second=len(only_second), neither=len(shared) - both - len(only_first) - len(only_second),
+        _evaluation(*first, one), _evaluation(*second, other), task, decided_by, n=len(shared), both=both,
+        only_first=len(only_first), only_second=len(only_second),
+        neither=len(shared) - both - len(only_first) - len(only_second),
         p=mcnemar_p_value(len(only_first), len(only_second)), prompts=tuple(prompts),
     )  # fmt: skip
 
@@ -238,7 +258,7 @@ def _has_samples(counts: CountsByPrompt) -> bool:
 
 def _correct_settings(run: Run) -> tuple[str, float | None]:
     """Return the settings that define a correct response."""
-    settings = section(run, EVALUATE)
+    settings = section(run, kinds.EVALUATION.method)
     rule = settings.get("correct", "auto")
     return rule, settings.get("correct_reward") if rule in ("auto", "reward") else None
 

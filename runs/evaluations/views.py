@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts import Chart
 from runs.evaluations.charts import PASS_CHARTS, STEPS_PREFIX, pass_chart, step_charts
-from runs.evaluations.estimates import PROMPTS, Curves, measure_of, read_curves, recorded_measures
+from runs.evaluations.estimates import Curves, measure_of, read_curves, recorded_measures
 from runs.evaluations.protocols import SETTINGS, list_protocols, merge_protocols, protocol_differences, protocols_table
 from runs.evaluations.selection import (
     LINE_CHOICES,
@@ -40,9 +40,10 @@ from runs.http import (
 )
 from runs.metrics import cursors
 from runs.models import Experiment
+from workers.analysis.keys import PASS, PROMPTS, REWARD
 
 TABLES = ("protocols", "solved")
-DEFAULT_MEASURES = ("pass@1", "accuracy/greedy", "reward/mean")
+DEFAULT_MEASURES = (PASS, "accuracy/greedy", REWARD)
 
 
 @dataclass(frozen=True)

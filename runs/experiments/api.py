@@ -50,7 +50,7 @@ def list_experiments(
         experiments = experiments.filter(Q(name__icontains=word) | Q(question__icontains=word))
     experiments = experiments.filter(tags__contains=[tag]) if tag else experiments
     items, following = paginate(experiments.select_related("owner"), cursor, limit)
-    return ExperimentsOut(items=[ExperimentOut.from_experiment(e) for e in items], next=following)
+    return ExperimentsOut(items=[ExperimentOut.from_row(e) for e in items], next=following)
 
 
 @router.post(
@@ -64,7 +64,7 @@ def list_experiments(
 @idempotent
 def make_experiment(request: ApiRequest, new: NewExperiment) -> tuple[int, ExperimentOut]:
     """Create an experiment that you own. Needs scope launch."""
-    return 201, ExperimentOut.from_experiment(Experiment.objects.create(owner=request.auth.person, **new.dict()))
+    return 201, ExperimentOut.from_row(Experiment.objects.create(owner=request.auth.person, **new.dict()))
 
 
 @router.get(
@@ -76,7 +76,7 @@ def make_experiment(request: ApiRequest, new: NewExperiment) -> tuple[int, Exper
 )
 def read_experiment(request: ApiRequest, pk: RowId) -> ExperimentOut:
     """Return an experiment. List its runs with `/api/v1/runs?experiment=…`."""
-    return ExperimentOut.from_experiment(get_experiment(request.auth, pk))
+    return ExperimentOut.from_row(get_experiment(request.auth, pk))
 
 
 @router.patch(
@@ -95,7 +95,7 @@ def change_experiment(request: ApiRequest, pk: RowId, new: ChangedExperiment) ->
         if (archived := values.pop("archived", None)) is not None:
             trash.archive(experiment, request.auth.person) if archived else trash.unarchive(experiment)
         change(experiment, request.auth.person, values)
-    return ExperimentOut.from_experiment(experiment)
+    return ExperimentOut.from_row(experiment)
 
 
 @router.delete(
@@ -128,13 +128,13 @@ def restore_experiment(request: ApiRequest, pk: RowId) -> ExperimentOut:
     with transaction.atomic():
         experiment = _lock_experiment(request, Experiment.objects.permitted_to(request.auth.person), pk)
         trash.restore(experiment)
-    return ExperimentOut.from_experiment(experiment)
+    return ExperimentOut.from_row(experiment)
 
 
 @router.get("/presets", response=list[PresetOut], auth=needs("read"), tags=["experiments"], summary="List presets")
 def list_presets(request: ApiRequest) -> list[PresetOut]:
     """List the named configs to start from, with what they need. A run's own config overrides the preset's."""
-    return [PresetOut.from_preset(preset) for preset in presets().values()]
+    return [PresetOut.from_row(preset) for preset in presets().values()]
 
 
 def _lock_experiment(request: ApiRequest, queryset: QuerySet[Experiment], pk: int) -> Experiment:
@@ -143,5 +143,5 @@ def _lock_experiment(request: ApiRequest, queryset: QuerySet[Experiment], pk: in
     locked = queryset.select_for_update(of=("self",))
     experiment = get_experiment(request.auth, pk, locked)
     check_owner(request.auth, experiment)
-    check_version(request, ExperimentOut.from_experiment(experiment))
+    check_version(request, ExperimentOut.from_row(experiment))
     return experiment

@@ -8,10 +8,8 @@ from typing import Any
 from ninja import Schema
 from pydantic import Field
 
-from runs.http import Input, Name, Note, Tags, Text
+from runs.http import Input, Name, Note, Output, Tags, Text, Username
 from runs.launching.presets.schemas import PresetNeedsOut
-from runs.models import Experiment
-from workers.config import Preset
 
 
 class NewExperiment(Input):
@@ -35,36 +33,20 @@ class ChangedExperiment(Input):
     archived: bool | None = None
 
 
-class ExperimentOut(Schema):
+class ExperimentOut(Output):
     """A set of runs that share one question."""
 
     id: int
     name: str
     question: str
-    owner: str
+    owner: Username
     is_private: bool
     tags: list[str]
     note: str
     archived_at: datetime | None
     deleted_at: datetime | None
     created_at: datetime
-    url: str
-
-    @classmethod
-    def from_experiment(cls, experiment: Experiment) -> ExperimentOut:
-        return cls(
-            id=experiment.pk,
-            name=experiment.name,
-            question=experiment.question,
-            owner=experiment.owner.get_username(),
-            is_private=experiment.is_private,
-            tags=experiment.tags,
-            note=experiment.note,
-            archived_at=experiment.archived_at,
-            deleted_at=experiment.deleted_at,
-            created_at=experiment.created_at,
-            url=experiment.get_absolute_url(),
-        )
+    url: str = Field(validation_alias="get_absolute_url")
 
 
 class ExperimentsOut(Schema):
@@ -74,7 +56,7 @@ class ExperimentsOut(Schema):
     next: int | None = None
 
 
-class PresetOut(Schema):
+class PresetOut(Output):
     """A config to start from: its differences from the defaults, and their reason.
 
     `notes`: its differences from the publication and between sources. `needs`: hardware, files and services.
@@ -86,11 +68,3 @@ class PresetOut(Schema):
     notes: list[str]
     needs: PresetNeedsOut
     config: dict[str, Any]
-
-    @classmethod
-    def from_preset(cls, preset: Preset) -> PresetOut:
-        """Return the preset as JSON."""
-        return cls(
-            name=preset.name, title=preset.title, why=preset.why, notes=list(preset.notes),
-            needs=PresetNeedsOut.from_needs(preset.needs), config=preset.config,
-        )  # fmt: skip

@@ -163,4 +163,4 @@ def _set(request: ApiRequest, experiment: Experiment | None, new: NewThresholds)
 
 def _thresholds_out(experiment: Experiment | None) -> ThresholdsOut:
     row = FlagThresholds.objects.filter(experiment=experiment).select_related("changed_by").first()
-    return ThresholdsOut.from_row(row, thresholds_of(experiment))
+    return ThresholdsOut.from_thresholds(row, thresholds_of(experiment))

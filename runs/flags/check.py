@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from runs.flags.evaluations import JudgedRun, read_run
 from runs.flags.queries import thresholds_of
+from runs.kinds import kind_of
 from runs.metrics import live
 from runs.models import Flag, FlagCheck, Run, mark_flag_checks_due
 from workers.analysis.detectors import Detection, detect
+from workers.analysis.keys import REWARD
 
 MAX_PEERS_DUE = 50
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('flags', %s)), true"
@@ -94,11 +96,11 @@ def mark_ended(run: Run) -> None:
     nothing if it was never evaluated. Call it in a short transaction, since the runs' records wait for it."""
     if not FlagCheck.objects.filter(pk=run.pk).exists():
         return
-    if run.only_measures:
+    if not kind_of(run.method).is_listed:
         mark_flag_checks_due([run.pk])
         return
     newest = Run.objects.trainings().filter(experiment=run.experiment_id, deleted_at__isnull=True).order_by("-pk")
-    evaluated = newest.filter(series__key="reward/mean").exclude(pk=run.pk)
+    evaluated = newest.filter(series__key=REWARD).exclude(pk=run.pk)
     mark_flag_checks_due([run.pk, *evaluated.values_list("pk", flat=True)[:MAX_PEERS_DUE]])
 
 

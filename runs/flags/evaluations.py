@@ -15,8 +15,9 @@ from django.utils.translation import gettext_noop as _
 from runs import metrics
 from runs.models import EVALUATION, Response, Run, Score, Series, list_evaluated_steps
 from workers.analysis.detectors import EvaluatedResponse, Evaluation, Peer
+from workers.analysis.keys import ACCURACY, EXACT, KL, REWARD, SAFE
 
-NUMBERS = ("reward/mean", "accuracy/contains", "accuracy/exact", "safety/safe_ratio", "kl")
+NUMBERS = (REWARD, ACCURACY, EXACT, SAFE, KL)
 MAX_CHARACTERS = 8000
 MAX_RESPONSES = 5000
 MAX_EVALUATIONS = 50
@@ -53,7 +54,7 @@ def read_run(run: Run, after: int | None) -> JudgedRun:
     numbers = _numbers_by_step(run)
     evaluated = list_evaluated_steps([run]).get(run.pk, ())
     whole = [step.step for step in evaluated if not step.is_partial]
-    steps = whole if evaluated else sorted(step for step, values in numbers.items() if "reward/mean" in values)
+    steps = whole if evaluated else sorted(step for step, values in numbers.items() if REWARD in values)
     if not steps:
         return JudgedRun()
     judged_steps = [step for step in steps if after is None or step > after][-MAX_EVALUATIONS:] or steps[-1:]

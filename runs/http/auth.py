@@ -16,6 +16,7 @@ from ninja.utils import check_csrf
 
 from runs import access
 from runs.models import ApiToken
+from runs.models.token import SCOPES
 
 
 @dataclass(frozen=True)
@@ -116,5 +117,5 @@ def _check_scope(token: ApiToken, needed: str) -> None:
 def _check_role(person: User, needed: str) -> None:
     """Raise HttpError if a viewer needs more than read access. Records that a run of theirs still writes are
     accepted."""
-    if needed in ("report", "launch", "serve", "admin") and not access.may_make(person):
+    if needed in SCOPES and not SCOPES[needed].is_for_viewers and not access.may_make(person):
         raise HttpError(403, "Your role is viewer, which cannot change anything. Ask an admin for the role member")

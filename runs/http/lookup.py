@@ -49,9 +49,11 @@ def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
 
 
 def get_run(caller: Caller, uid: str, queryset: RunQuerySet | None = None) -> Run:
-    """Return the run, its experiment and creator loaded, and its parent if the caller may see it. Raise Http404."""
+    """Return the run, its experiment, creator and origin loaded, and its parent if the caller may see it. Raise
+    Http404."""
     runs = Run.objects.visible_to(caller.person) if queryset is None else queryset
-    runs = runs.select_related("experiment__owner", "created_by").with_visible_parent(caller.person)
+    runs = runs.select_related("experiment__owner", "created_by", "source", "external")
+    runs = runs.with_visible_parent(caller.person)
     run = runs.filter(uid=uid).first()
     if run is None:
         raise Http404(f"There is no run {uid} that you may see")

@@ -6,10 +6,12 @@ from typing import Any
 
 from django.conf import settings
 
+from runs.models.token import SCOPES
+
 DESCRIPTION = """Launch, watch and read runs that fine-tune language models with Evolution Strategies and GRPO.
 
 **Authentication.** Send `Authorization: Bearer esw_…`; create tokens under Settings, Tokens. A token acts for its user
-within its scope (`read`, `ingest`, `report`, `launch`, `serve`, `admin`). Objects that you may not see give 404.
+within its scope ({scopes}). Objects that you may not see give 404.
 
 **Errors** are problem documents (RFC 9457). `problems` lists all problems of the request, each with its path.
 
@@ -57,7 +59,10 @@ PROBLEM = {
 def description() -> str:
     """Return the description, with the limits of this site."""
     return DESCRIPTION.format(
-        calls=settings.CALLS_PER_MINUTE, pushes=settings.PUSHES_PER_MINUTE, strangers=settings.STRANGERS_PER_MINUTE
+        scopes=", ".join(f"`{name}`" for name in SCOPES),
+        calls=settings.CALLS_PER_MINUTE,
+        pushes=settings.PUSHES_PER_MINUTE,
+        strangers=settings.STRANGERS_PER_MINUTE,
     )
 
 

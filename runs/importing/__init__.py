@@ -4,8 +4,9 @@ from runs.importing.budget import Budget
 from runs.importing.detect_format import KINDS, NOTHING_READ
 from runs.importing.files import File, RefusedFile
 from runs.importing.readers.reports import KIND as REPORT
-from runs.importing.run_import import ImportResult, import_runs, to_json
+from runs.importing.run_import import ImportResult, import_runs
 from runs.importing.scan import files_from_path, files_from_upload
+from runs.importing.schemas import ImportedOut
 from runs.importing.store import ImportTarget, Outcome
 from runs.importing.uploads import MAX_UPLOAD_BYTES, import_uploads, upload_limits, upload_problem
 
@@ -18,13 +19,13 @@ __all__ = [
     "File",
     "ImportResult",
     "ImportTarget",
+    "ImportedOut",
     "Outcome",
     "RefusedFile",
     "files_from_path",
     "files_from_upload",
     "import_runs",
     "import_uploads",
-    "to_json",
     "upload_limits",
     "upload_problem",
 ]

@@ -8,7 +8,6 @@ from ninja.errors import HttpError
 
 from runs.http import ApiRequest, Caller, Invalid, check_owner, get_experiment, needs, router
 from runs.importing.detect_format import NOTHING_READ
-from runs.importing.run_import import to_json
 from runs.importing.schemas import ImportedOut, NewImport
 from runs.importing.store import ImportTarget
 from runs.importing.uploads import import_uploads, upload_problem
@@ -44,7 +43,7 @@ def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Fo
     if imported.is_empty:
         problems = [Problem("files", f"{refused.name}: {refused.reason}") for refused in imported.refused]
         raise Invalid(*problems, more=NOTHING_READ)
-    return ImportedOut(**to_json(imported))
+    return ImportedOut.from_row(imported)
 
 
 def _target(caller: Caller, where: NewImport) -> ImportTarget:

@@ -11,6 +11,8 @@ from runs.importing.numbers import json_number, parse_number
 from runs.importing.records import UNKNOWN_SEED
 from runs.ingest.storable import storable
 from workers.config import ConfigField, RunConfig, config_fields
+from workers.config.methods import TRAINING_METHODS
+from workers.config.tasks import TASKS
 
 IN_NAMES = re.compile(
     r"(?<![A-Za-z])(alpha|sigma|beta|seed|pop(?:ulation)?|iter(?:ations)?|temp(?:erature)?|lr)"
@@ -18,7 +20,6 @@ IN_NAMES = re.compile(
 )
 REMARK = re.compile(r"\([^)\n]*\)")
 PRECISION = re.compile(r"(?<![A-Za-z0-9])(bf16|fp16|fp32|bfloat16|float16|float32)(?![A-Za-z0-9])")
-TASKS = ("conciseness", "countdown")
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
 ALIASES = {
     "pop": "population", "population_size": "population", "pop_size": "population", "lr": "learning_rate",
@@ -41,6 +42,8 @@ SETTINGS_BY_PATH: Mapping[str, ConfigField] = {
     setting.path: setting for setting in config_fields(RunConfig) if not setting.tag
 }
 NOT_OF_THE_RECIPE = ("seed", "seeds", "seeds_requested", "algorithm", "method", "task")
+COMMON_WORDS = ("choice", "own")
+"""Tasks whose names state no task in the name of a file, such as my-own-run."""
 MAX_NAME_LENGTH, MAX_TEXT_LENGTH, MAX_STATED_NAME_LENGTH = 100, 500, 1_000
 UNKNOWN_SECTION = "imported"
 """Config section of settings that RunConfig does not have. A config with this section cannot be launched by mistake."""
@@ -69,14 +72,17 @@ def settings_from_name(name: str) -> dict[str, Any]:
     settings = {canonical_name(match[1]): value_of(match[2]) for match in IN_NAMES.finditer(name)}
     if precision := PRECISION.search(name):
         settings["precision"] = precision[1]
-    task = next((task for task in TASKS if task in name.lower()), None)
+    task = next((task for task in TASKS if task in _words(name) and task not in COMMON_WORDS), None)
     return settings | ({"task": task} if task else {}) | method_from_name(name)
 
 
 def method_from_name(name: str) -> dict[str, str]:
-    """Return {"method": "es"} or {"method": "grpo"} if a word of the name is that; else an empty dict."""
-    words = re.split(r"[^a-z]+", name.lower())
-    return next(({"method": method} for method in ("grpo", "es") if method in words), {})
+    """Return the method if it trains and is a word of the name, such as {"method": "es"}; else an empty dict."""
+    return next(({"method": method} for method in reversed(TRAINING_METHODS) if method in _words(name)), {})
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[^a-z]+", name.lower())
 
 
 def seed_of(settings: Mapping[str, Any]) -> int:
@@ -90,7 +96,7 @@ def config_of(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {"schema": 1, "method": method}
     if (seed := seed_of(settings)) != UNKNOWN_SEED:
         config["seed"] = seed
-    if settings.get("task") in TASKS:
+    if settings.get("task") in tuple(TASKS):
         config["task"] = {"name": settings["task"]}
     for name, value in settings.items():
         if name not in NOT_OF_THE_RECIPE and value is not None and not isinstance(value, list | dict):

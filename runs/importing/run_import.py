@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db import DataError
 
@@ -109,41 +108,6 @@ def _relate(imported: ImportResult) -> None:
     for experiment in changed.values():
         imported.joined += relations.link_evaluations(experiment)
         imported.replaced += relations.replace_aggregates(experiment, imported.target.person, imported.report)
-
-
-def to_json(imported: ImportResult) -> dict[str, Any]:
-    """Return the result as JSON data, for programs."""
-    experiment = imported.experiment
-    return {
-        "said": imported.sentence,
-        "experiment": None if experiment is None else {"id": experiment.pk, "name": experiment.name},
-        "made_experiment": imported.target.is_new,
-        "files": [_file(outcome) for outcome in imported.outcomes],
-        "joined": [_run(run) for run in imported.joined],
-        "replaced": [_run(run) for run in imported.replaced],
-        "facts": imported.report.facts,
-        "disagreements": imported.report.disagreements,
-        "not_read": [{"name": refused.name, "why": refused.reason} for refused in imported.refused],
-    }
-
-
-def _file(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "name": outcome.name,
-        "kinds": list(outcome.kinds),
-        "records": outcome.records,
-        "made": [_run(run) for run in outcome.new_runs],
-        "went_on": [_run(run) for run in outcome.continued_runs],
-        "known": [_run(run) for run in outcome.known_runs],
-        "facts": outcome.report.facts,
-        "disagreements": outcome.report.disagreements,
-        "not_understood": [{"place": remark.position, "why": remark.reason} for remark in outcome.report.remarks],
-        "not_understood_more": outcome.report.omitted_remarks,
-    }
-
-
-def _run(run: Run) -> dict[str, Any]:
-    return {"uid": run.uid, "name": run.name, "state": str(run.state), "url": run.get_absolute_url()}
 
 
 def _count(number: int, singular: str, plural: str = "") -> str:

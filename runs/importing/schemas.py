@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ninja import Schema
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from runs.http import Input, Name, Pk, Word
+from runs.http import Input, Name, Output, Pk, RowText, Word
 
 
 class NewImport(Input):
@@ -27,23 +26,23 @@ class NewImport(Input):
         return self
 
 
-class ImportedRunOut(Schema):
+class ImportedRunOut(Output):
     """A run of an import. `url` is its page."""
 
     uid: str
     name: str
-    state: str
-    url: str
+    state: RowText
+    url: str = Field(validation_alias="get_absolute_url")
 
 
-class NotUnderstood(Schema):
+class NotUnderstood(Output):
     """A part that was left out. `place`: `line 12`, `byte 4096` or `seed 3`, or empty for the whole file."""
 
-    place: str
-    why: str
+    place: str = Field(validation_alias="position")
+    why: str = Field(validation_alias="reason")
 
 
-class ImportedFile(Schema):
+class ImportedFile(Output):
     """Report what became of a file. `went_on`: runs with a file that holds more now; `known`: runs that existed already
     and are not created again.
 
@@ -51,44 +50,44 @@ class ImportedFile(Schema):
     """
 
     name: str
-    kinds: list[str]
+    kinds: Annotated[list[str], BeforeValidator(list)]
     records: int
-    made: list[ImportedRunOut]
-    went_on: list[ImportedRunOut]
-    known: list[ImportedRunOut]
-    facts: list[str]
-    disagreements: list[str]
-    not_understood: list[NotUnderstood]
-    not_understood_more: int
+    made: list[ImportedRunOut] = Field(validation_alias="new_runs")
+    went_on: list[ImportedRunOut] = Field(validation_alias="continued_runs")
+    known: list[ImportedRunOut] = Field(validation_alias="known_runs")
+    facts: list[str] = Field(validation_alias="report.facts")
+    disagreements: list[str] = Field(validation_alias="report.disagreements")
+    not_understood: list[NotUnderstood] = Field(validation_alias="report.remarks")
+    not_understood_more: int = Field(validation_alias="report.omitted_remarks")
 
 
-class NotRead(Schema):
+class NotRead(Output):
     """A file that has no known kind, or that cannot be read; `why` is the reason."""
 
     name: str
-    why: str
+    why: str = Field(validation_alias="reason")
 
 
-class ImportedTo(Schema):
+class ImportedTo(Output):
     """Experiment of an import."""
 
     id: int
     name: str
 
 
-class ImportedOut(Schema):
+class ImportedOut(Output):
     """Result of an import. `said` sums it up; `experiment` is null if no run was created or known.
 
     `joined`: evaluations that name their training now. `replaced`: means over seeds that are in the trash now, because
     their seeds were imported; `facts` and `disagreements` report whether these agree.
     """
 
-    said: str
+    said: str = Field(validation_alias="sentence")
     experiment: ImportedTo | None
-    made_experiment: bool
-    files: list[ImportedFile]
+    made_experiment: bool = Field(validation_alias="target.is_new")
+    files: list[ImportedFile] = Field(validation_alias="outcomes")
     joined: list[ImportedRunOut]
     replaced: list[ImportedRunOut]
-    facts: list[str]
-    disagreements: list[str]
-    not_read: list[NotRead]
+    facts: list[str] = Field(validation_alias="report.facts")
+    disagreements: list[str] = Field(validation_alias="report.disagreements")
+    not_read: list[NotRead] = Field(validation_alias="refused")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from psycopg.types.numeric import Int8
 
 from runs import metrics
-from runs.access import USED_EVERY, digest
+from runs.access import GRANTS, USED_EVERY, digest
 from runs.ingest.columnar import Columns
 from runs.ingest.metrics import EVALUATED, SUMMARISE, summary
 from runs.ingest.writer import PushResult
@@ -32,14 +32,15 @@ JOIN runs_run run ON run.id = token.run_id AND run.deleted_at IS NULL
 JOIN runs_experiment experiment ON experiment.id = run.experiment_id AND experiment.deleted_at IS NULL
     AND (person.is_superuser OR NOT experiment.is_private OR experiment.owner_id = person.id)
 JOIN runs_attempt attempt ON attempt.run_id = run.id AND attempt.key = %(key)s
-WHERE token.digest = %(digest)s AND token.scope IN ('ingest', 'run') AND token.expires_at > %(now)s
+WHERE token.digest = %(digest)s AND token.scope = ANY(%(scopes)s) AND token.expires_at > %(now)s
 """
 
 
-def writer(token: str, key: str) -> dict[str, str | datetime]:
+def writer(token: str, key: str) -> dict[str, str | datetime | list[str]]:
     """Return the parameters of the statement WRITER, for this token and the attempt with this key."""
     now = timezone.now()
-    return {"digest": digest(token), "key": key, "now": now, "noted_before": now - USED_EVERY}
+    scopes = list(GRANTS["ingest"])
+    return {"digest": digest(token), "key": key, "scopes": scopes, "now": now, "noted_before": now - USED_EVERY}
 
 
 # This is a separate statement, because the next one must see rows that were committed while this one waited.

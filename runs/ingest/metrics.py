@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from runs import metrics
 from runs.metrics import Block, Floats
 from runs.models import Attempt, Batch, mark_flag_checks_due
+from workers.analysis.keys import REWARD
 
-EVALUATED = "reward/mean"
+EVALUATED = REWARD
 """Key that only evaluations write: the detectors of flags then look at the run."""
 
 # Keys are sorted, so that two writers never lock the same rows in opposite orders.

@@ -26,27 +26,29 @@ from runs.http import (
     require_scope,
     router,
 )
+from runs.kinds import EXTERNAL, LAUNCHED
 from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import cancel_run, launch_run, resume_run
-from runs.launching.external import ExternalRunOut, NewExternalRun, create_external_run, problems_out
-from runs.launching.request import get_own_experiment, merged
+from runs.launching.external import ExternalRunOut, NewExternalRun, create_external_run
+from runs.launching.request import get_own_experiment, merged, over_preset
 from runs.launching.resume import CannotResume
 from runs.launching.run_names import copy_name
 from runs.launching.schemas import CloneRun, NewRun, RunDetail, RunOut, RunsOut, run_detail, run_out, runs_out
 from runs.launching.turns import in_turn
 from runs.models import Experiment, Run
-from workers.config import preset, presets
+from workers.config import RunConfig, presets
 
 EXAMPLE = {"experiment_name": "Concise", "preset": "es-tiny", "config": {"es": {"iterations": 50}}, "seed": 1}
+BODIES: dict[str, type[NewRun | NewExternalRun]] = {LAUNCHED.slug: NewRun, EXTERNAL.slug: NewExternalRun}
 CLONE = {"seed": 2, "config": {"es": {"iterations": 50}}}
 
 
 def _choose_body(body: Any, _: Any) -> NewRun | NewExternalRun:
     """Read the body as its kind demands, so that errors name the fields of one kind only."""
-    kind = body.get("kind", "launched") if isinstance(body, dict) else "launched"
-    if kind not in ("launched", "external"):
-        raise ValueError(f"kind must be launched or external, not {str(kind)[:100]!r}")
-    return (NewExternalRun if kind == "external" else NewRun).model_validate(body)
+    kind = str(body.get("kind", LAUNCHED.slug) if isinstance(body, dict) else LAUNCHED.slug)
+    if kind not in BODIES:
+        raise ValueError(f"kind must be {' or '.join(BODIES)}, not {kind[:100]!r}")
+    return BODIES[kind].model_validate(body)
 
 
 NewRunOfAnyKind = Annotated[NewRun | NewExternalRun, WrapValidator(_choose_body)]
@@ -93,13 +95,10 @@ def _report_start(request: ApiRequest, new: NewExternalRun) -> ExternalRunOut:
     key = idempotency_key(request)
     start = create_external_run(request.auth, new, new.start or (key and sha256(key.encode()).hexdigest()))
     run = get_run(request.auth, start.attempt.run.uid)
-    return ExternalRunOut(
-        **run_out(run).model_dump(),
-        attempt=start.attempt.key,
-        token=start.token_text,
-        token_expires_at=start.token.expires_at,
-        problems=problems_out(start.problems),
-    )
+    return ExternalRunOut.from_row(
+        run_out(run), attempt=start.attempt.key, token=start.token_text, token_expires_at=start.token.expires_at,
+        problems=start.problems,
+    )  # fmt: skip
 
 
 @router.post("/runs/{uid}/cancel", response={202: RunOut}, auth=needs("launch"), tags=["runs"], summary="Cancel a run")
@@ -157,15 +156,15 @@ def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[i
     config = merged(run.config, new.config) | ({} if new.seed is None else {"seed": new.seed})
     name = new.name or (copy_name(run.name) if config == run.config else "")
     cloned = launch_run(
-        experiment=experiment, person=request.auth.person, config=config, name=name, preset=_known_preset(run.preset)
-    )
+        experiment=experiment, person=request.auth.person, config=RunConfig.from_json(config), name=name,
+        preset=_known_preset(run.preset),
+    )  # fmt: skip
     return 201, run_out(cloned)
 
 
 def _launch(caller: Caller, new: NewRun, experiment: Experiment, seed: int | None) -> Run:
-    config = merged(preset(new.preset).config if new.preset else {}, new.config)
-    if seed is not None:
-        config["seed"] = seed
+    seeded = {} if seed is None else {"seed": seed}
+    config = RunConfig.from_json(over_preset(new.preset, new.config) | seeded)
     return launch_run(experiment=experiment, person=caller.person, config=config, name=new.name, preset=new.preset)
 
 

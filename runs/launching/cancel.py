@@ -28,16 +28,15 @@ ON_CLUSTER = (State.STARTING.value, State.RUNNING.value, State.PAUSED.value, Sta
 
 def cancel_refusal(run: Run) -> str:
     """Return why the run cannot be cancelled here; an empty text if it can, or if it has ended."""
-    if not (run.is_open and run.is_external):
+    if not (run.is_open and run.kind.cancel_refusal):
         return ""
-    message = gettext("%(name)s trains elsewhere and is only reported here: stop its program where it runs.")
-    return message % {"name": run.name}
+    return gettext(run.kind.cancel_refusal) % {"name": run.name}
 
 
 def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
     """Record that the run must end and not restart. Return the attempt to cancel; None if none is open, and for an
     external run, whose program only its own machine can stop."""
-    if run.is_external or call_off_restart(run, person):
+    if run.kind.cancel_refusal or call_off_restart(run, person):
         return None
     is_moving = clear_moves(run)
     attempt = run.attempts.open().order_by("-n").first()
@@ -90,9 +89,7 @@ def cancel_job(*jobs: Job) -> bool:
 def withdraw_jobs(*jobs: Job) -> bool:
     """Remove from their cluster's queue those of the jobs that must leave it; one that has begun continues. Safe to
     repeat. Return False if the cluster did not reply."""
-    withdrawn: list[Job] = [
-        j for j in jobs if isinstance(j, Attempt) and j.is_withdrawn and j.state == State.QUEUED.value
-    ]
+    withdrawn = [job for job in jobs if job.is_withdrawn and job.state == State.QUEUED.value]
     try:
         if withdrawn:
             executor_for(withdrawn[0].cluster).withdraw([job.key for job in withdrawn])

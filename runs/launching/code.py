@@ -21,7 +21,7 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from runs.clusters import code_folder, submit_host_of
-from runs.models import Attempt, Cluster, Run
+from runs.models import Attempt, Cluster, Job, Run
 from runs.models.job import OPEN
 from workers.code import BadBundle, bundle_path, code_of, fingerprint, unpack, unpack_package
 from workers.code.bundle import SUFFIX
@@ -122,17 +122,17 @@ def pin(attempt: Attempt) -> None:
 
 def bundle_file(attempt: Attempt) -> Path | None:
     """Return the file with the attempt's code; None if the attempt has no pinned code or the file does not exist."""
-    if attempt.code is None:
+    if not attempt.code_sha256:
         return None
-    path = bundle_path(_root(), attempt.code["sha256"])
+    path = bundle_path(_root(), attempt.code_sha256)
     return path if path.is_file() else None
 
 
-def pinned_folder(attempt: Attempt) -> PurePath | None:
-    """Return the attempt's folder for PYTHONPATH; None if its cluster has its own code or nothing is pinned."""
-    if attempt.code is None or attempt.cluster is None or not _uses_our_code(attempt.cluster):
+def pinned_folder(job: Job) -> PurePath | None:
+    """Return the job's folder for PYTHONPATH; None if its cluster has its own code or nothing is pinned."""
+    if not job.code_sha256 or job.cluster is None or not _uses_our_code(job.cluster):
         return None
-    return code_folder(attempt.cluster) / str(attempt.code["sha256"])
+    return code_folder(job.cluster) / job.code_sha256
 
 
 def ship(attempt: Attempt) -> None:
@@ -143,23 +143,12 @@ def ship(attempt: Attempt) -> None:
         submit_host_of(attempt.cluster).ship(bundle)
 
 
-def code_arguments(attempt: Attempt) -> tuple[str, ...]:
-    """Return the trainer's command-line arguments for the pinned code, so that the trainer can check its own code.
-
-    Empty if nothing is pinned or the attempt has no cluster.
-    """
-    if attempt.code is None or attempt.cluster is None:
-        return ()
-    refuses = attempt.cluster.config.get("other_code") == "refuse"
-    return ("--code", attempt.code["sha256"], *(("--other-code", "refuse") if refuses else ()))
-
-
-def code_environment(attempt: Attempt) -> dict[str, str]:
+def code_environment(job: Job) -> dict[str, str]:
     """Return PYTHONPATH with the pinned folder before the cluster's own entries; empty if there is no such folder."""
-    folder = pinned_folder(attempt)
-    if folder is None or attempt.cluster is None:
+    folder = pinned_folder(job)
+    if folder is None:
         return {}
-    more = attempt.cluster.config.get("env", {}).get("PYTHONPATH", "")
+    more = job.cluster.config.get("env", {}).get("PYTHONPATH", "")
     return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), more]))}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -13,12 +11,11 @@ from runs.launching.cancel import request_cancel
 from runs.launching.create import create_first_attempt
 from runs.launching.resume import create_resume_attempt
 from runs.models import Attempt, Experiment, Run
+from workers.config import RunConfig
 from workers.executors.states import OPEN_STATES
 
 
-def launch_run(
-    *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
-) -> Run:
+def launch_run(*, experiment: Experiment, person: User, config: RunConfig, name: str = "", preset: str = "") -> Run:
     """Create a run with its first attempt, as `create_run`, and submit it. Raise ConfigError.
 
     A task submits it. If its process ends before the task is sent, the next tick does.
@@ -40,7 +37,8 @@ def cancel_runs(runs: QuerySet[Run], person: User) -> int:
     waiting = Attempt.objects.filter(Q(restart_at__isnull=False) | Q(moves_to__isnull=False)).values("run")
     unfinished = Run.objects.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
     with transaction.atomic():
-        open_runs = list(runs.filter(pk__in=unfinished.values("pk")).order_by("pk"))
+        selected = runs.select_related("source", "external").filter(pk__in=unfinished.values("pk"))
+        open_runs = list(selected.order_by("pk"))
         for run in open_runs:
             cancel_run(run, person)
     return len(open_runs)

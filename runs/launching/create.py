@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -11,6 +10,7 @@ from django.db import transaction
 from runs import checkpoints
 from runs.checkpoints import SavedCheckpoint
 from runs.clusters import check_capacity, check_fits, check_partition
+from runs.kinds import kind_of
 from runs.launching.budgets import Demand, Estimator, check_limits
 from runs.launching.code import check_own_task
 from runs.launching.resources import check_resources, find_parent
@@ -23,26 +23,24 @@ from workers.executors.states import State
 SWEEP_HOLD_REASON = "waits in its sweep"
 
 
-def create_run(
-    *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
-) -> Run:
+def create_run(*, experiment: Experiment, person: User, config: RunConfig, name: str = "", preset: str = "") -> Run:
     """Create a run with its first attempt, as `create_first_attempt`."""
     attempt = create_first_attempt(experiment=experiment, person=person, config=config, name=name, preset=preset)
     return attempt.run
 
 
 def create_first_attempt(
-    *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
+    *, experiment: Experiment, person: User, config: RunConfig, name: str = "", preset: str = ""
 ) -> Attempt:
-    """Create a run with its first attempt, to be submitted. Raise ConfigError with every problem of the config.
+    """Create a run with its first attempt, to be submitted. Raise ConfigError for what the cluster, the user's rights
+    or limits, or the names do not allow.
 
     The caller checks whether this user may launch in this experiment. What takes longest is done before the
     transaction, in which other launches wait for the limits.
     """
-    decoded = RunConfig.from_json(config)
-    cluster = check_config(decoded, person)
+    cluster = check_config(config, person)
     check_names(name, preset)
-    (demand,) = _estimate(person, [decoded], preset)
+    (demand,) = _estimate(person, [config], preset)
     run = new_run(experiment, person, demand, name, preset)
     with transaction.atomic():
         check_limits(person, experiment, [demand])
@@ -164,12 +162,8 @@ def held_by_sweep(run: Run) -> dict[str, str]:
 
 
 def _describe_start(run: Run, start: SavedCheckpoint | None) -> str:
-    if run.is_evaluation:
-        return "continues with the steps that are not evaluated yet"
-    if run.is_probe:
-        return "continues with the probes that are not complete yet"
-    if run.method == "scorer":
-        return "serves again"
+    if note := kind_of(run.method).resumption.note:
+        return note
     if start is None:
         return "starts from the beginning, because there is no checkpoint"
     return f"resumes from step {start.step}, saved by attempt {start.attempt}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from runs import access
-from runs.models import Attempt, Cluster, ScorerSecret
+from runs.models import Attempt, Cluster, Job, Run, ScorerSecret
 from workers.attempt import PRIVATE, SCORER_TOKEN, SITE_TOKEN, write_whole
 from workers.config import ConfigError, Problem, RunConfig, SafetyOptions
 from workers.config.resources import (
@@ -30,10 +30,10 @@ def site_url_of(cluster: Cluster) -> str:
     return str(cluster.config.get("site_url", "") or (settings.SITE_URL if cluster.kind == "local" else ""))
 
 
-def credentials_environment(attempt: Attempt) -> dict[str, str]:
+def credentials_environment(job: Job) -> dict[str, str]:
     """Return the environment variables with the addresses that the trainer may call and the files of their tokens."""
-    config, cluster = attempt.run.run_config, attempt.cluster
-    if cluster is None:
+    config, cluster = job.run.run_config, job.cluster
+    if cluster is None or not job.executes_run:
         return {}
     env: dict[str, str] = {}
     if _needs_site(config, cluster):
@@ -41,8 +41,8 @@ def credentials_environment(attempt: Attempt) -> dict[str, str]:
     if cluster.config.get("site_url"):
         env[RUN_PUSHES] = "1"
     if _names_address(config):
-        env[RUN_HOSTS] = format_hosts(access.allowed_hosts(attempt.run.created_by))
-    if secret := _secret_of(attempt):
+        env[RUN_HOSTS] = format_hosts(access.allowed_hosts(job.run.created_by))
+    if secret := _secret_of(job.run):
         env[RUN_SCORER_TOKEN] = SCORER_TOKEN
         if config.scorer is None:
             env[RUN_SCORER] = secret.address
@@ -56,7 +56,7 @@ def write_credentials(attempt: Attempt) -> None:
     if cluster is not None and _needs_site(config, cluster):
         token = access.issue_run_token(attempt.run, attempt.key)
         write_whole(attempt.directory / SITE_TOKEN, token, sync=True, mode=PRIVATE)
-    if secret := _secret_of(attempt):
+    if secret := _secret_of(attempt.run):
         try:
             write_whole(attempt.directory / SCORER_TOKEN, access.token_of(secret), sync=True, mode=PRIVATE)
         except access.SecretLost as error:
@@ -78,9 +78,9 @@ def _needs_site(config: RunConfig, cluster: Cluster) -> bool:
     return bool(site_url_of(cluster)) and bool(cluster.config.get("site_url") or config.scorer or looks_up)
 
 
-def _secret_of(attempt: Attempt) -> ScorerSecret | None:
+def _secret_of(run: Run) -> ScorerSecret | None:
     """Return the secret that the run names: of a scorer that it serves, or of one that it calls."""
-    config, person = attempt.run.run_config, attempt.run.created_by
+    config, person = run.run_config, run.created_by
     if config.scorer is not None:
         return ScorerSecret.objects.filter(owner=person, name=config.scorer.secret).first()
     options = config.task.options

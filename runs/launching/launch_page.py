@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,23 +17,22 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import may_launch
 from runs.http import SignedIn, require_choice, visible_experiment, visible_run
-from runs.launching.budgets import Estimator, hours_of, resources_of, total
+from runs.kinds import EXAMINATIONS, TRAINING, Examination
+from runs.launching.budgets import resources_of
 from runs.launching.commands import launch_run
 from runs.launching.config_form import LaunchForm, can_be_cloned, initial_from, problems_of
 from runs.launching.create import check_config, estimate_demands
 from runs.launching.missing_models import missing_model_notes
 from runs.launching.preflight import check_launch
-from runs.launching.presets import Adaptation
 from runs.launching.presets.adaptation import fill_form, find_form_adaptation
-from runs.launching.request import value_at
+from runs.launching.request import merged, value_at
 from runs.launching.resources import by_hand_problems, find_parent
 from runs.launching.run_names import parent_name
 from runs.launching.sweeps.forms import SweepForm
 from runs.launching.sweeps.views import launch_from_form, plan
 from runs.launching.turns import posts_in_turn
-from runs.models import EVALUATE, PROBE, Experiment, Run, Sweep
+from runs.models import Experiment, Run, Sweep
 from workers.config import ConfigError, RunConfig, current_name, preset, presets
-from workers.config.probe import MAX_RUNS
 
 FIRST_PRESET = "es-tiny"
 
@@ -52,8 +50,8 @@ class Change:
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_in_turn
 def launch(request: SignedIn, pk: int) -> HttpResponse:
-    """Render the form, filled from `preset` and other query fields, from a run to `clone` or to `evaluate`, or from
-    one or more runs to `probe`. A POST launches it; with `adapt`, it adapts the form to its cluster instead."""
+    """Render the form, filled from `preset` and other query fields, from a run to `clone`, or from runs to examine,
+    named by a parameter of EXAMINATIONS. A POST launches it; with `adapt`, it fits the form to its cluster instead."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
@@ -73,12 +71,8 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         for problem in by_hand_problems(cloned.config) if can_be_cloned(cloned) else ():
             messages.warning(request, gettext("Omitted: %(problem)s.") % {"problem": problem})
         changed = _apply_changes(request, form)
-    elif "evaluate" in request.GET:
-        form = LaunchForm(initial=_evaluation_initial(visible_run(request, request.GET["evaluate"])))
-    elif "probe" in request.GET:
-        # One more than can be examined, so that the form reports that there are too many.
-        uids = list(dict.fromkeys(request.GET.getlist("probe")))[: MAX_RUNS + 1]
-        form = LaunchForm(initial=_probe_initial([visible_run(request, uid) for uid in uids]))
+    elif examination := next((e for e in EXAMINATIONS if e.method in request.GET), None):
+        form = LaunchForm(initial=_examination_initial(request, examination))
     else:
         form = LaunchForm(initial=_initial(request))
     named = form["preset"].value() or ""
@@ -91,7 +85,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         "clone": request.GET.get("clone"),
         "changed": changed,
         "adapted": adapted,
-        "adaptable": None if adapted and adapted.config else _find_adaptable(request),
+        "adaptable": find_form_adaptation(form) if request.method == "POST" else None,
     }
     status = 400 if (form.errors or sweep_form.errors) and request.method == "POST" else 200
     return TemplateResponse(request, "launching/launch.html", context, status=status)
@@ -110,7 +104,7 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
     )
     problems = [*_problems(form), *_problems(sweep_form)]
     context = {"form": form, "swept": sweep_form, "problems": problems, "experiment": experiment, **checked}
-    context["adaptable"] = _find_adaptable(request)
+    context["adaptable"] = find_form_adaptation(form)
     return TemplateResponse(request, "launching/launch_check.html", context)
 
 
@@ -119,11 +113,6 @@ def _posted_form(request: SignedIn) -> LaunchForm:
     uid = request.POST.get("cloned", "")
     cloned = Run.objects.visible_to(request.user).filter(uid=uid).first() if uid else None
     return LaunchForm(request.POST, cloned=cloned)
-
-
-def _find_adaptable(request: SignedIn) -> Adaptation | None:
-    """Return how the config as sent is adapted to its cluster; None if nothing was sent, or nothing has to change."""
-    return find_form_adaptation(_posted_form(request)) if request.method == "POST" else None
 
 
 def _both_valid(form: LaunchForm, sweep_form: SweepForm) -> bool:
@@ -152,23 +141,19 @@ def _check_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) -> 
     field."""
     if not form.is_valid():
         return {}
-    configs = [RunConfig.from_json(config) for config in form.configs]
-    preset_name = form.cleaned_data.get("preset", "")
+    configs, preset_name = form.configs, form.cleaned_data.get("preset", "")
     try:
         check_config(configs[0], request.user)
         estimate_demands(request.user, experiment, configs, preset_name)
     except ConfigError as error:
         form.add_problems(error.problems)
         return {}
-    estimator = Estimator(request.user)
-    estimate = estimator.estimate(configs[0], preset_name)
-    preflight = check_launch(configs, request.user, preset_name, estimator)
-    cost = total(hours_of(config, estimate.median) for config in configs) if estimate else None
+    preflight = check_launch(configs, request.user, preset_name)
     names = [] if form.cleaned_data["name"].strip() else _names(request, experiment, form)
     missing = missing_model_notes(configs[:1])
     return {
-        "estimate": estimate, "cost": cost, "preflight": preflight, "missing_models": missing, "names": names,
-        "resources": resources_of(form.configs[0]),
+        "estimate": preflight.hours.longest, "cost": preflight.hours.cost, "preflight": preflight, "names": names,
+        "missing_models": missing, "resources": resources_of(configs[0].to_json()),
     }  # fmt: skip
 
 
@@ -203,7 +188,7 @@ def _launch_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) ->
 
 def _names(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[str]:
     """Return a name for each run of a valid form."""
-    parent, _step = find_parent(RunConfig.from_json(form.configs[0]), request.user)
+    parent, _step = find_parent(form.configs[0], request.user)
     return form.names(parent_name(parent, experiment))
 
 
@@ -232,31 +217,23 @@ def _missing_models(preset_name: str) -> list[str]:
     return missing_model_notes([RunConfig.from_json(known.config)]) if known else []
 
 
-def _evaluation_initial(parent: Run) -> dict[str, Any]:
-    """Return the initial values of an evaluation of a run, with its task, its model and its compute."""
-    config: dict[str, Any] = {"method": EVALUATE, "evaluate": {"run": f"run:{parent.uid}"}}
-    return _measuring_initial(config | _shared_sections(parent))
-
-
-def _probe_initial(parents: Sequence[Run]) -> dict[str, Any]:
-    """Return the initial values of a probe of these runs, with the task, model, compute and prompts of the first."""
-    config: dict[str, Any] = {"method": PROBE, "probe": {"runs": [f"run:{parent.uid}" for parent in parents]}}
-    shared = _shared_sections(parents[0])
-    if prompts := value_at(parents[0].config, "evaluation.prompts") if shared else None:
-        config["evaluation"] = {"prompts": prompts}
-    return _measuring_initial(config | shared)
-
-
-def _shared_sections(parent: Run) -> dict[str, Any]:
-    """Return the task, model and compute of a run's config; none of a config that another version made and that is no
-    longer valid."""
-    if problems_of(parent.config):
-        return {}
-    decoded = RunConfig.from_json(parent.config).to_json()
-    return {section: decoded[section] for section in ("task", "model", "compute")}
-
-
-def _measuring_initial(config: Mapping[str, Any]) -> dict[str, Any]:
+def _examination_initial(request: SignedIn, examination: Examination) -> dict[str, Any]:
+    """Return the initial values of a run that examines the runs of the query, with settings of the first of them if its
+    config is still valid."""
+    # One more than can be examined, so that the form reports that there are too many.
+    uids = list(dict.fromkeys(request.GET.getlist(examination.method)))[: examination.max_runs + 1]
+    examined = [visible_run(request, uid) for uid in (uids if examination.is_list else uids[-1:])]
+    names = [f"run:{run.uid}" for run in examined]
+    own = {examination.setting: names if examination.is_list else names[0]}
+    config: dict[str, Any] = {"method": examination.method, examination.method: own}
+    if not problems_of(examined[0]):
+        decoded = examined[0].run_config.to_json()
+        for path in examination.copies:
+            value = value_at(decoded, path)
+            for key in reversed(path.split(".")):
+                value = {key: value}
+            # The named runs stay, whatever is copied into their section.
+            config = merged(value, config)
     return {"seeds": "0", **initial_from(config), "preset": ""}
 
 
@@ -265,6 +242,6 @@ def _initial(request: SignedIn) -> dict[str, Any]:
     named = current_name(former)
     if named == former:
         named = require_choice(request, "preset", ["", *presets()], FIRST_PRESET)
-    config = preset(named).config if named else {"method": "es"}
+    config = preset(named).config if named else {"method": TRAINING.method}
     typed = {name: value for name, value in request.GET.items() if name in LaunchForm().fields}
     return {"seeds": "0", **initial_from(config), **typed, "preset": named}

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 
 from runs.http import Caller, check_owner, get_experiment
 from runs.models import Experiment
+from workers.config import preset
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,6 +19,12 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         under = out.get(key)
         out[key] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
     return out
+
+
+def over_preset(preset_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config that a request describes: its values over those of its preset. Raise ConfigError if there is no
+    such preset; an empty name means none."""
+    return merged(preset(preset_name).config if preset_name else {}, config)
 
 
 def value_at(config: Mapping[str, Any], path: str) -> Any:

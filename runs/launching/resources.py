@@ -16,12 +16,14 @@ from django.contrib.auth.models import User
 
 from runs import access, checkpoints, service_registry
 from runs.checkpoints import SavedCheckpoint
+from runs.kinds import kind_of
 from runs.launching.credentials import site_url_of
 from runs.launching.request import value_at
-from runs.models import TRAINING_METHODS, Attempt, Cluster, Run, ScorerSecret
-from workers.config import ConfigError, Problem, RunConfig
+from runs.models import Attempt, Cluster, Run, ScorerSecret
+from workers.config import ConfigError, Problem, RunConfig, config_fields
 from workers.config.fields import ResourceKind
 from workers.config.grpo import LAUNCHABLE_EXTRA
+from workers.config.methods import EXAMINABLE_METHODS, EXAMINABLE_TEXT
 from workers.config.resources import (
     BUILT_IN_MODELS,
     HUB_NAME,
@@ -31,6 +33,7 @@ from workers.config.resources import (
     NamedResource,
     OutsideFolders,
     find,
+    named_runs,
     resources,
 )
 from workers.config.tasks import EMBEDDED
@@ -39,7 +42,6 @@ CHECKPOINT_PATH = re.compile(r".*/esweb-([0-9a-z]{10})-a\d+/checkpoints/step-0*(
 RUN_FOLDER_PATH = re.compile(r".*/([0-9a-z]{10})/?(@\d+)?")
 WORD = re.compile(r"[A-Za-z0-9_]{1,60}", re.ASCII)
 MAX_NAMED_STEPS = 20
-METHODS_TEXT = " or ".join(TRAINING_METHODS)
 SCORER_SECRET = "runs that this site starts use the token of a scorer's secret (Settings, Secrets)"  # noqa: S105
 REPLACEMENTS = {
     "tracking.push_url": "this site creates the token for pushing, if the cluster's config sets site_url",
@@ -59,8 +61,12 @@ REPLACEMENTS = {
     "es.adapter_server.site_token_file": "this site looks up registered servers by name",
 }
 """Field that only a manually started run may set -> the site's replacement for it."""
-OPTIONAL_MODELS = ("evaluate.base", "probe.base")
-"""Fields of a model that may be empty."""
+OPTIONAL_MODELS = {
+    field.path
+    for field in config_fields(RunConfig)
+    if field.resource in ("model", "score_model") and field.default == ""
+}
+"""Fields of a model that may be empty: they are so by default."""
 PRIOR_TASK = re.compile(r"evaluate\.prior_tasks\.\d+\.")
 PRIOR_TASK_REPLACEMENT = "a prior task of a run that this site starts calls no scorer; use the embedded one"
 
@@ -95,7 +101,7 @@ class _Launch:
         if not RUN_NAME.fullmatch(name):
             folder = RUN_FOLDER_PATH.fullmatch(name)
             hint = f"; this one may be run:{folder[1]}" if folder else ""
-            return f"must be run:<uid>, the uid of a run of method {METHODS_TEXT}, not {name!r}{hint}"
+            return f"must be run:<uid>, the uid of a run of method {EXAMINABLE_TEXT}, not {name!r}{hint}"
         run = find_run(name, self.person)
         return self._training_refusal(run, name)
 
@@ -109,8 +115,8 @@ class _Launch:
             folder = RUN_FOLDER_PATH.fullmatch(name)
             hint = f"; this one may be run:{folder[1]}{folder[2] or ''}" if folder else ""
             return (
-                f"must be run:<uid> or run:<uid>@<step>, with the uid of a run of method {METHODS_TEXT}, not {name!r}"
-                f"{hint}"
+                f"must be run:<uid> or run:<uid>@<step>, with the uid of a run of method {EXAMINABLE_TEXT}, "
+                f"not {name!r}{hint}"
             )
         run, step = _parse(name, self.person)
         if refusal := self._training_refusal(run, name):
@@ -123,10 +129,10 @@ class _Launch:
         """Return why no weights of the run can be read, or an empty text. `name`: the text that names it."""
         if run is None:
             return f"names {name}, but you see no such run"
-        if run.ran_elsewhere:
+        if not run.kind.runs_here:
             return f"names {name}, but {_elsewhere_reason(run)}"
-        if run.method not in TRAINING_METHODS:
-            return f"names {name}, which has method {run.method}; it must be a run of method {METHODS_TEXT}"
+        if run.method not in EXAMINABLE_METHODS:
+            return f"names {name}, which has method {run.method}; it must be a run of method {EXAMINABLE_TEXT}"
         return self._attempts_refusal(run, name)
 
     def data(self, resource: NamedResource) -> str:
@@ -225,7 +231,7 @@ class _Launch:
         run, step = _parse(reference, self.person)
         if run is None or step is None:
             return f"names {reference}, but you see no such run"
-        if run.ran_elsewhere:
+        if not run.kind.runs_here:
             return f"names {reference}, but {_elsewhere_reason(run)}"
         saved = checkpoints.at_step(run, step)
         if saved is None:
@@ -331,8 +337,7 @@ def by_hand_problems(config: Mapping[str, Any]) -> list[Problem]:
 
 def _elsewhere_reason(run: Run) -> str:
     """Return why this site has no weights of a run that was imported, or that a program elsewhere reports."""
-    how = "imported" if run.is_imported else "trained elsewhere and only reported here"
-    return f"that run was {how}: no attempt of that run has started on a cluster of this site"
+    return f"that run {run.kind.location_text}: no attempt of that run has started on a cluster of this site"
 
 
 def _replacement(path: str) -> str:
@@ -349,26 +354,20 @@ def checkpoint_of(config: RunConfig, person: User) -> SavedCheckpoint | None:
 
 
 def find_parent(config: RunConfig, person: User) -> tuple[Run | None, int | None]:
-    """Return the first run that an evaluation or a probe measures, and its step if the config names one.
+    """Return the first run that a config names, and its step if it names one. A run that examines a model alone has the
+    run of model.path.
 
-    Both are None if the config names no run that the user may see, and for a config of another method.
+    Both are None if the config names no run that the user may see.
     """
-    if config.evaluate is None and config.probe is None:
-        return None, None
-    names = _measured_names(config)
-    return _parse(names[0] if names else config.model.path, person)
+    if names := named_runs(config):
+        return _parse(names[0], person)
+    return _parse(config.model.path, person) if kind_of(config.method).examination else (None, None)
 
 
 def find_measured(config: RunConfig, person: User) -> list[Run]:
-    """Return the runs that evaluate.run and probe.runs name and that the user may see, each once, in their order."""
-    runs = [_parse(name, person)[0] for name in _measured_names(config)]
+    """Return the runs that a config names and that the user may see, each once, in their order."""
+    runs = [_parse(name, person)[0] for name in named_runs(config)]
     return list(dict.fromkeys(run for run in runs if run is not None))
-
-
-def _measured_names(config: RunConfig) -> tuple[str, ...]:
-    if config.evaluate is not None and config.evaluate.run:
-        return (config.evaluate.run,)
-    return config.probe.runs if config.probe is not None else ()
 
 
 def find_run(name: str, person: User) -> Run | None:

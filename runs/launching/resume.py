@@ -3,15 +3,17 @@ next start of esweb if its stop ended the attempt."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs.clusters import Timeouts, timeouts_of
 from runs.launching.budgets import LIMIT_PATH, check_resume_limits
@@ -36,7 +38,7 @@ def restart_budget(run: Run) -> int:
 
     Other parts of the config may no longer fit this version.
     """
-    return 0 if run.ran_elsewhere else config_count(run.config, "compute", "restarts")
+    return config_count(run.config, "compute", "restarts") if run.kind.runs_here else 0
 
 
 def count_restarts(run: Run) -> int:
@@ -147,7 +149,7 @@ def _restart(attempt: Attempt) -> Attempt | None:
             _note_no_resume(attempt)
             return None
         try:
-            check_resume_limits(attempt.run.created_by, attempt.run.experiment, Run.objects.filter(pk=attempt.run_id))
+            check_resume_limits(attempt.run.created_by, attempt.run.experiment, [attempt.run])
             return new_attempt(attempt.run, reason, origin)
         except ConfigError as error:
             attempt.note(f"not restarted automatically: {'; '.join(map(str, error.problems))}", "warning")
@@ -166,23 +168,15 @@ class CannotResume(ValueError):
 
 def resume_refusal(run: Run) -> str:
     """Return why the run cannot be resumed now; an empty text if it can."""
-    if run.is_imported:
-        message = gettext("%(name)s was imported and has no checkpoint here to resume from; clone it to train it here")
-    elif run.is_external:
-        message = gettext(
-            "%(name)s trains elsewhere and is only reported here: start its program again there to continue it"
-        )
+    if run.kind.resume_refusal:
+        message = run.kind.resume_refusal
     elif run.is_open:
-        message = gettext("%(name)s has not ended (%(state)s)")
-    elif run.state == State.SUCCEEDED.value and run.is_evaluation:
-        message = gettext("%(name)s has evaluated all of its steps; clone it to evaluate again, with other settings")
-    elif run.state == State.SUCCEEDED.value and run.is_probe:
-        message = gettext("%(name)s has completed all of its probes; clone it to probe again, with other settings")
+        message = _("%(name)s has not ended (%(state)s)")
     elif run.state == State.SUCCEEDED.value:
-        message = gettext("%(name)s has reached its last step; clone it to train again, with another seed or config")
+        message = run.kind.resumption.refusal
     else:
         return ""
-    return message % {"name": run.name, "state": run.state}
+    return gettext(message) % {"name": run.name, "state": run.state}
 
 
 def create_resume_attempt(run: Run, person: User | None = None) -> Attempt:
@@ -195,13 +189,13 @@ def create_resume_attempt(run: Run, person: User | None = None) -> Attempt:
         if refusal := resume_refusal(locked):
             raise CannotResume(refusal)
         try:
-            check_resume_limits(locked.created_by, locked.experiment, Run.objects.filter(pk=locked.pk))
+            check_resume_limits(locked.created_by, locked.experiment, [run])
             return new_attempt(run, f"resumed by {person.get_username()}" if person else "resumed", Origin.RESUME)
         except ConfigError as error:
             raise CannotResume(_describe_error(error, run.name)) from error
 
 
-def check_undo(sweep: Sweep, runs: QuerySet[Run]) -> None:
+def check_undo(sweep: Sweep, runs: Sequence[Run]) -> None:
     """Raise CannotResume if these runs of a sweep, which its cancel has ended, together exceed a limit."""
     try:
         check_resume_limits(sweep.created_by, sweep.experiment, runs)

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from runs.kinds import kind_of
 from runs.models import Experiment, Run
 from workers.config import RunConfig, config_fields, preset
+from workers.config.methods import METHODS
+from workers.config.resources import named_runs
 
 NAME_LENGTH = 200
 MAX_CHANGES, MAX_CHANGES_LENGTH, MAX_VALUE_LENGTH = 3, 120, 40
@@ -18,21 +21,22 @@ SHORT_NAMES = {
 }  # fmt: skip
 COPY = " (copy)"
 OMITTED_SECTIONS = (
-    "es.", "grpo.", "evaluate.", "probe.", "scorer.", "model.", "task.options.", "task.", "compute.",
-    "tracking.",
+    *(f"{method}." for method in METHODS), "model.", "task.options.", "task.", "compute.", "tracking.",
 )  # fmt: skip
 LAST_SECTIONS = ("compute.", "tracking.")
 """Sections that say where and not how a run trains: their settings are the first ones that a name omits."""
+RUN_SETTINGS = {field.path for field in config_fields(RunConfig) if field.resource in ("run", "runs")}
+"""Settings that name runs. No name states them: not every reader of a name may know these runs."""
 
 
 def default_run_name(config: RunConfig, preset_name: str, parent: str = "") -> str:
     """Return the preset's name or the method, the settings that differ from it, and the seed.
 
-    parent: the name of the first run that an evaluation or a probe measures; empty if it has none, or none that may be
-    named. The number of further runs follows it, such as `probe es-tiny seed 0 +1`.
+    parent: the name of the first run that the config names, or examines as a model; empty if it has none, or none that
+    may be named. The number of further runs follows it, such as `probe es-tiny seed 0 +1`.
     """
-    if (config.evaluate is not None or config.probe is not None) and not preset_name:
-        more = len(config.probe.runs) - 1 if config.probe is not None else 0
+    if (named_runs(config) or kind_of(config.method).examination) and not preset_name:
+        more = len(named_runs(config)) - 1
         end = (f" +{more}" if more > 0 else "") + (f", seed {config.seed}" if config.seed else "")
         return f"{config.method} {parent or _model_name(config)}"[: NAME_LENGTH - len(end)] + end
     return f"{_base_name(config, preset_name)} seed {config.seed}"
@@ -100,15 +104,13 @@ def format_value(value: Any) -> str:
 
 def _model_name(config: RunConfig) -> str:
     """Return the model that is measured, without its folder; "a run" for a run that may not be named."""
-    has_runs = (config.evaluate is not None and config.evaluate.run) or (config.probe is not None and config.probe.runs)
-    if has_runs or config.model.path.startswith("run:"):
+    if named_runs(config) or config.model.path.startswith("run:"):
         return "a run"
     return config.model.path.rpartition("/")[2]
 
 
 def _base_name(config: RunConfig, preset_name: str, omitted: frozenset[str] = frozenset()) -> str:
-    # Not every reader of a name may know the runs that it measures.
-    omitted |= {"evaluate.run", "probe.runs"}
+    omitted |= RUN_SETTINGS
     changed = {k: v for k, v in changed_settings(config, preset_name).items() if k not in omitted}
     described = describe_settings(changed)
     shown = described[:MAX_CHANGES]

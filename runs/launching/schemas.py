@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from django.db.models import Q
@@ -14,8 +14,9 @@ from pydantic import AfterValidator, Field, model_validator
 from runs import metrics
 from runs.flags import open_flags
 from runs.flags.schemas import FlagOut
-from runs.http import Input, Name, Note, Number, Pk, RunName, Tags, Word, is_unstorable
-from runs.models import Attempt, Flag, Run
+from runs.http import Input, Name, Note, Number, Output, Pk, RunName, Tags, Username, Word, is_unstorable
+from runs.kinds import EXTERNAL, IMPORTED, LAUNCHED, ORIGINS, Origin
+from runs.models import Flag, Run
 from workers.config import current_name
 
 PresetName = Annotated[Word, AfterValidator(current_name)]
@@ -71,10 +72,13 @@ class ChangedRun(Input):
     archived: bool | None = None
 
 
-Kind = Literal["launched", "imported", "external"]
+if TYPE_CHECKING:
+    OriginSlug = str
+else:
+    OriginSlug = Literal[*(origin.slug for origin in ORIGINS)]
 
 
-class RunOut(Schema):
+class RunOut(Output):
     """A run. `url` is its page. `kind`: launched if this site runs it, imported if it was read from files, external if
     a program elsewhere trains and reports it. `parent`: the uid of the training with the model that this run evaluates
     or examines, the first of several, if it is known and you may see it; `parent_step`: its step, if the config names
@@ -84,7 +88,7 @@ class RunOut(Schema):
     """
 
     uid: str
-    kind: Kind
+    kind: OriginSlug
     name: str
     experiment: int
     sweep: int | None
@@ -95,7 +99,7 @@ class RunOut(Schema):
     seed: int
     state: str
     created_at: datetime
-    created_by: str
+    created_by: Username
     tags: list[str]
     note: str
     archived_at: datetime | None
@@ -105,31 +109,14 @@ class RunOut(Schema):
     config: dict[str, Any]
 
     @classmethod
-    def from_run(cls, run: Run, kind: Kind, flags: Sequence[Flag], **more: Any) -> Any:
+    def from_run(cls, run: Run, origin: Origin, flags: Sequence[Flag], **more: Any) -> Self:
         """Return the run as JSON; `flags` are its open ones, `more` holds the fields that a wider schema adds."""
-        return cls(
-            uid=run.uid,
-            kind=kind,
-            name=run.name,
-            experiment=run.experiment_id,
-            sweep=run.sweep_id,
-            parent=None if run.parent is None else run.parent.uid,
-            parent_step=None if run.parent is None else run.parent_step,
-            method=run.method,
-            preset=run.preset,
-            seed=run.seed,
-            state=run.state,
-            created_at=run.created_at,
-            created_by=run.created_by.get_username(),
-            tags=run.tags,
-            note=run.note,
-            archived_at=run.archived_at,
-            deleted_at=run.deleted_at,
-            url=run.get_absolute_url(),
-            flags=[FlagOut.from_flag(flag) for flag in flags],
-            config=run.config,
-            **more,
-        )
+        parent = run.parent
+        return cls.from_row(
+            run, kind=origin.slug, experiment=run.experiment_id, sweep=run.sweep_id, parent=parent and parent.uid,
+            parent_step=run.parent_step if parent else None, url=run.get_absolute_url(),
+            flags=[FlagOut.from_row(flag) for flag in flags], **more,
+        )  # fmt: skip
 
 
 class RunsOut(Schema):
@@ -139,7 +126,7 @@ class RunsOut(Schema):
     next: int | None = None
 
 
-class AttemptOut(Schema):
+class AttemptOut(Output):
     """One scheduler job of a run. `reason` is why it waits or how it ended; `phase` is the trainer's activity.
 
     It resumes from `resumed_step`, saved by attempt `resumed_attempt`; both are null if it starts from the beginning.
@@ -164,11 +151,6 @@ class AttemptOut(Schema):
     started_at: datetime | None
     ended_at: datetime | None
     seconds: float | None
-
-    @classmethod
-    def from_attempt(cls, attempt: Attempt, **more: Any) -> Any:
-        """Return the attempt as JSON; `more` holds the fields that a wider schema adds."""
-        return cls(**{name: getattr(attempt, name) for name in AttemptOut.model_fields}, **more)
 
 
 class EventOut(Schema):
@@ -200,7 +182,7 @@ class AttemptsOut(Schema):
     items: list[AttemptOut]
 
 
-class ExternalOut(Schema):
+class ExternalOut(Output):
     """The program that trains an external run: its name, machine and command, the state of its code, its results, and
     the silence in seconds after which it counts as lost."""
 
@@ -228,31 +210,29 @@ def run_out(run: Run) -> RunOut:
 
 def runs_out(runs: Sequence[Run], following: int | None = None) -> RunsOut:
     """Return runs as JSON, with their open flags. Two queries, however many runs."""
-    flags, kinds = open_flags(run.pk for run in runs), _kinds(runs)
-    items = [RunOut.from_run(run, kinds.get(run.pk, "launched"), flags.get(run.pk, ())) for run in runs]
+    flags, origins = open_flags(run.pk for run in runs), _origins(runs)
+    items = [RunOut.from_run(run, origins.get(run.pk, LAUNCHED), flags.get(run.pk, ())) for run in runs]
     return RunsOut(items=items, next=following)
 
 
 def run_detail(run: Run) -> RunDetail:
     """Return a run as JSON, with its attempts and the newest value of each key."""
-    kind = _kinds([run]).get(run.pk, "launched")
-    attempts = [AttemptOut.from_attempt(attempt) for attempt in run.attempts.order_by("n")]
+    attempts = [AttemptOut.from_row(attempt) for attempt in run.attempts.order_by("n")]
     newest = metrics.latest([run])[run.pk]
     values = metrics.json_floats(np.array(list(newest.values()), np.float64))
-    detail: RunDetail = RunDetail.from_run(
+    return RunDetail.from_run(
         run,
-        kind,
+        run.kind.origin,
         open_flags([run.pk]).get(run.pk, ()),
         attempts=attempts,
         latest=dict(zip(newest, values, strict=True)),
-        external=ExternalOut.from_orm(run.external) if kind == "external" else None,
+        external=ExternalOut.from_row(run.external) if hasattr(run, "external") else None,
     )
-    return detail
 
 
-def _kinds(runs: Sequence[Run]) -> dict[int, Kind]:
-    """Return the kinds of those runs that this site does not run. One query."""
+def _origins(runs: Sequence[Run]) -> dict[int, Origin]:
+    """Return the origins of those runs that this site does not run. One query."""
     elsewhere = Run.objects.filter(pk__in=[run.pk for run in runs])
     elsewhere = elsewhere.filter(Q(source__isnull=False) | Q(external__isnull=False))
     rows = elsewhere.values_list("pk", "external__pk")
-    return {pk: "imported" if external is None else "external" for pk, external in rows}
+    return {pk: IMPORTED if external is None else EXTERNAL for pk, external in rows}

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 
 from runs.clusters import cache_of, executor_for, python_of, spelled_gpu_type, submit_host_of, timeouts_of
-from runs.launching.code import code_arguments, code_environment, pin, ship, task_folders
+from runs.launching.code import code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
 from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_measured
-from runs.launching.transitions import begun_at, transition, update_facts
-from runs.models import Attempt, Cluster, Job, Origin, Rebuild
+from runs.launching.transitions import begun_at, rows_of, transition, update_facts
+from runs.models import Attempt, Cluster, Job
 from workers.attempt import CLOSED_EPOCH, is_disk_full, raise_lease, write_json
 from workers.config import ConfigError
 from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT, RUN_FOLDERS
@@ -46,8 +46,6 @@ def submit_job(job: Job) -> bool:
 
     Return False if the cluster did not reply: then it will probably not reply about the next job either.
     """
-    if isinstance(job, Attempt) and job.hold:
-        return True
     if job.state == State.CREATED.value and not transition(job, State.SUBMITTING, "being submitted to the cluster"):
         return True
     if job.state != State.SUBMITTING.value:
@@ -74,8 +72,7 @@ def submit_job(job: Job) -> bool:
 
 def spec_of(job: Job) -> Spec:
     """Return the spec that the cluster gets. It holds no secret."""
-    compute = job.run.run_config.compute
-    gpu_type = spelled_gpu_type(compute, job.cluster) if isinstance(job, Attempt) and job.cluster else ""
+    compute = job.compute
     env = {"ESWEB_CACHE": cache_of(job.cluster)}
     if "HF_HUB_OFFLINE" in os.environ:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
@@ -87,41 +84,22 @@ def spec_of(job: Job) -> Spec:
         env[RUN_FOLDERS] = os.pathsep.join(os.path.relpath(run.root, job.directory) for run in measured)
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
-    if isinstance(job, Attempt):
-        env |= code_environment(job) | credentials_environment(job)
+    env |= code_environment(job) | credentials_environment(job)
     return Spec(
         key=job.key,
         directory=job.directory,
-        argv=(
-            python_of(job.cluster),
-            "-m",
-            *(_rebuild_command(job) if isinstance(job, Rebuild) else _training_command(job)),
-        ),
-        nodes=compute.nodes if isinstance(job, Attempt) else 1,
+        argv=(python_of(job.cluster), "-m", *job.command()),
+        nodes=compute.nodes,
         cores=compute.cores,
-        gpus=compute.gpus if isinstance(job, Attempt) else 0,
-        gpu_type=gpu_type,
+        gpus=compute.gpus,
+        gpu_type=spelled_gpu_type(compute, job.cluster),
         memory_mb=compute.memory_mb,
-        time_limit_seconds=compute.time_limit_seconds if isinstance(job, Attempt) else 0,
-        partition=compute.partition if isinstance(job, Attempt) else "",
+        time_limit_seconds=compute.time_limit_seconds,
+        partition=compute.partition,
         grace_seconds=timeouts_of(job.cluster).grace,
-        goes_first=isinstance(job, Attempt) and job.origin == Origin.SITE_START,
+        goes_first=job.goes_first,
         env=env,
     )
-
-
-def _training_command(job: Job) -> tuple[str, ...]:
-    checkpoint = job.resumed_from if isinstance(job, Attempt) else None
-    # The path is relative to the job's directory: the folder of all runs may have another path on the cluster.
-    start = ("--resume", os.path.relpath(checkpoint, job.directory)) if checkpoint else ()
-    pinned = code_arguments(job) if isinstance(job, Attempt) else ()
-    return ("workers.train", "run.json", "--out", ".", *pinned, *start)
-
-
-def _rebuild_command(rebuild: Rebuild) -> tuple[str, ...]:
-    # Noise is the same on every device, so a rebuild leaves the GPUs to training.
-    arguments = ("--step", str(rebuild.step), "--out", rebuild.folder.name, "--device", "cpu")
-    return ("workers.engines.es.replay", str(rebuild.run.root), *arguments)
 
 
 def prepare(job: Job) -> None:
@@ -131,6 +109,7 @@ def prepare(job: Job) -> None:
         # After the first call the cluster may have the job already, which must then be found, not refused.
         check_resources(job.run.run_config, job.run.created_by, job.cluster)
     job.directory.mkdir(parents=True, exist_ok=True)
+    # Only attempts have code, a config and credentials to write: a rebuild reads what they left.
     if isinstance(job, Attempt):
         fence(*job.run.attempts.filter(n__lt=job.n).select_related("run", "cluster"))
         pin(job)
@@ -156,7 +135,7 @@ def call_cluster(executor: Executor, job: Job) -> bool:
     if job.cancel_requested_at is not None:
         transition(job, State.CANCELLED, "cancelled before it was on the cluster")
         return True
-    if isinstance(job, Attempt) and job.is_withdrawn:
+    if job.is_withdrawn:
         transition(job, State.CANCELLED, WITHDRAWN)
         return True
     if not claim_call(job):
@@ -175,11 +154,9 @@ def call_cluster(executor: Executor, job: Job) -> bool:
 
 def claim_call(job: Job) -> bool:
     """Commit the intent to call. Of several simultaneous calls, only one returns True."""
-    unclaimed = type(job)._default_manager.filter(
-        pk=job.pk, state=State.SUBMITTING.value, submits=job.submits, cancel_requested_at=None
+    unclaimed = rows_of(job).filter(
+        job.staying, state=State.SUBMITTING.value, submits=job.submits, cancel_requested_at=None
     )
-    if isinstance(job, Attempt):
-        unclaimed = unclaimed.filter(Q(moves_to=None))
     if not unclaimed.update(submits=F("submits") + 1, submit_started_at=timezone.now(), gone_since_at=None):
         return False
     job.refresh_from_db(fields=["submits", "submit_started_at", "gone_since_at"])

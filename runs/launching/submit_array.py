@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from runs.clusters import executor_for
 from runs.launching.submit import call_cluster, claim_call, prepare, spec_of
 from runs.launching.transitions import transition, update_facts
-from runs.models import Attempt, Cluster, Job
+from runs.models import Cluster, Job
 from workers.config import ConfigError
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 from workers.executors.slurm import Slurm
@@ -35,22 +35,22 @@ def submit_together(cluster: Cluster, jobs: Sequence[Job]) -> bool:
     return not isinstance(executor, Slurm) or all(_submit(executor, group) for group in groups)
 
 
-def _group_alike(jobs: Sequence[Job]) -> list[list[Attempt]]:
+def _group_alike(jobs: Sequence[Job]) -> list[list[Job]]:
     """Group the attempts that were never submitted by sweep and requested resources. Return groups of several only.
 
     A run on several nodes is a job of its own: an array has only jobs of one node.
     """
-    groups: dict[tuple[object, ...], list[Attempt]] = {}
+    groups: dict[tuple[object, ...], list[Job]] = {}
     for job in jobs:
         is_new = job.state in NOT_SUBMITTED and job.submits == 0 and job.cancel_requested_at is None
-        if not (isinstance(job, Attempt) and is_new and not job.hold and not job.is_withdrawn and job.run.sweep_id):
+        if not (job.executes_run and is_new and not job.is_withdrawn and job.run.sweep_id):
             continue
-        if (compute := job.run.run_config.compute).nodes == 1:
+        if (compute := job.compute).nodes == 1:
             groups.setdefault((job.run.sweep_id, compute), []).append(job)
     return [group[:MAX_ARRAY_SIZE] for group in groups.values() if len(group) > 1]
 
 
-def _submit(executor: Slurm, group: Sequence[Attempt]) -> bool:
+def _submit(executor: Slurm, group: Sequence[Job]) -> bool:
     submitting = [
         job
         for job in group
@@ -65,7 +65,7 @@ def _submit(executor: Slurm, group: Sequence[Attempt]) -> bool:
     return _call(executor, [job for job in ready if observations[job.key] is None and claim_call(job)])
 
 
-def _is_prepared(job: Attempt) -> bool:
+def _is_prepared(job: Job) -> bool:
     """Return whether the job's files are written; if not, `submit` reports the reason. Raise Unreachable."""
     try:
         prepare(job)
@@ -75,7 +75,7 @@ def _is_prepared(job: Attempt) -> bool:
     return True
 
 
-def _call(executor: Slurm, jobs: Sequence[Attempt]) -> bool:
+def _call(executor: Slurm, jobs: Sequence[Job]) -> bool:
     if not jobs:
         return True
     try:
@@ -97,7 +97,7 @@ def _call(executor: Slurm, jobs: Sequence[Attempt]) -> bool:
     return True
 
 
-def _note_open(jobs: Sequence[Attempt], reason: str) -> bool:
+def _note_open(jobs: Sequence[Job], reason: str) -> bool:
     for job in jobs:
         update_facts(job, reason=f"{job.cluster} {reason}")
     return False

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from runs import access, flags
 from runs.metrics import live
-from runs.models import Attempt, Job, Run
+from runs.models import Job, Run
 from workers.executors.states import State
 
 LEVELS = {
@@ -41,16 +42,14 @@ def transition(job: Job, to: State, reason: str, **facts: Any) -> bool:
     if to.is_final:
         facts.setdefault("ended_at", now)
     with transaction.atomic():
-        rows = _rows(job).filter(state=before)
-        if isinstance(job, Attempt) and to == State.SUBMITTING:
-            # Its sweep may have been paused since it was read.
-            rows = rows.filter(hold="")
+        # Its sweep may have been paused since it was read.
+        rows = rows_of(job).filter(job.released if to == State.SUBMITTING else Q(), state=before)
         if not rows.update(**facts):
             return False
         job.note(reason, LEVELS.get(to, "info"), before, to)
         if job.sets_run_state:
             Run.objects.filter(pk=job.run_id).update(state=to.value)
-        if to.is_final and isinstance(job, Attempt):
+        if to.is_final and job.executes_run:
             access.end_run_tokens(job.run, job.key)
             flags.mark_ended(job.run)
         publish(job)
@@ -61,7 +60,7 @@ def transition(job: Job, to: State, reason: str, **facts: Any) -> bool:
 def update_facts(job: Job, **facts: Any) -> bool:
     """Store facts about a job that stays in its state. Return False if its state has changed, or nothing is new."""
     new = {name: value for name, value in facts.items() if getattr(job, name) != value}
-    if not new or not _rows(job).filter(state=job.state).update(**new):
+    if not new or not rows_of(job).filter(state=job.state).update(**new):
         return False
     if new.keys() & set(VISIBLE_FIELDS):
         publish(job)
@@ -74,13 +73,14 @@ def begun_at(at: datetime | None, now: datetime) -> datetime:
     return at if at is not None and at <= now else now
 
 
+def rows_of(job: Job) -> QuerySet[Job]:
+    """Return the query for the job's row."""
+    return type(job)._default_manager.filter(pk=job.pk)
+
+
 def publish(job: Job) -> None:
     """Notify open pages of the job's run after the commit, so that they fetch its parts again."""
     transaction.on_commit(partial(live.publish_changed, job.run.uid, job.published_change))
-
-
-def _rows(job: Job) -> Any:
-    return type(job)._default_manager.filter(pk=job.pk)
 
 
 def _remember(job: Job, facts: dict[str, Any]) -> None:

@@ -89,12 +89,8 @@ def interrupted_runs(request: SignedIn, experiment: Experiment) -> QuerySet[Run]
 
 def _resume_message(run: Run, attempt: Attempt) -> str:
     params = {"name": run.name, "step": attempt.resumed_step, "n": attempt.n}
-    if run.is_evaluation:
-        message = gettext("%(name)s continues with the steps that are not evaluated yet, as attempt %(n)s.")
-        return message % params
-    if run.is_probe:
-        message = gettext("%(name)s continues with the probes that are not complete yet, as attempt %(n)s.")
-        return message % params
+    if message := run.kind.resumption.message:
+        return gettext(message) % params
     if attempt.resumed_step is None:
         return gettext("%(name)s starts from the beginning, as attempt %(n)s.") % params
     return gettext("%(name)s resumes from step %(step)s, as attempt %(n)s.") % params

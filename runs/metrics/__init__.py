@@ -1,13 +1,13 @@
 """Storage of points (a packed batch per flush, chunks later) and reading of curves, exact at pixel width."""
 
+from runs.metrics.catalogue import HIGHER, LOWER, good_direction
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.curve_stream import json_pieces, needs_turns, read_in_turn, sizes
-from runs.metrics.directions import HIGHER, LOWER, good_direction
 from runs.metrics.downsample import Span, m4
 from runs.metrics.headline import (
     HEADLINE,
     HEADLINE_KEYS,
-    HeadlineMetric,
+    MEASURES,
     has_headline_metric,
     has_task_metrics,
     headline_metrics,
@@ -53,13 +53,13 @@ __all__ = [
     "HEADLINE_KEYS",
     "HIGHER",
     "LOWER",
+    "MEASURES",
     "POINTS",
     "X_AXES",
     "Block",
     "Column",
     "Curve",
     "Floats",
-    "HeadlineMetric",
     "Ints",
     "MemoryBusy",
     "Points",

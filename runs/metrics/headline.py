@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from django.utils.translation import gettext_noop as _
-
+from runs.kinds import kind_of
+from runs.metrics.catalogue import EVERY_TASK, METRICS, Metric, metric_of
+from runs.models import Run
 from runs.models.experiment import config_section
+from workers.config.tasks import TASKS
 
-
-@dataclass(frozen=True)
-class HeadlineMetric:
-    """A metric that pages show first. `chart` is the slug of its chart on the page of a run; `is_share`: its values
-    are shares, written in percent."""
-
-    chart: str
-    key: str
-    title: str
-    is_share: bool = False
-
-
-REWARD = HeadlineMetric("reward", "reward/mean", _("Held-out reward"))
-ACCURACY = HeadlineMetric("accuracy", "accuracy/contains", _("Accuracy"), is_share=True)
-KL = HeadlineMetric("kl", "kl", _("KL, nats per token"))
-SAFE = HeadlineMetric("safety-safe_ratio", "safety/safe_ratio", _("Safe ratio"), is_share=True)
-COST = HeadlineMetric("cost-mean", "cost/mean", _("Cost"))
-PASS = HeadlineMetric("pass-1", "pass@1", _("pass@1"), is_share=True)
-BY_TASK = {
-    "safety": (REWARD, SAFE, COST, KL),
-    "conciseness": (REWARD, ACCURACY, KL),
-    "countdown": (REWARD, ACCURACY, KL),
-    "math": (REWARD, ACCURACY, KL),
-    "choice": (REWARD, ACCURACY, KL),
-}
-HEADLINE = (REWARD, ACCURACY, KL, SAFE, COST)
+NAMED = dict.fromkeys(key for options in TASKS.values() for key in options.headline)
+ROWS = tuple(metric for metric in METRICS if metric.headline or metric.key in NAMED)
+HEADLINE = (*ROWS, *(metric for metric in map(metric_of, NAMED) if metric not in ROWS))
+"""The headline metrics of all tasks, in the order of the catalogue; then those that it does not have."""
 HEADLINE_KEYS = tuple(metric.key for metric in HEADLINE)
+MEASURES = tuple(sorted(HEADLINE, key=lambda metric: metric.headline != EVERY_TASK))
+"""The same, those of every task first: the charts of pages of several runs."""
 
 
-def headline_metrics(task: str) -> tuple[HeadlineMetric, ...]:
-    """Return the headline metrics of a task, by its name in configs; those of all tasks for any other name."""
-    return BY_TASK.get(task, HEADLINE)
+@lru_cache(maxsize=256)
+def headline_metrics(task: str) -> tuple[Metric, ...]:
+    """Return the headline metrics of a task, by its name in configs: the first of every task, its own, and the others
+    of every task. Return those of all tasks if it has none of its own."""
+    if not (own := _own_metrics(task)):
+        return HEADLINE
+    first, *others = (metric for metric in METRICS if metric.headline == EVERY_TASK)
+    return (first, *own, *others)
 
 
-def headline_of_run(method: str, task: str) -> tuple[HeadlineMetric, ...]:
-    """Return the headline metrics of a run: those of its task, and pass@1, which method evaluate measures."""
-    return (*headline_metrics(task), *((PASS,) if method == "evaluate" else ()))
+def headline_of_run(run: Run) -> tuple[Metric, ...]:
+    """Return the headline metrics of a run: those of its task, and those of its kind."""
+    return (*headline_metrics(task_of(run.config)), *map(metric_of, kind_of(run.method).headline))
 
 
 def has_headline_metric(config: Mapping[str, Any], key: str) -> bool:
@@ -57,10 +44,16 @@ def has_headline_metric(config: Mapping[str, Any], key: str) -> bool:
 
 def has_task_metrics(task: str) -> bool:
     """Return whether the task of this name has headline metrics of its own."""
-    return task in BY_TASK
+    return bool(_own_metrics(task))
 
 
 def task_of(config: Mapping[str, Any]) -> str:
     """Return the name of the task of a config; an empty text if it has none."""
     name = config_section(config, "task").get("name", "")
     return name if isinstance(name, str) else ""
+
+
+def _own_metrics(task: str) -> list[Metric]:
+    """Return the metrics that the task's options name, then those that name the task."""
+    named = TASKS[task].headline if task in TASKS else ()
+    return [*map(metric_of, named), *(m for m in METRICS if task in m.headline and m.key not in named)]

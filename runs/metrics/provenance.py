@@ -17,6 +17,7 @@ from django.db.models.functions import Concat
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.metrics.catalogue import metric_of
 from runs.models import Attempt, Run
 from workers.csv_cells import fields_text
 
@@ -27,7 +28,9 @@ EVALUATION_FILE = "evaluation"
 """The kind of imports that are evaluations with their settings (`runs.importing.readers.evaluations`)."""
 KL = ("kl", "kl/k3")
 MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
-"""Prefixes of keys of held-out series; other keys are a method's own stream."""
+"""Prefixes of keys of held-out series, besides rows of the catalogue in HELD_OUT sections; others are a method's own
+stream."""
+HELD_OUT = ("held-out", "parts")
 ORIGIN = "series_origin"
 """The attribute of runs that were read with their origin."""
 FILE_KEY_PREFIX = "eval/"
@@ -150,7 +153,7 @@ def ways_in_words(several: Iterable[Provenance]) -> str:
 
 def is_held_out(key: str) -> bool:
     """Return whether an evaluation measures the series of this key, at least in some runs."""
-    return key in KL or key.startswith((*MEASURED, FILE_KEY_PREFIX))
+    return key in KL or key.startswith((*MEASURED, FILE_KEY_PREFIX)) or metric_of(key).section in HELD_OUT
 
 
 def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance | None:

@@ -6,7 +6,7 @@ from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
 from runs.models.evaluated_step import EVALUATION, TRAINING, EvaluatedStep, choose_last_step, list_evaluated_steps
-from runs.models.experiment import EVALUATE, MEASURING_METHODS, PROBE, TRAINING_METHODS, Experiment, Run
+from runs.models.experiment import Experiment, Run
 from runs.models.external import LOST_AFTER_SECONDS, ExternalRun
 from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from runs.models.idempotency_key import KeptAnswer
@@ -27,13 +27,9 @@ from runs.models.sweep import Sweep
 from runs.models.token import ApiToken
 
 __all__ = [
-    "EVALUATE",
     "EVALUATION",
     "LOST_AFTER_SECONDS",
-    "MEASURING_METHODS",
-    "PROBE",
     "TRAINING",
-    "TRAINING_METHODS",
     "WAITING_STATES",
     "ApiToken",
     "Attempt",

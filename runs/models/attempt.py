@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Self
 
@@ -79,6 +80,10 @@ class Attempt(Job):
     """One training of a run, from its start or from a checkpoint. Its key is also its address in the API."""
 
     published_change = "state"
+    executes_run = True
+    requested_fields = ("cancel_requested_at", "moves_to")
+    released = Q(hold="")
+    staying = Q(moves_to=None)
 
     n = models.PositiveIntegerField()
     cluster = models.ForeignKey(  # type: ignore[assignment]
@@ -132,6 +137,29 @@ class Attempt(Job):
             models.Index(fields=["restart_at"], condition=Q(restart_at__isnull=False), name="attempt_to_restart"),
         )
 
+    def command(self) -> tuple[str, ...]:
+        """Return the trainer, which checks the pinned code and resumes from the attempt's checkpoint."""
+        arguments = ["run.json", "--out", "."]
+        if self.code_sha256 and self.cluster is not None:
+            refuses = self.cluster.config.get("other_code") == "refuse"
+            arguments += ["--code", self.code_sha256, *(["--other-code", "refuse"] if refuses else [])]
+        if self.resumed_from is not None:
+            # The path is relative to the job's directory: the folder of all runs may have another path on the cluster.
+            arguments += ["--resume", os.path.relpath(self.resumed_from, self.directory)]
+        return ("workers.train", *arguments)
+
+    @property
+    def code_sha256(self) -> str:
+        return str(self.code["sha256"]) if self.code else ""
+
+    @property
+    def goes_first(self) -> bool:
+        return self.origin == Origin.SITE_START
+
+    @property
+    def is_moving(self) -> bool:
+        return self.moves_to_id is not None
+
     @property
     def resumed_from(self) -> Path | None:
         """Return the checkpoint that it resumes from, None if it starts from the beginning."""
@@ -142,7 +170,7 @@ class Attempt(Job):
     @property
     def is_withdrawn(self) -> bool:
         """Return whether the attempt must leave its cluster's queue, unless it has begun: its sweep was paused."""
-        return self.moves_to_id is not None and self.cancel_requested_at is None
+        return self.is_moving and self.cancel_requested_at is None
 
     @property
     def is_automatic(self) -> bool:

@@ -16,6 +16,8 @@ from django.db.models import F, Func, Max, Q, Value
 from django.urls import reverse
 from django.utils.functional import cached_property
 
+from runs import kinds
+from runs.kinds import Kind
 from runs.models.trash import Shelved, ShelvedQuerySet
 from workers.config import RunConfig
 from workers.executors.states import OPEN_STATES, State
@@ -29,14 +31,6 @@ NARROW = (
     "time_taken", "created_at",
 )  # fmt: skip
 """Columns that tables read of all runs of an experiment, from the index alone: rows are wide with their configs."""
-EVALUATE = "evaluate"
-"""The method of runs that evaluate a model, or steps of another run, without training."""
-PROBE = "probe"
-"""The method of runs that examine the weights of a model, or of other runs, without training."""
-MEASURING_METHODS = (EVALUATE, PROBE)
-"""Methods of runs that measure weights which other runs have trained. They train nothing."""
-TRAINING_METHODS = ("es", "grpo")
-"""Methods of runs that change weights, which evaluations and probes may name."""
 UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -113,11 +107,13 @@ class RunQuerySet(ShelvedQuerySet["Run"]):
         return self.filter(experiment__in=Experiment.objects.permitted_to(person))
 
     def trainings(self) -> Self:
-        """Return the runs without evaluations and probes, which measure models that other runs have trained.
+        """Return the runs of the kinds that lists, statistics and comparisons read unless a reader narrows them: all
+        but those of kinds that are not listed."""
+        return self.exclude(method__in=kinds.UNLISTED_METHODS)
 
-        Lists, statistics and comparisons that a reader has not narrowed read these.
-        """
-        return self.exclude(method__in=MEASURING_METHODS)
+    def of_kind(self, kind: Kind) -> Self:
+        """Return the runs with a method of this kind, of any origin."""
+        return self.filter(method__in=kind.methods)
 
     def with_visible_parent(self, person: Person) -> Self:
         """Return the runs with `parent` loaded, which is None if this user may not see it."""
@@ -205,19 +201,11 @@ class Run(Shelved):
         return State(self.state) in OPEN_STATES
 
     @property
-    def is_imported(self) -> bool:
-        """Return whether the run was read from files: it ran elsewhere, and no cluster of this site holds any of it."""
-        return hasattr(self, "source")
-
-    @property
-    def is_external(self) -> bool:
-        """Return whether a program elsewhere trains the run and reports it here; no cluster of this site runs it."""
-        return hasattr(self, "external")
-
-    @property
-    def ran_elsewhere(self) -> bool:
-        """Return whether the run was imported or is external: it has no RunConfig, and no files on a cluster here."""
-        return self.is_imported or self.is_external
+    def kind(self) -> Kind:
+        """Return the kind of the run, by its method and origin. It reads `source` and `external`, so rows are selected
+        with them; `kinds.kind_of(run.method)` answers what does not depend on the origin."""
+        origin = kinds.IMPORTED if hasattr(self, "source") else kinds.LAUNCHED
+        return kinds.kind_of(self.method, kinds.EXTERNAL if hasattr(self, "external") else origin)
 
     @property
     def repetition(self) -> tuple[str, int]:
@@ -226,25 +214,10 @@ class Run(Shelved):
         return self.recipe, self.seed if self.seed >= 0 else -1 - self.pk
 
     @property
-    def is_evaluation(self) -> bool:
-        """Return whether the run evaluates without training."""
-        return self.method == EVALUATE
-
-    @property
-    def is_probe(self) -> bool:
-        """Return whether the run examines weights without training."""
-        return self.method == PROBE
-
-    @property
-    def only_measures(self) -> bool:
-        """Return whether the run measures weights without training: whether it is an evaluation or a probe."""
-        return self.method in MEASURING_METHODS
-
-    @property
     def prior_tasks(self) -> list[str]:
         """Return the names of the further tasks of an evaluation. The prompts of their responses have the task's name
         among their categories."""
-        tasks = config_section(self.config, EVALUATE).get("prior_tasks")
+        tasks = config_section(self.config, kinds.EVALUATION.method).get("prior_tasks")
         listed = tasks if isinstance(tasks, list | tuple) else ()
         return [task["name"] for task in listed if isinstance(task, dict) and isinstance(task.get("name"), str)]
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from runs.models.experiment import Run
+from workers.config.run import ComputeConfig
 from workers.executors.states import OPEN_STATES, State
 
 STATES = [(s.value, s.value) for s in State]
@@ -71,6 +73,14 @@ class Job(models.Model):
 
     published_change: ClassVar[str]
     """Name of the change that is published when the job changes, so that open pages fetch it again."""
+    executes_run: ClassVar[bool] = False
+    """Whether the job executes the run's config, with its code and its credentials, so that its end may end the run."""
+    requested_fields: ClassVar[tuple[str, ...]] = ("cancel_requested_at",)
+    """Fields that a request of a user sets at any time."""
+    released: ClassVar[Q] = Q()
+    """Condition of jobs that may be submitted: nothing holds them back."""
+    staying: ClassVar[Q] = Q()
+    """Condition of jobs that are not to leave their cluster."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="%(class)ss")
     key = models.CharField(max_length=60, unique=True)
@@ -117,6 +127,35 @@ class Job(models.Model):
     def directory(self) -> Path:
         """Return the directory of the job's files."""
         return self.run.root / self.key
+
+    def command(self) -> tuple[str, ...]:
+        """Return the module that the job runs with `python -m`, and its arguments."""
+        raise NotImplementedError
+
+    @property
+    def compute(self) -> ComputeConfig:
+        """Return the nodes that the job requests. Raise ConfigError if the run's config is no longer valid."""
+        return self.run.run_config.compute
+
+    @property
+    def code_sha256(self) -> str:
+        """Return the fingerprint of the pinned code; empty if none is pinned."""
+        return ""
+
+    @property
+    def goes_first(self) -> bool:
+        """Return whether the job goes before those that wait, because it ran when esweb was stopped."""
+        return False
+
+    @property
+    def is_moving(self) -> bool:
+        """Return whether the run's next job follows as soon as this one has left its cluster."""
+        return False
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Return whether the job must leave its cluster's queue, unless it has begun."""
+        return False
 
     @property
     def sets_run_state(self) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings
 from django.db import models
 
 from runs.models.job import Job, JobQuerySet
+from workers.config.run import ComputeConfig
 
 
 class Rebuild(Job):
@@ -25,6 +27,17 @@ class Rebuild(Job):
     class Meta:
         constraints = (models.UniqueConstraint(fields=["run", "step"], name="rebuild_once_a_step"),)
         indexes = (models.Index(fields=["cluster", "state"]),)
+
+    def command(self) -> tuple[str, ...]:
+        """Return the replay of the run's log up to the step."""
+        # Noise is the same on every device, so a rebuild leaves the GPUs to training.
+        arguments = ("--step", str(self.step), "--out", self.folder.name, "--device", "cpu")
+        return ("workers.engines.es.replay", str(self.run.root), *arguments)
+
+    @property
+    def compute(self) -> ComputeConfig:
+        """Return the run's cores and memory on one node, without its GPUs, and without a limit of time."""
+        return replace(super().compute, nodes=1, gpus=0, gpu_type="", time_limit_seconds=0, partition="")
 
     @property
     def folder(self) -> Path:

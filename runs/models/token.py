@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext_lazy
 
 from runs.models.attempt import Attempt, Origin
 from runs.models.experiment import Run
 
-SCOPES = ("read", "ingest", "report", "launch", "serve", "admin")
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+
+@dataclass(frozen=True)
+class TokenScope:
+    """Calls that a token may make within the rights of its user: those that need one of the permissions."""
+
+    help: str | StrPromise
+    permits: tuple[str, ...]
+    is_for_viewers: bool = False
+    """True if a viewer, who changes nothing, may make the calls that need the permission of this name."""
+    needs_run: bool = False
+    """True if the token is bound to a run."""
+
+
+SCOPES = {
+    "read": TokenScope(gettext_lazy("read: reads what you may see"), ("read", "find"), is_for_viewers=True),
+    "ingest": TokenScope(
+        gettext_lazy("ingest: writes the records of one run"), ("ingest",), is_for_viewers=True, needs_run=True),
+    "report": TokenScope(
+        gettext_lazy("report: creates external runs and writes their records; reads and launches nothing"),
+        ("report",)),
+    "launch": TokenScope(
+        gettext_lazy("launch: read, and launches, changes and cancels"), ("read", "find", "report", "launch")),
+    "serve": TokenScope(gettext_lazy("serve: registers services"), ("serve",)),
+    "admin": TokenScope(
+        gettext_lazy("admin: all that you may do"),
+        ("read", "find", "ingest", "report", "launch", "serve", "admin")),
+}  # fmt: skip
+"""Name of a scope that users can request -> its rights."""
 RUN_SCOPE = "run"
 """Scope of tokens that the site creates for the attempts it starts; users cannot request it."""
+RUN_PERMISSIONS = ("find", "ingest", "serve")
+"""An attempt finds services, writes its records, and registers the scorer that it serves."""
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from ninja import P, QueryEx, Schema
 
-from runs.http import ApiRequest, Id, Number, Uid, Word, get_run, needs, paginate, router, unknown_choice
+from runs.http import (
+    ApiRequest,
+    AttemptNumber,
+    Id,
+    Number,
+    Output,
+    Uid,
+    Word,
+    get_run,
+    needs,
+    paginate,
+    router,
+    unknown_choice,
+)
 from runs.models import ProbeResult, Run
 from runs.probes.results import newest
 
@@ -27,7 +40,7 @@ class ProbeValueOut(Schema):
     draw: int | None = None
 
 
-class ProbeResultOut(Schema):
+class ProbeResultOut(Output):
     """Result of a measure of a probe. `subject` and `other` are <uid>@<step>, or base for the base model; `other` is
     empty if the probe compares nothing."""
 
@@ -36,7 +49,7 @@ class ProbeResultOut(Schema):
     subject: str
     other: str
     step: int
-    attempt: int
+    attempt: AttemptNumber
     verdict: str
     values: list[ProbeValueOut]
 
@@ -67,7 +80,7 @@ def read_probes(
     _check_selected(run, selected)
     results = newest([run]).filter(**selected).select_related("attempt")
     items, following = paginate(results, cursor, limit, newest_first=False)
-    return ProbeResultsOut(items=[_result_out(result) for result in items], next=following)
+    return ProbeResultsOut(items=[ProbeResultOut.from_row(result) for result in items], next=following)
 
 
 def _check_selected(run: Run, selected: dict[str, str]) -> None:
@@ -77,16 +90,3 @@ def _check_selected(run: Run, selected: dict[str, str]) -> None:
         if not run.is_open and not rows.filter(**{name: value}).exists():
             choices = rows.order_by(name).values_list(name, flat=True).distinct()
             raise unknown_choice(name, list(choices), value)
-
-
-def _result_out(result: ProbeResult) -> ProbeResultOut:
-    return ProbeResultOut(
-        probe=result.probe,
-        measure=result.measure,
-        subject=result.subject,
-        other=result.other,
-        step=result.step,
-        attempt=result.attempt.n,
-        verdict=result.verdict,
-        values=[ProbeValueOut(**value) for value in result.values],
-    )

@@ -11,10 +11,11 @@ from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs import kinds
 from runs.charts import Group, Mark
 from runs.charts.marks import letter
 from runs.http import SignedIn, UnknownChoice, must_be_one_of, require_choice
-from runs.models import PROBE, Experiment, ProbeResult, Run
+from runs.models import Experiment, ProbeResult, Run
 from runs.probes.measures import ProbeMeasure, measure_of, place, probe_title
 from runs.probes.results import READS_RESPONSES, Subject, newest, subjects_of
 
@@ -120,7 +121,8 @@ def parse_choice(request: SignedIn, experiment: Experiment) -> ProbeChoice:
     """
     rows = (
         Run.objects.visible_to(request.user)
-        .filter(Q(experiment=experiment) | Q(parent__experiment=experiment), method=PROBE, archived_at=None)
+        .filter(Q(experiment=experiment) | Q(parent__experiment=experiment), archived_at=None)
+        .of_kind(kinds.PROBE)
         .select_related("experiment").order_by("-pk")
     )  # fmt: skip
     offered = list(rows[:MAX_RUNS])
@@ -177,7 +179,7 @@ def _list_series(
 
 def _named(request: SignedIn, uids: Sequence[str], offered: Sequence[str]) -> tuple[list[Run], tuple[str, ...]]:
     """Return the probe runs with these uids in any experiment, and sentences about those that cannot be shown."""
-    rows = Run.objects.visible_to(request.user).filter(method=PROBE, uid__in=uids[: 2 * MAX_RUNS])
+    rows = Run.objects.visible_to(request.user).of_kind(kinds.PROBE).filter(uid__in=uids[: 2 * MAX_RUNS])
     runs = {run.uid: run for run in rows.select_related("experiment")}
     problems = []
     if missing := [uid[:20] for uid in uids if uid not in runs]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from django.db.models import QuerySet
 from ninja import P, QueryEx
 
-from runs import metrics
 from runs.http import ApiRequest, Id, Int, Uid, Word, get_run, needs, paginate, router, unknown_choice
 from runs.models import EngineReport, Population, Response, Run, list_evaluated_steps
 from runs.responses.schemas import (
@@ -18,7 +16,6 @@ from runs.responses.schemas import (
     PartialOut,
     PopulationOut,
     PopulationsOut,
-    PromptOut,
     ResponseOut,
     ResponsesOut,
 )
@@ -44,7 +41,7 @@ def read_responses(
     items, following = paginate(responses, cursor, limit, newest_first=False)
     # Count only for the first page, not again for each of possibly thousands of pages.
     partial = _partial(run) if cursor is None else None
-    return ResponsesOut(items=[_response_out(answer) for answer in items], next=following, partial=partial)
+    return ResponsesOut(items=[ResponseOut.from_row(answer) for answer in items], next=following, partial=partial)
 
 
 @router.get(
@@ -64,8 +61,7 @@ def read_populations(
     populations_query = Population.objects.filter(run=run).select_related("attempt")
     populations_query = populations_query.filter(step=step) if step is not None else populations_query
     items, following = paginate(populations_query, cursor, limit, newest_first=False)
-    populations = [PopulationOut(step=p.step, attempt=p.attempt.n, members=p.members) for p in items]
-    return PopulationsOut(items=populations, next=following)
+    return PopulationsOut(items=[PopulationOut.from_row(population) for population in items], next=following)
 
 
 @router.get("/runs/{uid}/engines", response=EngineReportsOut, auth=needs("read"), tags=["runs"], summary="Read engines")
@@ -84,16 +80,12 @@ def read_engines(
     reports = EngineReport.objects.filter(run=run).select_related("attempt")
     reports = reports.filter(step=step) if step is not None else reports
     items, following = paginate(reports, cursor, limit, newest_first=False)
-    reports_out = [
-        EngineReportOut(step=r.step, attempt=r.attempt.n, epoch=r.epoch, t=r.t, bytes=r.bytes, engines=r.engines)
-        for r in items
-    ]
-    return EngineReportsOut(items=reports_out, next=following)
+    return EngineReportsOut(items=[EngineReportOut.from_row(report) for report in items], next=following)
 
 
 def _partial(run: Run) -> list[PartialOut]:
     evaluated = list_evaluated_steps([run]).get(run.pk, ())
-    return [PartialOut(step=e.step, answers=e.answers, whole=e.whole) for e in evaluated if e.is_partial]
+    return [PartialOut.from_row(step) for step in evaluated if step.is_partial]
 
 
 def check_selected(rows: QuerySet[Any], selected: Mapping[str, object], run: Run) -> None:
@@ -102,28 +94,3 @@ def check_selected(rows: QuerySet[Any], selected: Mapping[str, object], run: Run
         if value is not None and not run.is_open and not rows.filter(**{name: value}).exists():
             choices = rows.order_by(name).values_list(name, flat=True).distinct()
             raise unknown_choice(name, list(map(str, choices)), value)
-
-
-def _response_out(response: Response) -> ResponseOut:
-    prompt = response.prompt
-    reward, kl = metrics.json_floats(np.array([response.reward, response.kl or 0.0]))
-    return ResponseOut(
-        step=response.step,
-        split=response.split,
-        prompt=PromptOut(id=prompt.pk, name=prompt.name, text=prompt.text, target=prompt.target),
-        sample=response.sample,
-        text=response.text,
-        tokens=response.tokens,
-        reward=reward,
-        parts=response.parts,
-        kl=None if response.kl is None else kl,
-        scores=_scores(response),
-        is_superseded=response.is_superseded,
-    )
-
-
-def _scores(response: Response) -> dict[str, dict[str, float | str]]:
-    scores_by_scorer: dict[str, dict[str, float | str]] = {}
-    for score in response.scores.all():
-        scores_by_scorer.setdefault(score.scorer, {})[score.key] = score.value
-    return scores_by_scorer

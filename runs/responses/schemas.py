@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 from ninja import Schema
+from pydantic import BeforeValidator
 
-from runs.http import Number
+from runs import metrics
+from runs.http import AttemptNumber, Number, Output
+from runs.models import Response
+
+JsonNumber = Annotated[Number, BeforeValidator(lambda value: metrics.json_floats(np.array([value]))[0])]
 
 
-class CheckpointOut(Schema):
+class CheckpointOut(Output):
     """A checkpoint of a run. If `download` is not null, it is available as a tar file. A `rebuilt` checkpoint was made
     again from the replay log; `state`, `progress` and `reason` describe that rebuild."""
 
@@ -65,12 +71,12 @@ class SeriesOut(Schema):
     curves: list[CurveOut]
 
 
-class PopulationOut(Schema):
+class PopulationOut(Output):
     """The members of one step. For ES each is a perturbation, with the seed of its noise, its z-scored fitness, and its
     engine's number if several engines share the members. For GRPO each is a response of a group."""
 
     step: int
-    attempt: int
+    attempt: AttemptNumber
     members: list[dict[str, Any]]
 
 
@@ -99,12 +105,12 @@ class EngineOut(Schema):
     node: str = ""
 
 
-class EngineReportOut(Schema):
+class EngineReportOut(Output):
     """The engines after one step. Counts start again in each epoch of an attempt. `t` is the Unix time of the report,
     and `bytes` were sent to each engine for the step's update."""
 
     step: int
-    attempt: int
+    attempt: AttemptNumber
     epoch: int
     t: float
     bytes: int
@@ -118,7 +124,7 @@ class EngineReportsOut(Schema):
     next: int | None = None
 
 
-class PromptOut(Schema):
+class PromptOut(Output):
     """A prompt: `text` is the model's input, `target` is the reference answer."""
 
     id: int
@@ -127,7 +133,7 @@ class PromptOut(Schema):
     target: str
 
 
-class ResponseOut(Schema):
+class ResponseOut(Output):
     """A model's response. In the split eval, sample 0 is greedy; in the split train, samples count from 0."""
 
     step: int
@@ -136,16 +142,24 @@ class ResponseOut(Schema):
     sample: int
     text: str
     tokens: int
-    reward: Number
+    reward: JsonNumber
     parts: dict[str, Number]
-    kl: Number | None
+    kl: JsonNumber | None
     scores: dict[str, dict[str, Number]]
     """Scores given afterwards, by scorer, then reward or cost."""
     is_superseded: bool
     """True if the step was evaluated again later: the later evaluation counts."""
 
+    @staticmethod
+    def resolve_scores(response: Response) -> dict[str, dict[str, float | str]]:
+        """Return the scores, which must be prefetched."""
+        scores_by_scorer: dict[str, dict[str, float | str]] = {}
+        for score in response.scores.all():
+            scores_by_scorer.setdefault(score.scorer, {})[score.key] = score.value
+        return scores_by_scorer
 
-class PartialOut(Schema):
+
+class PartialOut(Output):
     """An evaluated step with missing responses: `answers` of `whole` exist."""
 
     step: int

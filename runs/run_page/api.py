@@ -38,20 +38,18 @@ from runs.http import (
     router,
     unknown_choice,
 )
+from runs.kinds import ORIGINS
 from runs.launching import AttemptDetail, AttemptOut, AttemptsOut, EventOut, RunDetail, RunsOut, run_detail, runs_out
 from runs.models import Attempt, Run, Series
 from runs.models.experiment import RunQuerySet
 from runs.responses import SeriesOut
 from workers.config import Problem, presets
+from workers.config.methods import METHODS
 from workers.executors.states import State
 
 MAX_CURVES = 2_000
-KIND_FILTERS = {
-    "launched": {"source__isnull": True, "external__isnull": True},
-    "imported": {"source__isnull": False},
-    "external": {"external__isnull": False},
-}
-METHODS = ("es", "grpo", "evaluate", "probe", "scorer", "unknown")
+KIND_FILTERS = {origin.slug: origin.filters for origin in ORIGINS}
+METHOD_FILTERS = (*METHODS, "unknown")
 """Methods of runs that esweb launches or imports. Runs from elsewhere may have other ones."""
 
 
@@ -61,7 +59,7 @@ METHODS = ("es", "grpo", "evaluate", "probe", "scorer", "unknown")
 def list_attempts(request: ApiRequest, uid: Uid) -> AttemptsOut:
     """List the attempts of a run, oldest first. A resume or a restart creates an attempt."""
     attempts = get_run(request.auth, uid).attempts.order_by("n")
-    return AttemptsOut(items=[AttemptOut.from_attempt(attempt) for attempt in attempts])
+    return AttemptsOut(items=[AttemptOut.from_row(attempt) for attempt in attempts])
 
 
 @router.get("/attempts/{key}", response=AttemptDetail, auth=needs("read"), tags=["attempts"], summary="Read an attempt")
@@ -71,10 +69,7 @@ def read_attempt(request: ApiRequest, key: Key) -> AttemptDetail:
     events = [EventOut.from_orm(event) for event in attempt.events.order_by("at", "pk")]
     (environment,) = load_environments([attempt])
     environment_json = {**environment.facts, "packages": environment.packages} if environment.facts else None
-    detail: AttemptDetail = AttemptDetail.from_attempt(
-        attempt, run=attempt.run.uid, events=events, code=attempt.code, environment=environment_json
-    )
-    return detail
+    return AttemptDetail.from_row(attempt, run=attempt.run.uid, events=events, environment=environment_json)
 
 
 def get_visible_attempt(caller: Caller, key: str) -> Attempt:
@@ -123,7 +118,7 @@ def list_runs(
     runs = on_shelf(permitted, shelf).select_related("created_by")
     runs = runs.filter(**{name: value for name, value in filters.items() if value is not None})
     if (method is not None or preset is not None) and not runs.exists():
-        _check_choice(request.auth.person, "method", METHODS, method)
+        _check_choice(request.auth.person, "method", METHOD_FILTERS, method)
         _check_choice(request.auth.person, "preset", presets(), preset)
     runs = runs.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
     runs = runs if kind is None else runs.filter(**KIND_FILTERS[kind])

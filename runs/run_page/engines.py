@@ -13,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.models import EngineReport, Population, RecordFile, Run
+from runs.tables import NONE, SHARES, Badge, Cell, Code, Column, Table, share
 
 Engine = dict[str, Any]
 """An engine as a report stores it."""
@@ -20,6 +21,8 @@ COMPARED_WITHIN = 10
 """A report shows the result of a comparison for at most this many steps after it."""
 RATES_OVER = 10
 """The number of iterations over which rates are averaged."""
+SHOWN_HEX = 12
+"""Digits of a hash that the table shows."""
 
 
 @dataclass(frozen=True)
@@ -114,33 +117,6 @@ STATES = {
 
 
 @dataclass(frozen=True)
-class EngineRow:
-    """An engine. `members`, `tokens` and `restarts` count over the whole run, `share` is the share of all members;
-    `tokens_per_second` and `busy` are None if the reports do not have them."""
-
-    number: int
-    tone: str
-    sign: str
-    state: str
-    node: str
-    device: str
-    members: int
-    share: float | None
-    tokens: int
-    tokens_per_second: float | None
-    busy: float | None
-    restarts: int
-    weights: str
-    compared_at: int | None
-
-    @property
-    def short_node(self) -> str:
-        """Return the node's name without its domain; an address stays whole."""
-        host, _, _ = self.node.partition(".")
-        return self.node if host.isdecimal() else host
-
-
-@dataclass(frozen=True)
 class Engines:
     """The engines of a run after the newest report. Rates are over the steps after `since`, or over all of the newest
     epoch if `since` is None. `epochs`: how many starts of the training process the totals add up."""
@@ -149,13 +125,8 @@ class Engines:
     since: int | None
     epochs: int
     agreement: Agreement
-    rows: list[EngineRow]
+    table: Table
     bytes_per_member: float | None
-
-    @property
-    def have_nodes(self) -> bool:
-        """Return whether a report names the machine of an engine."""
-        return any(row.node for row in self.rows)
 
 
 def engines_context(run: Run) -> dict[str, Any]:
@@ -169,7 +140,7 @@ def engines_context(run: Run) -> dict[str, Any]:
         before.step if before else None,
         len(last),
         agreement(newest),
-        _rows(last, before),
+        _table(last, before),
         _bytes_per_member(newest),
     )
     return {"engines": engines}
@@ -199,16 +170,28 @@ def _bytes_per_member(report: EngineReport) -> float | None:
     return report.bytes / members if members else None
 
 
-def _rows(last: Sequence[EngineReport], before: EngineReport | None) -> list[EngineRow]:
+def _table(last: Sequence[EngineReport], before: EngineReport | None) -> Table:
+    """Return a row for each engine. Members, tokens and restarts count over the whole run. The machines have a column
+    if a report names one."""
     newest, totals = last[-1], _totals(last)
     earlier = {engine["number"]: engine for engine in before.engines} if before else {}
     now = {engine["number"]: engine for engine in newest.engines}
     members = sum(total["members"] for total in totals.values())
     seconds = newest.t - before.t if before else 0.0
-    return [
+    columns = (
+        Column("engine", gettext("Engine"), str), Column("state", gettext("State"), Badge),
+        Column("node", gettext("Node"), str), Column("device", gettext("Device"), str),
+        Column("members", gettext("Members")), Column("tokens", gettext("Tokens")),
+        Column("tokens_per_second", gettext("Tokens/s")), Column("busy", gettext("Busy"), style=SHARES),
+        Column("restarts", gettext("Restarts")),
+        Column("weights", gettext("Weights"), str, tint=lambda _: "weights"),
+    )  # fmt: skip
+    table = Table(columns, tuple(
         _row(now.get(number, {"number": number}), total, earlier.get(number, {}), members, seconds)
         for number, total in sorted(totals.items())
-    ]
+    ))  # fmt: skip
+    has_nodes = any(engine.get("node") for engine in newest.engines)
+    return table.select(*(column.key for column in columns if has_nodes or column.key != "node"))
 
 
 def _totals(last: Iterable[EngineReport]) -> dict[int, dict[str, int]]:
@@ -223,14 +206,33 @@ def _totals(last: Iterable[EngineReport]) -> dict[int, dict[str, int]]:
 
 def _row(
     engine: Engine, total: Mapping[str, int], before: Mapping[str, Any], members: int, seconds: float
-) -> EngineRow:
+) -> tuple[Cell, ...]:
     tone, sign, state = STATES[engine.get("state", "")]
+    node, device, number = engine.get("node", ""), engine.get("device", ""), str(engine["number"])
     tokens = engine.get("tokens", 0) - before.get("tokens", 0)
     busy = engine.get("seconds", 0.0) - before.get("seconds", 0.0)
-    return EngineRow(
-        engine["number"], tone, sign, gettext(state), engine.get("node", ""), engine.get("device", ""),
-        total["members"], total["members"] / members if members else None, total["tokens"],
+    share_of_members = share(total["members"] / members if members else None)
+    return (
+        number if engine["number"] else (number, Badge(gettext("training process"))),
+        Badge(gettext(state), tone, sign), Code(_short_node(node), node) if node else NONE,
+        Code(device) if device else NONE, (total["members"], Badge(share_of_members)), total["tokens"],
         tokens / busy if busy > 0 else None,
         min(busy / seconds, 1.0) if seconds > 0 and busy >= 0 and engine.get("state") else None,
-        total["restarts"], engine.get("weights", ""), engine.get("compared_at"),
+        total["restarts"], _weights(engine.get("weights", ""), engine.get("compared_at")),
     )  # fmt: skip
+
+
+def _short_node(node: str) -> str:
+    """Return the node's name without its domain; an address stays whole."""
+    host, _, _ = node.partition(".")
+    return node if host.isdecimal() else host
+
+
+def _weights(digest: str, compared_at: int | None) -> Cell:
+    """Return the start of the hash, and the step after which the weights were compared."""
+    if not digest:
+        return NONE
+    code = Code(f"{digest[:SHOWN_HEX]}…", digest)
+    if compared_at is None:
+        return code
+    return code, Badge(gettext("after step %(compared_at)s") % {"compared_at": compared_at})

@@ -9,30 +9,23 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_safe
 
 from runs import metrics
-from runs.charts import MEASURED, Table
+from runs.charts import MEASURED
 from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
+from runs.kinds import OTHER_THAN_EVALUATIONS, kind_of
 from runs.metrics import Provenance
-from runs.models import PROBE, Run
+from runs.metrics.catalogue import AVERAGED_OVER, metric_of
+from runs.models import Run
+from runs.tables import NONE, PLAIN, SHARES, Badge, Column, Link, Table
+from runs.templatetags.format import state_badge
+from workers.analysis.keys import ACCURACY, COST, KL, PASS, PROMPTS, REWARD, SAFE
 
-STEP_KEY = "evaluate/prompts"
-"""Key that runs of method evaluate record once for each step."""
 MAX_COMPARED = 10
 """Number of evaluations that a link compares, the newest ones."""
-SHARES = ("accuracy/contains", "pass@1", "safety/safe_ratio")
-COLUMNS = {
-    "reward/mean": _("Reward"),
-    "accuracy/contains": _("Accuracy"),
-    "pass@1": _("pass@1"),
-    "kl": _("KL, nats per token"),
-    "cost/mean": _("Cost"),
-    "safety/safe_ratio": _("Safe"),
-    "eval/n": _("Responses"),
-}
+COLUMNS = (*dict.fromkeys((REWARD, ACCURACY, PASS, KL, COST, SAFE, *metrics.HEADLINE_KEYS)), AVERAGED_OVER)
 
 
 @dataclass(frozen=True)
@@ -43,11 +36,6 @@ class Cell:
     key: str
     value: float | None
     provenance: Provenance | None
-
-    @property
-    def is_share(self) -> bool:
-        """Return whether the number is written in percent."""
-        return self.key in SHARES
 
 
 @dataclass(frozen=True)
@@ -67,26 +55,19 @@ class EvaluationRow:
         own = [str(task["name"])] if isinstance(task, dict) and "name" in task else []
         return ", ".join([*own, *self.run.prior_tasks])
 
-    @property
-    def measured(self) -> str:
-        """Return how the reward was measured, in words."""
-        return self.provenance.words if self.provenance else ""
-
 
 def evaluations_context(training: Run, person: User) -> dict[str, Any]:
-    """Return the rows of a training's evaluations that this user may see, and the titles of the columns that any of
-    them fills."""
+    """Return the table of a training's evaluations that this user may see, with the columns that any of them fills."""
     rows = list_evaluations(training, person)
-    titles = [gettext(COLUMNS[cell.key]) for cell in rows[0].cells] if rows else []
-    launched = [row.run.uid for row in rows if row.run.is_evaluation]
+    launched = [row.run.uid for row in rows if kind_of(row.run.method).has_evaluated_steps]
     compared = urlencode([("run", uid) for uid in launched[-MAX_COMPARED:]])
-    return {"evaluation_rows": rows, "evaluation_titles": titles, "compared_evaluations": compared}
+    return {"evaluations": _tables(rows)["page"] if rows else None, "compared_evaluations": compared}
 
 
 def list_evaluations(training: Run, person: User) -> list[EvaluationRow]:
     """Return the training's evaluations that this user may see, the oldest first, with a cell for each key that any of
     them has."""
-    children = Run.objects.visible_to(person).filter(parent=training).exclude(method=PROBE)
+    children = Run.objects.visible_to(person).filter(parent=training).exclude(method__in=OTHER_THAN_EVALUATIONS)
     runs = list(children.order_by("created_at", "pk"))
     if not runs:
         return []
@@ -96,14 +77,19 @@ def list_evaluations(training: Run, person: User) -> list[EvaluationRow]:
     for run in runs:
         provenances = {key: metrics.provenance(run.config, key, origins[run.pk]) for key in COLUMNS}
         cells = [Cell(key, numbers[run.pk].get(key), provenances[key]) for key in keys]
-        rows.append(EvaluationRow(run, cells, provenances["reward/mean"], steps.get(run.pk)))
+        rows.append(EvaluationRow(run, cells, provenances[REWARD], steps.get(run.pk)))
     return rows
+
+
+def _title(key: str) -> str:
+    metric = metric_of(key)
+    return gettext(metric.column or metric.label or metric.short or metric.title)
 
 
 def _evaluated_steps(runs: Sequence[Run]) -> dict[int, tuple[int, int]]:
     """Return run id -> (number of evaluated steps, last one) of the runs of method evaluate. One query."""
-    launched = [run for run in runs if run.is_evaluation]
-    curves = metrics.read(launched, [STEP_KEY]) if launched else []
+    launched = [run for run in runs if kind_of(run.method).has_evaluated_steps]
+    curves = metrics.read(launched, [PROMPTS]) if launched else []
     return {curve.run_id: (int((~curve.overwritten).sum()), int(curve.x[-1])) for curve in curves if len(curve.x)}
 
 
@@ -113,34 +99,42 @@ def run_evaluations_table(request: SignedIn, uid: str) -> HttpResponse:
     run = visible_run(request, uid)
     form = require_choice(request, "as", FILES, FILES[0])
     rows = list_evaluations(run, request.user)
-    table = evaluations_table(rows) if form == "csv" else _paper_table(rows)
-    return table_response(request, table, f"{run.name} evaluations", _notes(run, rows))
+    return table_response(request, _tables(rows)[form], f"{run.name} evaluations", _notes(run, rows))
 
 
-def evaluations_table(rows: Sequence[EvaluationRow]) -> Table:
-    """Return a row for each evaluation with all digits, and with how each held-out value was measured."""
-    heads = ["uid", "name", "state"]
-    for cell in rows[0].cells if rows else []:
-        heads += [cell.key, f"{cell.key} {MEASURED}"]
-    return Table(
-        tuple(heads),
-        tuple(
-            (row.run.uid, row.run.name, row.run.state, *(part for cell in row.cells for part in _cell_parts(cell)))
-            for row in rows
-        ),
-    )
+def _tables(rows: Sequence[EvaluationRow]) -> dict[str, Table]:
+    """Return a row for each evaluation as the page, CSV and LaTeX show it. CSV states how each held-out value was
+    measured."""
+    keys = [cell.key for cell in rows[0].cells] if rows else []
+    measured = [(key, f"{key} {MEASURED}") for key in keys]
+    columns = (
+        Column("uid"), Column("name", gettext("Run"), str), Column("state"), Column("page", gettext("Run"), Link),
+        Column("badge", gettext("State"), Badge), Column("tasks", gettext("Tasks"), str),
+        Column("steps", gettext("Steps"), str),
+        *(Column(key, _title(key), style=SHARES if metric_of(key).is_share else PLAIN) for key in keys),
+        *(Column(name) for _, name in measured), Column("on", gettext("Measured on"), Badge),
+    )  # fmt: skip
+    table = Table(columns, tuple(
+        (
+            row.run.uid, row.run.name, row.run.state, Link(row.run.name, row.run.get_absolute_url()),
+            state_badge(row.run.state), row.tasks or NONE, _steps_text(row.steps), *(cell.value for cell in row.cells),
+            *(None if cell.value is None else cell.provenance for cell in row.cells),
+            Badge(row.provenance.words) if row.provenance else "",
+        )
+        for row in rows
+    ))  # fmt: skip
+    return {
+        "page": table.select("page", "badge", "tasks", "steps", *keys, "on"),
+        "csv": table.select("uid", "name", "state", *(name for names in measured for name in names)),
+        "latex": table.select("name", *keys, "on"),
+    }
 
 
-def _cell_parts(cell: Cell) -> tuple[float | None, Provenance | None]:
-    return cell.value, None if cell.value is None else cell.provenance
-
-
-def _paper_table(rows: Sequence[EvaluationRow]) -> Table:
-    titles = [gettext(COLUMNS[cell.key]) for cell in rows[0].cells] if rows else []
-    return Table(
-        (gettext("Run"), *titles, gettext("Measured on")),
-        tuple((row.run.name, *(cell.value for cell in row.cells), row.provenance) for row in rows),
-    )
+def _steps_text(steps: tuple[int, int] | None) -> str:
+    if steps is None:
+        return NONE
+    n, last = steps
+    return ngettext("step %(last)s", "%(n)s, to step %(last)s", n) % {"n": n, "last": last}
 
 
 def _notes(training: Run, rows: Sequence[EvaluationRow]) -> list[str]:

@@ -38,9 +38,9 @@ class ProgramFacts:
 
 def program_facts(run: Run) -> ProgramFacts | None:
     """Return what is known of the program that reports a run; None for runs that are not external."""
-    if not run.is_external:
+    external: ExternalRun | None = getattr(run, "external", None)
+    if external is None:
         return None
-    external: ExternalRun = run.external
     git = external.git if isinstance(external.git, Mapping) else {}
     values = {
         gettext("Program"): external.program, gettext("Host"): external.host, gettext("Run id"): external.client_id,

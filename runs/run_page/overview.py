@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from runs import metrics
 from runs.flags.views import flags_context
 from runs.http import SignedIn, chart_controls, visible_run
-from runs.metrics import headline_of_run, task_of
+from runs.metrics import headline_of_run
 from runs.models import Run
 from runs.responses.viewer.views import is_covered
 from runs.run_page.config import changed_settings
@@ -58,6 +58,6 @@ def _flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 def _charts_context(request: SignedIn, run: Run) -> dict[str, Any]:
     keys = metrics.keys(run)
-    headline = [metric.key for metric in headline_of_run(run.method, task_of(run.config)) if metric.key in keys]
+    headline = [metric.key for metric in headline_of_run(run) if metric.key in keys]
     charts = named_charts(run, keys, headline, chart_controls(request))[:MAX_CHARTS]
     return {"charts": charts, "known_keys": keys, "key_count": len(keys)}

@@ -88,10 +88,14 @@ class Restart:
 
 @dataclass(frozen=True)
 class Resumption:
-    """Attempt that a resume would create now: its number `n`, and the step it starts from; None is the beginning."""
+    """Attempt that a resume would create now: its number `n`, and the step it starts from; None is the beginning.
+
+    preview: what it would do, as the run's kind describes it; empty if that depends on the step.
+    """
 
     n: int
     step: int | None
+    preview: str
 
 
 def status_context(run: Run) -> dict[str, Any]:
@@ -104,7 +108,7 @@ def status_context(run: Run) -> dict[str, Any]:
     state = State.STOPPING.value if unstored else run.state
     return {
         "used_up": _used_up(run, attempts),
-        "resources": None if run.ran_elsewhere else launching.resources_of(run.config),
+        "resources": launching.resources_of(run.config) if run.kind.runs_here else None,
         "attempt": newest, "step": step, "steps": steps,
         "share": share, "shows_progress": _shows_progress(run, share), "seconds": _seconds(attempts),
         "unstored": unstored, "shown_state": state,
@@ -144,7 +148,9 @@ def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:
     if resume_refusal(run):
         return None
     saved = checkpoints.newest(run)
-    return Resumption(attempts[0].n + 1 if attempts else 1, saved.step if saved else None)
+    n = attempts[0].n + 1 if attempts else 1
+    preview = run.kind.resumption.preview
+    return Resumption(n, saved.step if saved else None, gettext(preview) % {"n": n} if preview else "")
 
 
 def _last_step(run: Run) -> int:
@@ -158,8 +164,8 @@ def _share(attempts: list[Attempt], step: int, steps: int) -> float:
 
 
 def _shows_progress(run: Run, share: float) -> bool:
-    """Return whether the page shows a bar of the share: of an external run only while its program reports one."""
-    return share < 1 and not run.is_imported and (not run.is_external or (run.is_open and share > 0))
+    """Return whether the page shows a bar of the share: of a reported run only while its program reports one."""
+    return share < 1 and run.kind.has_progress and (not run.kind.is_reported or (run.is_open and share > 0))
 
 
 def _seconds(attempts: list[Attempt]) -> float | None:

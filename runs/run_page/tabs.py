@@ -20,8 +20,9 @@ from runs.compare.run_table import quote
 from runs.experiments import LAMBDA, RunEditForm
 from runs.flags import open_flags
 from runs.http import SignedIn
+from runs.kinds import EXAMINATIONS
 from runs.launching.config_form import can_be_cloned
-from runs.models import TRAINING_METHODS, Run
+from runs.models import Run
 from runs.run_page.status import status_context
 
 TABS = {
@@ -33,11 +34,7 @@ TABS = {
     "config": ("run-config", _("Config")),
     "checkpoints": ("run-checkpoints", _("Checkpoints")),
 }
-"""The route and the title of each tab."""
-TABS_OF_TRAININGS = ("weights", "checkpoints")
-"""Tabs that runs without training do not have."""
-TABS_WITHOUT_PROBES = ("curves", "responses")
-"""Tabs that probe runs do not have: their results are records of a kind of their own."""
+"""The route and the title of each tab. The kind of a run names those that its page has."""
 MOVED_ANCHORS = {
     "curves": "curves curves-title find-curves curve-wall section- chart-",
     "responses": "responses responses-title response-step which against collapse collapse-title",
@@ -76,11 +73,10 @@ def state_context(request: SignedIn, run: Run) -> dict[str, Any]:
     launches = may_launch(request.user, run.experiment)
     return {
         **status_context(run),
-        "may_cancel": may_cancel(request.user, run) and not run.ran_elsewhere,
+        "may_cancel": may_cancel(request.user, run) and run.kind.runs_here,
         "may_resume": may_resume(request.user, run),
         "may_launch": launches,
         "may_clone": launches and can_be_cloned(run),
-        "can_be_evaluated": run.method in TRAINING_METHODS and not run.ran_elsewhere,
     }
 
 
@@ -94,10 +90,9 @@ def _head_context(request: SignedIn, run: Run, name: str) -> dict[str, Any]:
         **state_context(request, run),
         "tabs": [
             Tab(gettext(title), reverse(route, args=[run.uid]), tab == name, MOVED_ANCHORS.get(tab, ""))
-            for tab, (route, title) in TABS.items()
-            if not (run.only_measures and tab in TABS_OF_TRAININGS)
-            and not (run.is_probe and tab in TABS_WITHOUT_PROBES)
+            for tab, (route, title) in ((tab, TABS[tab]) for tab in run.kind.tabs)
         ],
+        "examinations": EXAMINATIONS if run.kind.can_be_examined else (),
         "tab_title": "" if name == "overview" else gettext(TABS[name][1]),
         "watch": metrics.cursors([run]),
         "has_lambda": run.series.filter(key=LAMBDA).exists(),

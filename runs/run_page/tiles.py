@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 
 from runs import metrics
-from runs.charts import number, share
-from runs.metrics import Curve, HeadlineMetric, headline_of_run, task_of
+from runs.charts import chart_slug, number, share
+from runs.metrics import Curve, headline_of_run
+from runs.metrics.catalogue import Metric
 from runs.models import Run
 
 
@@ -41,11 +42,11 @@ class Tile:
 
 def read_tiles(run: Run) -> list[Tile]:
     """Return a tile for each headline metric of the run's task that the run has recorded."""
-    headline = headline_of_run(run.method, task_of(run.config))
+    headline = headline_of_run(run)
     curves = {curve.key: curve for curve in metrics.read([run], [metric.key for metric in headline])}
     return [_tile(curves[metric.key], metric) for metric in headline if metric.key in curves]
 
 
-def _tile(curve: Curve, metric: HeadlineMetric) -> Tile:
+def _tile(curve: Curve, metric: Metric) -> Tile:
     values = curve.y[~curve.overwritten]
-    return Tile(metric.chart, gettext(metric.title), metric.is_share, float(values[0]), float(values[-1]))
+    return Tile(chart_slug(metric.key), metric.heading, metric.is_share, float(values[0]), float(values[-1]))

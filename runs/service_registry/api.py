@@ -45,7 +45,7 @@ def register_service(request: ApiRequest, new: NewService) -> tuple[int, Service
         service, is_new = register(request.auth.person, new.registration(), _calling_run(request))
     except InvalidRegistration as error:
         raise Invalid(*error.problems) from error
-    return 201 if is_new else 200, ServiceOut.from_service(service)
+    return 201 if is_new else 200, ServiceOut.from_row(service)
 
 
 @router.put(
@@ -63,7 +63,7 @@ def beat_service(request: ApiRequest, kind: Kind, name: Name, beat: Beat) -> Ser
     """Extend the lease by the registered number of seconds. 404 means that the service must register again, 409 that
     another process has the name now. Needs scope serve."""
     try:
-        return ServiceOut.from_service(commands.beat(request.auth.person, kind, name, beat.instance))
+        return ServiceOut.from_row(commands.beat(request.auth.person, kind, name, beat.instance))
     except (NotRegistered, NameTaken) as error:
         raise _refusal(error) from error
 
@@ -105,9 +105,9 @@ def find_services(
     services = services if silent else services.alive()
     is_run = _calling_run(request) is not None
     items = [
-        ServiceOut.from_service(service, _token(service, request), access.allowed_hosts(service.owner))
+        ServiceOut.from_row(service, token=_token(service, request), hosts=access.allowed_hosts(service.owner))
         if is_run
-        else ServiceOut.from_service(service)
+        else ServiceOut.from_row(service)
         for service in services[:MAX_SERVICES]
     ]
     return ServicesOut(items=items)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from ninja import Schema
 from pydantic import Field, StringConstraints, model_validator
 
-from runs.http import NO_NUL, Input, is_unstorable
-from runs.models import Service
+from runs.http import NO_NUL, Input, Output, Username, is_unstorable
 from runs.service_registry.commands import Registration
 
 KIND = r"^[a-z][a-z0-9-]{0,39}$"
@@ -52,13 +50,13 @@ class NewService(Beat):
         return Registration(**self.model_dump())
 
 
-class ServiceOut(Schema):
+class ServiceOut(Output):
     """A service. It expires at `expires_at`, unless it sends a heartbeat before. Only runs of this site get a `token`,
     and `hosts`: the entries of ESWEB_SCORER_HOSTS that its address must obey, null if an admin owns it."""
 
     kind: str
     name: str
-    owner: str
+    owner: Username
     address: str
     health_path: str
     token_file: str
@@ -71,15 +69,6 @@ class ServiceOut(Schema):
     registered_at: datetime
     beat_at: datetime
     expires_at: datetime
-
-    @classmethod
-    def from_service(cls, service: Service, token: str = "", hosts: Sequence[str] | None = ()) -> ServiceOut:
-        """Return the service as JSON."""
-        others = ("owner", "is_alive", "token", "hosts")
-        same = {name: getattr(service, name) for name in cls.model_fields if name not in others}
-        entries = None if hosts is None else list(hosts)
-        owner = service.owner.get_username()
-        return cls(owner=owner, is_alive=service.is_alive(), token=token, hosts=entries, **same)
 
 
 class ServicesOut(Schema):

@@ -14,11 +14,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from runs import metrics
-from runs.charts import METHODS, MINUS, THIN, Group, Mark, number, share
+from runs.charts import MINUS, THIN, Group, Mark, number, share
 from runs.compare import Cell, distinct_names
 from runs.launching.config_form import SETTINGS, short_text
 from runs.metrics import Provenance
 from runs.models import Run
+from workers.config.methods import short_title
 
 register = template.Library()
 
@@ -70,7 +71,7 @@ def of_group(marks: Iterable[Mark], group: Group) -> list[Mark]:
 @register.filter
 def method_name(method: str) -> str:
     """Return the name of a method as pages write it."""
-    return METHODS.get(method, method)
+    return short_title(method)
 
 
 @register.filter

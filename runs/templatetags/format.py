@@ -17,11 +17,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from markdown_it import MarkdownIt
 
-from runs.charts import METHODS, MINUS, Chart, share
+from runs.charts import MINUS, Chart, colour, share
 from runs.charts import number as in_words
 from runs.http import ago, moment, state_sentence, state_words
-from runs.launching.budgets import Hours
+from runs.launching.budgets import Hours, format_hours
 from runs.metrics import Provenance
+from workers.config.methods import short_title
 from workers.executors.states import OPEN_STATES, State
 
 register = template.Library()
@@ -37,19 +38,10 @@ def hours(cost: Hours | None) -> str:
         return "–"
     words = []
     if cost.gpu:
-        words.append(gettext("%(n)s GPU-hours") % {"n": few(cost.gpu)})
+        words.append(gettext("%(n)s GPU-hours") % {"n": format_hours(cost.gpu)})
     if cost.cpu or not cost.gpu:
-        words.append(gettext("%(n)s CPU-hours") % {"n": few(cost.cpu)})
+        words.append(gettext("%(n)s CPU-hours") % {"n": format_hours(cost.cpu)})
     return " + ".join(words)
-
-
-@register.filter
-def few(value: float) -> str:
-    """Format hours with three digits; with four decimals if they are few, so that a minute's work is not shown as
-    nothing."""
-    if value >= 0.1 or value == 0:
-        return in_words(value)
-    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
 
 
 # The library itself refuses links to javascript:, vbscript:, file: and data:.
@@ -85,7 +77,7 @@ def markdown(text: str) -> SafeString:
     return SafeString(WRITER.renderer.render(tokens, WRITER.options, {}))
 
 
-for words in (ago, moment, state_sentence, state_words):
+for words in (ago, format_hours, moment, state_sentence, state_words):
     register.filter(words)
 
 
@@ -213,9 +205,8 @@ def reason_tone(state: str) -> str:
 @register.simple_tag
 @lru_cache(maxsize=100)
 def method_badge(method: str) -> SafeString:
-    """Return ES or GRPO as a badge in its colour."""
-    tone = method if method in METHODS else "other"
-    return format_html('<span class="badge badge-method tone-{}">{}</span>', tone, METHODS.get(method, method))
+    """Return the short title of a method as a badge in its colour."""
+    return format_html('<span class="badge badge-method tone-{}">{}</span>', colour(method), short_title(method))
 
 
 @register.simple_block_tag

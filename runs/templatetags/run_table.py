@@ -14,22 +14,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
 from runs import metrics
-from runs.charts import MINUS, number, share
+from runs.charts import MINUS, chart_slug, number, share
 from runs.compare.run_table import MAX_STEP_RUNS, Cell, Column, Heading, Kind, Row, Spread, steps_of
-from runs.compare.run_table.columns import SHARES
 from runs.experiments.home.result_rows import ResultRow
 from runs.http import ago
+from runs.metrics import HEADLINE_KEYS
 from runs.models import Flag
 from runs.templatetags.format import duration, method_badge, state_badge
 
 register = template.Library()
-ANCHORS = {
-    "reward/mean": "curves/#chart-reward",
-    "accuracy/contains": "curves/#chart-accuracy",
-    "safety/safe_ratio": "curves/#chart-safety-safe_ratio",
-    "cost/mean": "curves/#chart-cost-mean",
-    "kl": "curves/#chart-kl",
-}
 LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged", "flags": "flag-cell"}
 ARROWS = {(True, True): "▲", (False, True): "▼", (True, False): "△", (False, False): "▽"}
 """(the difference is above zero, the value is better) -> its arrow."""
@@ -96,9 +89,9 @@ def with_columns(names: Sequence[str], columns: Sequence[Column]) -> list[tuple[
 
 
 @register.filter
-def title_in(key: str, headings: Sequence[Heading]) -> str:
-    """Return the title of the column with this key."""
-    return next(heading.column.title for heading in headings if heading.column.key == key)
+def column_in(key: str, headings: Sequence[Heading]) -> Column:
+    """Return the column with this key."""
+    return next(heading.column for heading in headings if heading.column.key == key)
 
 
 @register.simple_tag
@@ -112,7 +105,7 @@ def unlike(heading: Heading) -> SafeString | str:
 
 
 @register.simple_tag
-def spread_cell(values: Spread, key: str, spread: str) -> SafeString:
+def spread_cell(values: Spread, column: Column, spread: str) -> SafeString:
     """Format mean ± spread over the runs of a group, with their number n. spread: one of SPREADS."""
     if values.is_unread:
         title = gettext("Values at a step are read for at most %(n)s runs: add filters.") % {"n": MAX_STEP_RUNS}
@@ -120,9 +113,9 @@ def spread_cell(values: Spread, key: str, spread: str) -> SafeString:
     if values.ways:
         words = gettext("measured differently (n = %(n)s)") % {"n": values.n}
         return format_html('<small class="unlike" title="{}">{}</small>', metrics.ways_in_words(values.ways), words)
-    text = "–" if values.mean is None else _number(key, values.mean)
+    text = "–" if values.mean is None else _number(column, values.mean)
     if (width := values.width(spread)) is not None:
-        text = f"{text} ± {_number(key, width)}"
+        text = f"{text} ± {_number(column, width)}"
     return format_html('{} <small class="n">n = {}</small>{}', text, values.n, _common_step(values))
 
 
@@ -163,7 +156,7 @@ def gap(cell: Cell) -> SafeString:
         words = gettext("measured differently from the pinned run")
         html = '<small class="gap unlike" title="{}">≠<span class="only-read-aloud"> {}</span></small>'
         return format_html(html, words, words)
-    is_better, text = cell.gap.is_better, _signed(cell.column.key, cell.gap.difference)
+    is_better, text = cell.gap.is_better, _signed(cell.column, cell.gap.difference)
     if is_better is None:
         return format_html('<small class="gap">{}</small>', text)
     words = gettext("better") if is_better else gettext("worse")
@@ -199,7 +192,8 @@ def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
     if cell.value is None:
         return "–"
     if cell.column.is_metric:
-        address, number_words = row.address + ANCHORS.get(cell.column.metric, ""), _number(cell.column.key, cell.value)
+        chart = f"curves/#chart-{chart_slug(cell.column.metric)}" if cell.column.metric in HEADLINE_KEYS else ""
+        address, number_words = f"{row.address}{chart}", _number(cell.column, cell.value)
         if cell.step is not None and cell.step != cell.column.step:
             step_words = gettext("step %(step)s") % {"step": cell.step}
             number_words = format_html('{} <small class="quiet">{}</small>', number_words, step_words)
@@ -212,20 +206,20 @@ def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
     return formatter(row, cell.value) if formatter else cell.value
 
 
-def _number(key: str, value: float) -> str:
-    if key == "time":
+def _number(column: Column, value: float) -> str:
+    if column.key == "time":
         return duration(value)
-    return share(value) if key.startswith(SHARES) else number(value)
+    return share(value) if column.is_share else number(value)
 
 
-def _signed(key: str, difference: float) -> str:
+def _signed(column: Column, difference: float) -> str:
     """Format a difference with its sign; that of a share in percentage points."""
     if not difference:
         return "0"
-    if key.startswith(SHARES):
+    if column.is_share:
         text = gettext("%(points)s pp") % {"points": number(abs(100 * difference))}
     else:
-        text = _number(key, abs(difference))
+        text = _number(column, abs(difference))
     return f"{'+' if difference > 0 else MINUS}{text}"
 
 

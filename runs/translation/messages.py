@@ -12,7 +12,9 @@ from workers.analysis.aggregate import MIDDLES, SPREADS
 from workers.analysis.detectors import DETECTORS
 from workers.config import RunConfig, config_fields, presets
 from workers.config.fields import Shape
+from workers.config.methods import METHODS
 from workers.executors.states import State
+from workers.memory_plan.grpo_remedies import TEMPLATES
 from workers.preflight.adapt import REASONS, REFUSALS
 
 HEAD = '''"""Marks words of `workers` for translators. Printed by `python -m runs.translation`: `make words`."""
@@ -38,9 +40,11 @@ def _words() -> Iterator[str]:
         yield setting.help.replace("\n", " ")
         if isinstance(setting.bounds, Shape):
             yield setting.bounds.words
+    for method in METHODS.values():
+        yield from (method.title, method.choice)
     for preset in presets().values():
         yield from preset.texts()
-    yield from (*REASONS, *REFUSALS)
+    yield from (*REASONS, *REFUSALS, *TEMPLATES)
     for detector in DETECTORS:
         yield from (detector.label, detector.meaning, detector.reason, detector.unit)
     yield from (*MIDDLES.values(), *SPREADS.values())

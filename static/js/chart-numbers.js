@@ -1,5 +1,5 @@
-// Formats numbers as the server does: number() and share() of runs/charts/chart.py. A readout and the text above it then
-// agree in every digit.
+// Formats numbers as the server does: number() and share() of runs/tables/numbers.py. A readout and the text above it
+// then agree in every digit.
 
 const MINUS = "\u2212";
 const THIN = "\u202f";
@@ -40,11 +40,17 @@ export function number(value, digits = 3) {
   return sign + grouped(whole) + (fraction ? `.${fraction}` : "");
 }
 
-/** Formats a share as a whole number of percent; – if it is missing. */
+/** Formats a share as a whole number of percent, with decimals within 1 % of 0 and of 100; – if it is missing. */
 export function share(value) {
   if (value === null || value === undefined || !Number.isFinite(100 * value)) return number(value);
-  const below = Math.floor(100 * value);
-  const rest = 100 * value - below;
+  const percent = 100 * value;
+  const end = Math.min(percent, 100 - percent);
+  if (end > 0 && end < 1) {
+    const decimals = 1 + (end < 0.1) + (end < 0.01);
+    return `${toFixed(percent, decimals).replace(/\.?0+$/, "")}${THIN}%`;
+  }
+  const below = Math.floor(percent);
+  const rest = percent - below;
   const isUp = rest > 0.5 || (rest === 0.5 && below % 2 !== 0);
   return `${BigInt(below) + BigInt(isUp)}${THIN}%`;
 }

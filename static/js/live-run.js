@@ -3,6 +3,8 @@
 // disconnects. After a reconnect it requests the changes since its last cursor.
 
 const CHANGES = ["state", "responses", "population", "engines", "log", "checkpoints", "probes"];
+// Only evaluations write this key: REWARD in workers/analysis/keys.py.
+const EVALUATED = "reward/mean";
 const GATHER_MS = 1000;
 const POLL_MS = 5000;
 const MAX_WAIT_MS = 15000;
@@ -102,7 +104,7 @@ class LiveRun extends HTMLElement {
     if (type === "watching") this.onWatching();
     if (type === "points") {
       document.dispatchEvent(new CustomEvent("points", { detail: message }));
-      if ("reward/mean" in message.points) this.notify(run, "evaluation");
+      if (EVALUATED in message.points) this.notify(run, "evaluation");
     }
     if (type === "behind") document.dispatchEvent(new CustomEvent("points-missed", { detail: { run } }));
     if (type === "changed") this.notify(run, message.what);

@@ -7,8 +7,8 @@ from django.db import connection
 from django.utils import timezone
 
 from judging.boards import save_board
-from judging.judges import Draft, create_judge
-from judging.models import GoldSet, Tournament
+from judging.judges import create_judge
+from judging.models import GoldSet, Judge, Tournament
 from judging.voting import create_invitations
 from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
 from runs.service_registry import commands
@@ -61,7 +61,7 @@ def make_rows(experiment: Experiment, n: int) -> None:
     )
     person(f"person {n}")
     Tournament.objects.create(name=f"Tournament {n}", owner=owner, seed=n)
-    create_judge(owner, Draft(f"Judge {n}", "http://127.0.0.1:9/v1", "m"))
+    create_judge(owner, Judge(name=f"Judge {n}", base_url="http://127.0.0.1:9/v1", model="m"))
     rubric(f"criterion-{n}", owner)
     GoldSet.objects.create(name=f"gold {n}", owner=owner)
 

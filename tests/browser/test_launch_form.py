@@ -91,6 +91,7 @@ def test_method_shows_its_fields_only(form):
     check_probe(form)
     check_evaluation(form)
     check_changed_preset(form)
+    check_task(form)
 
 
 def check_scorer(form):
@@ -136,6 +137,20 @@ def check_changed_preset(form):
     form.get_by_label("Start from").select_option("grpo-micro")
     expect(form.locator("[name='method'][value='grpo']")).to_be_checked()
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+
+
+def check_task(form):
+    """Check that the options of another task are hidden, also after a return to the page."""
+    task = form.locator("[name='task.name']")
+    for name, is_shown in (("safety", True), ("own", False)):
+        task.select_option(name)
+        expect(form.locator("[name='task.safety.lambda_rule']")).to_be_visible(visible=is_shown)
+        expect(form.locator("[name='task.own.path']")).to_be_visible(visible=not is_shown)
+    form.get_by_role("link", name="Back to the experiment").click()
+    form.get_by_role("heading", level=1).wait_for()
+    form.go_back()
+    expect(task).to_have_value("own")
+    expect(form.locator("[name='task.own.path']")).to_be_visible()
 
 
 def test_gpu_memory_appears_only_for_gpu_runs(form, local, tmp_path):

@@ -32,9 +32,8 @@ def tournament(experiment: Experiment, ada: User) -> Tournament:
     runs = [answered_run(experiment, f"runner {k}", [f"answer {k}.{n}" for n in range(12)]) for k in range(3)]
     entries = [tournaments.Entry(run, 0, "eval") for run in runs]
     by = [rubric("helpfulness"), rubric("harmlessness")]
-    return tournaments.create_from_draft(
-        ada, tournaments.Draft("Secret name", entries, by, prompts=12, seed=3, overlap=2)
-    )
+    new = Tournament(owner=ada, name="Secret name", seed=3, overlap=2)
+    return tournaments.create_tournament(new, entries, by, prompts=12)
 
 
 def visible_pair(page: Page) -> Any:

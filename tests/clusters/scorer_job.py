@@ -12,6 +12,7 @@ from tests.runs.local_cluster import tick_until
 from tests.waiting import wait_until
 from tests.workers.scorers import check_embedded_scores
 from workers.client.registry import find_service
+from workers.config import RunConfig
 from workers.executors.states import State
 from workers.scorer.client import ScorerClient, ScorerRefused
 
@@ -31,7 +32,7 @@ def check_scorer_until_cancelled(experiment: Experiment, cluster: Cluster, site:
         "scorer": {"name": NAME, "secret": "tiny-secret"},
         "compute": {"cluster": cluster.name, "restarts": 3},
     }
-    run = launching.create_run(experiment=experiment, person=experiment.owner, config=config)
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config))
     try:
         # It starts again if another test has just broken its node.
         tick_until(run, State.RUNNING.value)

@@ -20,7 +20,7 @@ from tests.clusters.slurm import SlurmCluster
 from tests.runs.local_cluster import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS, python
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.base import Spec
 from workers.executors.shell import LocalShell, Reply
 from workers.executors.slurm import Site, Slurm
@@ -113,7 +113,9 @@ def set_timeouts(**timeouts: float) -> None:
 def launch_run(experiment: Experiment, **compute: Any) -> Run:
     """Create a run on the cluster `far`, as a form or the API would."""
     config = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
-    return launching.create_run(experiment=experiment, person=experiment.owner, config=config, name="far away")
+    return launching.create_run(
+        experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config), name="far away"
+    )
 
 
 def launch_sweep(experiment: Experiment, seeds: int, **compute: Any) -> list[Run]:

@@ -16,7 +16,7 @@ from tests.clusters.slurm import SlurmCluster
 from tests.clusters.test_slurm_nodes import node_programs
 from tests.clusters.training import train
 from tests.runs.local_cluster import attempt_of, tick_until_true
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.states import State
 
 pytestmark = pytest.mark.soak
@@ -39,7 +39,7 @@ def launch(experiment: Experiment, steps: int, **compute: Any) -> Run:
     }
     plan = {"every": 0, "prompts": 2, "samples": 1}
     config = {**config, "grpo": grpo, "evaluation": plan, "compute": {"cluster": "far", "nodes": 2, **compute}}
-    return launching.create_run(experiment=experiment, person=experiment.owner, config=config)
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config))
 
 
 def test_grpo_trains_on_two_nodes(experiment: Experiment, clusters: None) -> None:

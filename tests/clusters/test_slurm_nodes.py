@@ -23,7 +23,7 @@ from tests.clusters.slurm.config import CORES, GPUS, MEMORY_MB
 from tests.clusters.training import launch_by_sweep, read_result, train
 from tests.runs.local_cluster import attempt_of, tick_until_true
 from tests.waiting import wait_until
-from workers.config import ConfigError, preset
+from workers.config import ConfigError, RunConfig, preset
 from workers.config.run import ComputeConfig
 from workers.engine_nodes.job import NODE_PROGRAM
 from workers.engine_nodes.slurm_job import slurm_nodes
@@ -47,7 +47,9 @@ def launch(experiment: Experiment, **compute: Any) -> Run:
     config = preset("es-micro").config
     config = {**config, "es": {**config["es"], **LONG["es"]}, "evaluation": {"every": 0, "prompts": 2, "samples": 1}}
     person = experiment.owner
-    return launching.create_run(experiment=experiment, person=person, config={**config, "compute": compute})
+    return launching.create_run(
+        experiment=experiment, person=person, config=RunConfig.from_json({**config, "compute": compute})
+    )
 
 
 def steps(attempt: Attempt) -> int:

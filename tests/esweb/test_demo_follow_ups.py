@@ -16,7 +16,8 @@ from esweb.demo.experiment import PLANS, examine_trainings, lacks_follow_ups, la
 from esweb.demo.results import EvaluationOutcome, outcomes
 from esweb.demo.tables import evaluation_table, tables
 from runs.ingest import ingest
-from runs.models import EVALUATE, Attempt, Experiment, Run
+from runs.kinds import EVALUATION, PROBE
+from runs.models import Attempt, Experiment, Run
 from tests.judging.tournament_factory import answered_run
 from tests.runs.attempt_records import lines, make_attempt
 from workers.config import RunConfig
@@ -48,12 +49,12 @@ def without_save_steps(config: dict[str, Any]) -> dict[str, Any]:
 
 def evaluated(experiment: Experiment) -> list[Run]:
     """Launch what follows the trainings of a tour and return the evaluations."""
-    return [run for run in examine_trainings(TOUR, [experiment]) if run.is_evaluation]
+    return [run for run in examine_trainings(TOUR, [experiment]) if run.method in EVALUATION.methods]
 
 
 def probed(experiment: Experiment) -> Run:
     """Launch what follows the trainings of a tour and return the probe."""
-    (run,) = (run for run in examine_trainings(TOUR, [experiment]) if run.is_probe)
+    (run,) = (run for run in examine_trainings(TOUR, [experiment]) if run.method in PROBE.methods)
     return run
 
 
@@ -97,9 +98,9 @@ def test_failed_and_deleted_trainings_are_not_evaluated(demonstration: Experimen
     demonstration.runs.filter(preset="es-tiny").update(state="failed")
     demonstration.runs.filter(preset="grpo-tiny").update(deleted_at=timezone.now())
     launched = examine_trainings(TOUR, [demonstration])
-    parents = [run.parent.preset for run in launched if run.is_evaluation and run.parent]
+    parents = [run.parent.preset for run in launched if run.method in EVALUATION.methods and run.parent]
     assert parents == ["es-tiny-reckless", "grpo-tiny-reckless"]
-    assert not any(run.is_probe for run in launched), "no training of the probe is left"
+    assert not any(run.method in PROBE.methods for run in launched), "no training of the probe is left"
 
 
 def test_evaluation_succeeds_if_it_records_each_step(demonstration: Experiment) -> None:
@@ -168,7 +169,7 @@ def test_a_single_probe_examines_all_trainings_and_succeeds_with_all_parts(demon
 def test_evaluations_are_no_contestants(experiment: Experiment) -> None:
     trained = [answered_run(experiment, name, ["yes", "no"]) for name in ("es", "grpo")]
     evaluation = answered_run(experiment, "evaluate es", ["yes", "no"])
-    Run.objects.filter(pk=evaluation.pk).update(method=EVALUATE, parent=trained[0])
+    Run.objects.filter(pk=evaluation.pk).update(method=EVALUATION.method, parent=trained[0])
     demo_tournament = tournament.get_or_create_tournament(experiment)
     assert demo_tournament is not None
     assert list(demo_tournament.contestants.order_by("pk").values_list("run", flat=True)) == [r.pk for r in trained]

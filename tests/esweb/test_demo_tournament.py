@@ -11,7 +11,7 @@ from esweb.demo.experiment import PLANS, launch
 from judging import boards
 from judging.boards.charts import forest_chart
 from judging.models import Judge, Tournament, Verdict
-from judging.tournaments import Draft, Entry, create_from_draft
+from judging.tournaments import Entry, create_tournament
 from judging.tournaments.commands import move_to_trash
 from runs.models import Attempt, Experiment, Response, Run
 from runs.responses.viewer import columns_of
@@ -78,9 +78,9 @@ def test_model_before_training_is_drawn_in_the_neutral_colour(trained_experiment
 
 def test_answers_at_step_0_alone_have_their_methods_colour(experiment: Experiment) -> None:
     runs = [answered_run(experiment, name, [name]) for name in ("es-500", "es-100")]
-    new_tournament = create_from_draft(
-        experiment.owner, Draft("Imported", [Entry(run, 0, "eval") for run in runs], [rubric("form")], 1)
-    )
+    entries = [Entry(run, 0, "eval") for run in runs]
+    new = Tournament(owner=experiment.owner, name="Imported")
+    new_tournament = create_tournament(new, entries, [rubric("form")], prompts=1)
 
     assert set(new_tournament.methods.values()) == {"es"}
 

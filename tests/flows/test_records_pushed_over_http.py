@@ -16,7 +16,7 @@ from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from tests.waiting import PATIENCE_SECONDS
 from workers.client import push_records
 from workers.client.push import PIECE_LINES, Busy, Pusher, Refused
-from workers.config import TrackingConfig, preset
+from workers.config import RunConfig, TrackingConfig, preset
 from workers.records import Metric, RecordWriter
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +30,7 @@ def patient_push(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def attempt(experiment: Experiment, ada: User, local: Cluster) -> Attempt:
-    run = launching.create_run(experiment=experiment, person=ada, config=preset("es-micro").config)
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(preset("es-micro").config))
     return run.attempts.get()
 
 

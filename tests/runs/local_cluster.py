@@ -11,7 +11,7 @@ from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import python
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
 
@@ -58,7 +58,9 @@ def quicken(cluster: Cluster, **changes: float) -> None:
 def run_of(experiment: Experiment, **compute: Any) -> Run:
     """Launch a run as a form or the API does."""
     config = {**preset("es-micro").config, "compute": {"cluster": "local", **compute}}
-    return launching.create_run(experiment=experiment, person=experiment.owner, config=config, name="small")
+    return launching.create_run(
+        experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config), name="small"
+    )
 
 
 def attempt_of(run: Run) -> Attempt:

@@ -26,7 +26,7 @@ from tests.runs.api_client import calls, paths
 from tests.runs.full_runs import make_run
 from tests.runs.stored_services import store_service
 from tests.security.launch_attacks import check_nothing_created, post
-from workers.config import SafetyOptions, preset
+from workers.config import RunConfig, SafetyOptions, preset
 from workers.executors.states import State
 from workers.scorer.client import ScorerFailed, ScorerRefused
 from workers.tasks.safety.scorer import PatientScorer
@@ -120,7 +120,9 @@ def test_run_whose_service_moved_to_disallowed_host_is_not_submitted(
     ada: User, experiment: Experiment, site: Cluster, runs_dir: Path
 ) -> None:
     config = {**preset("es-micro").config, "task": CONFIGS["scorer"]["task"]}
-    attempt = launching.create_run(experiment=experiment, person=ada, config=config).newest_attempt()
+    attempt = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(config)
+    ).newest_attempt()
     assert attempt is not None
     store_service(ada, "http://127.0.0.2:9")
     submit_job(attempt)

@@ -31,7 +31,7 @@ from tests.runs import checkpoint_files, full_runs
 from tests.runs.api_client import calls, paths
 from tests.runs.attempt_records import answer
 from tests.waiting import PATIENCE_SECONDS
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.records import Alert, Metric, Status
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -213,7 +213,7 @@ def test_user_texts_are_not_in_commands(ada: User, experiment: Experiment) -> No
     """Arguments that a shell reads: W&B 0.28.2 began to quote them. Ours are lists without texts of users."""
     word = "$(touch /tmp/x); `id` && --out=/"
     config = {**preset("es-micro").config, "task": {"name": "conciseness", "options": {"system_prompt": word}}}
-    run = launching.create_run(experiment=experiment, person=ada, config=config, name=word)
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(config), name=word)
     spec = spec_of(run.attempts.select_related("run", "cluster").get())
     assert spec.argv[1:] == ("-m", "workers.train", "run.json", "--out", ".")
     assert not any("touch" in text for text in (spec.key, str(spec.directory), *spec.env, *spec.env.values()))

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.test import Client as Browser
 from pytest_django.fixtures import Settings
 
-from judging.judges import CannotSaveJudge, Draft, create_judge, save_key
+from judging.judges import CannotSaveJudge, create_judge, save_key
 from judging.model_judge import (
     AccessDenied,
     HostNotAllowed,
@@ -31,7 +31,7 @@ from judging.model_judge import (
     request,
 )
 from judging.model_judge.client import Client
-from judging.models import Call, JudgeKey
+from judging.models import Call, Judge, JudgeKey
 from runs import access
 from runs.models import Experiment, Run, Scoring
 from runs.responses import scoring
@@ -224,7 +224,7 @@ def test_scorer_refusal_names_allowed_hosts(ada: User, run: Run, settings: Setti
 @each_case("spelling", SPELLINGS + UNUSABLE)
 def test_judge_with_disguised_host_is_not_saved(ada: User, spelling: str) -> None:
     with pytest.raises(CannotSaveJudge, match="ESWEB_JUDGE_HOSTS"):
-        create_judge(ada, Draft("j", spelling.format(port=9), "m"))
+        create_judge(ada, Judge(name="j", base_url=spelling.format(port=9), model="m"))
 
 
 @each_case("spelling", SPELLINGS + UNUSABLE)

@@ -29,6 +29,7 @@ from runs.access import GRANTS
 from runs.ingest import MAX_BYTES, record_body
 from runs.ingest.api import COLUMNS
 from runs.models import ApiToken, Attempt, Experiment, RecordFile
+from runs.models.token import SCOPES
 from tests.esweb.asgi_requests import AsgiRequest, send_request
 from tests.esweb.test_access_of_routes import routes
 from tests.runs.attempt_records import make_attempt, make_run
@@ -36,7 +37,6 @@ from tests.security.delivery import PIECE, Delivery, deliver, endless_body
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unlimited_calls")]
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-SCOPES = ("read", "ingest", "report", "launch", "serve", "admin")
 PUBLIC = {"api-docs", "api:openapi-json"}
 """Descriptions of the API, which everybody may read."""
 UPLOAD_IN_TEST, FORM_IN_TEST = 4 * STRANGER_BYTES, 2 * STRANGER_BYTES

@@ -115,7 +115,9 @@ def test_run_does_not_start_when_model_became_private(
     make_checkpoint(source, 5)
     own_experiment = Experiment.objects.create(name="Bo's", owner=bo)
     config = with_model(preset("es-micro").config, f"run:{source.uid}@5")
-    attempt = launching.create_run(experiment=own_experiment, person=bo, config=config).newest_attempt()
+    attempt = launching.create_run(
+        experiment=own_experiment, person=bo, config=RunConfig.from_json(config)
+    ).newest_attempt()
     Experiment.objects.filter(pk=experiment.pk).update(is_private=True)
     assert attempt is not None
     submit_job(attempt)
@@ -136,7 +138,9 @@ def test_run_gets_secret_in_private_file(ada: User, experiment: Experiment, loca
     access.save_secret(ada, "beaver", "the-scorers-own-token", address="http://127.0.0.1:8000")
     task = {"name": "safety", "options": {"scorer": "beaver"}}
     config = {**preset("es-micro").config, "task": task}
-    attempt = launching.create_run(experiment=experiment, person=ada, config=config).newest_attempt()
+    attempt = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(config)
+    ).newest_attempt()
     assert attempt is not None
     prepare(attempt)
     file = attempt.directory / "scorer-token"
@@ -151,7 +155,9 @@ def test_run_gets_secret_in_private_file(ada: User, experiment: Experiment, loca
 def test_attempt_has_run_token_until_it_ends(ada: User, experiment: Experiment, local: Cluster, runs_dir: Path) -> None:
     local.config = {"site_url": "http://127.0.0.1:8000"}
     local.save()
-    attempt = launching.create_run(experiment=experiment, person=ada, config=preset("es-micro").config).newest_attempt()
+    attempt = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(preset("es-micro").config)
+    ).newest_attempt()
     assert attempt is not None
     prepare(attempt)
     file = attempt.directory / "site-token"

@@ -15,8 +15,7 @@ from django.urls import get_resolver
 
 from esweb.api import api
 from runs.clusters.forms import ClusterForm
-from runs.clusters.settings import KEYS
-from runs.clusters.settings.cluster import config_errors
+from runs.clusters.settings import KEYS, config_errors
 from runs.experiments.edit import ExperimentEditForm
 from runs.http import MAX_NOTE_LENGTH, MAX_TEXT_LENGTH, JsonField
 from runs.launching.sweeps.forms import MoreForm, SweepForm

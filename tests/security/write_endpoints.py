@@ -14,11 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from psycopg import sql
 
-from judging.judges import Draft, create_judge
+from judging.judges import create_judge
 from judging.models import Assignment, Criterion, Judge, Rubric, Tournament
-from judging.tournaments import Draft as Made
-from judging.tournaments import Entry
-from judging.tournaments import create_from_draft as make_tournament
+from judging.tournaments import Entry, create_tournament
 from judging.voting import create_invitations
 from runs.experiments import trash
 from runs.flags import dismiss
@@ -123,7 +121,7 @@ def _undo_import(subjects: WriteSubjects) -> WriteRequest:
 
 
 def _make_judge(subjects: WriteSubjects) -> Judge:
-    return create_judge(subjects.experiment.owner, Draft("Model", "http://127.0.0.1:9/v1", "m"))
+    return create_judge(subjects.experiment.owner, Judge(name="Model", base_url="http://127.0.0.1:9/v1", model="m"))
 
 
 def _make_assignment(subjects: WriteSubjects) -> Assignment:
@@ -138,7 +136,8 @@ def _assign_judge(subjects: WriteSubjects) -> WriteRequest:
     for run, city in ((subjects.running, "Madrid"), (subjects.stopped, "Lisbon")):
         full_runs.record(run, [answer(1, city)])
     entries = [Entry(run, 1, "eval") for run in (subjects.running, subjects.stopped)]
-    tournament = make_tournament(subjects.experiment.owner, Made("Whose?", entries, [subjects.rubric], 1))
+    new = Tournament(owner=subjects.experiment.owner, name="Whose?")
+    tournament = create_tournament(new, entries, [subjects.rubric], prompts=1)
     return WriteRequest(
         [tournament.pk], {"judge": _make_judge(subjects).pk, "rubrics": [subjects.rubric.pk], "cap": "1"}
     )

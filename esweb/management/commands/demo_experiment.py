@@ -19,6 +19,7 @@ from esweb.demo import experiment, tournament
 from esweb.demo.results import EvaluationOutcome, Outcome, ProbeOutcome, TrainingOutcome, outcomes
 from esweb.demo.tables import flag_lines, tables
 from runs.flags import check_now
+from runs.kinds import kind_of
 from runs.models import Experiment, Run
 
 LOOK_SECONDS = 1.0
@@ -113,9 +114,9 @@ class Command(BaseCommand):
     ) -> list[Outcome]:
         """Launch the planned evaluations and probes of trainings that have ended, and wait for them."""
         examinations = experiment.examine_trainings(plan, launched)
-        if evaluations := [run for run in examinations if run.is_evaluation]:
+        if evaluations := [run for run in examinations if not kind_of(run.method).has_probe_results]:
             self.print_lines(f"Launched {len(evaluations)} evaluations: pass@k, KL and what the trainings forget.")
-        if probes := [run for run in examinations if run.is_probe]:
+        if probes := [run for run in examinations if kind_of(run.method).has_probe_results]:
             self.print_lines(f"Launched {len(probes)} probe: what the weights of the trainings say.")
         return self.wait(examinations, give_up_at) if examinations else []
 

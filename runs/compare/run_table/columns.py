@@ -12,8 +12,10 @@ from functools import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.metrics import good_direction, is_held_out
+from runs.metrics import HEADLINE_KEYS, good_direction, is_held_out
+from runs.metrics.catalogue import metric_of
 from workers.analysis.detectors import DETECTORS
+from workers.config.methods import METHODS
 from workers.executors.states import State
 
 SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
@@ -22,9 +24,6 @@ BEST = ".best"
 """Suffix of the extreme in the metric's good direction."""
 FIRST_DEFAULTS, LAST_DEFAULTS = ("state", "method", "preset", "seed", "step"), ("time",)
 """The default columns before and after those of the headline metrics."""
-
-
-METHODS = ("es", "grpo", "evaluate", "probe", "scorer")
 
 
 class Kind(Enum):
@@ -46,7 +45,7 @@ class Kind(Enum):
 class Column:
     """A key of runs. `summary` is the field of Series that holds a metric's value: its last, lowest or highest.
 
-    step: the step of a metric's value, for columns of the kind STEP_VALUE.
+    step: the step of a metric's value, for columns of the kind STEP_VALUE. label: the title of a field of runs.
     """
 
     key: str
@@ -54,15 +53,18 @@ class Column:
     choices: tuple[str, ...] = ()
     summary: str = ""
     step: int | None = None
+    label: str = ""
 
     @property
     def title(self) -> str:
-        """Return the column's title in the reader's language. A config key, and most metrics, have the key as title."""
+        """Return the column's title in the reader's language. A config key, and all metrics but headline metrics, have
+        the key as title."""
         if self.kind is Kind.CONFIG:
             return self.key
         if not self.is_metric:
-            return gettext(FIELD_TITLES[self.key])
-        title = gettext(TITLES[self.metric]) if self.metric in TITLES else self.metric
+            return gettext(self.label)
+        metric = metric_of(self.metric)
+        title = gettext(metric.short or metric.title) if self.metric in HEADLINE_KEYS else self.metric
         if self.step is not None:
             return f"{title} @ {self.step}"
         summary = split_summary(self.key)[1]
@@ -82,6 +84,11 @@ class Column:
     def is_held_out(self) -> bool:
         """Return whether an evaluation measures the values, at least in some runs."""
         return self.is_metric and is_held_out(self.metric)
+
+    @cached_property
+    def is_share(self) -> bool:
+        """Return whether the values are shares, written in percent."""
+        return self.is_metric and metric_of(self.metric).is_share
 
     @property
     def good_direction(self) -> int | None:
@@ -117,53 +124,26 @@ UNSORTED = (Kind.TAGS, Kind.ARCHIVED, Kind.STEP_VALUE)
 FIELDS = {
     column.key: column
     for column in (
-        Column("name", Kind.TEXT),
-        Column("state", Kind.CHOICE, tuple(s.value for s in State)),
-        Column("method", Kind.CHOICE, METHODS),
-        Column("preset", Kind.TEXT),
-        Column("seed", Kind.NUMBER),
-        Column("step", Kind.NUMBER),
-        Column("time", Kind.NUMBER),
-        Column("created", Kind.TIME),
-        Column("by", Kind.TEXT),
-        Column("tag", Kind.TAGS),
-        Column("note", Kind.TEXT),
-        Column("recipe", Kind.TEXT),
-        Column("origin", Kind.TEXT),
-        Column("archived", Kind.ARCHIVED, ("no", "yes", "any")),
-        Column("flags", Kind.FLAGS, ("any", "none", *(detector.name for detector in DETECTORS))),
+        Column("name", Kind.TEXT, label=_("Run")),
+        Column("state", Kind.CHOICE, tuple(s.value for s in State), label=_("State")),
+        Column("method", Kind.CHOICE, tuple(METHODS), label=_("Method")),
+        Column("preset", Kind.TEXT, label=_("Preset")),
+        Column("seed", Kind.NUMBER, label=_("Seed")),
+        Column("step", Kind.NUMBER, label=_("Step")),
+        Column("time", Kind.NUMBER, label=_("Time")),
+        Column("created", Kind.TIME, label=_("Created")),
+        Column("by", Kind.TEXT, label=_("By")),
+        Column("tag", Kind.TAGS, label=_("Tags")),
+        Column("note", Kind.TEXT, label=_("Note")),
+        Column("recipe", Kind.TEXT, label=_("Recipe")),
+        Column("origin", Kind.TEXT, label=_("Origin")),
+        Column("archived", Kind.ARCHIVED, ("no", "yes", "any"), label=_("Archived")),
+        Column("flags", Kind.FLAGS, ("any", "none", *(detector.name for detector in DETECTORS)), label=_("Flags")),
     )
 }
 NAME = FIELDS["name"]
-RUN_COUNT = Column("n", Kind.NUMBER)
+RUN_COUNT = Column("n", Kind.NUMBER, label=_("Runs"))
 """The number of runs of a group, by which groups can be sorted. It is no column of runs."""
-FIELD_TITLES = {
-    "n": _("Runs"),
-    "name": _("Run"),
-    "state": _("State"),
-    "method": _("Method"),
-    "preset": _("Preset"),
-    "seed": _("Seed"),
-    "step": _("Step"),
-    "time": _("Time"),
-    "created": _("Created"),
-    "by": _("By"),
-    "tag": _("Tags"),
-    "note": _("Note"),
-    "recipe": _("Recipe"),
-    "origin": _("Origin"),
-    "archived": _("Archived"),
-    "flags": _("Flags"),
-}
-TITLES = {
-    "reward/mean": _("Reward"),
-    "accuracy/contains": _("Accuracy"),
-    "safety/safe_ratio": _("Safe ratio"),
-    "cost/mean": _("Cost"),
-    "kl": _("KL"),
-}
-SHARES = ("accuracy/", "safety/safe_ratio")
-"""Beginnings of the keys of metrics that are shares, written in percent."""
 SUMMARY_WORDS = {".min": _("min"), ".max": _("max"), BEST: _("best")}
 
 

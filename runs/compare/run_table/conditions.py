@@ -27,16 +27,17 @@ from runs.compare.run_table.values import (
     text_values,
 )
 from runs.compare.run_table.vocabulary import Vocabulary, unsortable_message
-from runs.models import MEASURING_METHODS, Run, Series
+from runs.kinds import UNLISTED_METHODS
+from runs.models import Run, Series
 
 COMPUTED = ("step", "time", "origin")
-SECTIONS = tuple(f"{method}." for method in MEASURING_METHODS)
-"""Beginnings of the keys of settings that only evaluations or probes have."""
+SECTIONS = tuple(f"{method}." for method in UNLISTED_METHODS)
+"""Beginnings of the keys of settings that only runs of unlisted kinds have."""
 
 
 def filter_by_terms(runs: QuerySet[Run], terms: list[Term], vocabulary: Vocabulary) -> QuerySet[Run]:
-    """Return the runs that meet every term; archived runs only if a term names `archived`, and evaluations and
-    probes only if one names `method` or one of their settings. Raise QueryError."""
+    """Return the runs that meet every term; archived runs only if a term names `archived`, and runs of
+    unlisted kinds only if one names `method` or one of their settings. Raise QueryError."""
     problems = []
     if not any(term.key == "method" or term.key.startswith(SECTIONS) for term in terms):
         runs = runs.trainings()  # type: ignore[attr-defined]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
-from runs.charts import MEASURED, Cell, Table
+from runs.charts import MEASURED
 from runs.compare.run_table.columns import Column, Kind
 from runs.compare.run_table.rows import Cell as RunCell
 from runs.compare.run_table.rows import Row
 from runs.compare.run_table.spreads import CI, SE, SPREADS, STD, Spread
 from runs.compare.run_table.table import GroupTableRow, RunsTable
+from runs.tables import Cell, Mean, Table
+from runs.tables import Column as TableColumn
 
 WIDTH_NAMES = {STD: "std", SE: "se", CI: "ci95"}
 DIFFERENCE = "difference"
@@ -100,22 +102,18 @@ def _spread_data(spread: Spread) -> list[Cell]:
 
 
 def _paper_groups(table: RunsTable) -> Table:
-    columns, width = table.query.group, WIDTH_NAMES[table.query.spread]
+    columns, spread = table.query.group, table.query.spread
     numbers = [heading.column for heading in table.headings[len(columns) :]]
-    heads = [f"{column.title} {end}" for column in numbers for end in ("mean", width, "n")]
-    rows = [
-        (*group.names, group.row.n, *_paper_spreads((group.row.numbers[c.key] for c in numbers), table.query.spread))
+    heads = (*(column.title for column in columns), gettext("Runs"))
+    rows: list[tuple[Cell, ...]] = [
+        (*group.names, group.row.n, *(_mean(group.row.numbers[column.key], spread) for column in numbers))
         for group in table.groups
     ]
-    return Table((*(column.title for column in columns), gettext("Runs"), *heads), tuple(rows))
+    return Table((*heads, *(TableColumn(column.title, kind=Mean) for column in numbers)), tuple(rows))
 
 
-def _paper_spreads(spreads: Iterable[Spread], kind: str) -> Iterable[Cell]:
-    return (
-        value
-        for spread in spreads
-        for value in (spread.mean, spread.width(kind), None if spread.is_unread else spread.n)
-    )
+def _mean(spread: Spread, kind: str) -> Mean:
+    return Mean(spread.mean, spread.width(kind), None if spread.is_unread else spread.n)
 
 
 def _plain(cell: RunCell) -> Cell:

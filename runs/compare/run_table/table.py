@@ -13,14 +13,15 @@ from runs.compare.run_table.columns import RUN_COUNT, Column
 from runs.compare.run_table.conditions import filter_by_terms, sort_bounds
 from runs.compare.run_table.grouping import MAX_NUMBER_COLUMNS, GroupRow, group_runs
 from runs.compare.run_table.headings import Heading, column_headings, count_heading_of, number_heading
-from runs.compare.run_table.language import Problem, QueryError, equality_term
+from runs.compare.run_table.language import Problem, QueryError, equality_term, format_term
 from runs.compare.run_table.paging import SORTED, page
 from runs.compare.run_table.pinned import find_pinned, resolve_pin, with_gaps
 from runs.compare.run_table.queries import RunCount, count_runs
 from runs.compare.run_table.rows import Row, group_names, rows_of
 from runs.compare.run_table.table_query import TableQuery, parse_table_query
+from runs.kinds import UNLISTED, Kind
 from runs.metrics import Provenance
-from runs.models import EVALUATE, PROBE, Experiment, Run
+from runs.models import Experiment, Run
 from runs.models.experiment import config_count
 
 RUNS_PER_PAGE = 60
@@ -49,13 +50,37 @@ class GroupTableRow:
 
 @dataclass(frozen=True)
 class RunCounts:
-    """The runs of an experiment: (state, number) of those that lists show, and the numbers of archived runs and of
-    evaluations and probes, which train nothing, that are not archived."""
+    """The runs of an experiment: (state, number) of those that lists show, the number of archived runs, and (kind,
+    number) of those of kinds that lists leave out, that are not archived."""
 
     states: list[tuple[str, int]]
     archived: int
-    evaluations: int
-    probes: int
+    unlisted: list[tuple[Kind, int]]
+
+
+@dataclass(frozen=True)
+class UnlistedRuns:
+    """Runs of a kind that lists leave out."""
+
+    kind: Kind
+    n: int
+
+    @property
+    def query(self) -> str:
+        """Return the query that selects them."""
+        return format_term("method", ":", *self.kind.methods)
+
+    @property
+    def methods(self) -> str:
+        return ", ".join(self.kind.methods)
+
+    @property
+    def count_text(self) -> str:
+        return str(self.kind.unlisted_text % {"n": self.n})
+
+    @property
+    def link_text(self) -> str:
+        return str(self.kind.show_text % {"n": self.n})
 
 
 @dataclass(frozen=True)
@@ -63,7 +88,7 @@ class RunsTable:
     """Hold the content of the page.
 
     `total` is the number of runs, or of groups, that fit the query. `states` counts all runs of the experiment by
-    state, without those that `archived`, `evaluations` and `probes` count. `pinned` is the row of the pinned run, which
+    state, without those that `archived` and `unlisted` count. `pinned` is the row of the pinned run, which
     `rows` leaves out.
     """
 
@@ -88,12 +113,9 @@ class RunsTable:
         return self.counts.archived
 
     @property
-    def evaluations(self) -> int:
-        return self.counts.evaluations
-
-    @property
-    def probes(self) -> int:
-        return self.counts.probes
+    def unlisted(self) -> list[UnlistedRuns]:
+        """Return the kinds of runs that the experiment has and that its lists leave out."""
+        return [UnlistedRuns(kind, n) for kind, n in self.counts.unlisted]
 
     @property
     def row_count(self) -> int:
@@ -190,15 +212,14 @@ def _count_matching(query: TableQuery, runs: QuerySet[Run], states: Sequence[tup
 def _count_by_state(runs: QuerySet[Run]) -> RunCounts:
     """Return the numbers of these runs. One query."""
     counted = runs.order_by("state").values_list("state")
-    is_evaluation, is_probe = (Q(method=method, archived_at__isnull=True) for method in (EVALUATE, PROBE))
-    numbers = {
-        "all": Count("*"), "archived": Count("archived_at"), "evaluations": Count("pk", filter=is_evaluation),
-        "probes": Count("pk", filter=is_probe),
-    }  # fmt: skip
-    rows = list(counted.annotate(**numbers))
+    of_kinds = {
+        f"{kind.slug}_runs": Count("pk", filter=Q(method__in=kind.methods, archived_at__isnull=True))
+        for kind in UNLISTED
+    }
+    rows = list(counted.annotate(all=Count("*"), archived=Count("archived_at"), **of_kinds))
     states = [(state, n - sum(others)) for state, n, *others in rows if n > sum(others)]
-    archived, evaluations, probes = (sum(row[i] for row in rows) for i in (2, 3, 4))
-    return RunCounts(states, archived, evaluations, probes)
+    archived, *unlisted = (sum(row[i] for row in rows) for i in range(2, 3 + len(UNLISTED)))
+    return RunCounts(states, archived, [(kind, n) for kind, n in zip(UNLISTED, unlisted, strict=True) if n])
 
 
 def _groups_table(

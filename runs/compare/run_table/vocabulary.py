@@ -12,13 +12,15 @@ from django.utils.translation import gettext
 
 from runs.compare.run_table.columns import BEST, FIELDS, SUMMARIES, Column, Kind, split_summary
 from runs.metrics import HEADLINE_KEYS, HIGHER, good_direction
+from runs.metrics.catalogue import METRICS
 from runs.models import Experiment, Run, Series
+from workers.analysis.keys import ACCURACY, KL, REWARD
 from workers.config import RunConfig, config_fields
 
 RUNS_READ_FOR_METRICS = 100
-DEFAULT_METRICS = ("reward/mean", "accuracy/contains", "kl")
+DEFAULT_METRICS = (REWARD, ACCURACY, KL)
 """Headline metrics of runs whose task has none of its own."""
-ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time", "flag": "flags"}
+ALIASES = {metric.alias: metric.key for metric in METRICS if metric.alias} | {"seconds": "time", "flag": "flags"}
 FREE_PREFIXES = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
 CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 EXAMPLE_STEP = 100

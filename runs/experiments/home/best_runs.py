@@ -11,10 +11,11 @@ from django.db.models.functions import RowNumber
 from django.urls import reverse
 
 from runs import metrics
-from runs.experiments.home.result_rows import REWARD, ResultRow
+from runs.experiments.home.result_rows import ResultRow
 from runs.experiments.home.sections import FINAL
 from runs.metrics import Provenance
 from runs.models import Experiment, Flag, Run, Series
+from workers.analysis.keys import REWARD
 
 MAX_EXPERIMENTS = 8
 MAX_CANDIDATES = 20

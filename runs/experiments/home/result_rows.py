@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from runs.compare.run_table import Cell, Column, Row, Vocabulary, rows_of
 from runs.metrics import HEADLINE_KEYS, has_headline_metric
 from runs.models import Run
+from workers.analysis.keys import KL, REWARD
 
-REWARD, KL = "reward/mean", "kl"
 TASK_KEYS = tuple(key for key in HEADLINE_KEYS if key not in (REWARD, KL))
 TASK_COLUMNS = tuple(filter(None, map(Vocabulary(()).column, TASK_KEYS)))
 

@@ -11,11 +11,12 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from runs import metrics
 from runs.compare.run_table import Column, Heading, Vocabulary
 from runs.experiments.home.best_runs import BestRun, best_runs, find_candidates
-from runs.experiments.home.result_rows import KL, REWARD, ResultRow, result_rows
+from runs.experiments.home.result_rows import ResultRow, result_rows
 from runs.experiments.home.sections import FINAL
 from runs.experiments.home.sparkline import Sparkline, sparklines
 from runs.flags import open_flags
 from runs.models import Attempt, Flag, Run, Series
+from workers.analysis.keys import KL, REWARD
 
 MAX_RESULTS = 8
 COLUMNS = tuple(filter(None, map(Vocabulary(()).column, (REWARD, KL, "method", "state"))))

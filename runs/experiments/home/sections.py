@@ -16,10 +16,12 @@ from runs.access import may_launch, may_resume
 from runs.compare import run_table
 from runs.compare.run_table import Vocabulary
 from runs.experiments.home.result_rows import ResultRow, result_rows
+from runs.kinds import UNLISTED_METHODS
 from runs.launching import resume_refusal
 from runs.launching.config_form import can_be_cloned
-from runs.models import MEASURING_METHODS, Attempt, Run
+from runs.models import Attempt, Run
 from runs.models.experiment import RunQuerySet
+from workers.analysis.keys import KL, REWARD
 from workers.executors.states import State
 
 MAX_ATTEMPTS = 8
@@ -31,7 +33,7 @@ FAILED_STATES = (
 )  # fmt: skip
 FINAL = [state.value for state in State if state.is_final]
 NEIGHBOURS = ("run__experiment", "run__created_by", "run__source", "run__external")
-COLUMNS = tuple(filter(None, map(Vocabulary(()).column, ("state", "method", "step", "reward/mean", "kl", "time"))))
+COLUMNS = tuple(filter(None, map(Vocabulary(()).column, ("state", "method", "step", REWARD, KL, "time"))))
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str
 
 def runs_in(experiment: int, states: tuple[State, ...], methods: Collection[str] = ()) -> str:
     """Return the address of the table of an experiment's runs in these states and of these methods. The methods are
-    named only if evaluations or probes are among them, which the table leaves out otherwise."""
+    named only if those of unlisted kinds are among them, which the table leaves out otherwise."""
     query = run_table.format_term("state", ":", *(state.value for state in states))
-    if not set(MEASURING_METHODS).isdisjoint(methods):
+    if not set(UNLISTED_METHODS).isdisjoint(methods):
         query += f" {run_table.format_term('method', ':', *methods)}"
     return f"{reverse('experiment', args=[experiment])}?q={quote(query, safe=':,')}"

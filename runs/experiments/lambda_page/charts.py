@@ -29,9 +29,9 @@ from runs.charts import (
 )
 from runs.metrics import Curve, Provenances
 from workers.analysis.aggregate import Floats
+from workers.analysis.keys import COST, SAFE
 
 LAMBDA, RAW, SMOOTHED, THRESHOLD = "lambda", "J_C", "J_C/smoothed", "J_C/threshold"
-COST, SAFE = "cost/mean", "safety/safe_ratio"
 KEYS = (LAMBDA, RAW, SMOOTHED, THRESHOLD, COST, SAFE)
 TIME_CHARTS = (
     (LAMBDA, _("λ"), _("The weight of cost: fitness is R − λ·C. λ grows while J_C is above its threshold.")),

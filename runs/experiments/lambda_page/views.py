@@ -23,6 +23,7 @@ from workers.analysis.aggregate import Floats
 from workers.analysis.constraint import ConstraintSummary, Peak, Stay, find_peak, find_stay, summarise_constraint
 from workers.analysis.smoothing import Smoothing, smooth
 from workers.config import SafetyOptions
+from workers.config.tasks import TASKS, TaskOptions
 
 CHART_PX = 800
 TABLE_PX = 60
@@ -128,7 +129,7 @@ def _outcome(mark: Mark, curves: Curves, smoothing: Smoothing) -> Outcome:
 def _stay(run: Run, x: Floats, y: Floats) -> Stay | None:
     """Return the longest stay of λ on a limit of the run's config, or None if it is short. Other runs have no known
     limits."""
-    if task_of(run.config) != "safety" or run.ran_elsewhere:
+    if not TASKS.get(task_of(run.config), TaskOptions).has_cost or not run.kind.runs_here:
         return None
     options = config_section(run.config["task"], "options")
     least, most = (float(options.get(name, getattr(SafetyOptions, name))) for name in ("lambda_min", "lambda_max"))

@@ -31,7 +31,7 @@ def list_views(request: ApiRequest, experiment: Id = None) -> ViewsOut:
     require_experiment_and_sweep(request.auth, experiment)
     views = SavedView.objects.visible_to(request.auth.person).select_related("owner").order_by("name", "pk")
     views = views.filter(experiment=experiment) if experiment is not None else views
-    return ViewsOut(items=[ViewOut.from_view(view) for view in views])
+    return ViewsOut(items=[ViewOut.from_row(view) for view in views])
 
 
 @router.post(
@@ -50,7 +50,7 @@ def make_view(request: ApiRequest, new: NewView) -> tuple[int, ViewOut]:
         values["experiment"] = get_experiment(request.auth, experiment_id)
     view = SavedView(owner=request.auth.person, **values)
     _save(view)
-    return 201, ViewOut.from_view(view)
+    return 201, ViewOut.from_row(view)
 
 
 @router.get("/views/{pk}", response=ViewOut, auth=needs("read"), tags=["views"], summary="Read a saved view")
@@ -59,7 +59,7 @@ def read_view(request: ApiRequest, pk: RowId) -> ViewOut:
     view = SavedView.objects.visible_to(request.auth.person).select_related("owner").filter(pk=pk).first()
     if view is None:
         raise Http404(f"There is no view {pk} that you may see")
-    return ViewOut.from_view(view)
+    return ViewOut.from_row(view)
 
 
 @router.patch(
@@ -78,7 +78,7 @@ def change_view(request: ApiRequest, pk: RowId, new: ChangedView) -> ViewOut:
             if value is not None:
                 setattr(view, name, value)
         _save(view)
-    return ViewOut.from_view(view)
+    return ViewOut.from_row(view)
 
 
 @router.delete(
@@ -103,7 +103,7 @@ def _lock_own_view(request: ApiRequest, pk: int) -> SavedView:
     view = own_views.select_related("owner").select_for_update(of=("self",)).filter(pk=pk).first()
     if view is None:
         raise Http404(f"You have no view {pk}")
-    check_version(request, ViewOut.from_view(view))
+    check_version(request, ViewOut.from_row(view))
     return view
 
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Annotated
 
 from ninja import Schema
-from pydantic import StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from runs.http import NO_NUL, Input, Pk
+from runs.http import NO_NUL, Input, Output, Pk, Username
 from runs.models import SavedView
 
 ViewName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=NO_NUL)]
@@ -39,26 +39,18 @@ class ChangedView(Input):
     is_shared: bool | None = None
 
 
-class ViewOut(Schema):
+class ViewOut(Output):
     """A saved view. `url` is the page as it was saved."""
 
     id: int
     name: str
-    owner: str
+    owner: Username
     page: str
-    experiment: int | None
+    experiment: int | None = Field(validation_alias="experiment_id")
     query: str
     is_shared: bool
     created_at: datetime
-    url: str
-
-    @classmethod
-    def from_view(cls, view: SavedView) -> ViewOut:
-        return cls(
-            id=view.pk, name=view.name, owner=view.owner.get_username(), page=view.page,
-            experiment=view.experiment_id, query=view.query, is_shared=view.is_shared,
-            created_at=view.created_at, url=view.target,
-        )  # fmt: skip
+    url: str = Field(validation_alias="target")
 
 
 class ViewsOut(Schema):

@@ -112,7 +112,7 @@ def purge_trash() -> None:
 
     A run whose files cannot be deleted stays in the trash and is logged.
     """
-    for run in expired_runs().order_by("pk")[:PURGE_BATCH_SIZE]:
+    for run in expired_runs().select_related("source", "external").order_by("pk")[:PURGE_BATCH_SIZE]:
         cancel_run(run)
         for rebuild in run.rebuilds.open():
             stop_rebuild(rebuild)

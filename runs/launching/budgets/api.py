@@ -26,8 +26,8 @@ def read_costs(request: ApiRequest, by: Key = "person", since: Literal["month", 
     """List the GPU-hours, and CPU-hours of runs without a GPU, of all runs that you may see, most expensive first, 500
     at most. Hours are counted from each attempt's start to its end or to now, this calendar month (UTC) or in all."""
     groups = shares(Run.objects.visible_to(request.auth.person), by, period_start(since))
-    rows = [ShareOut(id=s.key, name=s.name, hours=HoursOut.from_hours(s.hours), runs=s.runs) for s in groups]
-    return CostsOut(by=by, since=since, items=rows, total=HoursOut.from_hours(total(s.hours for s in groups)))
+    whole = HoursOut.from_row(total(share.hours for share in groups))
+    return CostsOut(by=by, since=since, items=[ShareOut.from_row(share) for share in groups], total=whole)
 
 
 @router.get("/limits", response=LimitsOut, auth=needs("read"), tags=["costs"], summary="List limits")

@@ -10,8 +10,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import F, Sum
 
+from runs.kinds import LAUNCHED
 from runs.models import Run
 from workers.config import RunConfig
+from workers.config.methods import method_of
 from workers.config.run import ComputeConfig
 from workers.executors.states import State
 
@@ -29,7 +31,6 @@ SIZES = {
 """Section -> settings that determine the cost of a step; the number of steps is separate."""
 DEFAULTS = {"compute": asdict(ComputeConfig())}
 """Section -> values of settings that configs of earlier versions lack."""
-STEPS = {"es": "iterations", "grpo": "max_steps"}
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,10 @@ class Estimator:
         return self._past_runs[lookup]
 
 
-TRAINED_HERE = {"source__isnull": True, "external__isnull": True}
-"""Filters of runs that a cluster of this site has trained: others may have configs of any form."""
-
-
 def _past(person: User, model: str, cluster: str, method: str) -> list[PastRun]:
-    """The newest first. One query."""
+    """The newest first, of the runs of this site: others may have configs of any form. One query."""
     alike = {"config__model__path": model, "config__compute__cluster": cluster}
-    runs = Run.objects.visible_to(person).filter(state=State.SUCCEEDED, method=method, **alike, **TRAINED_HERE)
+    runs = Run.objects.visible_to(person).filter(state=State.SUCCEEDED, method=method, **alike, **LAUNCHED.filters)
     timed = runs.annotate(took=Sum(F("attempts__ended_at") - F("attempts__started_at"))).order_by("-pk")
     rows = timed.values_list("preset", "config", "took")[:MAX_PAST_RUNS]
     return [PastRun(p, _size(c), _steps(c), took.total_seconds()) for p, c, took in rows if took]
@@ -105,4 +102,4 @@ def _size(config: Mapping[str, Any]) -> list[Any]:
 
 def _steps(config: Mapping[str, Any]) -> int:
     method = config.get("method", "")
-    return int((config.get(method) or {}).get(STEPS.get(method, ""), 0))
+    return int((config.get(method) or {}).get(method_of(method).steps, 0))

@@ -13,6 +13,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Now
 
 from runs.models import Attempt, Run
+from runs.tables import number
 from workers.config import RunConfig
 
 HOUR = 3600.0
@@ -38,6 +39,14 @@ class Hours:
 
     def __add__(self, other: Hours) -> Hours:
         return Hours(self.gpu + other.gpu, self.cpu + other.cpu)
+
+
+def format_hours(hours: float) -> str:
+    """Format hours with three digits; with four decimals if they are few, so that a minute's work is not shown as
+    nothing."""
+    if hours >= 0.1 or hours == 0:
+        return number(hours)
+    return f"{hours:.4f}" if hours >= 0.0001 else "< 0.0001"
 
 
 def hours_of(config: RunConfig, seconds: float) -> Hours:

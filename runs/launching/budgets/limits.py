@@ -55,7 +55,7 @@ def check_limits(person: User, experiment: Experiment | None, demands: Sequence[
         raise ConfigError(problems)
 
 
-def check_resume_limits(person: User, experiment: Experiment | None, runs: QuerySet[Run]) -> None:
+def check_resume_limits(person: User, experiment: Experiment | None, runs: Sequence[Run]) -> None:
     """Check the limits for ended runs that are to be resumed: each takes the rest of its estimate.
 
     Raise ConfigError.
@@ -63,8 +63,9 @@ def check_resume_limits(person: User, experiment: Experiment | None, runs: Query
     have = Extract(F("attempts__ended_at") - F("attempts__started_at"), "epoch")
     took = Coalesce(Sum(Cast(have, FloatField())), Value(0.0), output_field=FloatField())
     left = Greatest(F("estimated_seconds") - took, Value(0.0), output_field=FloatField())
-    demanded_runs = runs.order_by().annotate(left=Case(When(estimated_seconds__isnull=False, then=left)))
-    check_limits(person, experiment, [Demand(run.run_config, run.left) for run in demanded_runs])
+    rows = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by()
+    seconds = dict(rows.annotate(left=Case(When(estimated_seconds__isnull=False, then=left))).values_list("pk", "left"))
+    check_limits(person, experiment, [Demand(run.run_config, seconds[run.pk]) for run in runs])
 
 
 def limits_on(person: User, experiment: Experiment | None) -> QuerySet[Limit]:

@@ -9,26 +9,12 @@ from typing import Any
 from django.utils.translation import gettext, ngettext
 
 from runs.models.experiment import config_count, config_section
+from workers.config.run import ComputeConfig
 
 
 @dataclass(frozen=True)
-class Resources:
-    """Nodes that a run requests. GPUs and cores are those of each node; an empty type is any."""
-
-    nodes: int
-    gpus: int
-    cores: int
-    gpu_type: str
-
-    @property
-    def total_gpus(self) -> int:
-        """Return the number of GPUs on all nodes."""
-        return self.nodes * self.gpus
-
-    @property
-    def total_cores(self) -> int:
-        """Return the number of cores on all nodes."""
-        return self.nodes * self.cores
+class Resources(ComputeConfig):
+    """Nodes that a run requests, in words."""
 
     def __str__(self) -> str:
         """Return the GPUs in words, or the cores of a run without any, such as "2 nodes × 4 GPUs (h100)"."""
@@ -46,8 +32,8 @@ class Resources:
 def resources_of(config: Mapping[str, Any]) -> Resources:
     """Return what a run's config requests. Configs of earlier versions are of one node."""
     return Resources(
-        config_count(config, "compute", "nodes", 1),
-        config_count(config, "compute", "gpus"),
-        config_count(config, "compute", "cores", 1),
-        str(config_section(config, "compute").get("gpu_type", "")),
+        nodes=config_count(config, "compute", "nodes", 1),
+        gpus=config_count(config, "compute", "gpus"),
+        cores=config_count(config, "compute", "cores", 1),
+        gpu_type=str(config_section(config, "compute").get("gpu_type", "")),
     )

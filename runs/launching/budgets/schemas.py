@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from runs.http import Input, Pk, Word
-from runs.launching.budgets import Hours
+from runs.http import Input, Output, Pk, Username, Word
 from runs.launching.budgets.limits import Use
 
 
-class ShareOut(Schema):
+class ShareOut(Output):
     """A user, experiment, sweep or cluster with its hours and number of runs. `id` is null for runs of no sweep."""
 
-    id: int | None
+    id: int | None = Field(validation_alias="key")
     name: str
     hours: HoursOut
     runs: int
@@ -46,12 +45,12 @@ class NewLimit(Input):
         return self
 
 
-class LimitOut(Schema):
+class LimitOut(Output):
     """A limit in hours, those used, those promised to runs that have not ended, and those left."""
 
     id: int
-    person: str | None
-    experiment: int | None
+    person: Username | None
+    experiment: int | None = Field(validation_alias="experiment_id")
     kind: str
     period: str
     hours: float
@@ -60,14 +59,9 @@ class LimitOut(Schema):
     left: float
 
     @classmethod
-    def from_use(cls, use: Use) -> LimitOut:
+    def from_use(cls, use: Use) -> Self:
         """Return the limit as JSON."""
-        limit = use.limit
-        return cls(
-            id=limit.pk, person=limit.person.get_username() if limit.person else None, experiment=limit.experiment_id,
-            kind=limit.kind, period=limit.period, hours=limit.hours, used=use.used, promised=use.promised,
-            left=use.left,
-        )  # fmt: skip
+        return cls.from_row(use.limit, used=use.used, promised=use.promised, left=use.left)
 
 
 class LimitsOut(Schema):
@@ -76,13 +70,8 @@ class LimitsOut(Schema):
     items: list[LimitOut]
 
 
-class HoursOut(Schema):
+class HoursOut(Output):
     """GPU-hours, and core-hours of runs without a GPU."""
 
     gpu: float
     cpu: float
-
-    @classmethod
-    def from_hours(cls, hours: Hours) -> HoursOut:
-        """Return the hours as JSON."""
-        return cls(gpu=hours.gpu, cpu=hours.cpu)

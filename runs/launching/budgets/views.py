@@ -20,15 +20,16 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import may_manage_users, note
-from runs.charts import Table
 from runs.http import FILES, SignedIn, page_of, require_choice, table_response
-from runs.launching.budgets.hours import BY, Share, shares, total
+from runs.launching.budgets.hours import BY, format_hours, shares, total
 from runs.launching.budgets.limits import Use, period_start, set_limit, uses
 from runs.models import Experiment, Limit, Run
+from runs.tables import COUNTS, Column, Link, NumberStyle, Table
 
 LIMITS_A_PAGE = 20
-PAGES = {"experiment": "experiment", "sweep": "sweep"}
-"""Maps a grouping to the route that its rows link to."""
+PAGES = ("experiment", "sweep")
+"""Groupings whose rows link to the route of the same name."""
+HOURS = NumberStyle(format_hours)
 
 
 class LimitForm(forms.Form):
@@ -88,6 +89,7 @@ class LimitForm(forms.Form):
 
 
 TITLES = {"person": _("User"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
+NUMBERS = ("gpu_hours", "cpu_hours", "runs")
 SPANS = {"month": _("This month"), "30d": _("30 days"), "all": _("All time")}
 
 
@@ -101,12 +103,12 @@ def costs(request: SignedIn) -> HttpResponse:
 def costs_table(request: SignedIn) -> HttpResponse:
     """Return the hours of the page as a file. Raise UnknownChoice for an unknown `as`, `by` or `since`."""
     form = require_choice(request, "as", FILES, FILES[0])
-    by, span, groups = _shares(request)
+    by, span, table = _hours(request)
     notes = (
         f"Hours by {by}, {SPANS[span].lower()}, at {timezone.now().isoformat(timespec='minutes')}",
         f"Of the runs that {request.user.get_username()} may see, from each attempt's start to its end, without queues",
     )
-    table = _hours_table(by, groups) if form == "csv" else _paper_table(by, groups)
+    table = table.select(by, "number", *NUMBERS) if form == "csv" else table.select("name", *NUMBERS)
     return table_response(request, table, f"hours by {by} {span}", notes)
 
 
@@ -148,44 +150,39 @@ def span_start(span: str) -> datetime | None:
 
 
 def _context(request: SignedIn, form: LimitForm) -> dict[str, Any]:
-    by, span, groups = _shares(request)
+    by, span, table = _hours(request)
     limits = page_of(request, visible_limits(request), LIMITS_A_PAGE)
     used: list[Use] = uses(limits)
     return {
-        "by": by, "choices": {name: gettext(words) for name, words in TITLES.items()}, "title": gettext(TITLES[by]),
+        "by": by, "choices": {name: gettext(words) for name, words in TITLES.items()},
         "span": span, "spans": {name: gettext(words) for name, words in SPANS.items()},
         "file_query": f"?by={by}&since={span}&",
-        "rows": [(share, _page(by, share)) for share in groups], "total": total(share.hours for share in groups),
+        "hours": table.select("name", *NUMBERS),
         "page": limits, "uses": used, "form": form, "may_set": may_manage_users(request.user),
     }  # fmt: skip
 
 
-def _shares(request: SignedIn) -> tuple[str, str, list[Share]]:
-    """Return the grouping and the period that the address selects, and the hours of the runs that the user may see."""
+def _hours(request: SignedIn) -> tuple[str, str, Table]:
+    """Return the grouping and the period that the address selects, and the hours of the runs that the user may see.
+
+    `number` is that of a group's address, since names of experiments and sweeps may repeat; it is empty for a group
+    without a page.
+    """
     by, span = require_choice(request, "by", BY, "person"), require_choice(request, "since", SPANS, "month")
-    return by, span, shares(Run.objects.visible_to(request.user), by, span_start(span))
-
-
-def _hours_table(by: str, groups: list[Share]) -> Table:
-    """Return a row for each group. `number` is that of its address, since names of experiments and sweeps may repeat;
-    it is empty for a group without a page."""
+    groups = shares(Run.objects.visible_to(request.user), by, span_start(span))
+    keys = [share.key if by in PAGES else None for share in groups]
     rows = [
-        (share.name, share.key if by in PAGES else None, share.hours.gpu, share.hours.cpu, share.runs)
-        for share in groups
-    ]
-    return Table((by, "number", "gpu_hours", "cpu_hours", "runs"), tuple(rows))
-
-
-def _paper_table(by: str, groups: list[Share]) -> Table:
-    """Return a row for each group, and one for all."""
+        (share.name, key, Link(share.name, reverse(by, args=[key])) if key else share.name or gettext("no sweep"),
+         share.hours.gpu, share.hours.cpu, share.runs)
+        for share, key in zip(groups, keys, strict=True)
+    ]  # fmt: skip
+    columns = (
+        Column(by, kind=str), Column("number"), Column("name", gettext(TITLES[by]), str),
+        Column("gpu_hours", gettext("GPU-hours"), style=HOURS), Column("cpu_hours", gettext("CPU-hours"), style=HOURS),
+        Column("runs", gettext("Runs"), style=COUNTS),
+    )  # fmt: skip
     hours = total(share.hours for share in groups)
-    heads = (gettext(TITLES[by]), gettext("GPU-hours"), gettext("CPU-hours"), gettext("Runs"))
-    rows = [(share.name or gettext("no sweep"), share.hours.gpu, share.hours.cpu, share.runs) for share in groups]
-    return Table(heads, (*rows, (gettext("Total"), hours.gpu, hours.cpu, None)))
-
-
-def _page(by: str, share: Share) -> str:
-    return reverse(PAGES[by], args=[share.key]) if by in PAGES and share.key else ""
+    return by, span, Table(columns, tuple(rows), ("", None, gettext("Total"), hours.gpu, hours.cpu, None))
 
 
 def _check(request: SignedIn) -> None:

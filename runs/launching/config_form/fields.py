@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django import forms
@@ -12,27 +12,33 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.kinds import KIND_ESSENTIAL
 from runs.launching.config_form.section_lists import without_defaults
 from runs.launching.request import value_at
-from runs.models import TRAINING_METHODS, Run
+from runs.models import Run
 from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
 from workers.config.fields import Shape
+from workers.config.methods import METHODS, TRAINING_METHODS
 from workers.config.shallow_json import loads
+from workers.config.tasks import TASKS
 
-METHODS = ("es", "grpo", "evaluate", "probe", "scorer")
-OPTIONAL = ("es.lora", "es.adapter_server", "grpo.lora", "grpo.vllm")
-"""Sections of a config that may be omitted as a whole."""
+LORA = (_("Train a LoRA adapter"), _("Instead of the full weights."))
+OPTIONAL = {
+    "es.lora": LORA,
+    "es.adapter_server": (_("Use an adapter server"), _("For es.backend adapter_server.")),
+    "grpo.lora": LORA,
+    "grpo.vllm": (_("Generate completions with vLLM"), _("Instead of the trained model itself.")),
+}
+"""Section of a config that may be omitted as a whole -> label and help of the checkbox that includes it."""
+SHARED_ESSENTIAL = (
+    "method", "model.path", "task.name", "evaluation.every", "evaluation.prompts", "evaluation.samples",
+    "compute.cluster", "compute.partition", "compute.nodes", "compute.cores", "compute.gpus", "compute.gpu_type",
+)  # fmt: skip
 ESSENTIAL = {
-    "method", "model.path", "task.name", "task.own.path", "task.own.options", "task.safety.scorer",
-    "task.safety.lambda_rule", "task.safety.lambda_init", "task.safety.lambda_lr", "es.iterations",
-    "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens", "grpo.max_steps",
-    "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
-    "grpo.max_completion_length", "grpo.temperature", "grpo.beta", "evaluate.run", "evaluate.steps",
-    "evaluate.points", "probe.runs", "probe.probes", "probe.draws", "probe.sigmas", "scorer.name",
-    "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.secret", "evaluation.every",
-    "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.partition", "compute.nodes",
-    "compute.cores", "compute.gpus", "compute.gpu_type",
-}  # fmt: skip
+    *SHARED_ESSENTIAL,
+    *KIND_ESSENTIAL,
+    *(f"task.{task}.{option}" for task, options in TASKS.items() for option in options.essential),
+}
 """Settings that the form shows without unfolding a section."""
 SYNONYMS = {
     "es.sigma": "σ noise",
@@ -74,18 +80,35 @@ SYNONYMS = {
 }
 """Field -> other words by which the form's search finds it."""
 TRAINING_ONLY = ("evaluation.every",)
-"""Settings of shared sections that only methods with a training read."""
+"""Settings that only methods with a training read, in sections that others read too."""
 SUGGESTED = ("compute.cluster", "compute.partition", "compute.gpu_type")
 """Settings with values that the clusters suggest: their configs and their nodes."""
 MAX_SEEDS = 20
 
 
+class BoundSetting(forms.BoundField):
+    """A setting in a form, whose selected method and task decide if it is shown."""
+
+    field: SettingField
+
+    @property
+    def is_off(self) -> bool:
+        """Return whether the selected method or task does not have the setting."""
+        return is_off(self.form, self.field.methods) or (
+            self.field.setting.tag not in ("", self.form["task.name"].value() or "")
+        )
+
+
 class SettingField(forms.Field):
     """A form field of one setting. A value that is not of its type stays as typed; the config's check reports it."""
+
+    bound_field_class = BoundSetting
 
     def __init__(self, setting: ConfigField) -> None:
         super().__init__(required=False, label=label(setting.path), help_text=hint(setting), widget=widget(setting))
         self.setting = setting
+        self.methods = TRAINING_METHODS if setting.path in TRAINING_ONLY else ()
+        """The only methods whose form shows the field; empty for all that have its section."""
 
     @property
     def search_words(self) -> str:
@@ -93,14 +116,14 @@ class SettingField(forms.Field):
         name = field_name(self.setting.path, self.setting.tag)
         return " ".join([name, str(self.label), str(self.help_text), SYNONYMS.get(name, "")]).strip()
 
-    @property
-    def is_training_only(self) -> bool:
-        """Return whether the form hides the field for methods without a training."""
-        return self.setting.path in TRAINING_ONLY
-
     def clean(self, value: Any) -> Any:
         """Return the setting's JSON value; None if nothing was typed and the default applies."""
         return parse_value(self.setting, value)
+
+
+def is_off(form: forms.BaseForm, methods: Collection[str]) -> bool:
+    """Return whether the selected method of a form is not one of these; empty means all."""
+    return bool(methods) and bool(method := form["method"].value()) and method not in methods
 
 
 def parse_value(setting: ConfigField, value: Any) -> Any:
@@ -170,14 +193,7 @@ def widget(setting: ConfigField) -> forms.Widget:
     and retain wrong input.
     """
     if setting.path == "method":
-        names = {
-            "es": gettext("Evolution Strategies"),
-            "grpo": "GRPO",
-            "evaluate": gettext("Evaluation of a model or a run, no training"),
-            "probe": gettext("Examination of the weights of a model or of runs, no training"),
-            "scorer": gettext("A scorer, no training"),
-        }
-        return forms.RadioSelect(choices=list(names.items()))
+        return forms.RadioSelect(choices=[(slug, gettext(m.choice or m.title)) for slug, m in METHODS.items()])
     if setting.choices:
         return forms.Select(choices=[(c, c) for c in setting.choices])
     if setting.kind is bool:
@@ -204,11 +220,7 @@ SETTINGS = {
 TITLES = {
     "model": _("Model"),
     "task": _("Task"),
-    "es": _("Evolution Strategies"),
-    "grpo": "GRPO",
-    "evaluate": _("Evaluation without training"),
-    "probe": _("Examination of weights without training"),
-    "scorer": _("Scorer"),
+    **{slug: method.title for slug, method in METHODS.items()},
     "evaluation": _("Evaluation"),
     "compute": _("Compute"),
     "tracking": _("Tracking"),
@@ -218,17 +230,16 @@ TITLES = {
 def can_be_cloned(run: Run) -> bool:
     """Return whether the launch form may be filled from the run: the config of an external run is rarely one that this
     site can train."""
-    return not run.is_external or not problems_of(run.config)
+    return not run.kind.is_reported or not problems_of(run)
 
 
-def problems_of(config: Mapping[str, Any]) -> list[Problem]:
+def problems_of(run: Run) -> list[Problem]:
     """Return the problems of a stored config that another version made and that is no longer valid."""
     try:
-        RunConfig.from_json(config)
+        _ = run.run_config
     except ConfigError as error:
-        return [
-            Problem(p.path, f"{p.message}. Its value was {value_at(config, p.path)!r:.200}") for p in error.problems
-        ]
+        values = ((problem, value_at(run.config, problem.path)) for problem in error.problems)
+        return [Problem(p.path, f"{p.message}. Its value was {value!r:.200}") for p, value in values]
     return []
 
 

@@ -12,9 +12,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from runs.clusters import gpu_types_of, partitions_of, usable_shapes
 from runs.http import TextField
+from runs.kinds import TRAINING
 from runs.launching.config_form.fields import (
     ESSENTIAL,
-    METHODS,
     OPTIONAL,
     SETTINGS,
     SUGGESTED,
@@ -24,12 +24,14 @@ from runs.launching.config_form.fields import (
     config_from_fields,
     field_name,
     initial_from,
+    is_off,
     parse_seeds,
     problems_of,
 )
 from runs.launching.run_names import copy_name, default_run_name
 from runs.models import Cluster, Run
 from workers.config import ConfigError, Problem, RunConfig, presets
+from workers.config.methods import METHODS
 
 NAME_LENGTH = 180
 
@@ -43,17 +45,29 @@ class Section:
     fields: list[BoundField]
     folded: list[BoundField]
     optional: list[tuple[BoundField, list[BoundField]]]
+    methods: tuple[str, ...]
+    """The only methods that read the section; empty if all do."""
+    is_off: bool
+    """The selected method does not read it."""
 
     @property
-    def is_method(self) -> bool:
-        """Return whether the section belongs to one method, and the form hides it for the others."""
-        return self.slug in METHODS
+    def is_wide(self) -> bool:
+        """Return whether the section has a row of its own: that of a method, unless it takes the place of the task."""
+        return self.slug in METHODS and "task" not in METHODS[self.slug].unread_sections
 
     @property
     def has_hidden_errors(self) -> bool:
         """Return whether a folded field has a problem, so that the section must be unfolded."""
         inner = [field for _, fields in self.optional for field in fields]
         return any(field.errors for field in (*self.folded, *inner))
+
+
+def methods_of(section: str) -> tuple[str, ...]:
+    """Return the only methods that read a section of the config; an empty tuple if all do."""
+    if section in METHODS:
+        return (section,)
+    readers = tuple(slug for slug, method in METHODS.items() if section not in method.unread_sections)
+    return readers if len(readers) < len(METHODS) else ()
 
 
 def preset_choices() -> list[tuple[str, str]]:
@@ -91,11 +105,11 @@ class LaunchForm(forms.Form):
             self.fields["name"].help_text = message % {"name": copy_name(cloned.name)}
         for path, setting in SETTINGS.items():
             self.fields[path] = SettingField(setting)
-        for path in OPTIONAL:
-            self.fields[path] = _section_field(path)
+        for path, (label, words) in OPTIONAL.items():
+            self.fields[path] = forms.BooleanField(required=False, label=gettext(label), help_text=gettext(words))
         for path in SUGGESTED:
             self.fields[path].widget.attrs["list"] = path
-        self.configs: list[dict[str, Any]] = []
+        self.configs: list[RunConfig] = []
 
     @property
     def suggestions(self) -> dict[str, list[str]]:
@@ -114,11 +128,11 @@ class LaunchForm(forms.Form):
         """Return the form with this run's values. Values that are no longer valid are reported."""
         if not can_be_cloned(run):
             return cls._refusing(run)
-        problems = problems_of(run.config)
+        problems = problems_of(run)
         # The config is decoded, so that a choice that was renamed has its current name.
-        config = run.config if problems else RunConfig.from_json(run.config).to_json()
+        config = run.config if problems else run.run_config.to_json()
         filled = initial_from(config) | {
-            "seeds": str(max(run.seed, 0)) if run.is_external else str(run.seed),
+            "seeds": str(max(run.seed, 0)) if run.kind.is_reported else str(run.seed),
             "preset": run.preset if run.preset in presets() else "",
         }
         if not problems:
@@ -132,7 +146,7 @@ class LaunchForm(forms.Form):
     @classmethod
     def _refusing(cls, run: Run) -> LaunchForm:
         """Return the form with the values of a new launch, and why it has none of this external run."""
-        form = cls(initial={**initial_from({"method": "es"}), "seeds": "0"})
+        form = cls(initial={**initial_from({"method": TRAINING.method}), "seeds": "0"})
         form.full_clean()
         form.cleaned_data = {}
         message = gettext(
@@ -142,16 +156,18 @@ class LaunchForm(forms.Form):
         return form
 
     def clean(self) -> dict[str, Any]:
-        """Fill `configs`, one per seed, or add every problem to its field."""
+        """Fill `configs`, one per seed, or add every problem to its field. A form with a problem has no configs."""
         data = super().clean() or {}
         config = config_from_fields(data)
         problems: dict[Problem, None] = {}
         for seed in self._seeds(data.get("seeds", ""), problems):
             try:
-                self.configs.append(RunConfig.from_json({**config, "seed": seed}).to_json())
+                self.configs.append(RunConfig.from_json({**config, "seed": seed}))
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
         self.add_problems(problems)
+        if self.errors:
+            self.configs.clear()
         return data
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
@@ -174,17 +190,16 @@ class LaunchForm(forms.Form):
         if not typed_name and self.cloned and _is_unchanged(self.cloned, self.configs):
             return [copy_name(self.cloned.name)]
         if not typed_name:
-            configs = map(RunConfig.from_json, self.configs)
-            return [default_run_name(config, self.cleaned_data["preset"], parent) for config in configs]
+            return [default_run_name(config, self.cleaned_data["preset"], parent) for config in self.configs]
         if len(self.configs) == 1:
             return [typed_name]
-        return [f"{typed_name} seed {config['seed']}" for config in self.configs]
+        return [f"{typed_name} seed {config.seed}" for config in self.configs]
 
     def parts(self) -> Iterator[Section]:
         """Yield the sections with their fields, in the order of RunConfig."""
         for slug, title in TITLES.items():
             section_fields = [
-                self[path] for path in SETTINGS if path.startswith(f"{slug}.") and not path.startswith(OPTIONAL)
+                self[path] for path in SETTINGS if path.startswith(f"{slug}.") and not path.startswith(tuple(OPTIONAL))
             ]
             inner = [
                 (self[o], [self[p] for p in SETTINGS if p.startswith(f"{o}.")])
@@ -192,7 +207,9 @@ class LaunchForm(forms.Form):
                 if o.startswith(f"{slug}.")
             ]
             visible = [f for f in section_fields if f.name in ESSENTIAL]
-            yield Section(slug, gettext(title), visible, [f for f in section_fields if f.name not in ESSENTIAL], inner)
+            folded = [f for f in section_fields if f.name not in ESSENTIAL]
+            methods = methods_of(slug)
+            yield Section(slug, gettext(title), visible, folded, inner, methods, is_off(self, methods))
 
     def _seeds(self, text: str, problems: dict[Problem, None]) -> list[int]:
         if not text:
@@ -205,16 +222,5 @@ class LaunchForm(forms.Form):
             return [0]
 
 
-def _section_field(path: str) -> forms.BooleanField:
-    """Return the checkbox that includes an optional section."""
-    if path == "es.adapter_server":
-        label, help_text = gettext("Use an adapter server"), gettext("For es.backend adapter_server.")
-    elif path == "grpo.vllm":
-        label, help_text = gettext("Generate completions with vLLM"), gettext("Instead of the trained model itself.")
-    else:
-        label, help_text = gettext("Train a LoRA adapter"), gettext("Instead of the full weights.")
-    return forms.BooleanField(required=False, label=label, help_text=help_text)
-
-
-def _is_unchanged(run: Run, configs: list[dict[str, Any]]) -> bool:
-    return not problems_of(run.config) and configs == [RunConfig.from_json(run.config).to_json()]
+def _is_unchanged(run: Run, configs: list[RunConfig]) -> bool:
+    return not problems_of(run) and configs == [run.run_config]

@@ -4,7 +4,7 @@ their end; a run that is silent for too long counts as lost until it is heard ag
 
 from runs.launching.external.create import Start, create_external_run
 from runs.launching.external.reports import NotExternal
-from runs.launching.external.schemas import ExternalRunOut, NewExternalRun, problems_out
+from runs.launching.external.schemas import ExternalRunOut, NewExternalRun
 from runs.launching.external.silence import check_silence
 
 __all__ = [
@@ -14,5 +14,4 @@ __all__ = [
     "Start",
     "check_silence",
     "create_external_run",
-    "problems_out",
 ]

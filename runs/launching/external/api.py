@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runs.http import ApiRequest, Key, Token, get_attempt, router
 from runs.launching.external.reports import record_end, record_heartbeat
-from runs.launching.external.schemas import End, EndOut, Heartbeat, HeartbeatOut, problems_out
+from runs.launching.external.schemas import End, EndOut, Heartbeat, HeartbeatOut
 
 HEARTBEAT = {"summary": {"best_reward": -3.5}}
 END = {"state": "succeeded", "exit_code": 0, "summary": {"best_reward": -3.1}}
@@ -28,11 +28,8 @@ def send_heartbeat(request: ApiRequest, key: Key, news: Heartbeat | None = None)
     limit: the rest is stored. 409 if the run is not external.
     """
     attempt, problems = record_heartbeat(get_attempt(request.auth, key).key, news or Heartbeat())
-    return HeartbeatOut(
-        state=attempt.state,
-        lost_after_seconds=attempt.run.external.lost_after_seconds,
-        problems=problems_out(problems) or None,
-    )
+    lost_after = attempt.run.external.lost_after_seconds
+    return HeartbeatOut.from_row(attempt, lost_after_seconds=lost_after, problems=problems or None)
 
 
 @router.post(
@@ -53,4 +50,4 @@ def end_attempt(request: ApiRequest, key: Key, end: End | None = None) -> EndOut
     limit: the rest is stored. 409 if the run is not external.
     """
     attempt, problems = record_end(get_attempt(request.auth, key).key, end or End())
-    return EndOut(state=attempt.state, problems=problems_out(problems) or None)
+    return EndOut.from_row(attempt, problems=problems or None)

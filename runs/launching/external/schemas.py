@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
-from ninja import Schema
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from runs.http import NO_NUL, Input, Int, Name, Note, Pk, RunName, Tags, Word, is_unstorable
+from runs.http import NO_NUL, Input, Int, Name, Note, Output, Pk, RunName, Tags, Word, is_unstorable
 from runs.launching.external.limits import MAX_DETAIL_BYTES, json_bytes
 from runs.launching.schemas import RunOut
-from runs.models.experiment import MEASURING_METHODS
 from runs.models.external import LOST_AFTER_SECONDS
-from workers.config import Problem
+from workers.config.methods import METHODS
 
-NOT_EXTERNAL_METHODS = (*MEASURING_METHODS, "scorer")
 PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 """User and password in an address."""
 
@@ -49,7 +45,7 @@ def _check_git(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_method(method: str) -> str:
-    if method in NOT_EXTERNAL_METHODS:
+    if method in METHODS and not METHODS[method].is_training:
         raise ValueError(f"must name a training, such as es, grpo, ppo or sft, not {method}")
     return method
 
@@ -120,16 +116,11 @@ class End(Input):
     summary: Object = Field(default_factory=dict)
 
 
-class ProblemOut(Schema):
+class ProblemOut(Output):
     """A part of a report that exceeds a limit and was not stored, unlike the rest. An event of the attempt names it."""
 
     path: str
     message: str
-
-
-def problems_out(problems: Sequence[Problem]) -> list[ProblemOut]:
-    """Return the problems as the API lists them."""
-    return [ProblemOut(path=problem.path, message=problem.message) for problem in problems]
 
 
 class ExternalRunOut(RunOut):
@@ -145,7 +136,7 @@ class ExternalRunOut(RunOut):
     token_expires_at: datetime
 
 
-class HeartbeatOut(Schema):
+class HeartbeatOut(Output):
     """The state of the attempt, and the silence in seconds after which it counts as lost."""
 
     state: str
@@ -153,7 +144,7 @@ class HeartbeatOut(Schema):
     problems: list[ProblemOut] | None = None
 
 
-class EndOut(Schema):
+class EndOut(Output):
     """The state of the attempt: the reported one, or the one in which it had ended before."""
 
     state: Word

@@ -2,10 +2,8 @@
 
 from runs.launching.gpu_memory.model_config import ModelConfigMissing
 from runs.launching.gpu_memory.plan import GpuMemory, Models, largest_plan, plan_gpu_memory
-from workers.preflight import CardPlan
 
 __all__ = [
-    "CardPlan",
     "GpuMemory",
     "ModelConfigMissing",
     "Models",

@@ -6,56 +6,36 @@ A trainer plans in the same way, for the card and the prompts that it finds (`wo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
 
 from runs.launching.create import cluster_of
-from runs.launching.gpu_memory.grpo import CardRemedies, list_parts, list_phases, list_remedies
+from runs.launching.gpu_memory.labels import PARTS, PHASES, describe_remedy
 from runs.launching.gpu_memory.model_config import ModelConfigMissing, read_model
 from workers.config import RunConfig
-from workers.memory_plan import ModelSizes
-from workers.preflight import (
-    CARDS_GB,
-    CardPlan,
-    GrpoCardPlan,
-    ModelFiles,
-    VllmCardPlan,
-    plan_card,
-    plan_grpo_card,
-    plan_vllm_card,
-)
-from workers.preflight.memory import PROMPT_TOKENS, grpo_section, prompts_of, read_sizes
+from workers.memory_plan import CardPlan, ModelSizes
+from workers.preflight import CARDS_GB, PLANNERS, ModelFiles
+from workers.preflight.memory import PROMPT_TOKENS, grpo_section, planner_name, prompts_of, read_sizes
 
-PARTS = {
-    "master": _("Master weights, float32"),
-    "working": _("Weights for generation"),
-    "reference": _("Copies of the base model"),
-    "copies": _("Further copies of the weights"),
-    "factors": _("Noise of the members"),
-    "cache": _("Keys and values"),
-    "workspace": _("Workspace"),
-    "evaluation": _("Evaluation"),
-}
-"""Field of `MemoryPlan` -> label."""
+Rows = list[tuple[str, list[float]]]
+"""Label -> GB on each card."""
 
 
 @dataclass(frozen=True)
 class GpuMemory:
     """A plan for each of CARDS_GB, or the `reason` why there is none, in the language of the page.
 
-    `cards` are those of es.backend native, `vllm_cards` those of vllm, `grpo_cards` those of method grpo, which has
-    `processes` on `nodes`. `on_gpus`: whether the run trains on GPUs. `prompts`: those of an iteration, or those that
-    grpo generates for together; `prompts_assumed` if the config leaves them to the task.
+    `planner`: the name in PLANNERS of the one that made them. `processes` of a run of method grpo are on `nodes`.
+    `on_gpus`: whether the run trains on GPUs. `prompts`: those of an iteration, or those that grpo generates for
+    together; `prompts_assumed` if the config leaves them to the task.
     """
 
     reason: str = ""
     on_gpus: bool = True
+    planner: str = ""
     cards: tuple[CardPlan, ...] = ()
-    vllm_cards: tuple[VllmCardPlan, ...] = ()
-    grpo_cards: tuple[GrpoCardPlan, ...] = ()
     processes: int = 1
     nodes: int = 1
     prompts: int = 0
@@ -63,45 +43,37 @@ class GpuMemory:
     prompt_tokens: int = PROMPT_TOKENS
 
     @property
-    def parts(self) -> list[tuple[str, list[float]]]:
-        """Return (part in words, its GB on each card), without parts that are nowhere more than 0."""
-        rows = [(gettext(words), [card.parts_gb[part] for card in self.cards]) for part, words in PARTS.items()]
-        return [(words, sizes) for words, sizes in rows if any(sizes)]
+    def parts(self) -> Rows:
+        """Return the parts on each card, without those that are nowhere more than 0."""
+        labels = PARTS.get(self.planner, {}).items()
+        rows = [(gettext(label), [card.parts_gb[part] for card in self.cards]) for part, label in labels]
+        return [(label, sizes) for label, sizes in rows if any(sizes)]
 
     @property
-    def grpo_parts(self) -> list[tuple[str, list[float]]]:
-        """Return (part in words, its GB on each card) of a GRPO run, without parts that are nowhere more than 0."""
-        return list_parts(self.grpo_cards)
+    def phases(self) -> Rows:
+        """Return the peaks of the phases on each card; none if the run holds all parts at the same time."""
+        labels = PHASES.items() if any(card.phases for card in self.cards) else ()
+        return [(gettext(label), [card.phases_gb[phase] for card in self.cards]) for phase, label in labels]
 
     @property
-    def grpo_phases(self) -> list[tuple[str, list[float]]]:
-        """Return (phase in words, its peak in GB on each card) of a GRPO run."""
-        return list_phases(self.grpo_cards)
-
-    @property
-    def grpo_remedies(self) -> list[CardRemedies]:
-        """Return the changes with which a GRPO run fits, for each card that is too small."""
-        return list_remedies(self.grpo_cards)
+    def remedies(self) -> list[tuple[CardPlan, list[str]]]:
+        """Return each card that is too small, with the changes with which the run fits, as imperatives."""
+        return [(card, [describe_remedy(r) for r in card.remedies]) for card in self.cards if not card.fits]
 
     @property
     def fitting(self) -> list[int]:
         """Return the GB of the cards that hold the run."""
-        return [int(card.gb) for card in self.planned if card.fits]
-
-    @property
-    def planned(self) -> tuple[CardPlan, ...] | tuple[VllmCardPlan, ...] | tuple[GrpoCardPlan, ...]:
-        """Return the plans, whichever the method and the back end."""
-        return self.cards or self.vllm_cards or self.grpo_cards
+        return [int(card.card_gb) for card in self.cards if card.fits]
 
     @property
     def fits_all(self) -> bool:
         """Return whether each card holds the run."""
-        return len(self.fitting) == len(self.planned)
+        return len(self.fitting) == len(self.cards)
 
     @property
-    def demand(self) -> tuple[int, float]:
+    def demand(self) -> tuple[int, int]:
         """Return what orders plans: the number of cards that are too small, and the bytes on the smallest card."""
-        return len(self.planned) - len(self.fitting), self.planned[0].needed_gb if self.planned else 0
+        return len(self.cards) - len(self.fitting), self.cards[0].needed if self.cards else 0
 
 
 def plan_gpu_memory(configs: Iterable[RunConfig], person: User, models: Models | None = None) -> list[GpuMemory]:
@@ -143,29 +115,24 @@ class Models:
 def _plan(config: RunConfig, models: Models) -> GpuMemory:
     if (reason := _inapplicable(config)) is not None:
         return GpuMemory(reason, on_gpus=False)
-    es = config.es
-    if es is not None and es.backend not in ("native", "vllm"):
+    name = planner_name(config)
+    if name not in PLANNERS:
         text = gettext("With es.backend %(backend)s, memory is planned when the run starts, not here.")
-        return GpuMemory(text % {"backend": es.backend})
+        return GpuMemory(text % {"backend": name})
     try:
         sizes = _sizes(models.read(config), config)
     except ModelConfigMissing as missing:
         return GpuMemory(str(missing))
-    if es is None:
-        return _plan_grpo(sizes, config)
-    planned = GpuMemory(prompts=prompts_of(es), prompts_assumed=not es.prompts, nodes=config.compute.nodes)
-    if es.backend == "vllm":
-        return replace(planned, vllm_cards=tuple(plan_vllm_card(sizes, config, gb) for gb in CARDS_GB))
-    return replace(planned, cards=tuple(plan_card(sizes, config, gb) for gb in CARDS_GB))
-
-
-def _plan_grpo(sizes: ModelSizes, config: RunConfig) -> GpuMemory:
+    cards = tuple(PLANNERS[name](sizes, config, gb) for gb in CARDS_GB)
+    es, nodes = config.es, config.compute.nodes
+    if es is not None:
+        return GpuMemory(
+            planner=name, cards=cards, nodes=nodes, prompts=prompts_of(es), prompts_assumed=not es.prompts
+        )  # fmt: skip
     grpo = grpo_section(config)
     batch = grpo.per_device_train_batch_size * grpo.gradient_accumulation_steps * config.processes
-    return GpuMemory(
-        grpo_cards=tuple(plan_grpo_card(sizes, config, gb) for gb in CARDS_GB), processes=config.processes,
-        nodes=config.compute.nodes, prompts=batch // grpo.num_generations,
-    )  # fmt: skip
+    prompts = batch // grpo.num_generations
+    return GpuMemory(planner=name, cards=cards, processes=config.processes, nodes=nodes, prompts=prompts)
 
 
 def _inapplicable(config: RunConfig) -> str | None:

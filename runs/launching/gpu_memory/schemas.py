@@ -7,10 +7,10 @@ from typing import Any
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from runs.http import Input, Word, is_unstorable
-from runs.launching.gpu_memory.grpo import describe_reason, describe_remedy
+from runs.http import Input, Output, Word, is_unstorable
+from runs.launching.gpu_memory.labels import describe_reason, describe_remedy
 from runs.launching.gpu_memory.plan import GpuMemory
-from workers.preflight import GB, CardPlan, GrpoCardPlan, VllmCardPlan
+from workers.memory_plan import CardPlan, Remedy
 
 
 class RunToPlan(Input):
@@ -40,10 +40,8 @@ class PartsOut(Schema):
     evaluation: float
 
 
-class CardPlanOut(Schema):
-    """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` is why, and the plan
-    is the smallest. Per engine, `members` answer in one batch, and `rows` answers are generated concurrently, equally
-    many with each of `weight_sets`. All GB are those of the card."""
+class CardOut(Output):
+    """What the plans of all ES back ends state of a card of `card_gb`."""
 
     card_gb: int
     engines: int
@@ -51,45 +49,26 @@ class CardPlanOut(Schema):
     reason: str
     needed_gb: float
     usable_gb: float
+
+
+class CardPlanOut(CardOut):
+    """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` is why, and the plan
+    is the smallest. Per engine, `members` answer in one batch, and `rows` answers are generated concurrently, equally
+    many with each of `weight_sets`. All GB are those of the card."""
+
     members: int
     weight_sets: int
     rows: int
     parts_gb: PartsOut
 
-    @classmethod
-    def from_plan(cls, card: CardPlan) -> CardPlanOut:
-        """Return the plan as JSON."""
-        return cls(
-            card_gb=int(card.gb), engines=card.engines, fits=card.fits, reason=card.reason,
-            needed_gb=card.needed_gb, usable_gb=card.usable_gb,
-            members=card.plan.members, weight_sets=card.plan.weight_sets, rows=card.plan.rows,
-            parts_gb=PartsOut(**card.parts_gb),
-        )  # fmt: skip
 
-
-class VllmCardOut(Schema):
+class VllmCardOut(CardOut):
     """The plan of vLLM's engines on a card of `card_gb`; `engines` share it. If none fits, `reason` is why, and
     `needed_gb` is the least. `rows` answers are generated concurrently by each."""
 
-    card_gb: int
-    engines: int
-    fits: bool
-    reason: str
-    needed_gb: float
-    usable_gb: float
     rows: int
     master_on_host: bool
     with_kl: bool
-
-    @classmethod
-    def from_plan(cls, card: VllmCardPlan) -> VllmCardOut:
-        """Return the plan as JSON."""
-        plan = card.plan
-        return cls(
-            card_gb=int(card.gb), engines=card.engines, fits=card.fits, reason=card.reason, needed_gb=card.needed_gb,
-            usable_gb=card.usable_gb, rows=plan.rows if plan else 0,
-            master_on_host=plan is not None and plan.master_on_host, with_kl=plan is not None and plan.with_kl,
-        )  # fmt: skip
 
 
 class GrpoPartsOut(Schema):
@@ -126,14 +105,18 @@ class PhasesOut(Schema):
     checkpoint: float
 
 
-class RemedyOut(Schema):
+class RemedyOut(Output):
     """A change with which the run fits, as an imperative, and the GB that it then needs."""
 
     sentence: str
-    needed_gb: float
+    needed_gb: float = Field(validation_alias="plan.needed_gb")
+
+    @staticmethod
+    def resolve_sentence(remedy: Remedy) -> str:
+        return describe_remedy(remedy)
 
 
-class GrpoCardOut(Schema):
+class GrpoCardOut(Output):
     """The plan of a process of a GRPO run on a card of `card_gb`, one of `processes`. If the run does not fit, `reason`
     is why, and `remedies` are the changes with which it does; none if the model is too large for the card."""
 
@@ -147,21 +130,12 @@ class GrpoCardOut(Schema):
     phases_gb: PhasesOut
     remedies: list[RemedyOut]
 
-    @classmethod
-    def from_plan(cls, card: GrpoCardPlan) -> GrpoCardOut:
-        """Return the plan as JSON."""
-        return cls(
-            card_gb=int(card.gb), processes=card.plan.world, fits=card.fits, reason=describe_reason(card),
-            needed_gb=card.needed_gb, usable_gb=card.usable_gb,
-            parts_gb=GrpoPartsOut(**card.parts_gb), phases_gb=PhasesOut(**card.phases_gb),
-            remedies=[
-                RemedyOut(sentence=describe_remedy(remedy), needed_gb=remedy.memory.needed / GB)
-                for remedy in card.remedies
-            ],
-        )  # fmt: skip
+    @staticmethod
+    def resolve_reason(card: CardPlan) -> str:
+        return describe_reason(card)
 
 
-class GpuMemoryOut(Schema):
+class GpuMemoryOut(Output):
     """Plans for cards of several sizes, or the `reason` why there are none: `cards` with es.backend native,
     `vllm_cards` with vllm, `grpo_cards` with method grpo. `prompt_tokens`, of the longest prompt, are assumed.
     `prompts`, of an iteration, are assumed only if `prompts_assumed`; with grpo, they are those of one batch."""
@@ -177,9 +151,10 @@ class GpuMemoryOut(Schema):
     @classmethod
     def from_memory(cls, memory: GpuMemory) -> GpuMemoryOut:
         """Return the plans as JSON."""
-        return cls(
-            reason=memory.reason, prompt_tokens=memory.prompt_tokens, prompts=memory.prompts,
-            prompts_assumed=memory.prompts_assumed, cards=[CardPlanOut.from_plan(card) for card in memory.cards],
-            vllm_cards=[VllmCardOut.from_plan(card) for card in memory.vllm_cards],
-            grpo_cards=[GrpoCardOut.from_plan(card) for card in memory.grpo_cards],
-        )  # fmt: skip
+
+        def planned_by(planner: str) -> tuple[CardPlan, ...]:
+            return memory.cards if memory.planner == planner else ()
+
+        return cls.from_row(
+            memory, cards=planned_by("native"), vllm_cards=planned_by("vllm"), grpo_cards=planned_by("grpo")
+        )

@@ -7,8 +7,8 @@ from runs.launching.create import check_config
 from runs.launching.gpu_memory.schemas import RunToPlan
 from runs.launching.preflight.check import check_launch
 from runs.launching.preflight.schemas import PreflightOut
-from runs.launching.request import merged
-from workers.config import RunConfig, preset
+from runs.launching.request import over_preset
+from workers.config import RunConfig
 
 EXAMPLE = {"preset": "es-tiny", "config": {"es": {"iterations": 200, "checkpoint_every": 50}}}
 
@@ -27,6 +27,6 @@ def check_preflight(request: ApiRequest, new: RunToPlan) -> PreflightOut:
 
     Whether programs and GPUs are on the nodes is checked there, by `python -m workers.check`.
     """
-    config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))
+    config = RunConfig.from_json(over_preset(new.preset, new.config))
     check_config(config, request.auth.person)
     return PreflightOut.from_preflight(check_launch([config], request.auth.person, new.preset))

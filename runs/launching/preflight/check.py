@@ -39,13 +39,13 @@ class Preflight:
     @property
     def problems(self) -> int:
         """Return how many things are missing or do not fit."""
-        too_small = bool(self.memory.planned) and not self.memory.fitting
+        too_small = bool(self.memory.cards) and not self.memory.fitting
         return too_small + (not self.disk.fits) + sum(need.state == "missing" for need in self.needs)
 
     @property
     def unknown(self) -> int:
         """Return how many things can only be known on the cluster."""
-        without_plan = self.memory.on_gpus and not self.memory.planned
+        without_plan = self.memory.on_gpus and not self.memory.cards
         return without_plan + bool(self.disk.reason) + sum(need.state == "unknown" for need in self.needs)
 
     @property
@@ -54,9 +54,7 @@ class Preflight:
         return "problem" if self.problems else "unknown" if self.unknown else "ready"
 
 
-def check_launch(
-    configs: Sequence[RunConfig], person: User, preset: str = "", estimator: Estimator | None = None
-) -> Preflight:
+def check_launch(configs: Sequence[RunConfig], person: User, preset: str = "") -> Preflight:
     """Check the runs of a launch that `check_config` or `plan_sweep` accepts: one or more configs.
 
     Raise ConfigError for an unknown cluster.
@@ -66,12 +64,13 @@ def check_launch(
     return Preflight(
         memory,
         plan_launch_disk(configs, models),
-        _hours(configs, estimator or Estimator(person), preset),
+        _hours(configs, person, preset),
         check_launch_needs(configs, person, models),
     )
 
 
-def _hours(configs: Sequence[RunConfig], estimator: Estimator, preset: str) -> LaunchHours:
+def _hours(configs: Sequence[RunConfig], person: User, preset: str) -> LaunchHours:
+    estimator = Estimator(person)
     estimates = [(config, estimator.estimate(config, preset)) for config in configs]
     with_estimate = [(config, estimate) for config, estimate in estimates if estimate is not None]
     longest = max((estimate for _, estimate in with_estimate), key=lambda e: e.median, default=None)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop as _
 from runs.launching.create import cluster_of
 from runs.launching.gpu_memory import ModelConfigMissing, Models
 from workers.config import RunConfig
+from workers.config.methods import METHODS
 from workers.preflight import DiskPlan, plan_disk
 
 PARTS = {
@@ -56,6 +57,9 @@ def plan_launch_disk(configs: Sequence[RunConfig], models: Models) -> LaunchDisk
     plans, reasons = [], []
     for config in configs:
         if not config.is_training:
+            if METHODS[config.method].saves_weights:
+                message = gettext("The checkpoints of method %(method)s are not planned.")
+                reasons.append(message % {"method": config.method})
             continue
         try:
             plan = plan_disk(config, models.read(config))

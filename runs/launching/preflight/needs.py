@@ -16,6 +16,7 @@ from runs.launching.missing_models import missing_model_notes
 from runs.models import Cluster
 from runs.service_registry import SCORER, find_service
 from workers.config import RunConfig
+from workers.config.methods import METHODS
 from workers.config.resources import BUILT_IN_MODELS
 from workers.config.tasks import SafetyOptions
 from workers.preflight.model_files import NATIVE_MODEL_TYPES
@@ -50,7 +51,7 @@ def _one_per_model(configs: Iterable[RunConfig]) -> list[RunConfig]:
     uses = {
         (c.model.path, c.compute.cluster, c.es.backend if c.es else ""): c
         for c in configs
-        if c.is_training or c.evaluate is not None
+        if METHODS[c.method].reads_model
     }
     return list(uses.values())
 

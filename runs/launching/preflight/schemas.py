@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Literal
 
 from ninja import Schema
+from pydantic import Field
 
+from runs.http import Output
 from runs.launching.gpu_memory.schemas import GpuMemoryOut
 from runs.launching.preflight.check import LaunchHours, Preflight
 from runs.launching.preflight.disk import LaunchDisk
 
 
-class CheckpointOut(Schema):
+class CheckpointOut(Output):
     """Bytes of one checkpoint by part: weights, float32 master of other weights, adapter, state of GRPO's optimizer,
     tokenizer and settings."""
 
@@ -23,14 +24,14 @@ class CheckpointOut(Schema):
     others: int
 
 
-class DiskOut(Schema):
+class DiskOut(Output):
     """Bytes of the run's `checkpoints`; `free_bytes` on their disk is null if it is not on this machine. If the sizes
     are unknown, `reason` is why."""
 
     checkpoints: int
     checkpoint_bytes: int
-    total_bytes: int
-    free_bytes: int | None
+    total_bytes: int = Field(validation_alias="total")
+    free_bytes: int | None = Field(validation_alias="free")
     fits: bool
     parts: CheckpointOut | None
     reason: str
@@ -39,12 +40,12 @@ class DiskOut(Schema):
     def from_disk(cls, disk: LaunchDisk) -> DiskOut:
         """Return the checkpoints as JSON."""
         largest = disk.largest
-        return cls(
+        return cls.from_row(
+            disk,
             checkpoints=largest.checkpoints if largest else 0,
             checkpoint_bytes=largest.checkpoint.total if largest else 0,
-            total_bytes=disk.total, free_bytes=disk.free, fits=disk.fits, reason=disk.reason,
-            parts=CheckpointOut(**asdict(largest.checkpoint)) if largest else None,
-        )  # fmt: skip
+            parts=largest.checkpoint if largest else None,
+        )
 
 
 class HoursOut(Schema):
@@ -72,7 +73,7 @@ class HoursOut(Schema):
         )
 
 
-class NeedOut(Schema):
+class NeedOut(Output):
     """A need that is known on this site. unknown: only the run itself will find out."""
 
     name: str
@@ -80,7 +81,7 @@ class NeedOut(Schema):
     sentence: str
 
 
-class PreflightOut(Schema):
+class PreflightOut(Output):
     """The check of a run. `verdict`: problem if something is missing or does not fit, unknown if something cannot be
     checked on this site, else ready."""
 
@@ -93,10 +94,9 @@ class PreflightOut(Schema):
     @classmethod
     def from_preflight(cls, checked: Preflight) -> PreflightOut:
         """Return the check as JSON."""
-        return cls(
-            verdict=checked.verdict,
+        return cls.from_row(
+            checked,
             memory=GpuMemoryOut.from_memory(checked.memory),
             disk=DiskOut.from_disk(checked.disk),
             hours=HoursOut.from_hours(checked.hours),
-            needs=[NeedOut(name=need.name, state=need.state, sentence=need.sentence) for need in checked.needs],
         )

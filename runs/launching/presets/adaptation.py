@@ -70,16 +70,19 @@ def adapt_to_cluster(config: RunConfig, preset: Preset | None) -> tuple[RunConfi
 
 
 def find_form_adaptation(form: LaunchForm) -> Adaptation | None:
-    """Return how the form's config is adapted to its cluster; None if nothing has to change, or the form is not valid.
+    """Return how the config of a form as sent is adapted to its cluster; None if nothing has to change, or the form
+    was not valid before its runs were checked.
 
-    An unknown cluster becomes a problem of its field.
+    An unknown cluster becomes a problem of its field, unless a check of the runs has reported it.
     """
-    if not form.is_valid():
+    is_valid = form.is_valid()
+    if not form.configs:
         return None
     try:
-        return find_adaptation(RunConfig.from_json(form.configs[0]), presets().get(form.cleaned_data["preset"]))
+        return find_adaptation(form.configs[0], presets().get(form.cleaned_data.get("preset", "")))
     except ConfigError as error:
-        form.add_problems(error.problems)
+        if is_valid:
+            form.add_problems(error.problems)
         return None
 
 

@@ -8,7 +8,7 @@ from ninja import P, PathEx
 
 from runs.http import ApiRequest, needs, router
 from runs.launching.presets.adaptation import adapt_to_cluster
-from runs.launching.presets.schemas import AdaptedPresetOut, PresetToAdapt
+from runs.launching.presets.schemas import AdaptedPresetOut, ConfigChangeOut, PresetToAdapt
 from runs.launching.request import merged
 from workers.config import RunConfig, preset
 
@@ -34,4 +34,5 @@ def adapt_preset(request: ApiRequest, name: PresetPath, new: PresetToAdapt) -> A
     selected = preset(name)
     config = RunConfig.from_json(merged(selected.config, new.config))
     adapted, changes = adapt_to_cluster(config, selected)
-    return AdaptedPresetOut.from_changes(selected.name, adapted, changes)
+    rows = [ConfigChangeOut.from_row(change) for change in changes]
+    return AdaptedPresetOut(preset=selected.name, config=adapted.to_json(), changes=rows)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from runs.http import Input, is_unstorable
-from workers.config import PresetNeeds, RunConfig
-from workers.preflight.adapt import Change
+from runs.http import Input, Output, is_unstorable
 
 
-class NeededFileOut(Schema):
+class NeededFileOut(Output):
     """A file or model that you provide, by the name that the config gives it."""
 
     path: str
@@ -22,7 +19,7 @@ class NeededFileOut(Schema):
     licence: str
 
 
-class NeededServiceOut(Schema):
+class NeededServiceOut(Output):
     """A service that must be registered before the run starts."""
 
     kind: str
@@ -30,7 +27,7 @@ class NeededServiceOut(Schema):
     what: str
 
 
-class PresetNeedsOut(Schema):
+class PresetNeedsOut(Output):
     """Requirements of a preset: `gpus` on each of `nodes` nodes, each with `gpu_memory_gb` · 10⁹ bytes; 0 GPUs if it
     needs none. `hours`: shortest and longest duration on `hours_on`, null if unknown."""
 
@@ -42,11 +39,6 @@ class PresetNeedsOut(Schema):
     hours_on: str
     files: list[NeededFileOut]
     services: list[NeededServiceOut]
-
-    @classmethod
-    def from_needs(cls, needs: PresetNeeds) -> PresetNeedsOut:
-        """Return the needs as JSON."""
-        return cls(**asdict(needs))
 
 
 class PresetToAdapt(Input):
@@ -61,7 +53,7 @@ class PresetToAdapt(Input):
         return self
 
 
-class ConfigChangeOut(Schema):
+class ConfigChangeOut(Output):
     """A setting that the adaptation changes. `why` states its effect on the results."""
 
     path: str
@@ -76,9 +68,3 @@ class AdaptedPresetOut(Schema):
     preset: str
     config: dict[str, Any]
     changes: list[ConfigChangeOut]
-
-    @classmethod
-    def from_changes(cls, name: str, config: RunConfig, changes: list[Change]) -> AdaptedPresetOut:
-        """Return the adaptation as JSON."""
-        rows = [ConfigChangeOut(**asdict(change)) for change in changes]
-        return cls(preset=name, config=config.to_json(), changes=rows)

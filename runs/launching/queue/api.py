@@ -62,8 +62,8 @@ class EntryOut(Schema):
             person=run.created_by.get_username(), attempt=attempt.key, cluster=str(attempt.cluster),
             state=attempt.state, is_going=entry.is_going, since=entry.since, reason=attempt.reason,
             explained=entry.explained, held=entry.is_held, position=entry.position, nodes=resources.nodes,
-            gpus=resources.gpus, cores=resources.cores, total_gpus=resources.total_gpus,
-            total_cores=resources.total_cores,
+            gpus=resources.gpus, cores=resources.cores, total_gpus=resources.all_gpus,
+            total_cores=resources.all_cores,
         )  # fmt: skip
 
 

@@ -84,9 +84,8 @@ def create_moved_attempts(cluster: Cluster) -> list[Attempt]:
 
 def _lock_waiting(run: Run, action: str) -> Attempt:
     """Return the run's open attempt with its row locked. Raise CannotMove if it does not wait."""
-    if run.is_external:
-        message = gettext("%(name)s trains elsewhere and is only reported here, so it cannot be %(what)s")
-        raise CannotMove(message % {"name": run.name, "what": action})
+    if refusal := run.kind.move_refusal:
+        raise CannotMove(gettext(refusal) % {"name": run.name, "what": action})
     open_ones = run.attempts.open().select_related("run", "cluster").select_for_update(of=("self",))
     attempt = open_ones.order_by("-n").first()
     params = {"name": run.name, "what": action, "state": run.state}

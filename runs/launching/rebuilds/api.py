@@ -103,16 +103,8 @@ def _saved(run: Run, saved: SavedCheckpoint) -> CheckpointOut:
 
 
 def _rebuilt(run: Run, rebuild: Rebuild) -> CheckpointOut:
-    return CheckpointOut(
-        step=rebuild.step,
-        rebuilt=True,
-        state=rebuild.state,
-        progress=rebuild.progress,
-        reason=rebuild.reason,
-        bytes=rebuild.bytes,
-        sha256=rebuild.sha256,
-        download=_address(run, rebuild.step) if is_ready(rebuild) else None,
-    )
+    download = _address(run, rebuild.step) if is_ready(rebuild) else None
+    return CheckpointOut.from_row(rebuild, rebuilt=True, download=download)
 
 
 def _address(run: Run, step: int) -> str:

@@ -20,6 +20,7 @@ from runs.launching.resources import check_resources
 from runs.models import Rebuild, Run
 from runs.models.experiment import UID_LETTERS
 from workers.config import ConfigError
+from workers.config.methods import method_of
 from workers.executors.base import Unreachable
 from workers.executors.openssh import RemoteDisk
 from workers.executors.states import State
@@ -33,19 +34,15 @@ class CannotRebuild(ValueError):
 
 def rebuild_refusal(run: Run) -> str:
     """Return why the run's checkpoints cannot be rebuilt; an empty text if they can."""
-    if run.is_imported:
-        return gettext("The run was imported; its checkpoints and its replay log are on the machine where it ran.")
-    if run.is_external:
-        return gettext(
-            "The run trains elsewhere and is only reported here; its checkpoints are on the machine where it runs."
-        )
+    if refusal := run.kind.rebuild_refusal:
+        return gettext(refusal)
     if (newest := run.newest_attempt()) is not None and newest.cluster is not None and newest.cluster.is_remote:
         message = gettext(
             "Only saved checkpoints are available, because the replay log is on %(cluster)s, and this machine cannot "
             "read its disk."
         )
         return message % {"cluster": newest.cluster.name}
-    if run.method == "es":
+    if method_of(run.method).is_replayed:
         return ""
     return gettext(
         "Only saved checkpoints of a GRPO run are available: its steps depend on gradients and an optimiser's state, "

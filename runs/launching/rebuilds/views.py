@@ -110,7 +110,7 @@ def _entries(run: Run) -> list[Entry]:
     here = checkpoints.by_step(run)
     entries: dict[int, Entry] = {}
     for row in run.checkpoint_set.select_related("attempt__cluster").order_by("attempt__n", "epoch", "seq"):
-        where = row.path if run.is_external else f"{row.attempt.key}/{row.path}"
+        where = row.path if run.kind.is_reported else f"{row.attempt.key}/{row.path}"
         cluster = row.attempt.cluster
         remote_cluster = cluster.name if cluster is not None and cluster.is_remote else ""
         entries[row.step] = Entry(row.step, where, row.bytes, row.sha256, row.step in here, remote_cluster)

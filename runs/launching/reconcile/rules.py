@@ -13,7 +13,7 @@ from typing import Any
 
 from runs.clusters import Timeouts
 from runs.launching.reconcile.attempt_files import Ending, Traces
-from runs.models import Attempt, Job
+from runs.models import Job
 from workers.attempt import RESUMABLE
 from workers.executors.base import Observation
 from workers.executors.states import State
@@ -45,11 +45,6 @@ class JobFacts:
     def is_cancelled(self) -> bool:
         """Return whether the end of the job was requested."""
         return self.job.cancel_requested_at is not None
-
-    @property
-    def is_withdrawn(self) -> bool:
-        """Return whether the job had to leave the queue."""
-        return isinstance(self.job, Attempt) and self.job.is_withdrawn
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ def _cause(facts: JobFacts, ending: Ending) -> tuple[State, str]:
     if ending.signal == signal.SIGKILL and facts.traces.was_refused:
         return State.LOST, _restart_reason(facts)
     if ending.timed_out and ending.is_stop:
-        limit = facts.job.run.run_config.compute.time_limit_seconds
+        limit = facts.job.compute.time_limit_seconds
         return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
     if saved:
         return State.INTERRUPTED, "was stopped and saved a checkpoint"
@@ -161,7 +156,7 @@ def _decide_unrecorded(facts: JobFacts, observation: Observation) -> Decision | 
         return Decision(State.LOST, f"{_restart_reason(facts)}: {reason}")
     if _failed_to_launch(facts, observation):
         return Decision(State.NODE_LOST, f"the node did not start it: {reason}")
-    if observation.state == State.CANCELLED and never_began and facts.is_withdrawn:
+    if observation.state == State.CANCELLED and never_began and facts.job.is_withdrawn:
         return Decision(State.CANCELLED, "left the queue, because its sweep was paused")
     if observation.state == State.CANCELLED:
         return Decision(State.CANCELLED, f"cancelled from outside: {reason}")

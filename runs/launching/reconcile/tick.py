@@ -24,7 +24,7 @@ from runs.launching.submit import fence, submit_job
 from runs.launching.submit_array import submit_together
 from runs.launching.sweeps import commands
 from runs.launching.transitions import begun_at, transition, update_facts
-from runs.models import Attempt, Cluster, Job, Origin, Rebuild
+from runs.models import Attempt, Cluster, Job, Rebuild
 from workers.attempt import DISK_FULL
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
@@ -107,7 +107,7 @@ def _tick(cluster: Cluster) -> None:
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now())
     refresh_due_inventory(cluster)
     settle(submitted, observations, executor.trust_running)
-    if any(isinstance(job, Attempt) and job.moves_to_id for job in submitted):
+    if any(job.is_moving for job in submitted):
         queue.create_moved_attempts(cluster)
 
 
@@ -135,7 +135,7 @@ def _send_jobs(cluster: Cluster, jobs: Sequence[Job]) -> bool:
     ending = [job for job in jobs if job.cancel_requested_at is not None]
     others = [job for job in jobs if job.cancel_requested_at is None]
     # What ran when esweb was stopped goes before what waits: each submit starts jobs that fit.
-    others.sort(key=lambda job: not (isinstance(job, Attempt) and job.origin == Origin.SITE_START))
+    others.sort(key=lambda job: not job.goes_first)
     # Submit finds a job that may be on the cluster; it never submits a cancelled job that is not there.
     is_heard = all(map(_is_submitted, ending)) and cancel_job(*ending) and withdraw_jobs(*others)
     return is_heard and submit_together(cluster, others) and all(map(_is_submitted, others))
@@ -171,16 +171,24 @@ def _extend_timeouts(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
 def _settle(job: Job, observation: Observation | None, trust_running: bool, now: datetime) -> None:
     if observation is not None and observation.state == State.CANCELLED:
         # A user may have cancelled it, or paused its sweep, since it was read.
-        moves = ["moves_to"] if isinstance(job, Attempt) else []
-        job.refresh_from_db(fields=["cancel_requested_at", *moves])
+        job.refresh_from_db(fields=job.requested_fields)
     traces = read_traces(job.directory)
     _note_times(job, observation, traces, now)
     decision = decide(JobFacts(job, observation, traces, timeouts_of(job.cluster), trust_running, now))
+    # The result of a rebuild is the folder that it writes; that of an attempt is in its records.
     if isinstance(job, Rebuild):
-        update_facts(job, progress=progress_of(job))
-        decision = result_of(job, decision)
-    if decision is not None:
+        _settle_rebuild(job, decision, observation)
+    elif decision is not None:
         _apply(job, decision, observation)
+
+
+def _settle_rebuild(rebuild: Rebuild, decision: Decision | None, observation: Observation | None) -> None:
+    update_facts(rebuild, progress=progress_of(rebuild))
+    if (decision := result_of(rebuild, decision)) is None:
+        return
+    _apply(rebuild, decision, observation)
+    if decision.state.is_final:
+        rebuilds.delete_old_rebuilds(rebuild.run)
 
 
 def _note_times(job: Job, observation: Observation | None, traces: Traces, now: datetime) -> None:
@@ -229,15 +237,14 @@ def _apply(job: Job, decision: Decision, observation: Observation | None) -> Non
         has_moved = transition(
             job, decision.state, reason or _usual_reason(decision.state, observation), **decision.updates
         )
+        # Only an attempt is followed by another one; a rebuild is requested again.
         if has_moved and isinstance(job, Attempt) and decision.state.is_final:
             _plan_next(job, decision)
-    if decision.state.is_final and isinstance(job, Rebuild):
-        rebuilds.delete_old_rebuilds(job.run)
 
 
 def _plan_next(attempt: Attempt, decision: Decision) -> None:
     """Plan what follows the end of an attempt. A run that was to be moved follows a cancel only."""
-    if decision.state != State.CANCELLED and attempt.moves_to_id is not None and clear_moves(attempt.run):
+    if decision.state != State.CANCELLED and attempt.is_moving and clear_moves(attempt.run):
         if attempt.is_withdrawn:
             attempt.note(queue.STARTED_MEANWHILE)
         else:

@@ -101,9 +101,9 @@ def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
     )
     demands = estimate_demands(request.auth.person, experiment, [planned.config for planned in runs], new.preset)
     estimated = [hours_of(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
-    first = [PlannedOut(cell=r.cell, seed=r.seed, config=r.config.to_json()) for r in runs[:MAX_PREVIEW]]
+    first = [PlannedOut.from_row(run, config=run.config.to_json()) for run in runs[:MAX_PREVIEW]]
     return SweepPlanOut(
-        runs=len(runs), estimated=HoursOut.from_hours(total(estimated)), unknown=len(runs) - len(estimated), first=first
+        runs=len(runs), estimated=HoursOut.from_row(total(estimated)), unknown=len(runs) - len(estimated), first=first
     )
 
 
@@ -114,7 +114,7 @@ def list_sweeps(request: ApiRequest, experiment: Id = None, cursor: Id = None, l
     sweeps = Sweep.objects.visible_to(request.auth.person).select_related("created_by")
     sweeps = sweeps if experiment is None else sweeps.filter(experiment=experiment)
     items, following = paginate(sweeps, cursor, limit)
-    return SweepsOut(items=[SweepLine.from_sweep(sweep) for sweep in items], next=following)
+    return SweepsOut(items=[SweepLine.from_row(sweep) for sweep in items], next=following)
 
 
 @router.get("/sweeps/{pk}", response=SweepDetail, auth=needs("read"), tags=["sweeps"], summary="Read a sweep")
@@ -216,12 +216,8 @@ def _get_own_sweep(caller: Caller, pk: int) -> Sweep:
 
 def _refreshed_sweep(sweep: Sweep) -> SweepOut:
     sweep.refresh_from_db(fields=["paused_at", "cancelled_at", "at_once", "grid", "cells", "seeds"])
-    schema: SweepOut = SweepOut.from_status(sweep_status(sweep))
-    return schema
+    return SweepOut.from_status(sweep_status(sweep))
 
 
 def _detail(sweep: Sweep) -> SweepDetail:
-    detail: SweepDetail = SweepDetail.from_status(
-        sweep_status(sweep), table=[CellOut.from_row(row) for row in cell_rows(sweep)]
-    )
-    return detail
+    return SweepDetail.from_status(sweep_status(sweep), table=[CellOut.from_cell(row) for row in cell_rows(sweep)])

@@ -133,9 +133,12 @@ def uncancel_sweep(sweep: Sweep, person: User) -> int:
         return 0
     requested = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
     with transaction.atomic():
-        check_undo(sweep, Run.objects.filter(pk__in=requested.filter(state=State.CANCELLED).values("pk")))
+        cancelled = requested.filter(state=State.CANCELLED).order_by("pk")
+        runs = list(cancelled)
+        check_undo(sweep, runs)
         picked_up = resume_dropped(sweep, person)
-        ended = list(requested.filter(state=State.CANCELLED).order_by("pk"))
+        left = set(cancelled.values_list("pk", flat=True))
+        ended = [run for run in runs if run.pk in left]
         for run in ended:
             resume_run(run, person)
         stopping = Attempt.objects.open().filter(run__sweep=sweep, cancel_requested_at__gte=since)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from runs.charts import MEASURED, Cell, Table
-from runs.launching.run_names import format_value
+from runs.charts import MEASURED
 from runs.launching.sweeps.options import SweepOptions
 from runs.launching.sweeps.table import CellRow, SeedRun, Summary
+from runs.launching.sweeps.values import file_value
 from runs.models import Sweep
+from runs.tables import Cell, Column, Mean, Table
 
 STEPS = "common step"
 
@@ -24,7 +24,7 @@ def cells_table(rows: Sequence[CellRow], options: SweepOptions, *, with_seeds: b
     seeds = sorted({run.seed for row in rows for run in row.runs}) if with_seeds else []
     metric = options.metric
     name = metric.key if metric.summary == "last" else f"{metric.key} {metric.summary}"
-    columns = (*options.keys, "runs", f"{name} mean", f"{name} std", f"{name} n", STEPS, MEASURED)
+    columns: tuple[Column | str, ...] = (*options.keys, "runs", Column(name, kind=Mean), STEPS, MEASURED)
     return Table(
         (*columns, *(f"seed {seed}" for seed in seeds)), tuple(_row(row, options.keys, len(seeds)) for row in rows)
     )
@@ -43,9 +43,9 @@ def file_name(pk: int, options: SweepOptions) -> str:
 def _row(row: CellRow, keys: Sequence[str], seeds: int) -> tuple[Cell, ...]:
     summary = row.summary
     ways = dict.fromkeys(run.way.text for run in row.runs if run.way is not None and run.value is not None)
-    values = tuple(_key_value(row.cell[key]) if key in row.cell else None for key in keys)
+    values = tuple(file_value(row.cell[key]) if key in row.cell else None for key in keys)
     return (
-        *values, summary.total, summary.mean, summary.std, summary.n, _steps(summary), " | ".join(ways),
+        *values, summary.total, Mean(summary.mean, summary.std, summary.n), _steps(summary), " | ".join(ways),
         *(_value(run) for run in row.aligned[:seeds]),
     )  # fmt: skip
 
@@ -53,12 +53,6 @@ def _row(row: CellRow, keys: Sequence[str], seeds: int) -> tuple[Cell, ...]:
 def _steps(summary: Summary) -> Cell:
     """Return the steps of the values if the runs of a cell end at different steps; None if they end at the same."""
     return "own last steps" if summary.has_own_ends else ", ".join(map(str, summary.steps)) or None
-
-
-def _key_value(value: Any) -> Cell:
-    """Return a number as it is, and any other value as text: a boolean is not a number in a file."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else format_value(value)
 
 
 def _value(run: SeedRun | None) -> float | None:

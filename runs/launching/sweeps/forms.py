@@ -10,11 +10,12 @@ from django.forms import BoundField
 from django.utils.translation import gettext, gettext_lazy
 
 from runs.http import NoteField, TextField
-from runs.launching.config_form import SETTINGS, LaunchForm, config_from_fields, parse_seeds, parse_value
+from runs.launching.config_form import SETTINGS, LaunchForm, config_from_fields, parse_seeds
 from runs.launching.sweeps.commands import DEFAULT_CONCURRENT_RUNS, NewSweep
 from runs.launching.sweeps.plan import KEYS as KEYS
+from runs.launching.sweeps.values import parse_values
 from runs.models import Sweep
-from workers.config import ConfigField, Problem
+from workers.config import Problem
 from workers.config.shallow_json import loads
 
 ROWS = range(1, 6)
@@ -92,7 +93,7 @@ class SweepForm(forms.Form):
         """Return the sweep that this form and the launch form describe."""
         data = form.cleaned_data
         return NewSweep(
-            base=config_from_fields(data), seeds=[config["seed"] for config in form.configs], grid=self._grid(),
+            base=config_from_fields(data), seeds=[config.seed for config in form.configs], grid=self._grid(),
             cells=self.cells, name=data["name"].strip(), preset=data["preset"],
             at_once=DEFAULT_CONCURRENT_RUNS if self.cleaned_data["at_once"] is None else self.cleaned_data["at_once"],
         )  # fmt: skip
@@ -132,20 +133,6 @@ def parse_cells(text: str) -> list[dict[str, Any]]:
             raise ValueError(message % {"n": n})
         cells.append(cell)
     return cells
-
-
-def parse_values(setting: ConfigField, text: str) -> list[Any]:
-    """Parse `0.1, 0.2` to [0.1, 0.2]; lists and objects are typed as a JSON list. Invalid values stay as typed."""
-    if setting.kind in (tuple, dict):
-        values = parse_value(setting, text)
-        return values if isinstance(values, list) else [values]
-    return [_value(setting, part.strip()) for part in text.split(",") if part.strip()]
-
-
-def _value(setting: ConfigField, text: str) -> Any:
-    if setting.kind is bool:
-        return {"true": True, "false": False}.get(text.lower(), text)
-    return parse_value(setting, text)
 
 
 class MoreForm(forms.Form):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
 from runs.launching.run_names import format_value
 from runs.launching.sweeps.scales import Scale, scale_of
+from runs.launching.sweeps.values import identity_in, in_order, number_of
 
 ABSENT_SHARE = 0.14
 """Share of a numeric axis, at its low end, that cells without the key take."""
@@ -52,11 +51,11 @@ class KeyAxis:
 
     def stop(self, cell: Mapping[str, Any]) -> int:
         """Return the index of the cell's stop."""
-        return self.places[_identity(cell, self.key)][0]
+        return self.places[identity_in(cell, self.key)][0]
 
     def position(self, cell: Mapping[str, Any]) -> float:
         """Return the position of the cell's value, 0 to 1."""
-        return self.places[_identity(cell, self.key)][1]
+        return self.places[identity_in(cell, self.key)][1]
 
 
 def key_axis(key: str, cells: Iterable[Mapping[str, Any]], most: int, bands: int) -> KeyAxis:
@@ -64,11 +63,12 @@ def key_axis(key: str, cells: Iterable[Mapping[str, Any]], most: int, bands: int
 
     More numbers are combined into `bands` ranges, and the last of more categories into one stop.
     """
-    by_identity = {_identity(cell, key): cell.get(key) for cell in cells}
+    by_identity = {identity_in(cell, key): cell.get(key) for cell in cells}
     has_absent = by_identity.pop("", "present") != "present"
-    values: list[float] = [value for value in by_identity.values() if _is_number(value)]
-    if len(values) == len(by_identity) and (scale := scale_of(values)):
-        axis = _banded(key, scale, values, bands) if len(values) > most else _numeric(key, scale, sorted(values))
+    numbers = {name: number for name, value in by_identity.items() if (number := number_of(value)) is not None}
+    if len(numbers) == len(by_identity) and (scale := scale_of(numbers.values())):
+        is_banded = len(numbers) > most
+        axis = _banded(key, scale, numbers, bands) if is_banded else _numeric(key, scale, numbers, by_identity)
         return _with_absent(axis) if has_absent else axis
     return _categories(key, by_identity, most, has_absent)
 
@@ -95,25 +95,23 @@ def format_short(value: float) -> str:
     return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _numeric(key: str, scale: Scale, values: Sequence[float]) -> KeyAxis:
-    positions = [scale.at(value) for value in values]
-    stops = tuple(Stop(format_value(value), at, at) for value, at in zip(values, positions, strict=True))
-    places = {_identity({key: value}, key): (n, positions[n]) for n, value in enumerate(values)}
+def _numeric(key: str, scale: Scale, numbers: Mapping[str, float], values: Mapping[str, Any]) -> KeyAxis:
+    ordered = sorted(numbers.items(), key=lambda item: item[1])
+    places = {name: (n, scale.at(number)) for n, (name, number) in enumerate(ordered)}
+    stops = tuple(Stop(format_value(values[name]), at, at) for name, (_n, at) in places.items())
     return KeyAxis(key, stops, places, scale)
 
 
-def _banded(key: str, scale: Scale, values: Iterable[float], bands: int) -> KeyAxis:
+def _banded(key: str, scale: Scale, numbers: Mapping[str, float], bands: int) -> KeyAxis:
     stops, ticks = band_stops(scale, bands)
-    places = {}
-    for value in values:
-        at = scale.at(value)
-        places[_identity({key: value}, key)] = band_index(at, len(stops)), at
+    positions = {name: scale.at(number) for name, number in numbers.items()}
+    places = {name: (band_index(at, len(stops)), at) for name, at in positions.items()}
     return KeyAxis(key, stops, places, scale, ticks)
 
 
 def _categories(key: str, by_identity: Mapping[str, Any], most: int, has_absent: bool) -> KeyAxis:
     """Return an axis of categories, from the first at 1 to the last at 0, evenly spaced."""
-    order = sorted(by_identity) if all(isinstance(v, bool) for v in by_identity.values()) else list(by_identity)
+    order = in_order(by_identity)
     singles = order if len(order) <= most else order[: most - 1]
     labels = [format_value(by_identity[name]) for name in singles]
     if left := len(order) - len(singles):
@@ -141,15 +139,3 @@ def _with_absent(axis: KeyAxis) -> KeyAxis:
     ticks = tuple((label, moved(at)) for label, at in axis.ticks)
     places[""] = len(stops), 0.0
     return KeyAxis(axis.key, (*stops, Stop(gettext("not set"), 0.0, 0.0)), places, axis.scale, ticks)
-
-
-def _identity(cell: Mapping[str, Any], key: str) -> str:
-    """Return a text that is equal for equal values of the key; empty for a cell without the key. 1 equals 1.0."""
-    if key not in cell:
-        return ""
-    value = cell[key]
-    return repr(float(value)) if _is_number(value) else json.dumps(value, sort_keys=True)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

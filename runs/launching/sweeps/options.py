@@ -10,14 +10,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.http import UnknownChoice, choice_or_default, must_be_one_of, require_choice
-from runs.metrics import HIGHER, good_direction
+from runs.metrics import HEADLINE_KEYS, HIGHER, good_direction
 from runs.models import Series, Sweep
+from workers.analysis.keys import ACCURACY, EXACT, REWARD
 
-REWARD = "reward/mean"
-COMMON_METRICS = (
-    REWARD, "accuracy/contains", "accuracy/exact", "kl", "safety/safe_ratio", "cost/mean", "response/tokens_mean",
-    "response/clipped_ratio", "train/reward/mean", "train/kl", "time/step_seconds",
-)  # fmt: skip
+COMMON_METRICS = tuple(dict.fromkeys((
+    REWARD, ACCURACY, EXACT, *HEADLINE_KEYS, "response/tokens_mean", "response/clipped_ratio", "train/reward/mean",
+    "train/kl", "time/step_seconds",
+)))  # fmt: skip
 """Metrics of both methods, the first in a list of metrics."""
 SUMMARIES = {"last": _("last value"), "best": _("best value"), "min": _("lowest value"), "max": _("highest value")}
 FIELDS = {"last": "last_value", "min": "min_value", "max": "max_value"}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from runs.http import Input, Name, Pk, RunName, Word, is_unstorable
+from runs.http import Input, Name, Output, Pk, RunName, Username, Word, is_unstorable
 from runs.launching.budgets.schemas import HoursOut
 from runs.launching.schemas import PresetName
 from runs.launching.sweeps.status import SweepStatus
 from runs.launching.sweeps.table import CellRow
-from runs.models import Sweep
 
 Grid = dict[Word, Annotated[list[Any], Field(max_length=1000)]]
 Cells = Annotated[list[dict[Word, Any]], Field(max_length=1000)]
@@ -64,7 +63,7 @@ class MoreOfSweep(SweepValues):
     at_once: int | None = None
 
 
-class PlannedOut(Schema):
+class PlannedOut(Output):
     """Run that a sweep would have."""
 
     cell: dict[str, Any]
@@ -84,7 +83,7 @@ class SweepPlanOut(Schema):
     first: list[PlannedOut]
 
 
-class SweepOut(Schema):
+class SweepOut(Output):
     """Sweep with its progress.
 
     `state` is running, paused, cancelled or done; `waiting` runs are not released to their clusters yet,
@@ -93,15 +92,15 @@ class SweepOut(Schema):
 
     id: int
     name: str
-    experiment: int
+    experiment: int = Field(validation_alias="experiment_id")
     preset: str
-    created_by: str
+    created_by: Username
     created_at: datetime
     at_once: int
     paused_at: datetime | None
     cancelled_at: datetime | None
-    url: str
-    config: dict[str, Any]
+    url: str = Field(validation_alias="get_absolute_url")
+    config: dict[str, Any] = Field(validation_alias="base")
     grid: dict[str, list[Any]]
     cells: list[dict[str, Any]]
     seeds: list[int]
@@ -117,62 +116,27 @@ class SweepOut(Schema):
     unknown: int
 
     @classmethod
-    def from_status(cls, now: SweepStatus, **more: Any) -> Any:
+    def from_status(cls, now: SweepStatus, **more: Any) -> Self:
         """Return the sweep as JSON; `more` holds the fields that a wider schema adds."""
-        sweep = now.sweep
-        copied = (
-            "id",
-            "name",
-            "preset",
-            "created_at",
-            "at_once",
-            "paused_at",
-            "cancelled_at",
-            "grid",
-            "cells",
-            "seeds",
-        )
-        return cls(
-            **{name: getattr(sweep, name) for name in copied},
-            experiment=sweep.experiment_id,
-            created_by=sweep.created_by.get_username(),
-            url=sweep.get_absolute_url(),
-            config=sweep.base,
-            state=now.word,
-            states=dict(now.states),
-            runs=now.total,
-            ended=now.ended,
-            waiting=now.waiting,
-            queued=now.queued,
-            running=now.running,
-            spent=HoursOut.from_hours(now.spent),
-            estimated=HoursOut.from_hours(now.estimated),
-            unknown=now.unknown,
-            **more,
-        )
+        counts = {name: getattr(now, name) for name in ("ended", "waiting", "queued", "running", "unknown")}
+        return cls.from_row(
+            now.sweep, state=now.word, states=dict(now.states), runs=now.total, spent=now.spent,
+            estimated=now.estimated, **counts, **more,
+        )  # fmt: skip
 
 
-class SweepLine(Schema):
+class SweepLine(Output):
     """Sweep in a list."""
 
     id: int
     name: str
-    experiment: int
-    created_by: str
+    experiment: int = Field(validation_alias="experiment_id")
+    created_by: Username
     created_at: datetime
     at_once: int
     paused_at: datetime | None
     cancelled_at: datetime | None
-    url: str
-
-    @classmethod
-    def from_sweep(cls, sweep: Sweep) -> SweepLine:
-        """Return the sweep as JSON."""
-        copied = ("id", "name", "created_at", "at_once", "paused_at", "cancelled_at")
-        return cls(
-            **{name: getattr(sweep, name) for name in copied}, experiment=sweep.experiment_id,
-            created_by=sweep.created_by.get_username(), url=sweep.get_absolute_url(),
-        )  # fmt: skip
+    url: str = Field(validation_alias="get_absolute_url")
 
 
 class SweepsOut(Schema):
@@ -182,16 +146,16 @@ class SweepsOut(Schema):
     next: int | None = None
 
 
-class SeedOut(Schema):
+class SeedOut(Output):
     """Run of a cell; `reward` is its newest held-out reward, or that at the cell's `common_step`."""
 
     uid: str
     seed: int
     state: str
-    reward: float | None
+    reward: float | None = Field(validation_alias="value")
 
 
-class CellOut(Schema):
+class CellOut(Output):
     """Cell over its seeds: mean of the `n` runs that have a reward, and the band around it, as `spread` names it.
 
     Runs with only a part of their responses do not count. `mean` is null if the rewards were measured differently.
@@ -208,14 +172,10 @@ class CellOut(Schema):
     common_step: int | None = None
 
     @classmethod
-    def from_row(cls, row: CellRow) -> CellOut:
+    def from_cell(cls, row: CellRow) -> Self:
         """Return the cell as JSON."""
-        summary = row.summary
-        runs = [SeedOut(uid=run.uid, seed=run.seed, state=run.state, reward=run.value) for run in row.runs]
-        return cls(
-            cell=row.cell, runs=runs, n=summary.n, mean=summary.mean, low=summary.low, high=summary.high,
-            spread=summary.spread, common_step=summary.steps[0] if summary.steps else None,
-        )  # fmt: skip
+        steps = row.summary.steps
+        return cls.from_row(row.summary, cell=row.cell, runs=row.runs, common_step=steps[0] if steps else None)
 
 
 class SweepDetail(SweepOut):

@@ -1,4 +1,4 @@
-"""`manage.py cluster add|set|list|show|test|orphans`: clusters from the command line."""
+"""`manage.py cluster add|set|list|show|test|orphans|keys`: clusters from the command line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from runs.clusters import KINDS, add_cluster, change_cluster, describe_jobs, end_orphan, find_orphans
 from runs.clusters.connection_test import advance_test, begin_test, report_steps
 from runs.clusters.settings import EXAMPLES
+from runs.clusters.settings.reference import reference
 from runs.management.quick_command import QuickCommand
 from runs.models import Cluster
 from workers.config import ConfigError
@@ -28,7 +29,7 @@ class Command(QuickCommand):
     help = "Add, change and show clusters."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show|test|orphans")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show|test|orphans|keys")
         add = verbs.add_parser("add", help="add a cluster")
         add.add_argument("name", help="its name in compute.cluster")
         add.add_argument("kind", choices=KINDS)
@@ -39,6 +40,7 @@ class Command(QuickCommand):
         verbs.add_parser("list", help="list the clusters: name, kind and time of the last reply, one per line")
         verbs.add_parser("test", help="run a small job on the cluster and report each step").add_argument("name")
         verbs.add_parser("show", help="show its config as JSON").add_argument("name")
+        verbs.add_parser("keys", help="list the keys of the configs of all kinds, as in docs/clusters.md")
         stray = verbs.add_parser(
             "orphans", help="list jobs on the cluster that have names of esweb but belong to no run here"
         )
@@ -49,7 +51,7 @@ class Command(QuickCommand):
         args = Namespace(**options)
         verbs: dict[str, Callable[[Namespace], None]] = {
             "add": self._add, "set": self._set, "list": self._list, "show": self._show, "test": self._test,
-            "orphans": self._orphans,
+            "orphans": self._orphans, "keys": lambda _: self.stdout.write(reference(), ending=""),
         }  # fmt: skip
         try:
             verbs[args.verb](args)

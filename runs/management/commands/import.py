@@ -14,7 +14,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from runs import importing
 from runs.access import may_make
-from runs.importing import ImportResult, ImportTarget, Outcome
+from runs.importing import ImportedOut, ImportResult, ImportTarget, Outcome
 from runs.management.quick_command import QuickCommand
 from runs.models import Experiment
 from workers.executors.states import State
@@ -50,7 +50,7 @@ class Command(QuickCommand):
 
 
 def _as_json(imported: ImportResult) -> str:
-    return json.dumps(importing.to_json(imported), indent=2, ensure_ascii=False)
+    return json.dumps(ImportedOut.from_row(imported).model_dump(), indent=2, ensure_ascii=False)
 
 
 def _describe(imported: ImportResult) -> str:

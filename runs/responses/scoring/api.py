@@ -8,10 +8,24 @@ from typing import Annotated, Any
 from django.http import Http404
 from ninja import Schema
 from ninja.errors import HttpError
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from runs import access
-from runs.http import ApiRequest, Input, Invalid, RowId, Uid, Word, get_run, idempotent, needs, router
+from runs.http import (
+    ApiRequest,
+    Input,
+    Invalid,
+    Output,
+    RowId,
+    RunUid,
+    Uid,
+    Username,
+    Word,
+    get_run,
+    idempotent,
+    needs,
+    router,
+)
 from runs.models import Run, Scoring
 from runs.responses.scoring.commands import CannotScore, begin, cancel, resume
 from runs.responses.scoring.scorers import choices
@@ -30,32 +44,24 @@ class NewScoring(Input):
     split: Word | None = None
 
 
-class ScoringOut(Schema):
+class ScoringOut(Output):
     """Scoring of a run's responses: `state` is going, done, failed or cancelled.
 
     `done` of `total` responses are scored; `reason` explains why it waits or failed.
     """
 
     id: int
-    run: str
+    run: RunUid
     scorer: str
     step: int | None
-    split: str | None
-    person: str
+    split: Annotated[str | None, BeforeValidator(lambda split: split or None)]
+    person: Username = Field(validation_alias="asked_by")
     state: str
     done: int
     total: int
     reason: str
     started_at: datetime
     ended_at: datetime | None
-
-    @classmethod
-    def of(cls, scoring: Scoring) -> ScoringOut:
-        """Return the scoring as JSON."""
-        names = ("scorer", "step", "state", "done", "total", "reason", "started_at", "ended_at")
-        fields = {name: getattr(scoring, name) for name in names}
-        person = scoring.asked_by.get_username()
-        return cls(id=scoring.pk, run=scoring.run.uid, person=person, split=scoring.split or None, **fields)
 
 
 class ScoringsOut(Schema):
@@ -76,7 +82,7 @@ def list_scorings(request: ApiRequest, uid: Uid) -> ScoringsOut:
     run = get_run(request.auth, uid)
     scorings = run.scorings.select_related("run", "asked_by").order_by("-pk")[:MAX_SCORINGS]
     return ScoringsOut(
-        scorers=choices(request.auth.person, run), items=[ScoringOut.of(scoring) for scoring in scorings]
+        scorers=choices(request.auth.person, run), items=[ScoringOut.from_row(scoring) for scoring in scorings]
     )
 
 
@@ -100,7 +106,7 @@ def begin_scoring(request: ApiRequest, uid: Uid, new: NewScoring) -> tuple[int, 
         scoring = begin(run, request.auth.person, new.scorer, new.step, new.split or "")
     except CannotScore as error:
         raise _refusal(error) from error
-    return 202, ScoringOut.of(scoring)
+    return 202, ScoringOut.from_row(scoring)
 
 
 @router.post(
@@ -118,7 +124,7 @@ def cancel_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, Scori
     scoring = _find_scoring(_changeable_run(request, uid), id)
     cancel(scoring)
     scoring.refresh_from_db()
-    return 202, ScoringOut.of(scoring)
+    return 202, ScoringOut.from_row(scoring)
 
 
 @router.post(
@@ -135,7 +141,7 @@ def resume_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, Scori
     """
     scoring = _find_scoring(_changeable_run(request, uid), id)
     try:
-        return 202, ScoringOut.of(resume(scoring))
+        return 202, ScoringOut.from_row(resume(scoring))
     except CannotScore as error:
         raise _refusal(error) from error
 

@@ -12,10 +12,11 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
 from runs import access, service_registry
+from runs.metrics import task_of
 from runs.models import Run, ScorerSecret, Service
 from runs.models.experiment import Person
 from runs.service_registry import SCORER
-from workers.config.tasks import EMBEDDED
+from workers.config.tasks import EMBEDDED, TASKS, TaskOptions
 from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused
 from workers.scorer.embedded import EmbeddedScorer
 from workers.scorer.scores import Scorer
@@ -85,7 +86,8 @@ def _is_callable(secret: ScorerSecret) -> bool:
 def _fits_embedded(run: Run) -> bool:
     """Return whether the run's requests are generated, since the tiny models know no others."""
     task = run.config.get("task")
-    options = task.get("options", {}) if isinstance(task, dict) and task.get("name") == "safety" else None
+    has_cost = TASKS.get(task_of(run.config), TaskOptions).has_cost
+    options = task.get("options", {}) if isinstance(task, dict) and has_cost else None
     return isinstance(options, dict) and not (options.get("train_file") or options.get("eval_file"))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from django.core.exceptions import BadRequest
@@ -21,7 +21,7 @@ from runs.responses.viewer.cursor import ResponseCursor
 from runs.responses.viewer.queries import QueryFailed, ResponsePage, find
 from runs.responses.viewer.response_query import ResponseQuery, parse_response_query
 from runs.responses.viewer.views import check_all, scorers_of
-from workers.csv_cells import inert
+from workers.csv_cells import csv_lines
 
 BATCH_SIZE = 200
 FORMS = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -79,16 +79,6 @@ def _object(row: PromptRow, cell: Cell, answer: Response, request: SignedIn) -> 
     }  # fmt: skip
 
 
-class _LineBuffer:
-    """A file that stores nothing: `write` returns the text."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 def _as_csv(objects: Iterator[dict[str, Any]]) -> Iterator[str]:
-    writer = csv.writer(_LineBuffer())
-    yield writer.writerow(FIELDS)
-    for obj in objects:
-        values = obj | {"categories": "; ".join(obj["categories"])}
-        yield writer.writerow([inert(values[name]) for name in FIELDS])
+    values = (obj | {"categories": "; ".join(obj["categories"])} for obj in objects)
+    return csv_lines(chain([FIELDS], ([row[name] for name in FIELDS] for row in values)))

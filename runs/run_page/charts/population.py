@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 
 from runs.charts import Cell, Chart, Table, number, numbers, style
 from runs.models import Population, Run
+from workers.config.methods import method_of
 
-HELP = {
-    "es": _(
-        "Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
-        "spread is dead: all members scored alike, so ES learns nothing from it."
-    ),
-    "grpo": _(
-        "Each dot is the mean reward of one prompt's group of completions. GRPO learns from the spread inside the "
-        "groups; a step without spread is dead: GRPO learns nothing from it."
-    ),
-}
+MEMBERS_HELP = _(
+    "Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
+    "spread is dead: all members scored alike, so ES learns nothing from it."
+)
+GROUPS_HELP = _(
+    "Each dot is the mean reward of one prompt's group of completions. GRPO learns from the spread inside the "
+    "groups; a step without spread is dead: GRPO learns nothing from it."
+)
 ENGINES_HELP = _("The numbers are the members that each engine evaluated, counted from 0.")
 Members = Sequence[Mapping[str, Any]]
 MAX_SPANS = 200
@@ -50,8 +49,9 @@ def population_chart(method: str, iterations: Sequence[tuple[int, Members]], tot
     iterations of the run."""
     all_spreads = [_spread(method, step, members) for step, members in iterations]
     spreads = [s for s in all_spreads if len(s.rewards)]
-    title = gettext("Population of each iteration") if method == "es" else gettext("Prompt groups of each step")
-    unit = gettext("reward of a member") if method == "es" else gettext("mean reward of a group")
+    title, unit = gettext("Prompt groups of each step"), gettext("mean reward of a group")
+    if method_of(method).has_members:
+        title, unit = gettext("Population of each iteration"), gettext("reward of a member")
     return Chart(
         "population", title, _words(method, spreads, total), _figure(method, spreads, unit),
         _table(spreads),
@@ -60,7 +60,7 @@ def population_chart(method: str, iterations: Sequence[tuple[int, Members]], tot
 
 
 def _help(method: str, spreads: Sequence[Spread]) -> str:
-    words = gettext(HELP["es" if method == "es" else "grpo"])
+    words = gettext(MEMBERS_HELP if method_of(method).has_members else GROUPS_HELP)
     return f"{words} {gettext(ENGINES_HELP)}" if any(s.engines for s in spreads) else words
 
 
@@ -69,10 +69,10 @@ def _spread(method: str, step: int, members: Members) -> Spread:
     (their mean std)."""
     rewards = _finite(m.get("reward") for m in members)
     inside = _finite(m.get("parts", {}).get("reward_std") for m in members)
-    signal, engines = rewards if method == "es" else inside, _engines(members)
+    signal, engines = rewards if method_of(method).has_members else inside, _engines(members)
     if not len(signal):
         return Spread(step, rewards, float("nan"), engines)
-    return Spread(step, rewards, float(signal.std() if method == "es" else signal.mean()), engines)
+    return Spread(step, rewards, float(signal.std() if method_of(method).has_members else signal.mean()), engines)
 
 
 def _engines(members: Members) -> dict[int, list[int]]:
@@ -95,7 +95,8 @@ def _number(value: Any) -> float:
 
 
 def _figure(method: str, spreads: Sequence[Spread], unit: str) -> dict[str, Any]:
-    layout = style.layout(gettext("iteration") if method == "es" else gettext("step"), unit, meta={"x": "step"})
+    step = gettext("iteration") if method_of(method).has_members else gettext("step")
+    layout = style.layout(step, unit, meta={"x": "step"})
     if not spreads:
         return {"data": [], "layout": layout}
     token = style.colour(method)
@@ -152,7 +153,7 @@ def _last_words(method: str, last: Spread) -> str:
         "step": last.step, "n": len(last.rewards), "spread": number(last.signal),
         "low": number(float(last.rewards.min())), "high": number(float(last.rewards.max())),
     }  # fmt: skip
-    if method == "es":
+    if method_of(method).has_members:
         return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, fitness spread %(spread)s.") % params
     return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, spread inside groups %(spread)s.") % params
 

@@ -7,7 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from esweb.api import api
 from runs import access
+from runs.accounts.forms import TokenForm
 from runs.models import ApiToken
 from runs.models.token import SCOPES
 from tests.cases import each_case
@@ -73,6 +75,13 @@ def test_scopes_include_their_rights():
         "serve": {"serve", "admin"},
         "admin": {"admin"},
     }
+
+
+def test_scopes_are_offered_with_their_help(ada):
+    choices = dict(TokenForm(ada).fields["scope"].choices)
+    assert choices.keys() == SCOPES.keys()
+    assert all(str(text).startswith(f"{name}: ") for name, text in choices.items())
+    assert api.get_openapi_schema()["components"]["schemas"]["NewToken"]["properties"]["scope"]["enum"] == [*SCOPES]
 
 
 def test_an_ingest_token_is_bound_to_a_run_and_no_other_is(ada, experiment):

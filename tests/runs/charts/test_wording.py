@@ -112,3 +112,8 @@ def test_extreme_of_shares_is_in_percent():
 def test_shares_are_whole_percents():
     assert share(0.777) == "78\N{NARROW NO-BREAK SPACE}%"
     assert share(None) == "–"
+
+
+def test_shares_near_0_and_1_have_decimals():
+    texts = [share(value).removesuffix(f"{THIN}%") for value in (0, 0.004, 0.00041, 0.0096, 0.01, 0.996, 0.9996, 1)]
+    assert texts == ["0", "0.4", "0.04", "1", "1", "99.6", "99.96", "100"]

@@ -10,7 +10,7 @@ def setting(name, rewards, seeds=None):
     """Return a setting of runs that ended at these rewards, and its numbers."""
     runs = tuple(unsaved_run(name, seed) for seed in (seeds or range(len(rewards))))
     return Setting(name, name, runs), {
-        r.pk: Final({} if value is None else {"reward": value}) for r, value in zip(runs, rewards, strict=True)
+        r.pk: Final({} if value is None else {"reward/mean": value}) for r, value in zip(runs, rewards, strict=True)
     }
 
 
@@ -98,6 +98,6 @@ def test_seconds_alone_are_no_evaluation():
 
 def test_equal_seeds_of_different_configs_in_one_group_both_count():
     runs = tuple(unsaved_run("es-tiny", seed, sigma=sigma) for seed in (0, 1) for sigma in (0.1, 0.2))
-    numbers = {run.pk: Final({"reward": float(i)}) for i, run in enumerate(runs)}
+    numbers = {run.pk: Final({"reward/mean": float(i)}) for i, run in enumerate(runs)}
     cell = rewards_of((Setting("es", "es", runs), numbers))[0]
     assert (cell.n, cell.mean, cell.seeds) == (4, 1.5, "0, 1")

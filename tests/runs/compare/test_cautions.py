@@ -10,7 +10,7 @@ from tests.runs.sample_curves import unsaved_run
 
 def cautions_of(*settings, numbers=None, flags=MappingProxyType({})):
     every = [r for s in settings for r in s.runs]
-    finals = {r.pk: Final(steps={"reward": 60}) for r in every} | (numbers or {})
+    finals = {r.pk: Final(steps={"reward/mean": 60}) for r in every} | (numbers or {})
     return cautions(settings, finals, flags=flags)
 
 
@@ -64,8 +64,8 @@ def test_the_same_seed_twice_is_no_second_draw():
 
 def test_seeds_evaluated_at_different_steps_are_reported():
     group = setting()
-    ends = {run.pk: Final(steps={"reward": 40}, last_steps={"reward": 60}) for run in group.runs}
-    ends[group.runs[0].pk] = Final(steps={"reward": 40}, last_steps={"reward": 40})
+    ends = {run.pk: Final(steps={"reward/mean": 40}, last_steps={"reward/mean": 60}) for run in group.runs}
+    ends[group.runs[0].pk] = Final(steps={"reward/mean": 40}, last_steps={"reward/mean": 40})
     assert cautions_of(group, numbers=ends) == [
         "es-tiny, values at step 40, the last at which all seeds have a finite value: Held-out reward. Last steps of "
         "the seeds: 40, 60."
@@ -74,13 +74,13 @@ def test_seeds_evaluated_at_different_steps_are_reported():
 
 def test_groups_with_values_at_different_steps_are_reported():
     early, late = setting(), setting("es-micro")
-    messages = cautions_of(early, late, numbers={run.pk: Final(steps={"reward": 40}) for run in early.runs})
+    messages = cautions_of(early, late, numbers={run.pk: Final(steps={"reward/mean": 40}) for run in early.runs})
     assert "Groups are compared at different steps: es-tiny at 40, es-micro at 60 (Held-out reward)." in messages
 
 
 def test_values_that_are_not_finite_are_reported():
     group = setting()
-    messages = cautions_of(group, numbers={group.runs[0].pk: Final(unusable=("kl",), steps={"reward": 60})})
+    messages = cautions_of(group, numbers={group.runs[0].pk: Final(unusable=("kl",), steps={"reward/mean": 60})})
     assert messages == ["KL, nats per token: 1 run has no finite number and is not counted."]
 
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from runs.compare.run_table import filter_by_terms, parse, vocabulary
 from runs.experiments.home.best_runs import find_candidates
 from runs.flags.evaluations import read_run
+from runs.kinds import EVALUATION, PROBE
 from runs.models import Attempt, Experiment, Run
 from runs.run_page.evaluations import list_evaluations
 from tests.cases import each_case
@@ -107,7 +108,7 @@ def test_page_of_the_experiment_counts_probes_apart_from_evaluations(ada_client:
     address = reverse("experiment", args=[probe.experiment_id])
     table = ada_client.get(address).context["table"]
     assert (table.states, table.total, table.archived) == ([("succeeded", 1)], 1, 0)
-    assert (table.evaluations, table.probes) == (1, 2)
+    assert [(unlisted.kind, unlisted.n) for unlisted in table.unlisted] == [(EVALUATION, 1), (PROBE, 2)]
     text = " ".join(ada_client.get(address).content.decode().split())
     assert f'href="{address}?q=method:probe"' in text and "2 probes are not listed" in text
     assert "1 evaluation is not listed" in text
@@ -115,7 +116,8 @@ def test_page_of_the_experiment_counts_probes_apart_from_evaluations(ada_client:
     assert shown.context["table"].runs == [second, probe] and "not listed" not in shown.content.decode()
     Run.objects.filter(pk=second.pk).update(archived_at=second.created_at)
     table = ada_client.get(address).context["table"]
-    assert (table.probes, table.archived, table.states) == (1, 1, [("succeeded", 1)])
+    assert [unlisted.n for unlisted in table.unlisted] == [1, 1]
+    assert (table.archived, table.states) == (1, [("succeeded", 1)])
 
 
 def test_probes_are_in_no_best_result_comparison_or_list_of_evaluations(
@@ -131,7 +133,7 @@ def test_probes_are_in_no_best_result_comparison_or_list_of_evaluations(
     assert probe not in by_experiment["offered"]
     assert probe in ada_client.get(compare, {"run": probe.uid}).context["offered"]
     assert [row.run for row in list_evaluations(training, probe.created_by)] == [evaluation]
-    assert not probe.is_evaluation and [run.only_measures for run in (training, evaluation, probe)] == [0, 1, 1]
+    assert [run.kind.is_listed for run in (training, evaluation, probe)] == [True, False, False]
 
 
 def test_running_and_ended_probes_are_on_home_with_a_table_that_shows_them(ada_client: Client, probe: Run) -> None:
@@ -150,12 +152,13 @@ def test_comparison_offers_a_probe_of_its_trainings(
     uids = [evaluation.uid, training.uid, *(run.uid for run in runs)]
     context = ada_client.get(reverse("compare"), {"run": uids, "show": "all"}).context
     launch = reverse("launch", args=[training.experiment_id])
-    assert context["probe_address"] == f"{launch}?" + "&".join(f"probe={uid}" for uid in uids[1:9])
-    page = ada_client.get(context["probe_address"])
+    ((_probe, address),) = context["examinations"]
+    assert address == f"{launch}?" + "&".join(f"probe={uid}" for uid in uids[1:9])
+    page = ada_client.get(address)
     assert page.context["form"].initial["method"] == "probe"
-    assert bo_client.get(reverse("compare"), {"run": uids}).context["probe_address"] == ""
+    assert bo_client.get(reverse("compare"), {"run": uids}).context["examinations"] == []
     alone = ada_client.get(reverse("compare"), {"run": evaluation.uid})
-    assert alone.context["probe_address"] == "" and "Probe these" not in alone.content.decode()
+    assert alone.context["examinations"] == [] and "Probe these" not in alone.content.decode()
 
 
 def test_experiment_with_probes_alone_links_to_them(ada_client: Client, probe: Run, ada: User) -> None:

@@ -41,10 +41,10 @@ def test_runs_of_unknown_seed_are_different_repetitions(ada_client: Client, expe
     runs = [external(experiment, -1, last) for last in (-10.0, -20.0, -30.0)]
     assert cells(ada_client, runs) == [(3, -20.0)]
     setting = Setting("ppo", "ppo", tuple(runs))
-    messages = cautions([setting], {run.pk: Final(steps={"reward": 5}) for run in runs})
+    messages = cautions([setting], {run.pk: Final(steps={"reward/mean": 5}) for run in runs})
     assert [message.partition(".")[0] for message in messages] == ["Fewer than 5 seeds: ppo (n = 3)"]
 
 
 def test_comparison_offers_a_probe_only_of_runs_of_this_site(ada_client: Client, experiment: Experiment) -> None:
     run = make_external_run(experiment, method="es")
-    assert ada_client.get(reverse("compare"), {"run": run.uid}).context["probe_address"] == ""
+    assert ada_client.get(reverse("compare"), {"run": run.uid}).context["examinations"] == []

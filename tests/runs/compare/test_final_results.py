@@ -9,6 +9,7 @@ from runs.compare.final_results import compared_outcomes
 from tests.runs.attempt_records import make_attempt
 from tests.runs.compare.test_pages import page_of, section_of, text_of
 from tests.runs.full_runs import end, evaluation, make_run, record
+from workers.analysis.keys import ACCURACY, COST, REWARD, SAFE
 from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
@@ -18,8 +19,8 @@ def test_last_values_count_with_their_step(experiment):
     run = make_run(experiment)
     record(run, [evaluation(0, -40.0), evaluation(5, -10.0)])
     final = finals([run])[run.pk]
-    assert final.values == {"reward": -10.0, "kl": 0.05, "accuracy": 0.9}
-    assert final.steps == {"reward": 5, "kl": 5, "accuracy": 5}
+    assert final.values == {"reward/mean": -10.0, "kl": 0.05, "accuracy/contains": 0.9}
+    assert final.steps == {"reward/mean": 5, "kl": 5, "accuracy/contains": 5}
 
 
 def test_seconds_are_those_of_all_attempts_without_the_waiting(experiment):
@@ -36,8 +37,8 @@ def test_value_that_is_not_finite_is_unusable(experiment, value):
     run = make_run(experiment)
     record(run, [Metric(0, {"reward/mean": value, "kl": 0.1})])
     final = finals([run])[run.pk]
-    assert "reward" not in final.values
-    assert final.unusable == ("reward",)
+    assert "reward/mean" not in final.values
+    assert final.unusable == ("reward/mean",)
 
 
 def test_run_without_records_has_no_final_values(experiment):
@@ -52,23 +53,23 @@ def test_the_number_of_queries_does_not_grow(experiment, django_assert_num_queri
         finals(runs)
 
 
-def outcome_names(*runs):
-    return [outcome.name for outcome in compared_outcomes(runs, finals(runs))]
+def outcome_keys(*runs):
+    return [outcome.key for outcome in compared_outcomes(runs, finals(runs))]
 
 
 def test_outcomes_are_the_headline_metrics_of_the_tasks(experiment):
     concise, safe = make_run(experiment), make_run(experiment, "es-safety-tiny", seed=1)
-    assert outcome_names(concise) == ["reward", "accuracy", "kl", "seconds"]
-    assert outcome_names(safe) == ["reward", "kl", "safe_ratio", "cost", "seconds"]
-    assert outcome_names(safe, concise) == ["reward", "accuracy", "kl", "safe_ratio", "cost", "seconds"]
+    assert outcome_keys(concise) == [REWARD, ACCURACY, "kl", "seconds"]
+    assert outcome_keys(safe) == [REWARD, "kl", SAFE, COST, "seconds"]
+    assert outcome_keys(safe, concise) == [REWARD, ACCURACY, "kl", SAFE, COST, "seconds"]
 
 
 def test_run_without_a_task_is_compared_by_what_it_recorded(experiment):
     external = make_run(experiment)
     external.config = {}
-    assert outcome_names(external) == ["reward", "kl", "seconds"]
+    assert outcome_keys(external) == [REWARD, "kl", "seconds"]
     record(external, [Metric(0, {"safety/safe_ratio": float("nan"), "loss": 1.0})])
-    assert outcome_names(external) == ["reward", "kl", "safe_ratio", "seconds"]
+    assert outcome_keys(external) == [REWARD, "kl", SAFE, "seconds"]
 
 
 def test_outcome_of_another_task_has_its_reason(experiment):
@@ -80,10 +81,10 @@ def test_outcome_of_another_task_has_its_reason(experiment):
         Setting("both", "c", (concise, safe)),
     ]
     rows = standings(settings, finals([concise, safe]), settings[0])
-    absences = [{cell.outcome.name: cell.absence for cell in row.cells if cell.absence} for row in rows]
+    absences = [{cell.outcome.key: cell.absence for cell in row.cells if cell.absence} for row in rows]
     message = "Not a metric of the task conciseness."
     assert absences == [
-        {"safe_ratio": message, "cost": message}, {"accuracy": "Not a metric of the task safety."}, {},
+        {SAFE: message, COST: message}, {ACCURACY: "Not a metric of the task safety."}, {},
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from tests.runs.api_client import calls
 from tests.runs.attempt_records import metrics
 from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.states import State
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("runs_dir")]
@@ -52,7 +52,9 @@ def check():
 
 def launched(experiment, ada, name="es-tiny"):
     Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})
-    return launching.create_run(experiment=experiment, person=ada, config=preset(name).config, preset=name)
+    return launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(preset(name).config), preset=name
+    )
 
 
 def test_columns_follow_launch_end_and_resume(ada, experiment):

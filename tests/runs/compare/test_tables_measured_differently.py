@@ -164,7 +164,8 @@ def test_facts_of_the_database_give_the_provenance_of_the_config(native: list[Ru
 
 def setting(name: str, rewards: list[float], ways: list[Provenance]) -> tuple[Setting, dict[int, Final], Any]:
     runs = tuple(unsaved_run(name, seed) for seed in range(len(rewards)))
-    numbers = {run.pk: Final({"reward": reward}, {"reward": 5}) for run, reward in zip(runs, rewards, strict=True)}
+    pairs = zip(runs, rewards, strict=True)
+    numbers = {run.pk: Final({"reward/mean": reward}, {"reward/mean": 5}) for run, reward in pairs}
     measured = {(run.pk, "reward/mean"): way for run, way in zip(runs, ways, strict=True)}
     return Setting(name, name, runs), numbers, measured
 
@@ -197,8 +198,8 @@ def test_setting_measured_differently_from_the_baseline_is_marked() -> None:
 def test_compare_page_marks_runs_measured_differently(ada_client: Client, native: list[Run], imported: Run) -> None:
     reply = ada_client.get(reverse("compare"), {"run": [run.uid for run in (*native, imported)]})
     page = " ".join(reply.content.decode().split())
-    heads = [(outcome.name, len(ways)) for outcome, ways in reply.context["standing_heads"]]
-    assert heads == [("reward", 2), ("accuracy", 2), ("kl", 2), ("seconds", 0)]
+    heads = [(outcome.key, len(ways)) for outcome, ways in reply.context["standing_heads"]]
+    assert heads == [("reward/mean", 2), ("accuracy/contains", 2), ("kl", 2), ("seconds", 0)]
     assert page.count("≠ measured differently</small> </th>") + page.count("≠ measured differently</small></th>") == 3
     assert "no mean: measured differently" in page and "Measured differently, so they" in page
     page = ada_client.get(reverse("compare"), {"run": [run.uid for run in native]}).content.decode()

@@ -186,11 +186,13 @@ def test_page_links_each_number_to_an_example(ada_client: Client, pair: tuple[Ru
     page = " ".join(render_to_string("evaluations/solve_overlap.html", {"overlap": overlap}).split())
     assert "n = 5 prompts, p = 1" in page and "only before, step 0" in page and "Question c?" in page
     last = overlap.prompts[-1]
-    assert f'<a href="{last.second_address}">1/2</a>' in page and last.second_address.endswith("?sample=2")
-    response_page = ada_client.get(last.second_address).content.decode()
+    first = overlap.first.response_address(last.prompt, last.first)
+    second = overlap.second.response_address(last.prompt, last.second)
+    assert f'<a href="{second}">1/2</a>' in page and second.endswith("?sample=2")
+    response_page = ada_client.get(second).content.decode()
     assert "c 2" in response_page, "the second sample is the correct one"
     assert "1 if the evaluation counts the response as correct" in response_page
-    assert ada_client.get(last.first_address).status_code == 200
+    assert ada_client.get(first).status_code == 200
 
 
 def test_page_states_why_there_are_no_numbers() -> None:

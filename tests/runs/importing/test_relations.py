@@ -12,6 +12,7 @@ from django.urls import reverse
 from runs import importing
 from runs.experiments import trash
 from runs.importing import ImportTarget
+from runs.importing.hyperparameters import config_of, settings_from_name
 from runs.models import Run
 from tests.runs.api_client import calls
 from tests.runs.full_runs import make_run
@@ -120,7 +121,7 @@ def test_undo_restores_the_replaced_mean(ada, ada_client, bo_client, folder):
 def test_checked_report_lists_its_disagreements(ada, ada_client, folder):
     wrong = [{**REPORT[0], "aggregate_reward_mean": -9.0}]
     result = bring_in(folder, ada, a__json=evaluated(), report__json=json.dumps(wrong))
-    report = importing.to_json(result)["files"][1]
+    report = importing.ImportedOut.from_row(result).model_dump()["files"][1]
     assert (report["kinds"], report["made"], report["not_understood"]) == (["report"], [], [])
     assert report["disagreements"] == [
         "alpha=0.0005, sigma=0.001: aggregate_reward_mean is -9.0; the 2 imported seeds give -3.0"
@@ -130,3 +131,10 @@ def test_checked_report_lists_its_disagreements(ada, ada_client, folder):
     heading = page[page.index('class="import-name"') :].split("</p>")[0]
     assert ("report</span>" in heading, "not understood" in page) == (True, False)
     assert "Alpha=0.0005, sigma=0.001: aggregate_reward_mean is -9.0" in page
+
+
+def test_name_and_settings_state_every_task() -> None:
+    assert settings_from_name("math_es_seed1")["task"] == "math"
+    assert "task" not in settings_from_name("my-own-mathematics")
+    assert config_of("es", {"task": "safety"})["task"] == {"name": "safety"}
+    assert "task" not in config_of("es", {"task": ["safety"]})

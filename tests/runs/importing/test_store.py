@@ -20,7 +20,7 @@ from runs.models import Attempt, Batch, Experiment, Run
 from tests.cases import each_case
 from tests.runs.importing.event_file_writer import event, scalar, write
 from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
-from workers.config import ConfigError
+from workers.config import ConfigError, RunConfig
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
 
@@ -172,7 +172,9 @@ def test_unreadable_line_is_reported_in_result_and_events(ada, file):
     imported = bring_in(file, ada)
     (run,) = imported.new_runs
     reason = "iteration 2 has no readable number"
-    assert importing.to_json(imported)["files"][0]["not_understood"] == [{"place": "line 2", "why": reason}]
+    assert importing.ImportedOut.from_row(imported).model_dump()["files"][0]["not_understood"] == [
+        {"place": "line 2", "why": reason}
+    ]
     assert run.attempts.get().events.filter(level="warning").get().why == f"a.log, line 2: {reason}"
 
 
@@ -186,7 +188,7 @@ def test_a_file_without_anything_is_named_and_makes_no_experiment(ada, tmp_path)
 def test_a_config_that_was_imported_is_launched_by_nobody_by_mistake(ada, local, file):
     (run,) = bring_in(file, ada).new_runs
     with pytest.raises(ConfigError, match="imported: is not a known key"):
-        commands.launch_run(experiment=run.experiment, person=ada, config=run.config)
+        commands.launch_run(experiment=run.experiment, person=ada, config=RunConfig.from_json(run.config))
     assert Attempt.objects.count() == 1
 
 

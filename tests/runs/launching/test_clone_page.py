@@ -49,7 +49,7 @@ def test_sent_as_it_is_it_makes_the_same_config(experiment, name):
     sent = {name: value for name, value in values.items() if value is not None and value is not False}
     again = LaunchForm(sent, cloned=run)
     assert again.is_valid(), again.errors
-    assert (again.configs, again.names()) == ([run.config], [f"{run.name} (copy)"])
+    assert (again.configs, again.names()) == ([run.run_config], [f"{run.name} (copy)"])
 
 
 def test_the_copy_of_a_copy_is_a_copy():

@@ -17,7 +17,7 @@ def sent(preset="es-tiny", **typed):
 def test_a_form_filled_from_a_preset_makes_exactly_its_config(name):
     form = LaunchForm(sent(name))
     assert form.is_valid(), form.errors
-    assert form.configs == [RunConfig.from_json(presets()[name].config).to_json()]
+    assert form.configs == [RunConfig.from_json(presets()[name].config)]
 
 
 def test_every_setting_has_a_field_with_its_help():
@@ -29,7 +29,7 @@ def test_every_setting_has_a_field_with_its_help():
 def test_each_seed_is_a_run():
     form = LaunchForm(sent(seeds="0, 2, 5-6"))
     assert form.is_valid()
-    assert [c["seed"] for c in form.configs] == [0, 2, 5, 6]
+    assert [config.seed for config in form.configs] == [0, 2, 5, 6]
     assert form.names() == [f"es-tiny seed {s}" for s in (0, 2, 5, 6)]
 
 
@@ -63,7 +63,7 @@ def test_problems_that_several_fields_make_are_shown():
 def test_the_other_methods_fields_are_not_read():
     form = LaunchForm(sent(**{"grpo.beta": "nonsense"}))
     assert form.is_valid()
-    assert "grpo" not in form.configs[0]
+    assert form.configs[0].grpo is None
 
 
 @each_case(("preset", "every"), [("es-tiny", 7), ("grpo-tiny", 7), ("evaluate", 10), ("probe", 10)])
@@ -72,13 +72,13 @@ def test_interval_of_evaluations_is_read_for_trainings_only(preset, every):
     is_preset = preset not in ("evaluate", "probe")
     form = LaunchForm(sent(preset, **typed) if is_preset else {"method": preset, "seeds": "0", **typed})
     assert form.is_valid(), form.errors
-    assert (form.configs[0]["evaluation"]["every"], form.configs[0]["evaluation"]["prompts"]) == (every, 5)
+    assert (form.configs[0].evaluation.every, form.configs[0].evaluation.prompts) == (every, 5)
 
 
 def test_empty_field_has_its_default():
     form = LaunchForm(sent(**{"es.sigma": ""}))
     assert form.is_valid()
-    assert form.configs[0]["es"]["sigma"] == 1e-3
+    assert form.configs[0].es_section().sigma == 1e-3
 
 
 def test_adapter_is_trained_only_on_request():
@@ -86,15 +86,15 @@ def test_adapter_is_trained_only_on_request():
     lora = LaunchForm(sent(**{"es.lora": "on", "es.lora.rank": "4"}))
     assert plain.is_valid()
     assert lora.is_valid()
-    assert plain.configs[0]["es"]["lora"] is None
-    assert lora.configs[0]["es"]["lora"]["rank"] == 4
+    assert plain.configs[0].es_section().lora is None
+    assert lora.configs[0].to_json()["es"]["lora"]["rank"] == 4
 
 
 def test_lists_and_mappings_are_json():
     good = LaunchForm(sent("grpo-tiny", **{"grpo.extra": '{"top_k": 5}'}))
     bad = LaunchForm(sent("grpo-tiny", **{"grpo.extra": "{top_k"}))
     assert good.is_valid()
-    assert good.configs[0]["grpo"]["extra"] == {"top_k": 5}
+    assert good.configs[0].to_json()["grpo"]["extra"] == {"top_k": 5}
     assert not bad.is_valid()
     assert bad.errors["grpo.extra"] == ["must be an object, not '{top_k'"]
 
@@ -129,17 +129,18 @@ def test_only_the_options_of_the_chosen_task_are_read():
     typed = {"task.name": "countdown", "task.countdown.train_problems": "5", "task.conciseness.train_file": "facts"}
     form = LaunchForm(sent(**typed))
     assert form.is_valid(), form.errors
-    assert form.configs[0]["task"]["options"] == {"train_file": "", "eval_file": "", "train_problems": 5}
-    assert initial_from(form.configs[0])["task.countdown.train_problems"] == 5
-    assert initial_from(form.configs[0])["task.conciseness.train_file"] == ""
+    assert form.configs[0].to_json()["task"]["options"] == {"train_file": "", "eval_file": "", "train_problems": 5}
+    assert initial_from(form.configs[0].to_json())["task.countdown.train_problems"] == 5
+    assert initial_from(form.configs[0].to_json())["task.conciseness.train_file"] == ""
 
 
 def test_an_own_tasks_options_are_a_json_object():
     typed = {"task.name": "own", "task.own.path": "my_task:Task", "task.own.options": '{"words": ["a"], "n": null}'}
     form = LaunchForm(sent(**typed))
     assert form.is_valid(), form.errors
-    assert form.configs[0]["task"]["options"] == {"path": "my_task:Task", "options": {"words": ["a"], "n": None}}
-    assert json.loads(initial_from(form.configs[0])["task.own.options"]) == {"words": ["a"], "n": None}
+    config = form.configs[0].to_json()
+    assert config["task"]["options"] == {"path": "my_task:Task", "options": {"words": ["a"], "n": None}}
+    assert json.loads(initial_from(config)["task.own.options"]) == {"words": ["a"], "n": None}
     assert "<textarea" in str(form["task.own.options"])
 
 

@@ -11,14 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from runs.launching.gpu_memory import GpuMemory, grpo, largest_plan, plan_gpu_memory
+from runs.launching.gpu_memory import GpuMemory, labels, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
 from tests.cases import each_case
 from tests.runs.checkpoint_files import save
 from tests.runs.full_runs import make_run
 from tests.runs.model_files import QWEN2_7B, write_model_config
 from workers.config import RunConfig
-from workers.memory_plan.grpo_remedies import TEMPLATES
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +55,8 @@ def plan(person: User, config: RunConfig) -> GpuMemory:
 def test_plan_lists_the_cards_that_hold_a_7b_model(ada: User, models: Path) -> None:
     gpu_memory = plan(ada, config_of("qwen"))
 
-    assert [(card.gb, card.fits) for card in gpu_memory.cards] == [(24, False), (40, False), (80, True), (141, True)]
+    fits = [(card.card_gb, card.fits) for card in gpu_memory.cards]
+    assert fits == [(24, False), (40, False), (80, True), (141, True)]
     assert (gpu_memory.reason, gpu_memory.prompts, gpu_memory.prompts_assumed, gpu_memory.prompt_tokens) == (
         "",
         200,
@@ -64,7 +64,7 @@ def test_plan_lists_the_cards_that_hold_a_7b_model(ada: User, models: Path) -> N
         512,
     )
     largest = gpu_memory.cards[3]
-    assert (largest.plan.members, largest.plan.weight_sets, largest.answers) == (30, 2, 400)
+    assert (largest.members, largest.weight_sets, largest.responses) == (30, 2, 400)
     assert sum(largest.parts_gb.values()) == pytest.approx(largest.needed_gb)
     assert largest.needed_gb == pytest.approx(118.9, abs=0.1) and largest.usable_gb == pytest.approx(128.9, abs=0.1)
 
@@ -77,8 +77,8 @@ def test_plan_gives_the_smallest_need_of_a_card_that_is_too_small(ada: User, mod
 
 
 def test_plan_divides_the_population_among_gpus(ada: User, models: Path) -> None:
-    assert plan(ada, config_of("qwen", gpus=8, noise="low_rank")).cards[3].plan.members == 4
-    assert plan(ada, config_of("qwen", gpus=8, noise="low_rank", engines=2)).cards[3].plan.members == 15
+    assert plan(ada, config_of("qwen", gpus=8, noise="low_rank")).cards[3].members == 4
+    assert plan(ada, config_of("qwen", gpus=8, noise="low_rank", engines=2)).cards[3].members == 15
 
 
 def test_plan_divides_a_card_among_its_engines(ada: User, models: Path) -> None:
@@ -86,15 +86,15 @@ def test_plan_divides_a_card_among_its_engines(ada: User, models: Path) -> None:
     one_engine, two_engines = (plan(ada, config_of("small", engines=engines)).cards[3] for engines in (1, 2))
 
     assert (one_engine.engines, two_engines.engines) == (1, 2)
-    assert two_engines.plan.card == 141 * 10**9 // 2 and two_engines.plan.members == 15
+    assert two_engines.card == 141 * 10**9 and two_engines.members == 15
     assert two_engines.parts_gb["master"] == 2 * one_engine.parts_gb["master"]
     assert two_engines.needed_gb <= two_engines.usable_gb < one_engine.usable_gb
 
 
 def test_plan_counts_numbers_of_float32_twice(ada: User, models: Path) -> None:
-    half, whole = (plan(ada, config_of("qwen", dtype=dtype)).cards[3].plan for dtype in ("auto", "float32"))
+    half, whole = (plan(ada, config_of("qwen", dtype=dtype)).cards[3].parts for dtype in ("auto", "float32"))
 
-    assert (whole.working, whole.master) == (2 * half.working, half.master)
+    assert (whole["working"], whole["master"]) == (2 * half["working"], half["master"])
 
 
 def test_plan_assumes_prompts_when_the_config_asks_for_all(ada: User, models: Path) -> None:
@@ -248,39 +248,39 @@ def grpo_config(model: str, gpus: int = 1, nodes: int = 1, **settings: Any) -> R
 def test_plan_of_grpo_has_phases_parts_and_remedies(ada: User, models: Path) -> None:
     gpu_memory = plan(ada, grpo_config("qwen"))
 
-    assert gpu_memory.on_gpus and gpu_memory.reason == "" and not gpu_memory.cards
-    assert [card.gb for card in gpu_memory.grpo_cards] == [24, 40, 80, 141]
-    assert gpu_memory.planned is gpu_memory.grpo_cards and gpu_memory.fitting == []
+    assert gpu_memory.on_gpus and gpu_memory.reason == "" and gpu_memory.planner == "grpo"
+    assert [card.card_gb for card in gpu_memory.cards] == [24, 40, 80, 141]
+    assert gpu_memory.fitting == []
     assert gpu_memory.prompts == 1 and not gpu_memory.prompts_assumed
-    assert [words for words, _ in gpu_memory.grpo_phases] == ["Generation", "Update", "Evaluation", "Checkpoint"]
-    assert dict(gpu_memory.grpo_parts)["Optimizer"] == pytest.approx([60.9] * 4, abs=0.1)
-    assert "Shards gathered for an update" not in dict(gpu_memory.grpo_parts)
-    smallest, *_, largest = gpu_memory.grpo_remedies
-    assert (smallest.gb, smallest.sentences, largest.gb) == (24, [], 141)
-    assert any("grpo.sharding fsdp" in sentence for sentence in largest.sentences)
+    assert [words for words, _ in gpu_memory.phases] == ["Generation", "Update", "Evaluation", "Checkpoint"]
+    assert dict(gpu_memory.parts)["Optimizer"] == pytest.approx([60.9] * 4, abs=0.1)
+    assert "Shards gathered for an update" not in dict(gpu_memory.parts)
+    smallest, *_, largest = gpu_memory.remedies
+    assert (smallest[0].card_gb, smallest[1], largest[0].card_gb) == (24, [], 141)
+    assert any("grpo.sharding fsdp" in sentence for sentence in largest[1])
 
 
 def test_plan_of_grpo_counts_the_processes_of_all_nodes(ada: User, models: Path) -> None:
     gpu_memory = plan(ada, grpo_config("qwen", gpus=4, nodes=2, sharding="fsdp"))
 
     assert (gpu_memory.processes, gpu_memory.nodes) == (8, 2)
-    assert gpu_memory.grpo_cards[3].fits and gpu_memory.fitting[-1] == 141
-    assert "Shards gathered for an update" in dict(gpu_memory.grpo_parts)
+    assert gpu_memory.cards[3].fits and gpu_memory.fitting[-1] == 141
+    assert "Shards gathered for an update" in dict(gpu_memory.parts)
 
 
-def test_plan_of_grpo_has_a_label_for_everything(ada: User, models: Path) -> None:
-    card = plan(ada, grpo_config("qwen")).grpo_cards[0]
+def test_plan_has_a_label_for_everything(ada: User, models: Path) -> None:
+    native, card = plan(ada, config_of("qwen")).cards[0], plan(ada, grpo_config("qwen")).cards[0]
 
-    assert grpo.PARTS.keys() == card.parts_gb.keys() and grpo.PHASES.keys() == card.phases_gb.keys()
-    assert grpo.REMEDIES == TEMPLATES
+    assert labels.PARTS["native"].keys() == native.parts.keys() and labels.PARTS["grpo"].keys() == card.parts.keys()
+    assert labels.PHASES.keys() == card.phases.keys()
 
 
 def test_reason_of_grpo_names_the_remedies(ada: User, models: Path) -> None:
-    small, _, _, large = plan(ada, grpo_config("qwen")).grpo_cards
+    small, _, _, large = plan(ada, grpo_config("qwen")).cards
 
-    assert grpo.describe_reason(small).endswith("use a smaller model or a larger GPU.")
-    assert f"The run needs {large.needed_gb:.1f} GB; this card has 141 GB" in grpo.describe_reason(large)
-    assert all(grpo.describe_remedy(remedy) in grpo.describe_reason(large) for remedy in large.remedies)
+    assert labels.describe_reason(small).endswith("use a smaller model or a larger GPU.")
+    assert f"The run needs {large.needed_gb:.1f} GB; this card has 141 GB" in labels.describe_reason(large)
+    assert all(labels.describe_remedy(remedy) in labels.describe_reason(large) for remedy in large.remedies)
 
 
 def test_largest_plan_compares_grpo_runs(ada: User, models: Path) -> None:

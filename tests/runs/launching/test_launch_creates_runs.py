@@ -18,7 +18,7 @@ from workers.executors.states import State
 
 def test_a_run_comes_with_its_first_attempt(experiment: Experiment, ada: User, local: Cluster, runs_dir: Path) -> None:
     config = preset("es-micro").config
-    run = launching.create_run(experiment=experiment, person=ada, config=config, preset="es-micro")
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(config), preset="es-micro")
     attempt = attempt_of(run)
     assert (attempt.key, attempt.n, attempt.state) == (f"esweb-{run.uid}-a1", 1, State.CREATED.value)
     assert attempt.cluster == local
@@ -33,7 +33,9 @@ def test_invalid_config_reports_every_problem_and_creates_nothing(
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         launching.create_run(
-            experiment=experiment, person=ada, config={"method": "es", "es": {"sigma": -1, "populaton": 3}}
+            experiment=experiment,
+            person=ada,
+            config=RunConfig.from_json({"method": "es", "es": {"sigma": -1, "populaton": 3}}),
         )
     assert {p.path for p in refused.value.problems} == {"es.sigma", "es.populaton"}
     assert not Run.objects.exists()
@@ -52,8 +54,9 @@ def test_a_bad_choice_names_the_good_ones(
     experiment: Experiment, ada: User, local: Cluster, changes: dict[str, object], path: str, words: str
 ) -> None:
     fields = {"config": {"method": "es", "es": {}}, **changes}
+    config = RunConfig.from_json(fields.pop("config"))
     with pytest.raises(ConfigError) as refused:
-        launching.create_run(experiment=experiment, person=ada, **fields)  # type: ignore[arg-type]
+        launching.create_run(experiment=experiment, person=ada, config=config, **fields)  # type: ignore[arg-type]
     [problem] = refused.value.problems
     assert problem.path == path and words in problem.message
     assert not Run.objects.exists()

@@ -128,13 +128,15 @@ def test_attempt_gets_the_folder_of_the_parents_attempts(
 ) -> None:
     settings.RUNS_DIR = tmp_path
     parent = started_run(experiment)
-    run = launching.create_run(experiment=experiment, person=ada, config=evaluation_of(parent))
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(evaluation_of(parent)))
     attempt = run.newest_attempt()
     assert attempt is not None
     env = spec_of(attempt).env
     assert (attempt.directory / env[RUN_FOLDERS]).resolve() == parent.root.resolve()
     assert not env[RUN_FOLDERS].startswith("/") and RUN_CHECKPOINT not in env
-    other = launching.create_run(experiment=experiment, person=ada, config={"method": "evaluate", "evaluate": {}})
+    other = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json({"method": "evaluate", "evaluate": {}})
+    )
     other_attempt = other.newest_attempt()
     assert other_attempt is not None and RUN_FOLDERS not in spec_of(other_attempt).env
 
@@ -152,15 +154,15 @@ def test_checkpoint_of_a_run_makes_it_the_parent_with_its_step(
     (folder / "model.safetensors").write_bytes(b"1")
     (folder / "es-state.json").write_text("{}")
     config = {"method": "evaluate", "model": {"path": f"run:{parent.uid}@5"}}
-    run = launching.create_run(experiment=experiment, person=ada, config=config)
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(config))
     assert (run.parent, run.parent_step) == (parent, 5)
     training = {**config, "method": "es", "es": {}}
-    assert launching.create_run(experiment=experiment, person=ada, config=training).parent is None
+    assert launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(training)).parent is None
 
 
 def test_parent_in_the_trash_keeps_the_evaluation(ada: User, experiment: Experiment, local: Cluster) -> None:
     parent = started_run(experiment)
-    run = launching.create_run(experiment=experiment, person=ada, config=evaluation_of(parent))
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(evaluation_of(parent)))
     Run.objects.filter(pk=parent.pk).update(deleted_at=timezone.now())
     assert calls(ada).get(f"/api/v1/runs/{run.uid}").json()["parent"] is None
     Run.objects.get(pk=parent.pk).delete()
@@ -171,7 +173,7 @@ def test_parent_in_the_trash_keeps_the_evaluation(ada: User, experiment: Experim
 def test_parent_is_named_only_to_readers_who_see_it(ada: User, bo: User, local: Cluster) -> None:
     parent = started_run(own_experiment(ada, is_private=True))
     public = own_experiment(ada)
-    run = launching.create_run(experiment=public, person=ada, config=evaluation_of(parent))
+    run = launching.create_run(experiment=public, person=ada, config=RunConfig.from_json(evaluation_of(parent)))
     assert run.name == "evaluate a run" and run.parent == parent
     listed = {
         person.username: [
@@ -186,7 +188,9 @@ def test_parent_is_named_only_to_readers_who_see_it(ada: User, bo: User, local: 
 def test_evaluation_that_ended_early_starts_again_without_a_checkpoint(
     ada: User, experiment: Experiment, local: Cluster
 ) -> None:
-    run = launching.create_run(experiment=experiment, person=ada, config=evaluation_of(started_run(experiment)))
+    run = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(evaluation_of(started_run(experiment)))
+    )
     run.attempts.update(state=State.FAILED.value)
     Run.objects.filter(pk=run.pk).update(state=State.FAILED.value)
     reply = calls(ada).post(f"/api/v1/runs/{run.uid}/resume", content_type="application/json")
@@ -204,7 +208,7 @@ def test_form_makes_the_config_that_it_was_filled_from() -> None:
     filled = {name: value for name, value in initial_from(config).items() if value not in (None, False)}
     form = LaunchForm({**filled, "seeds": "0", "preset": ""})
     assert form.is_valid(), form.errors
-    assert form.configs == [config]
+    assert [made.to_json() for made in form.configs] == [config]
     assert form.names("es-tiny seed 0") == ["evaluate es-tiny seed 0"]
     assert config_from_fields({"method": "evaluate"}) == {"method": "evaluate", "evaluate": {}}
 

@@ -12,7 +12,7 @@ from runs import launching
 from runs.models import Cluster, Experiment, checkpoint_folder
 from tests.runs.full_runs import make_run
 from tests.runs.local_cluster import tick_until
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.states import State
 from workers.models import resolve
 from workers.models.save import weights_sha256
@@ -41,7 +41,7 @@ def test_run_trains_from_the_checkpoint_and_the_file_that_it_names(
         "es": {**micro["es"], "iterations": 1, "population": 2, "checkpoint_every": 1},
         "evaluation": {"every": 0, "prompts": 2, "samples": 0},
     }
-    run = launching.create_run(experiment=experiment, person=experiment.owner, config=config)
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config))
     ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value)
     assert ended.state == State.SUCCEEDED.value, ended.reason
     assert json.loads((ended.directory / "run.json").read_text())["model"]["path"] == f"run:{source.run.uid}@3"

@@ -13,7 +13,7 @@ from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Run
 from tests.runs.api_client import calls, paths
 from tests.runs.launching.test_config_form import sent
-from workers.config import ConfigError, preset
+from workers.config import ConfigError, RunConfig, preset
 
 CONFIG = preset("es-micro").config | {"task": {"name": "own", "options": {"path": "my_task:Task"}}}
 TYPED = {"task.name": "own", "task.own.path": "my_task:Task"}
@@ -28,7 +28,7 @@ def folder(local: Cluster, tmp_path: Path) -> Path:
 
 
 def launch_run(experiment: Experiment) -> Run:
-    return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(CONFIG))
 
 
 def refused(experiment: Experiment) -> str:
@@ -88,4 +88,4 @@ def test_api_reports_an_invalid_task_with_its_path(experiment: Experiment, local
 def test_the_form_hides_the_options_of_other_tasks(ada_client: Client, experiment: Experiment) -> None:
     page = ada_client.get(f"/experiments/{experiment.pk}/launch/").content.decode()
     for task in ("conciseness", "countdown", "own"):
-        assert f'data-task="{task}"' in page
+        assert f'data-tasks="{task}"' in page

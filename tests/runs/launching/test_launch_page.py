@@ -1,11 +1,13 @@
+import re
+
 import pytest
-from django.conf import settings
 from django.urls import reverse
 
-from runs.launching.config_form import initial_from
+from runs.launching.config_form import LaunchForm, initial_from
 from runs.models import Run
 from tests.cases import each_case
 from workers.config import presets
+from workers.config.methods import METHODS
 from workers.config.tasks import TASKS
 
 pytestmark = pytest.mark.django_db
@@ -36,9 +38,26 @@ def test_a_preset_fills_the_form(ada_client, address):
 
 
 @each_case("task", sorted(TASKS))
-def test_a_tasks_own_options_are_shown_with_that_task_alone(task):
-    rules = (settings.BASE_DIR / "static" / "css" / "launch.css").read_text(encoding="utf-8")
-    assert f'.launch:not(:has([name="task.name"] > [value="{task}"]:checked)) [data-task="{task}"]' in rules
+def test_page_shows_the_options_of_the_selected_task_alone(ada_client, address, task):
+    page = ada_client.get(address, {"preset": "es-tiny", "task.name": task}).content.decode()
+    options = re.findall(r'data-tasks="(\w+)"\s+(hidden)?', page)
+    assert {name for name, hidden in options if not hidden} == {task}
+    assert {name for name, hidden in options if hidden} == TASKS.keys() - {task}
+    shown = next(part.fields for part in LaunchForm().parts() if part.slug == "task")
+    essential = {field.name for field in shown if field.name.startswith(f"task.{task}.")}
+    assert essential == {f"task.{task}.{option}" for option in TASKS[task].essential}
+
+
+@each_case("method", list(METHODS))
+def test_page_shows_the_sections_of_the_selected_method_alone(ada_client, address, method):
+    page = ada_client.get(address, {"preset": "es-tiny", "method": method}).content.decode()
+    sections = re.findall(r'id="part-(\w+)"(?:\s+data-methods="[^"]*")?( hidden)?>', page)
+    linked = re.findall(r'href="#part-(\w+)"(?:\s+data-methods="[^"]*")?( hidden)?>', page)
+    hidden = {name for name, is_hidden in sections if is_hidden}
+    assert hidden == {*METHODS, *METHODS[method].unread_sections} - {method}
+    assert hidden == {name for name, is_hidden in linked if is_hidden}
+    is_every_shown = not re.search(r'data-methods="[^"]*"\s+hidden\s+data-find="evaluation.every', page)
+    assert is_every_shown == METHODS[method].is_training
 
 
 def test_the_address_fills_single_fields(ada_client, address):

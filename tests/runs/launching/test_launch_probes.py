@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from runs import launching
+from runs.kinds import EXAMINATIONS, PROBE
 from runs.launching.config_form import LaunchForm, config_from_fields, initial_from
 from runs.launching.run_names import default_run_name
 from runs.launching.submit import spec_of
@@ -51,7 +53,7 @@ def test_api_launches_a_probe_of_several_trainings(ada: User, experiment: Experi
     response = launch(ada, experiment, probe_of(*names, probes=["cosine", "overlap"]))
     assert response.status_code == 201, response.content
     run = Run.objects.get(uid=response.json()["uid"])
-    assert (run.method, run.parent, run.parent_step, run.is_probe) == ("probe", first, 5, True)
+    assert (run.method, run.parent, run.parent_step, run.kind) == ("probe", first, 5, PROBE)
     assert run.config["probe"]["runs"] == names and run.config["probe"]["probes"] == ["cosine", "overlap"]
     assert (run.name, response.json()["parent"]) == (f"probe {first.name} +2", first.uid)
     assert [item["uid"] for item in calls(ada).get("/api/v1/runs?method=probe").json()["items"]] == [run.uid]
@@ -69,7 +71,9 @@ def test_attempt_gets_the_folders_of_all_runs_that_it_examines(
     settings.RUNS_DIR = tmp_path
     first, second = started_run(experiment), started_run(experiment, "grpo-tiny")
     names = (f"run:{first.uid}@1", f"run:{second.uid}", f"run:{first.uid}")
-    attempt = launching.create_run(experiment=experiment, person=ada, config=probe_of(*names)).newest_attempt()
+    attempt = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(probe_of(*names))
+    ).newest_attempt()
     assert attempt is not None
     env = spec_of(attempt).env
     folders = env[RUN_FOLDERS].split(os.pathsep)
@@ -90,7 +94,7 @@ def test_checkpoint_as_model_is_the_parent_with_its_step(
     for name in ("config.json", "es-state.json", "model.safetensors"):
         (folder / name).write_text("{}")
     config = {"method": "probe", "model": {"path": f"run:{parent.uid}@5"}}
-    run = launching.create_run(experiment=experiment, person=ada, config=config)
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(config))
     assert (run.parent, run.parent_step, run.name) == (parent, 5, f"probe {parent.name}")
 
 
@@ -144,7 +148,7 @@ def test_run_on_the_disk_of_another_cluster_is_refused(ada: User, experiment: Ex
 def test_runs_are_named_only_to_readers_who_see_them(ada: User, bo: User, local: Cluster) -> None:
     parent = started_run(own_experiment(ada, is_private=True))
     config = probe_of(f"run:{parent.uid}")
-    run = launching.create_run(experiment=own_experiment(ada), person=ada, config=config)
+    run = launching.create_run(experiment=own_experiment(ada), person=ada, config=RunConfig.from_json(config))
     assert (run.name, run.parent) == ("probe a run", parent)
     assert calls(bo).get(f"/api/v1/runs/{run.uid}").json()["parent"] is None
 
@@ -153,7 +157,7 @@ def test_probe_that_ended_early_continues_with_the_next_attempt(
     ada: User, ada_client: Client, experiment: Experiment, local: Cluster
 ) -> None:
     config = probe_of(f"run:{started_run(experiment).uid}")
-    run = launching.create_run(experiment=experiment, person=ada, config=config)
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(config))
     run.attempts.update(state=State.FAILED.value)
     Run.objects.filter(pk=run.pk).update(state=State.FAILED.value)
     sentence = "the probes that are not complete yet, as attempt 2."
@@ -166,7 +170,7 @@ def test_probe_that_ended_early_continues_with_the_next_attempt(
 
 
 def test_finished_probe_is_not_resumed(ada: User, experiment: Experiment, local: Cluster) -> None:
-    run = launching.create_run(experiment=experiment, person=ada, config=probe_of())
+    run = launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(probe_of()))
     Run.objects.filter(pk=run.pk).update(state=State.SUCCEEDED.value)
     run.attempts.update(state=State.SUCCEEDED.value)
     reply = calls(ada).post(f"/api/v1/runs/{run.uid}/resume", content_type="application/json")
@@ -180,7 +184,7 @@ def test_form_makes_the_config_that_it_was_filled_from() -> None:
     assert filled["probe.runs"] == json.dumps(runs)
     form = LaunchForm({**filled, "seeds": "0", "preset": ""})
     assert form.is_valid(), form.errors
-    assert form.configs == [config]
+    assert [made.to_json() for made in form.configs] == [config]
     assert form.names("es-tiny seed 0") == ["probe es-tiny seed 0 +1"]
     assert config_from_fields({"method": "probe"}) == {"method": "probe", "probe": {}}
 
@@ -240,7 +244,9 @@ def test_run_page_of_a_training_offers_a_probe(ada_client: Client, ada: User, ex
     training = started_run(experiment)
     link = f'{reverse("launch", args=[experiment.pk])}?probe={training.uid}"'
     assert link in ada_client.get(training.get_absolute_url()).content.decode()
-    run = launching.create_run(experiment=experiment, person=ada, config=probe_of(f"run:{training.uid}"))
+    run = launching.create_run(
+        experiment=experiment, person=ada, config=RunConfig.from_json(probe_of(f"run:{training.uid}"))
+    )
     text = ada_client.get(run.get_absolute_url()).content.decode()
     assert "?probe=" not in text and "?evaluate=" not in text, "a probe cannot be examined"
     assert "Probe of" in text and training.get_absolute_url() in text
@@ -257,3 +263,18 @@ def test_run_page_of_a_training_offers_a_probe(ada_client: Client, ada: User, ex
 )
 def test_default_name_states_what_is_examined(config: dict[str, Any], parent: str, name: str) -> None:
     assert default_run_name(RunConfig.from_json({"method": "probe", **config}), "", parent) == name
+
+
+def test_form_copies_settings_of_one_section_and_the_examined_runs_stay(
+    ada_client: Client, experiment: Experiment, local: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = started_run(experiment)
+    samples, prompts = run.config["evaluation"]["samples"] + 3, run.config["evaluation"]["prompts"] + 5
+    Run.objects.filter(pk=run.pk).update(
+        config={**run.config, "evaluation": {**run.config["evaluation"], "samples": samples, "prompts": prompts}}
+    )
+    copying = replace(EXAMINATIONS[1], copies=("evaluation.samples", "evaluation.prompts"))
+    monkeypatch.setattr("runs.launching.launch_page.EXAMINATIONS", (copying,))
+    initial = ada_client.get(reverse("launch", args=[experiment.pk]), {"probe": run.uid}).context["form"].initial
+    assert (initial["evaluation.samples"], initial["evaluation.prompts"]) == (samples, prompts)
+    assert run.uid in str(initial["probe.runs"])

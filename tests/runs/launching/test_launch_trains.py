@@ -19,7 +19,7 @@ from runs.models import Attempt, Cluster, Experiment, Run, checkpoint_folder
 from tests.runs.launching.test_launch_rebuilds import tick_rebuild_until
 from tests.runs.local_cluster import tick_until
 from workers import records
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.states import State
 from workers.models.save import weights_sha256
 from workers.records import Alert, Environment, Metric
@@ -30,7 +30,7 @@ def test_rebuild_equals_the_saved_checkpoint_bit_for_bit(
 ) -> None:
     """Train to the end, lose all after step 1, resume, lose step 2 of the second attempt too, and rebuild that."""
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    run = launching.create_run(experiment=experiment, person=experiment.owner, config=_short())
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(_short()))
     first = _succeeded(run)
     _check_records(first)
     straight = {step: weights_sha256(checkpoint_folder(first.directory, step)) for step in (1, 2, 3)}

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from runs.launching.run_names import NAME_LENGTH, default_run_name, default_sweep_name, sweep_run_name
+from runs.launching.run_names import (
+    NAME_LENGTH,
+    RUN_SETTINGS,
+    default_run_name,
+    default_sweep_name,
+    sweep_run_name,
+)
 from tests.cases import each_case
 from workers.config import RunConfig, preset, presets
 
@@ -73,3 +79,9 @@ def test_run_of_a_sweep_begins_with_its_values() -> None:
 def test_long_sweep_name_is_cut_after_the_values() -> None:
     name = sweep_run_name({"es.sigma": 0.02}, 12, "w" * NAME_LENGTH)
     assert name.startswith("σ=0.02 seed 12 · www") and len(name) == NAME_LENGTH
+
+
+def test_no_name_states_the_uids_of_runs() -> None:
+    named = RunConfig.from_json({"method": "probe", "probe": {"runs": ["run:abcdefghjk"], "draws": 3}})
+    assert {"evaluate.run", "probe.runs"} == RUN_SETTINGS
+    assert default_sweep_name(named, "", frozenset()) == "probe draws=3 sweep"

@@ -16,7 +16,7 @@ from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.local_cluster import Small, attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import RUNS_LONG
-from workers.config import preset
+from workers.config import RunConfig, preset
 from workers.executors.states import State
 
 Commit = Callable[..., Any]
@@ -34,7 +34,9 @@ def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 def _launch(experiment: Experiment) -> Run:
     config = preset("es-micro").config
-    return commands.launch_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
+    return commands.launch_run(
+        experiment=experiment, person=experiment.owner, config=RunConfig.from_json(config), preset="es-micro"
+    )
 
 
 def test_a_launch_is_enqueued_once_it_is_committed(

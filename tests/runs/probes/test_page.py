@@ -94,7 +94,7 @@ def test_a_tensor_is_listed_in_every_series(ada_client: Client, experiment: Expe
     panel = text.partition('id="tensor"')[2]
     assert (
         "layer 1, self_attn.q_proj" in panel
-        and panel.count('class="probe-strip"') == 2
+        and panel.count('class="probe-strip tone-') == 2
         and panel.count("◆ </span>") == 1
     )
     assert [r["value"] for r in rows(ada_client, experiment, tensor=Q_PROJ)] == ["1.0", "4.0"]

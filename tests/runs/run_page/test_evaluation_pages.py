@@ -67,7 +67,7 @@ def test_training_lists_its_evaluations(ada_client: Client, training: Run, evalu
         "conciseness, countdown" in part
         and "2, to step 10" in part
         and "pass@1</th>" in part
-        and '<td class="number"> 60' in part
+        and '<td class="number">60' in part
     )
 
 

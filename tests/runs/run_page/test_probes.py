@@ -42,9 +42,9 @@ def test_page_of_a_probe_run_lists_its_results(
     assert f'{address}?run={run.uid}"' in panel
     assert f"{address}?run={run.uid}&amp;measure=magnitude%2Fnorm" in panel
     # The whole model of the norms has twice the value of its tensors, and the band 0.9 to 1.1.
-    assert "◆ </span> 8</td>" in panel and "0.900 … 1.10" in panel and "shared</td>" in panel
+    assert "◆ </span>8</td>" in panel and "0.900 … 1.10" in panel and "shared</td>" in panel
     # A line has no value of the whole model; its barrier does.
-    assert '<td class="number"> 0.375</td>' in panel and panel.count('<td class="number"> –</td>') == 2
+    assert '<td class="number">0.375</td>' in panel and panel.count('<td class="number">–</td>') == 6
     assert trainings[1].get_absolute_url() in panel
     assert reverse("run-checkpoints", args=[run.uid]) not in get(ada_client, run)
 

@@ -11,6 +11,7 @@ from runs.launching.config_form import LaunchForm
 from runs.models import Cluster, Experiment, Run
 from runs.run_page.tabs import TABS
 from tests.cases import each_case
+from workers.config import RunConfig
 
 pytestmark = pytest.mark.django_db
 CONFIG = {"method": "scorer", "scorer": {"name": "beaver", "max_length": 512}}
@@ -18,7 +19,7 @@ CONFIG = {"method": "scorer", "scorer": {"name": "beaver", "max_length": 512}}
 
 @pytest.fixture
 def scorer(experiment: Experiment, local: Cluster) -> Run:
-    return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=RunConfig.from_json(CONFIG))
 
 
 @each_case("name", [*(route for route, _ in TABS.values()), "run-collapse", "run-scores"])
@@ -35,4 +36,4 @@ def test_sent_as_it_is_its_form_makes_the_same_config(scorer: Run) -> None:
     form = LaunchForm.from_run(scorer)
     again = LaunchForm({field.html_name: field.value() for field in form if field.value() not in (None, False)})
     assert again.is_valid(), again.errors
-    assert again.configs == [scorer.config]
+    assert again.configs == [scorer.run_config]

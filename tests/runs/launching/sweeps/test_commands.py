@@ -10,7 +10,6 @@ from django.db import connection
 
 from runs.launching import cancel_run, reconcile
 from runs.launching.sweeps import commands as sweep_commands
-from runs.launching.sweeps import sweep_status
 from runs.launching.sweeps.commands import (
     NewSweep,
     cancel_sweep,
@@ -21,6 +20,7 @@ from runs.launching.sweeps.commands import (
     unpause_sweep,
 )
 from runs.launching.sweeps.pause import pause_sweep
+from runs.launching.sweeps.status import sweep_status
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run, Sweep
 from tests.runs.local_cluster import Small
 from tests.waiting import wait_until

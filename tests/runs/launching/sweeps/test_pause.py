@@ -9,9 +9,9 @@ import pytest
 from runs import enqueue
 from runs.launching import cancel_run, hold_run, reconcile, release_run, transition
 from runs.launching.queue import STARTED_MEANWHILE
-from runs.launching.sweeps import sweep_status
 from runs.launching.sweeps.commands import cancel_sweep, release_waiting, uncancel_sweep, unpause_sweep
 from runs.launching.sweeps.pause import pause_sweep, withdraw_sweep
+from runs.launching.sweeps.status import sweep_status
 from runs.launching.tasks import withdraw_sweep as withdraw_task
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Run, Sweep
 from tests.runs.launching.sweeps.test_commands import count_held, on_clusters, sweep_of

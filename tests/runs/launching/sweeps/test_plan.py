@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from runs.launching.sweeps import extend_cells, label, plan_runs
+from runs.launching.sweeps.plan import extend_cells, label, plan_runs
 from workers.config import ConfigError, preset
 
 BASE = preset("es-micro").config

@@ -7,9 +7,10 @@ import math
 import pytest
 from django.test import RequestFactory
 
-from runs.charts import Chart, Table, latex
-from runs.charts.latex import escape
+from runs.charts import Chart
 from runs.http import UnknownChoice, chart_response, table_response
+from runs.tables import Column, Interval, Mean, Table, latex
+from runs.tables.latex import escape
 from tests.cases import each_case
 
 
@@ -55,8 +56,8 @@ def test_numbers_are_math(value: float | None, text: str) -> None:
 
 
 def test_mean_width_and_n_are_one_column() -> None:
-    columns = ("method", "kl mean", "kl std", "kl n", "reward/mean mean", "reward/mean ci95", "reward/mean n")
-    rows = (("es", 0.25, 0.5, 4, -1.0, None, 1), ("grpo", None, None, 0, None, None, 3))
+    columns = ("method", Column("kl", kind=Mean), Column("reward/mean", kind=Mean))
+    rows = (("es", Mean(0.25, 0.5, 4), Mean(-1.0, None, 1)), ("grpo", Mean(None, None, 0), Mean(None, None, 3)))
     text = latex(Table(columns, rows))
     assert "\\begin{tabular}{lrr}" in text
     assert "method & kl & reward/mean \\\\" in text
@@ -67,8 +68,8 @@ def test_mean_width_and_n_are_one_column() -> None:
 
 
 def test_value_and_interval_are_one_column() -> None:
-    columns = ("contestant", "rating value", "rating low", "rating high", "kl value")
-    rows = (("a", 1034.0, 990.0, 1080.0, 0.5), ("b", 966.0, None, None, 0.25), ("c", None, None, None, None))
+    columns = ("contestant", Column("rating", kind=Interval), "kl value")
+    rows = (("a", Interval(1034.0, 990.0, 1080.0), 0.5), ("b", Interval(966.0), 0.25), ("c", None, None))
     text = latex(Table(columns, rows))
     assert "\\begin{tabular}{lrr}" in text and "contestant & rating & kl value \\\\" in text
     assert body(text) == [
