@@ -31,16 +31,15 @@ BATCH_SIZE = 5000
 def fill() -> tuple[Tournament, Rubric]:
     """Create a tournament of all models on all prompts, judged by three voters."""
     from judging.judges import create_standard_rubrics
-    from judging.models import Rubric
-    from judging.tournaments import Draft, Entry, create_from_draft
+    from judging.models import Rubric, Tournament
+    from judging.tournaments import Entry, create_tournament
 
     create_standard_rubrics()
     rubric = Rubric.objects.select_related("criterion").order_by("pk")[0]
     entries = [Entry(run, 0, "eval") for run in make_runs()]
     owner = servers.experiment().owner
-    tournament = create_from_draft(
-        owner, Draft("Benchmark", entries, [rubric], prompts=PROMPTS, seed=1, overlap=VOTERS)
-    )
+    new = Tournament(owner=owner, name="Benchmark", seed=1, overlap=VOTERS)
+    tournament = create_tournament(new, entries, [rubric], prompts=PROMPTS)
     vote(tournament, rubric)
     servers.settle()
     return tournament, rubric

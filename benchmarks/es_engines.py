@@ -28,7 +28,6 @@ from workers.engines.es.batches import BatchPlan, choose_rows
 from workers.engines.es.engine_group import EngineGroup, EngineSetup, EngineStarter
 from workers.engines.es.lineage import NoiseKind, Origin
 from workers.engines.es.member_memory import MemberMemory
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, directions, scales_of
 from workers.engines.es.replay_log import FILE, ReplayLog
 from workers.engines.es.seeds import member_seeds, prompt_subset
@@ -53,7 +52,7 @@ class Run:
         loaded = load(ModelConfig(path="tiny", device="cpu"))
         weights = make_trainable(loaded, None, 0)
         scales = scales_of(weights.master, relative=False)
-        memory = MemberMemory.measure(loaded, weights, Perturbation(Noise(es.noise, es.rank), es.sigma, scales), es)
+        memory = MemberMemory.measure(loaded, weights, Perturbation.of_config(es, scales), es)
         plan = BatchPlan.of_rows(choose_rows(es, es.prompts, memory.fitting(), "cpu", 0), es.prompts)
         state = State.first(Origin(weights_sha256(loaded.path), "float32", 0, None, scales))
         directory.mkdir()

@@ -24,7 +24,6 @@ from workers.config import EsConfig, ModelConfig, TaskConfig
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
 from workers.engines.es.member_memory import MemberMemory
-from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.trainable import make_trainable
@@ -91,7 +90,7 @@ def ours(loaded: Loaded, kind: str) -> Round:
     """Return a round of the engine's own back end, with its own noise."""
     es = replace(ES, noise=kind)
     weights = make_trainable(loaded, None, 0)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(weights.master, es.layer_scale))
+    perturbation = Perturbation.of_config(es, scales_of(weights.master, es.layer_scale))
     fitting = MemberMemory.measure(loaded, weights, perturbation, es).fitting()
     plan = BatchPlan.of_rows(choose_rows(es, es.prompts, fitting, "cpu", 0), es.prompts)
     backend = DecoderBackEnd(loaded, weights, perturbation, es, plan.rows)

@@ -215,15 +215,16 @@ def main(arguments: list[str]) -> int:
 
         from judging.boards import save_board
         from judging.judges import create_standard_rubrics
-        from judging.models import Rubric
-        from judging.tournaments import Draft, Entry, create_from_draft
+        from judging.models import Rubric, Tournament
+        from judging.tournaments import Entry, create_tournament
 
         experiment = servers.experiment()
         runs = make_runs(experiment)
         create_standard_rubrics()
         rubric = Rubric.objects.order_by("pk")[0]
-        draft = Draft("Benchmark", [Entry(run, 0, "eval") for run in runs], [rubric], prompts=PROMPTS)
-        tournament = create_from_draft(experiment.owner, draft)
+        entries = [Entry(run, 0, "eval") for run in runs]
+        new = Tournament(owner=experiment.owner, name="Benchmark")
+        tournament = create_tournament(new, entries, [rubric], prompts=PROMPTS)
         traces = {
             "form to executor": launch_run(experiment),
             "records to rows": follow_records(site),

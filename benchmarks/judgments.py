@@ -27,8 +27,8 @@ def judge(uids: list[str]) -> int:
     from django.db import connection
 
     from judging.judges import create_standard_rubrics
-    from judging.models import Judge, Rubric, Verdict, Voter
-    from judging.tournaments import Draft, Entry, create_from_draft
+    from judging.models import Judge, Rubric, Tournament, Verdict, Voter
+    from judging.tournaments import Entry, create_tournament
     from runs.models import Response, Run
 
     create_standard_rubrics()
@@ -36,9 +36,8 @@ def judge(uids: list[str]) -> int:
     runs = list(Run.objects.filter(uid__in=uids).select_related("experiment__owner").order_by("pk"))
     step = Response.objects.filter(run=runs[0]).values_list("step", flat=True)[0]
     owner = runs[0].experiment.owner
-    tournament = create_from_draft(
-        owner, Draft(TOURNAMENT, [Entry(run, step, "eval") for run in runs], rubrics, prompts=ROWS, seed=1)
-    )
+    entries = [Entry(run, step, "eval") for run in runs]
+    tournament = create_tournament(Tournament(owner=owner, name=TOURNAMENT, seed=1), entries, rubrics, prompts=ROWS)
     voter = Voter.objects.create(tournament=tournament, number=0, user=User.objects.create(username="voter"))
     with connection.cursor() as sql:
         for name in ("Uno", "Due"):

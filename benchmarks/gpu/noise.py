@@ -20,7 +20,7 @@ from torch import Tensor
 
 from benchmarks import results
 from benchmarks.gpu.qwen import random_masters
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import Noise, make_noise
 from workers.engines.es.noise_cuda import add_weighted_sums, draw_factors, write_members
 from workers.engines.es.perturbation import Perturbation
 
@@ -43,8 +43,8 @@ def main() -> int:
         for figure in ("write one member", "update"):
             results.not_measured(figure, "no GPU")
         return results.exit_code()
-    noises = {"full": Noise("full"), "low_rank": Noise("low_rank", arguments.rank)}
-    for noise in (*noises.values(), Noise("correlated"), Noise("low_rank", 3)):
+    noises = {"full": make_noise("full"), "low_rank": make_noise("low_rank", arguments.rank)}
+    for noise in (*noises.values(), make_noise("correlated"), make_noise("low_rank", 3)):
         check_bits(noise)
     device = torch.device("cuda")
     masters = random_masters(device)

@@ -27,7 +27,7 @@ from benchmarks.gpu.workload import LONGEST, MEMBERS, PROMPT_TOKENS, SIGMA, Work
 from workers.config import EsConfig
 from workers.engines.es.captured_backend import CapturedBackEnd
 from workers.engines.es.captured_plan import batches_of, plan_on_card
-from workers.engines.es.noise import Noise
+from workers.engines.es.noise import make_noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trainable import make_trainable
 from workers.models.decoder.gpu import Query
@@ -81,7 +81,7 @@ def _measure(
         loaded, workload = load_random(sizes, folder, device), draw_workload(sizes.vocabulary)
         parameters = make_trainable(loaded, None, 0)
         plan = plan_on_card(loaded, es, prompts=len(workload.prompts), longest_prompt=PROMPT_TOKENS)
-        perturbation = Perturbation(Noise(noise), SIGMA, scales_of(parameters.master, False))
+        perturbation = Perturbation(make_noise(noise), SIGMA, scales_of(parameters.master, False))
         backend = FixedLengths(loaded, parameters, perturbation, es, batches_of(plan))
         backend.workload = workload
         torch.cuda.synchronize()

@@ -1,0 +1,1 @@
+"""Recipes of typical changes, applied and tested: how many existing files each modifies."""
