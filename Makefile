@@ -46,8 +46,9 @@ fix: .venv/.installed-dev ## Format the code and fix what linters can fix
 	$(PY) -m ruff format .
 	.venv/bin/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
 
-config-reference: .venv/.installed-dev ## Regenerate docs/config.md from the code
+config-reference: .venv/.installed-dev ## Regenerate docs/config.md and docs/clusters.md from the code
 	$(PY) -m workers.config > docs/config.md
+	$(PY) manage.py cluster keys > docs/clusters.md
 
 words: .venv/.installed-dev ## Regenerate the lists of translatable texts from workers and judging
 	$(PY) -m runs.translation > runs/translation/marked.py

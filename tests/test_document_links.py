@@ -25,7 +25,7 @@ EXPECTED_TEXTS = {
     "retry after a lost node": "def plan_restart",
     "the λ rule": "ln λ",
     "the computation of α": "def alpha",
-    "the rights of a push token": "GRANTS =",
+    "the rights of a push token": "SCOPES =",
     "the compaction of series": "def compact",
     "the slots and the time limit of searches": "MAX_SEARCH_SECONDS",
     "the limits of slow and of many clients": "PATIENCE_SECONDS",
