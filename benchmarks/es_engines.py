@@ -52,7 +52,7 @@ class Run:
         loaded = load(ModelConfig(path="tiny", device="cpu"))
         weights = make_trainable(loaded, None, 0)
         scales = scales_of(weights.master, relative=False)
-        memory = MemberMemory.measure(loaded, weights, Perturbation.of_config(es, scales), es)
+        memory = MemberMemory.measure(loaded, weights, Perturbation.from_config(es, scales), es)
         plan = BatchPlan.of_rows(choose_rows(es, es.prompts, memory.fitting(), "cpu", 0), es.prompts)
         state = State.first(Origin(weights_sha256(loaded.path), "float32", 0, None, scales))
         directory.mkdir()

@@ -90,7 +90,7 @@ def ours(loaded: Loaded, kind: str) -> Round:
     """Return a round of the engine's own back end, with its own noise."""
     es = replace(ES, noise=kind)
     weights = make_trainable(loaded, None, 0)
-    perturbation = Perturbation.of_config(es, scales_of(weights.master, es.layer_scale))
+    perturbation = Perturbation.from_config(es, scales_of(weights.master, es.layer_scale))
     fitting = MemberMemory.measure(loaded, weights, perturbation, es).fitting()
     plan = BatchPlan.of_rows(choose_rows(es, es.prompts, fitting, "cpu", 0), es.prompts)
     backend = DecoderBackEnd(loaded, weights, perturbation, es, plan.rows)

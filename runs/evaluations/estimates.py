@@ -15,7 +15,7 @@ from runs import metrics
 from runs.charts import line
 from runs.evaluations.selection import Evaluation
 from runs.metrics import Curve
-from runs.metrics.catalogue import ESTIMATED, SHARE_OF_PROMPTS, Metric
+from runs.metrics.catalogue import ESTIMATED_METRICS, SHARE_OF_PROMPTS, Metric
 from workers.analysis.aggregate import Floats
 from workers.analysis.keys import PROMPTS, SAMPLES
 from workers.analysis.student_t import t_quantile
@@ -48,17 +48,18 @@ def measure_of(key: str) -> Metric:
             "^": _("Probability that all of %(k)s samples are correct, mean over prompts."),
         }[match[1]]
         return Metric(key, key, gettext(SHARE_OF_PROMPTS), gettext(words) % {"k": match[2]}, is_share=True)
-    known = next((metric for metric in ESTIMATED if metric.key == key), None)
+    known = next((metric for metric in ESTIMATED_METRICS if metric.key == key), None)
     if known is None:
         raise KeyError(key)
     return known.spoken()
 
 
 def recorded_measures(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return the keys of the measures that any of the evaluations has recorded: pass@k by k, pass^k, then ESTIMATED."""
+    """Return the keys of the measures that any of the evaluations has recorded: pass@k by k, pass^k, then
+    ESTIMATED_METRICS."""
     keys = {re.sub(r"^prior/[^/]+/", "", key) for key in metrics.recorded_keys([e.run for e in evaluations])}
     passes = sorted(filter(None, map(PASS_KEY.fullmatch, keys)), key=lambda match: (match[1] == "^", int(match[2])))
-    return [match[0] for match in passes] + [metric.key for metric in ESTIMATED if metric.key in keys]
+    return [match[0] for match in passes] + [metric.key for metric in ESTIMATED_METRICS if metric.key in keys]
 
 
 def read_curves(evaluations: Sequence[Evaluation], measures: Sequence[str], tasks: Sequence[str]) -> Curves:

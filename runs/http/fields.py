@@ -59,7 +59,7 @@ class Input(Schema):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Joined:
+class _RowWithAttributes:
     """A row with other attributes, which hide those of the row."""
 
     def __init__(self, row: object, others: Mapping[str, Any]) -> None:
@@ -85,7 +85,7 @@ class Output(Schema):
     @classmethod
     def from_row(cls, row: object, **others: Any) -> Self:
         """Return the reply with the row's attributes. `others` are the attributes that the row lacks or that differ."""
-        return cls.model_validate(_Joined(row, others) if others else row)
+        return cls.model_validate(_RowWithAttributes(row, others) if others else row)
 
 
 def with_fields(fields: Mapping[str, Any]) -> Callable[[type[SchemaT]], type[SchemaT]]:

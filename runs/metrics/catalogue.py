@@ -110,7 +110,7 @@ METRICS = (
                   "engines.")),
 )  # fmt: skip
 
-ESTIMATED = (
+ESTIMATED_METRICS = (
     Metric("accuracy/greedy", _("Greedy accuracy"), SHARE_OF_PROMPTS,
            _("Share of prompts with a correct greedy response."), is_share=True),
     Metric("solutions/coverage", _("Solution coverage"), _("share of solutions"),

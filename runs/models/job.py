@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
@@ -128,9 +129,9 @@ class Job(models.Model):
         """Return the directory of the job's files."""
         return self.run.root / self.key
 
+    @abstractmethod
     def command(self) -> tuple[str, ...]:
         """Return the module that the job runs with `python -m`, and its arguments."""
-        raise NotImplementedError
 
     @property
     def compute(self) -> ComputeConfig:

@@ -106,10 +106,10 @@ class Absent:
     help: str = ""
 
 
-One: TypeAlias = (
+Part: TypeAlias = (
     str | float | int | Provenance | Interval | Mean | Ranks | Badge | Link | Code | Note | Drawing | Absent | None
 )
-Cell: TypeAlias = One | tuple[One, ...]
+Cell: TypeAlias = Part | tuple[Part, ...]
 """A tuple is drawn on pages and in terminals, its parts one after the other."""
 PARTS = {Interval: (" value", " low", " high"), Mean: (" mean", " std", " n")}
 """Ends of the names of a column's parts in CSV."""

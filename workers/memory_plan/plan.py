@@ -42,7 +42,7 @@ class ModelSizes:
     number_bytes: int
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any], number_bytes: int) -> ModelSizes:
+    def from_config(cls, config: Mapping[str, Any], number_bytes: int) -> ModelSizes:
         """Return the sizes that a model's config.json states. Raise KeyError if it lacks one."""
         hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
         return cls(

@@ -110,7 +110,7 @@ def read_sizes(config_json: Mapping[str, Any], config: RunConfig) -> ModelSizes:
     """Return the sizes that a model's config.json states, on a GPU. Raise KeyError if one is missing, and ValueError if
     they are implausible."""
     try:
-        sizes = ModelSizes.of_config(config_json, 4 if config.model.dtype == "float32" else 2)
+        sizes = ModelSizes.from_config(config_json, 4 if config.model.dtype == "float32" else 2)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
         raise ValueError("config.json states invalid sizes") from error
     numbers = (sizes.layers, sizes.hidden, sizes.inner, sizes.heads, sizes.kv_heads, sizes.head_dim, sizes.vocabulary)

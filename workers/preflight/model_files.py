@@ -161,7 +161,7 @@ def read_shapes(file: Path, max_bytes: int = MAX_HEAD_BYTES) -> tuple[dict[str, 
 def shapes_of_config(config: Mapping[str, Any]) -> Shapes:
     """Return tensor -> shape of a decoder of these sizes; empty if config.json does not state them."""
     try:
-        sizes = ModelSizes.of_config(config, 2)
+        sizes = ModelSizes.from_config(config, 2)
     except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError):
         return {}
     if not 1 <= sizes.layers <= MAX_LAYERS or max(sizes.hidden, sizes.inner, sizes.vocabulary) > MAX_DIMENSION:

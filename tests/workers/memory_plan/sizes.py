@@ -43,7 +43,7 @@ PUBLISHED = {
 
 def sizes_of(config: dict[str, Any], number_bytes: int = 2) -> ModelSizes:
     """Return the sizes, by default with numbers of bfloat16."""
-    return ModelSizes.of_config(config, number_bytes)
+    return ModelSizes.from_config(config, number_bytes)
 
 
 def build_on_meta(config: dict[str, Any]) -> NativeModel:

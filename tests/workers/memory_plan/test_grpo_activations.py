@@ -66,7 +66,7 @@ def measure_bytes(model: Any, *, autocast: bool) -> int:
 )
 def test_layer_saves_the_planned_bytes(dtype: torch.dtype, lora: bool, autocast: bool) -> None:
     small, large = (measure_bytes(build(layers, dtype, lora=lora), autocast=autocast) for layers in (2, 4))
-    sizes = ModelSizes.of_config(
+    sizes = ModelSizes.from_config(
         CONFIG | {"num_hidden_layers": 2, "model_type": "qwen2"}, 2 if autocast else 4
     )  # fmt: skip
     casts = 2 * sizes.layer_numbers if autocast and not lora else 0

@@ -183,7 +183,7 @@ def make_backend(
     loaded: Loaded, trained: TrainableWeights, es: EsConfig, scales: Mapping[str, float], plan: BatchPlan
 ) -> DecoderBackEnd:
     """Return the back end that es.backend names. Raise ConfigError if this device is too small for such batches."""
-    perturbation = Perturbation.of_config(es, scales)
+    perturbation = Perturbation.from_config(es, scales)
     if es.backend == "adapter_server":
         # It derives from DecoderBackEnd, so that this module cannot import it at its top.
         from workers.engines.es.adapter_server import AdapterServerBackEnd

@@ -36,7 +36,7 @@ def plan_on_card(
 
     `rows` are those that the run has used so far. Raise ConfigError if it does not fit.
     """
-    sizes = ModelSizes.of_config(loaded.model.config.to_dict(), loaded.dtype.itemsize)
+    sizes = ModelSizes.from_config(loaded.model.config.to_dict(), loaded.dtype.itemsize)
     evaluated = 0
     if evaluation is not None:
         evaluated = evaluation_bytes(

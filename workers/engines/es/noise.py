@@ -112,7 +112,7 @@ class Noise:
 
     def factors(self, seeds: Sequence[int], likes: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
         """Return for each matrix A [seeds, out, r], with the sign and all scales, and B [seeds, in, r]: E = A Bᵀ."""
-        raise NotImplementedError(f"{self.kind} noise has no factors")
+        raise TypeError(f"{self.kind} noise has no factors")
 
     def draw(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
         """Return the noise of a tensor in full, [seeds, *like.shape], float32."""

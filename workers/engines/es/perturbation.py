@@ -23,7 +23,7 @@ class Perturbation:
     scales: Mapping[str, float]
 
     @classmethod
-    def of_config(cls, es: EsConfig, scales: Mapping[str, float]) -> Perturbation:
+    def from_config(cls, es: EsConfig, scales: Mapping[str, float]) -> Perturbation:
         """Return the perturbation of a run with this config."""
         return cls(make_noise(es.noise, es.rank), es.sigma, scales)
 

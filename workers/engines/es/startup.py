@@ -117,7 +117,7 @@ def initial_rows(context: Context, weights: TrainableWeights, es: EsConfig, stat
     if es.backend == "adapter_server":
         # One batch: the server answers as many members at a time as its adapters allow.
         return es.population * count_prompts(context, es)
-    perturbation = Perturbation.of_config(es, state.origin.scales)
+    perturbation = Perturbation.from_config(es, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, weights, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
     return choose_rows(es, count_prompts(context, es), fitting, device, gpus)

@@ -49,7 +49,7 @@ def population_of(micro: Loaded, **options: Any) -> tuple[Population, TrainableW
     es = EsConfig(**({"sigma": SIGMA, "max_new_tokens": TOKENS, "population": 8} | options))
     loaded = own_copy(micro)
     trained_weights = make_trainable(loaded, es.lora, 0)
-    perturbation = Perturbation.of_config(es, scales_of(trained_weights.master, es.layer_scale))
+    perturbation = Perturbation.from_config(es, scales_of(trained_weights.master, es.layer_scale))
     return Population(loaded, trained_weights, perturbation, es), trained_weights, perturbation
 
 

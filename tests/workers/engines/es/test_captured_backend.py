@@ -40,7 +40,7 @@ def few_steps_between_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> BatchPlan:
     """Return a plan of few rows, so that slots are refilled, and two sets of weights."""
-    sizes = ModelSizes.of_config(loaded.model.config.to_dict(), 4)
+    sizes = ModelSizes.from_config(loaded.model.config.to_dict(), 4)
     return batches_of(plan_memory(sizes, es, prompts=prompts, longest_prompt=60, card=CARD, members=len(SEEDS)))
 
 
@@ -53,7 +53,7 @@ def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tup
         if captured:
             loaded.model.to(device)
         weights = make_trainable(loaded, es.lora, 0)
-        perturbation = Perturbation.of_config(es, scales_of(weights.master, es.layer_scale))
+        perturbation = Perturbation.from_config(es, scales_of(weights.master, es.layer_scale))
         if es.lora:
             # B begins as zeros, which would make all members alike at the first layer.
             for name, tensor in weights.master.items():

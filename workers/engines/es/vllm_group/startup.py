@@ -136,7 +136,7 @@ def _sizes(context: Context, parameters: Mapping[str, Tensor]) -> Sizes:
     config, number = context.loaded.model.config.to_dict(), context.loaded.dtype.itemsize
     count = sum(parameter.numel() for parameter in parameters.values())
     try:
-        token = ModelSizes.of_config(config, number).token_bytes
+        token = ModelSizes.from_config(config, number).token_bytes
     except KeyError:
         embedding = context.loaded.model.get_input_embeddings().weight
         token = 2 * int(config.get("num_hidden_layers") or config.get("n_layer") or 1) * embedding.shape[1] * number

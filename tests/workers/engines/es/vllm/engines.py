@@ -56,7 +56,7 @@ def our_backend(folder: Path, dtype: str = "float32") -> DecoderBackEnd:
     """Return the project's own back end for the same run."""
     loaded, es = load_on_cpu(folder, dtype), RunConfig.from_json({"method": "es", "es": ES}).es_section()
     weights = make_trainable(loaded, None, 0, anchored=True)
-    perturbation = Perturbation.of_config(es, scales_of(weights.master, es.layer_scale))
+    perturbation = Perturbation.from_config(es, scales_of(weights.master, es.layer_scale))
     return DecoderBackEnd(loaded, weights, perturbation, es, rows=16)
 
 
