@@ -87,7 +87,7 @@ class Outcome(ABC):
 
     @property
     def last_cells(self) -> tuple[str, str]:
-        """Its seconds and its flags, the last cells of its row in a table."""
+        """Return its seconds and its flags, the last cells of its row in a table."""
         seconds = NONE if self.seconds is None else f"{self.seconds:.0f}"
         return seconds, ", ".join(flag.detector for flag in self.flags) or NONE
 

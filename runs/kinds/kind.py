@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where runs come from. `slug` is the API's `kind` of them, `filters` select them in SQL."""
+    """An origin of runs. `slug` is the API's `kind` of them, `filters` select them in SQL."""
 
     slug: str
     filters: Mapping[str, bool]
@@ -40,8 +40,8 @@ class ResultsPage:
 
 @dataclass(frozen=True)
 class Examination:
-    """How runs of a kind name the runs that they examine: `setting` of the method's section, a list of at most
-    `max_runs` if there may be several.
+    """A way to examine other runs. `setting` of the method's section names them: a list of at most `max_runs` if
+    there may be several.
 
     The method is the parameter that opens the launch form with them; the form copies the settings `copies` of the first
     run. `button` and `hint` lead there from a run that can be examined, `joint_button` and `joint_hint` from

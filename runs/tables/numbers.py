@@ -51,7 +51,7 @@ def count(value: float) -> str:
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """How the numbers of a column are written.
+    """The style in which a column writes its numbers.
 
     page, text: on pages and in a terminal. ends: the two ends of an interval on pages. rounds: whether LaTeX has whole
     numbers. as_text: whether LaTeX has the text of pages instead of a number.

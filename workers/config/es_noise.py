@@ -12,7 +12,7 @@ from workers.config.es_backends import BackEnd
 
 @dataclass(frozen=True)
 class NoiseFacts:
-    """What a kind of noise asks of a run.
+    """The facts about a kind of noise that a run depends on.
 
     `is_factored`: the noise of a matrix is a product of rank es.rank, so that members share the weights of a batch and
     take little memory; otherwise each member has weights of its own. `back_ends`: values of es.backend that draw it.

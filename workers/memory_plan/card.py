@@ -30,7 +30,7 @@ class Remedy:
 
 @dataclass(frozen=True, kw_only=True)
 class CardPlan:
-    """What a run takes on a card of `card` bytes, of which it may use `usable`; all sizes are in bytes.
+    """The memory of a run on a card of `card` bytes, of which it may use `usable`. All sizes are in bytes.
 
     `parts`: name -> size. `phases`: name -> peak, for runs that do not hold all parts at the same time; others have
     none. `reason`: why the run does not fit, and empty if it does; then the plan is the smallest one. `remedies`: the

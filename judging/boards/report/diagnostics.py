@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from judging.boards.format import COEFFICIENTS, SHARES, BoardData
 from judging.boards.other_estimates import controlled_table, online_table
-from judging.boards.report.cells import count_noun, estimate_text
 from judging.boards.report.report import ORDERS, Report
 from judging.boards.tables import judge_pairs_table
+from judging.stats.agreement import Estimate
 from judging.stats.ratings import ELO_PER_NAT, POSITION, ControlledRatings
 from judging.stats.ratings.goodness_of_fit import COIN_LOG_LOSS
 from runs.tables import table_text
@@ -86,3 +86,16 @@ def online_elo_text(report: Report, board: BoardData) -> str:
     )
     titles = {"contestant": "contestant", "single": "this order", "mean": "mean", "std": "sd"}
     return "\n".join([title, table_text(online_table(board).select(**titles, spread="spread"))])
+
+
+def estimate_text(estimate: Estimate, write: Callable[[float], str]) -> str:
+    """Return a number with its interval as text, or the reason why there is none."""
+    if estimate.value is None:
+        return estimate.why
+    low, high = estimate.low, estimate.high
+    return write(estimate.value) + ("" if low is None or high is None else f" [{write(low)}, {write(high)}]")
+
+
+def count_noun(count: int, noun: str) -> str:
+    """Return the count with its noun: `1 prompt`, `2 prompts`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

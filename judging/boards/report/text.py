@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from judging.boards.format import BoardData
-from judging.boards.report.cells import count_noun
-from judging.boards.report.diagnostics import controlled_text, judges_text, notes_text, online_elo_text
+from judging.boards.report.diagnostics import controlled_text, count_noun, judges_text, notes_text, online_elo_text
 from judging.boards.report.report import Report
 from judging.boards.tables import pairs_table, shown_standings
 from judging.stats.ratings import UNITS

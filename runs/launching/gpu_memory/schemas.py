@@ -41,7 +41,7 @@ class PartsOut(Schema):
 
 
 class CardOut(Output):
-    """What the plans of all ES back ends state of a card of `card_gb`."""
+    """The part of a plan that all ES back ends state, for a card of `card_gb`."""
 
     card_gb: int
     engines: int
