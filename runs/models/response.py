@@ -116,6 +116,8 @@ class Response(Recorded):
     reward = models.FloatField()
     parts = models.JSONField(default=dict)
     kl = models.FloatField(null=True)
+    is_right = models.BooleanField(null=True)
+    """Whether its answer is right, the gold measure; None if the prompt has no right answer. Set when it is stored."""
     is_superseded = models.BooleanField(default=False, db_default=False)
     """True if the step was evaluated again later: after a resume the later evaluation counts."""
     cost = models.GeneratedField(

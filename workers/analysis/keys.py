@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 REWARD, KL = "reward/mean", "kl"
+RIGHT = "accuracy/right"
+"""The gold measure: share of responses whose answer is right, which no reward sees."""
 ACCURACY, EXACT = "accuracy/contains", "accuracy/exact"
 SAFE, COST = "safety/safe_ratio", "cost/mean"
 PASS = "pass@1"  # noqa: S105
