@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from workers.analysis.collapse import differs, language_of, words_of
+from workers.analysis.right import RIGHT_PART
 
-ACCURACIES = ("exact", "contains")
-"""The parts of a score that report whether an answer is right, 0 or 1."""
+ACCURACIES = (RIGHT_PART, "contains", "exact")
+"""The parts of a score, 0 or 1, that report whether an answer is right, holds the expected answer, or equals it."""
 PROMPT_CACHE_SIZE = 1024
 
 
@@ -56,8 +57,10 @@ class TextCounts:
 
 
 def accuracies(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return accuracy/exact and accuracy/contains, each if every answer has that part: a task without right answers
-    has no accuracy."""
+    """Return accuracy/right, accuracy/contains and accuracy/exact, each if every answer has that part.
+
+    A task without right answers has no accuracy.
+    """
     present = [part for part in ACCURACIES if parts and all(part in answer_parts for answer_parts in parts)]
     return {f"accuracy/{part}": sum(answer_parts[part] for answer_parts in parts) / len(parts) for part in present}
 

@@ -13,6 +13,7 @@ from torch import nn
 
 from workers.config import EvaluationConfig
 from workers.evaluation.kl import TokenKl, kl_per_token
+from workers.evaluation.likelihood import Likelihood, candidates_of, likelihoods
 from workers.evaluation.summary import Answer, summarise
 from workers.models import Loaded, PromptFormat
 from workers.models.decoder import Completion, Decoder
@@ -34,7 +35,8 @@ class EvaluationDecoder(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The results of one step's weights. Keys of `values`: reward/…, accuracy/…, response/…, sample/…, kl…
+    """The results of one step's weights. Keys of `values`: reward/…, accuracy/…, likelihood/…, response/…,
+    sample/…, kl…
 
     `answers` are in the order of `responses`: the greedy ones first, then each round of samples over all prompts.
     """
@@ -70,6 +72,7 @@ class Evaluator:
         self._examples = task.examples("eval")[: plan.prompts]
         self._format = prompts or PromptFormat(base.tokenizer)
         self._prompts = [self._format.ids(example.messages) for example in self._examples]
+        self._candidates = [candidates_of(task, example, self._format) for example in self._examples]
 
     def to(self, device: torch.device) -> None:
         """Move the reference of the KL to the device of the models to evaluate."""
@@ -100,8 +103,8 @@ class Evaluator:
     def run(self, model: nn.Module | None, step: int, decoder: EvaluationDecoder | None = None) -> Evaluation:
         """Evaluate `model`, on the base's device and in its dtype. Raise RewardFailed.
 
-        `decoder` answers in place of the model, which then only reads the responses for the KL, or is None after
-        `drop_base`.
+        `decoder` answers in place of the model, which then only reads the responses for the KL, and the candidates for
+        the likelihood. If it is None, after `drop_base`, neither is measured.
         """
         with nullcontext() if model is None else _undisturbed(model):
             answers = self._judge(model, self._completions(decoder or Decoder(model, self._tokenizer)))
@@ -121,10 +124,16 @@ class Evaluator:
         kls: Sequence[TokenKl | None] = [None] * len(completions)
         if model is not None and self._base is not None:
             kls = kl_per_token(model, self._base, prompts, [c.tokens for _, _, c in completions])
+        compared: list[Likelihood | None] = [None] * len(self._prompts)
+        if model is not None:
+            compared = likelihoods(model, self._prompts, self._candidates)
         examples = [self._examples[i] for i, _, _ in completions]
         pairs = [(example, c.text) for example, (_, _, c) in zip(examples, completions, strict=True)]
         judged = zip(examples, completions, score_safely(self._task, pairs), kls, strict=True)
-        return [Answer(example, sample, c, score, kl) for example, (_, sample, c), score, kl in judged]
+        return [
+            Answer(example, sample, c, score, kl, compared[i] if sample == 0 else None)
+            for example, (i, sample, c), score, kl in judged
+        ]
 
     def _response(self, answer: Answer, step: int) -> Response:
         return Response(
@@ -135,7 +144,9 @@ class Evaluator:
             text=answer.completion.text,
             tokens=len(answer.completion.tokens),
             reward=answer.score.reward,
-            parts=answer.score.parts | ({"clipped": 1.0} if answer.completion.clipped else {}),
+            parts=answer.score.parts
+            | ({"clipped": 1.0} if answer.completion.clipped else {})
+            | ({} if answer.likelihood is None else answer.likelihood.parts()),
             kl=None if answer.kl is None else float(answer.kl.exact.sum()),
             prompt=self._format.display_text(answer.example.messages),
             target=answer.example.target,

@@ -15,7 +15,7 @@ draw brings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-LOGITS_BYTES = 512 * 2**20
-BLOCK_BYTES = 64 * 2**20
+from workers.evaluation.token_batches import batches, blocks, right_padded
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ def kl_per_token(
     """
     kls: dict[int, TokenKl] = {}
     device = next(model.parameters()).device
-    for rows in _batches(model, prompts, completions):
-        ids = _right_padded([[*prompts[i], *completions[i]] for i in rows], device)
+    for rows in batches(model, prompts, completions, models=2):
+        ids = right_padded([[*prompts[i], *completions[i]] for i in rows], device)
         # The logits that predict completions are the last ones of each row; the prompts' are never computed.
         keep = ids.shape[1] - min(len(prompts[i]) for i in rows) + 1
         policy, reference = (m(input_ids=ids, use_cache=False, logits_to_keep=keep).logits for m in (model, base))
@@ -62,35 +61,9 @@ def kl_per_token(
     return [kls[i] for i in range(len(completions))]
 
 
-def _batches(
-    model: nn.Module, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]
-) -> Iterator[list[int]]:
-    """Yield indices of rows of similar length, as many per batch as keep both models' logits within LOGITS_BYTES."""
-    lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
-    weight = next(model.parameters())
-    row_bytes = 2 * int(model.config.vocab_size) * weight.element_size()  # type: ignore[union-attr,arg-type]
-    batch: list[int] = []
-    for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        # Sorted upwards, so the newcomer is the longest of the batch.
-        if batch and (len(batch) + 1) * lengths[i] * row_bytes > LOGITS_BYTES:
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
-
-
-def _right_padded(rows: list[list[int]], device: torch.device) -> Tensor:
-    """Return [rows, longest]. Tokens after a row's end cannot change those before it: the models are causal."""
-    longest = max(map(len, rows))
-    return torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
-
-
 def _completion_kl(policy: Tensor, reference: Tensor, targets: Tensor) -> TokenKl:
     """Return the KL of one completion, from logits [tokens, vocabulary] and token ids [tokens], in float32 blocks."""
-    size = max(1, BLOCK_BYTES // (4 * policy.shape[1]))
-    blocks = zip(*(torch.split(t, size) for t in (policy, reference, targets)), strict=True)
-    measures = zip(*(_block(*block) for block in blocks), strict=True)
+    measures = zip(*(_block(*block) for block in blocks(policy, reference, targets)), strict=True)
     return TokenKl(*(torch.cat(measure).cpu().numpy() for measure in measures))
 
 

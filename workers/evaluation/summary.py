@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workers.analysis.answer_texts import ACCURACIES, TextCounts, accuracies
-from workers.analysis.keys import EXACT, KL, REWARD
+from workers.analysis.keys import COMPARED, EXACT, KL, MARGIN, PREFERS_RIGHT, REWARD
 from workers.analysis.quadrants import measured
 from workers.evaluation.kl import TokenKl
+from workers.evaluation.likelihood import Likelihood
 from workers.models.decoder import Completion
 from workers.tasks import Example, Score
 from workers.tasks.protocols import COST
@@ -29,6 +32,8 @@ class Answer:
     completion: Completion
     score: Score
     kl: TokenKl | None
+    likelihood: Likelihood | None = None
+    """That of the right answer against wrong ones, for the greedy responses of tasks that know wrong ones."""
 
 
 def summarise(answers: Sequence[Answer]) -> dict[str, float]:
@@ -37,12 +42,14 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
     greedy = [a for a in answers if a.sample == 0]
     sampled = [a for a in answers if a.sample > 0]
     values = _rewards(greedy) | _parts(greedy) | _accuracies("", greedy) | _safety(greedy) | _lengths(greedy)
+    values |= _likelihoods(greedy)
     if sampled:
         values |= {f"sample/{REWARD}": _mean([a.score.reward for a in sampled])}
         values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != f"sample/{EXACT}"}
         kls = [a.kl for a in sampled if a.kl is not None]
         if kls:
-            values |= spread(KL, [kl.exact for kl in kls]) | spread("kl/k3", [kl.k3 for kl in kls])
+            prompts = [a.example.id for a in sampled if a.kl is not None]
+            values |= spread(KL, [kl.exact for kl in kls], prompts) | spread("kl/k3", [kl.k3 for kl in kls], prompts)
     return values
 
 
@@ -70,6 +77,18 @@ def _safety(answers: Sequence[Answer]) -> dict[str, float]:
     return dict(measured(pairs[:, 0], pairs[:, 1]))
 
 
+def _likelihoods(answers: Sequence[Answer]) -> dict[str, float]:
+    """Return the share of prompts whose right answer is preferred, the mean margin, and the number of these prompts."""
+    compared = [answer.likelihood for answer in answers if answer.likelihood is not None]
+    if not compared:
+        return {}
+    return {
+        PREFERS_RIGHT: _mean([likelihood.prefers_right for likelihood in compared]),
+        MARGIN: _mean([likelihood.margin for likelihood in compared]),
+        COMPARED: float(len(compared)),
+    }
+
+
 def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
     counts = TextCounts()
     for answer in answers:
@@ -81,22 +100,27 @@ def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
     }
 
 
-def spread(name: str, sequences: Sequence[NDArray[np.float64]]) -> dict[str, float]:
-    """Return means per token and per sequence with their standard errors; NaN if there is only one sequence.
+def spread(name: str, sequences: Sequence[NDArray[np.float64]], prompts: Sequence[str]) -> dict[str, float]:
+    """Return means per token and per sequence with their standard errors over prompts; NaN if there is only one prompt.
 
-    Tokens of a sequence depend on each other, so the error per token is that of a ratio of totals over sequences
-    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13 without the finite population correction).
+    prompts: that of each sequence. Tokens of a sequence depend on each other, and so do the samples of a prompt: both
+    means are ratios of totals of prompts, with the error of such a ratio (Cochran, Sampling Techniques, 3rd ed., eq.
+    6.13 without the finite population correction).
     """
-    totals = np.array([s.sum() for s in sequences])
-    tokens = np.array([len(s) for s in sequences])
-    n = len(totals)
-    per_token = totals.sum() / tokens.sum()
-    residuals = totals - per_token * tokens
-    more_than_one = n > 1
-    se = np.sqrt(n / (n - 1) * np.square(residuals).sum()) / tokens.sum() if more_than_one else np.nan
-    sequence_se = totals.std(ddof=1) / np.sqrt(n) if more_than_one else np.nan
-    named = {"": per_token, "se": se, "sequence": totals.mean(), "sequence_se": sequence_se}
+    _, of_prompt = np.unique(np.array(prompts), return_inverse=True)
+    totals = np.bincount(of_prompt, [s.sum() for s in sequences]).astype(np.float64)
+    tokens, counts = np.bincount(of_prompt, [len(s) for s in sequences]), np.bincount(of_prompt)
+    (per_token, se), (per_sequence, sequence_se) = _ratio(totals, tokens), _ratio(totals, counts)
+    named = {"": per_token, "se": se, "sequence": per_sequence, "sequence_se": sequence_se}
     return {_key(name, part): float(value) for part, value in named.items()}
+
+
+def _ratio(totals: NDArray[np.float64], sizes: NDArray[Any]) -> tuple[float, float]:
+    """Return the ratio of the sums over prompts, with its standard error; NaN for a single prompt."""
+    n, ratio = len(totals), float(totals.sum() / sizes.sum())
+    if n < 2:
+        return ratio, math.nan
+    return ratio, float(np.sqrt(n / (n - 1) * np.square(totals - ratio * sizes).sum()) / sizes.sum())
 
 
 def _key(name: str, part: str) -> str:

@@ -5,14 +5,16 @@
     "The answer is (B)."              R = 1
     "B or A? A."                      R = 0
 
-R = 1 if the letter that the response names (`choice_letter`) is the right one, else 0. The part `contains` is the same
-number; `exact` is 1 if the response is the right letter and nothing else, and `format` if it names a letter at all.
+R = 1 if the letter that the response names (`choice_letter`) is the right one, else 0. The parts `right` and
+`contains` are the same number; `exact` is 1 if the response is the right letter and nothing else, and `format` if it
+names a letter at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workers.analysis.right import RIGHT_PART, is_equal
 from workers.config import ChoiceOptions
 from workers.corpus import EVAL_FACTS, TRAIN_FACTS
 from workers.tasks.base import Example, Score, Split, example_id
@@ -48,11 +50,16 @@ class Choice:
         letter = read_letter(completion, self._letters[example.id])
         is_right = float(letter == example.target)
         parts = {
-            "exact": float(completion.strip() == example.target),
+            RIGHT_PART: is_right,
+            "exact": float(is_equal(completion, example.target)),
             "contains": is_right,
             "format": float(bool(letter)),
         }
         return Score(is_right, parts)
+
+    def wrong_answers(self, example: Example) -> Sequence[str]:
+        """Return the letters of the wrong options."""
+        return [letter for letter in self._letters[example.id] if letter != example.target]
 
 
 def _example(question: ChoiceQuestion, instruction: str) -> Example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 
 from workers.corpus import FACTS, Fact
 from workers.tasks.choice_file import ChoiceQuestion, letter_options
@@ -17,18 +18,29 @@ def make_choices(facts: Sequence[Fact]) -> list[ChoiceQuestion]:
 
     The wrong options, their order and the letter of the right one follow from a hash of the question.
     """
-    answers: dict[str, list[str]] = {}
-    for fact in FACTS:
-        answers.setdefault(kind_of(fact), []).append(fact.answer)
-    return [_choice(fact, kind_of(fact), answers[kind_of(fact)]) for fact in facts]
+    return [_choice(fact) for fact in facts]
 
 
-def _choice(fact: Fact, kind: str, answers: Sequence[str]) -> ChoiceQuestion:
-    others = sorted(set(answers) - {fact.answer}, key=lambda answer: _hash(fact.question, answer))
+def wrong_answers(fact: Fact) -> list[str]:
+    """Return the answers of three other facts of its kind, which a hash of the question selects."""
+    others = _answers()[kind_of(fact)] - {fact.answer}
+    return sorted(others, key=lambda answer: _hash(fact.question, answer))[: OPTIONS - 1]
+
+
+def _choice(fact: Fact) -> ChoiceQuestion:
     correct = _hash(fact.question) % OPTIONS
-    options = others[: OPTIONS - 1]
+    options = wrong_answers(fact)
     options.insert(correct, fact.answer)
-    return letter_options(fact.question, options, correct, (kind,))
+    return letter_options(fact.question, options, correct, (kind_of(fact),))
+
+
+@cache
+def _answers() -> dict[str, frozenset[str]]:
+    """Return kind -> the answers of all facts of this kind."""
+    answers: dict[str, set[str]] = {}
+    for fact in FACTS:
+        answers.setdefault(kind_of(fact), set()).add(fact.answer)
+    return {kind: frozenset(of_kind) for kind, of_kind in answers.items()}
 
 
 def _hash(*texts: str) -> int:

@@ -45,7 +45,7 @@ def letter_options(
     """Return the question with its options on lettered lines; `correct` is the position of the right one, from 0."""
     letters = ascii_uppercase[: len(options)]
     lines = [f"{letter}. {option}" for letter, option in zip(letters, options, strict=True)]
-    return ChoiceQuestion("\n".join([question, *lines]), letters[correct], categories, letters)
+    return ChoiceQuestion("\n".join([question, *lines]), letters[correct], categories, letters=letters)
 
 
 def _choice(row: Mapping[str, Any]) -> ChoiceQuestion:

@@ -3,9 +3,12 @@
 Read is, in this order, without the emphasis of ** and the braces of \\boxed{} and \\text{}:
 
 1. a response that is a letter and nothing else, of either case: C, (c), C.
-2. the letter after the last "answer is" or "answer:": The answer is (C), Answer: C
+2. the letter after the last "answer is", "answer would be" or "answer:": The answer is (C), Answer: C
 3. the letter that the response begins with, if a bracket, full stop, colon, comma or line's end follows: C. Paris
-4. the last letter that stands alone; an A before a small letter is an article and does not count, nor is it in rule 2
+4. the last letter that a verb selects or a statement calls right: I pick C, option C, C is correct
+5. the last letter that stands alone
+
+An A or I before a small letter is a word of the sentence and does not count, unless "because", "as" or "is" follows.
 
 MMLU-Pro takes the first "answer is"; here the last counts, as the final answer of a response that thinks first.
 """
@@ -15,8 +18,11 @@ from __future__ import annotations
 import re
 
 EMPHASIS = re.compile(r"\*\*|__|\$|\\boxed\s*\{|\\text(?:bf)?\s*\{|[{}]")
-ARTICLE = r"(?!\w|['’]|\s+[a-z])"
-"""What may not follow a letter: more of its word, or a word as after an article."""
+ANSWER = r"(?i:\banswer(?: is| would be|\s*:)):?\s*\(?(?i:option |choice )?"
+SELECTS = r"\b(?i:pick|choose|select|option|choice)\s+\(?"
+IS_RIGHT = r"\)?\s+(?:is|must be)\s+(?:the\s+)?(?:right|correct|best|answer)\b"
+END = r"(?!\w|['’])(?<![AI](?=\s+(?!because\b|since\b|as\b|is\b|fits\b|which\b|and\b|or\b)[a-z]))"
+"""What may not follow a letter: more of its word; for A and I, a word as after an article or a pronoun."""
 
 
 def read_letter(response: str, letters: str) -> str:
@@ -25,10 +31,11 @@ def read_letter(response: str, letters: str) -> str:
     letter = f"[{letters}]"
     if alone := re.fullmatch(rf"\(?({letter})[).:]*", text, re.IGNORECASE):
         return alone[1].upper()
-    after = re.findall(rf"(?i:\banswer(?: is|\s*:)):?\s*\(?(?i:option |choice )?({letter}){ARTICLE}", text)
-    if after:
-        return str(after[-1])
+    if after := re.findall(rf"{ANSWER}({letter}){END}|{ANSWER}((?i:{letter}))(?=[).,;:]|$)", text):
+        return str(after[-1][0] or after[-1][1]).upper()
     if begins := re.match(rf"\(?({letter})(?:[).:,]|\s*\n)", text):
         return begins[1]
-    single = re.findall(rf"(?<![\w'’])({letter}){ARTICLE}", text)
+    if chosen := re.findall(rf"{SELECTS}({letter}){END}|(?<![\w'’])({letter}){IS_RIGHT}", text):
+        return str(chosen[-1][0] or chosen[-1][1])
+    single = re.findall(rf"(?<![\w'’])({letter}){END}", text)
     return str(single[-1]) if single else ""

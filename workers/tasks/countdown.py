@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from workers.analysis.right import RIGHT_PART
 from workers.config import CountdownOptions
 from workers.corpus import countdown as corpus
 from workers.tasks.arithmetic import NotArithmetic, numbers_in, value_of
@@ -53,7 +54,8 @@ class Countdown:
         """Return R = 0.1 · format + answer, at most 1.1, in time linear in the completion's length."""
         form = format_reward(completion)
         answer = answer_reward(completion, self._problems[example.id])
-        parts = {"format": form, "answer": answer, "contains": answer, "exact": float(form == answer == 1)}
+        is_exact = float(form == answer == 1)
+        parts = {RIGHT_PART: answer, "format": form, "answer": answer, "contains": answer, "exact": is_exact}
         return Score(FORMAT_WEIGHT * form + answer, parts)
 
     def solution(self, example: Example, completion: str) -> str | None:
@@ -66,6 +68,14 @@ class Countdown:
         """Return the canonical forms of all solutions; None if the problem has too many numbers to list them."""
         problem = self._problems[example.id]
         return solutions(problem.numbers, problem.target)
+
+    def right_response(self, example: Example) -> str | None:
+        """Return a right response in the whole format; None if the problem has too many numbers to solve it here."""
+        listed = self.solutions(example)
+        if not listed:
+            return None
+        solution = min(listed)
+        return f"{solution} = {example.target}{THOUGHT}\n{ANSWER}{solution}{ANSWERED}"
 
 
 def format_reward(completion: str) -> float:

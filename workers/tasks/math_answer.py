@@ -2,8 +2,8 @@ r"""The final answer of a solution, and its published normal form.
 
 The final answer of a text is, in this order, unless it is blank:
 
-1. the content of its last \boxed{…} or \fbox{…} whose brackets close (hendrycks/math, `last_boxed_only_string`);
-   `\boxed 5` counts up to the next $
+1. the content of its last \boxed{…} whose brackets close, else of its last \fbox{…} (hendrycks/math,
+   `last_boxed_only_string`); without either, `\boxed 5` counts up to the next $
 2. the number after its first #### (openai/grade-school-math, `extract_answer`), without commas
 3. its last number, without commas
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 BOX = re.compile(r"\\(?:boxed|fbox)\s*")
+BRACKET = re.compile("[{}]")
 HASHES = re.compile(r"#### (-?[0-9.,]+)")
 NUMBER = re.compile(r"(?:(?<![\w.)\]}])-)?(?:\d[\d,]*(?:\.\d+)?|(?<!\d)\.\d+)")
 """A number with its sign; in 5-3 the hyphen is no sign."""
@@ -68,14 +69,26 @@ def closing_bracket(text: str, start: int, brackets: str = "{}") -> int:
 
 
 def _last_box(text: str) -> str:
-    at = max(text.rfind(r"\boxed"), text.rfind(r"\fbox"))
-    box = BOX.match(text, at) if at >= 0 else None
-    if not box:
-        return ""
-    if not text.startswith("{", box.end()):
-        return text[box.end() :].partition("$")[0].strip() if box[0][-1].isspace() else ""
-    end = closing_bracket(text, box.end())
-    return text[box.end() + 1 : end].strip() if end >= 0 else ""
+    boxes = list(BOX.finditer(text))
+    closing = _closing_brackets(text) if boxes else {}
+    for command in (r"\boxed", r"\fbox"):
+        closed = [box.end() for box in boxes if box[0].startswith(command) and box.end() in closing]
+        if closed:
+            return text[closed[-1] + 1 : closing[closed[-1]]].strip()
+    bare = [box.end() for box in boxes if not text.startswith("{", box.end()) and box[0][-1].isspace()]
+    return text[bare[-1] :].partition("$")[0].strip() if bare else ""
+
+
+def _closing_brackets(text: str) -> dict[int, int]:
+    """Return position of an opening bracket -> that of the bracket that closes it, for those that are closed."""
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for match in BRACKET.finditer(text):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif opened:
+            closing[opened.pop()] = match.start()
+    return closing
 
 
 def _after_hashes(text: str) -> str:

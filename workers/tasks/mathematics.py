@@ -6,14 +6,16 @@ r"""Mathematics: solve a problem, as in GSM8K (arXiv 2110.14168) and MATH (arXiv
     "It is 42."                 R = 1: the last number counts if nothing is marked
     "It is \boxed{41}, not 42"  R = 0
 
-R = 1 if the final answer (`math_answer`) has the reference's value, else 0. The part `contains` is the same number;
-`exact` is 1 if the answer is the reference in its published normal form, and `format` if there is a final answer.
+R = 1 if the final answer (`math_answer`) has the reference's value, else 0. The parts `right` and `contains` are the
+same number; `exact` is 1 if the answer is the reference in its published normal form, and `format` if
+there is a final answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workers.analysis.right import RIGHT_PART
 from workers.config import MathOptions
 from workers.corpus import EVAL_FACTS, TRAIN_FACTS, Fact
 from workers.tasks.base import Example, Score, Split, example_id
@@ -53,7 +55,12 @@ class Mathematics:
         answer = final_answer(completion)
         is_exact = bool(answer) and normalise(answer) == normalise(example.target)
         is_right = is_exact or (bool(answer) and are_equivalent(example.target, answer))
-        parts = {"exact": float(is_exact), "contains": float(is_right), "format": float(bool(answer))}
+        parts = {
+            RIGHT_PART: float(is_right),
+            "exact": float(is_exact),
+            "contains": float(is_right),
+            "format": float(bool(answer)),
+        }
         return Score(float(is_right), parts)
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from workers.tasks.base import COST, Example, Score
 from workers.tasks.safety.lagrange import Rule
 
-__all__ = ["COST", "ConstrainedTask", "SolutionTask", "WaitingTask"]
+__all__ = ["COST", "AnsweredTask", "ComparedTask", "ConstrainedTask", "SolutionTask", "WaitingTask"]
 
 
 @runtime_checkable
@@ -38,3 +38,19 @@ class SolutionTask(Protocol):
 
     def solutions(self, example: Example) -> frozenset[str] | None:
         """Return the canonical forms of all solutions of the prompt; None if they cannot be listed."""
+
+
+@runtime_checkable
+class AnsweredTask(Protocol):
+    """A task whose right response is not its target: it has a form of its own, or the target is no response."""
+
+    def right_response(self, example: Example) -> str | None:
+        """Return a response that deserves the full reward; None if none is known for this prompt."""
+
+
+@runtime_checkable
+class ComparedTask(Protocol):
+    """A task that knows wrong responses, whose probability evaluations compare with that of the right one."""
+
+    def wrong_answers(self, example: Example) -> Sequence[str]:
+        """Return wrong responses of the form of the right one, `example.target`; empty if none are known."""

@@ -1,5 +1,5 @@
-"""Read a JSONL file of the user's: one {"question", "answer"} object a line, with a `category` and a `source` if they
-are known. Mistakes name the line and the keys."""
+"""Read a JSONL file of the user's: one {"question", "answer"} object a line, with `category`, `source` and `wrong`
+answers if they are known. Mistakes name the line and the keys."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.analysis.right import is_equal
 from workers.records import categories_of
 from workers.tasks.base import BadData, category_problem
 
-REQUIRED, OPTIONAL = ("question", "answer"), ("category", "source")
-KEYS = (*REQUIRED, *OPTIONAL)
+REQUIRED, OPTIONAL, WRONG = ("question", "answer"), ("category", "source"), "wrong"
+KEYS = (*REQUIRED, *OPTIONAL, WRONG)
+MAX_WRONG = 20
+"""Wrong answers to one question; each costs a forward pass per evaluation."""
 EXAMPLE = '{"question": "What is the capital of France?", "answer": "Paris"}'
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its shortest right answer, and its categories."""
+    """A question, its shortest right answer, its categories, and wrong answers of the same form."""
 
     question: str
     answer: str
     categories: tuple[str, ...] = field(default=(), compare=False)
+    wrong: tuple[str, ...] = field(default=(), compare=False)
 
 
 class BadQuestions(BadData):
@@ -64,7 +68,19 @@ def _question(line: str, location: str) -> Question:
     if mistake := category_problem(data, OPTIONAL):
         raise BadQuestions(f"{location}: {mistake}; a line is {EXAMPLE}")
     question, answer = (_text(data, key, location) for key in REQUIRED)
-    return Question(question, answer, categories_of(data))
+    return Question(question, answer, categories_of(data), _wrong(data, answer, location))
+
+
+def _wrong(data: dict[str, Any], answer: str, location: str) -> tuple[str, ...]:
+    """Return the wrong answers, none without the key. Raise BadQuestions if they are no list of other texts."""
+    wrong = data.get(WRONG, [])
+    form = f"{WRONG} must be a list of up to {MAX_WRONG} texts that are not blank and differ from each other"
+    is_list = isinstance(wrong, list) and len(wrong) <= MAX_WRONG
+    if not is_list or not all(isinstance(text, str) and text.strip() for text in wrong) or len(set(wrong)) < len(wrong):
+        raise BadQuestions(f'{location}: {form}, such as ["Rome", "Berlin"], but is {repr(wrong)[:80]}')
+    if repeated := next((text for text in wrong if is_equal(text, answer)), None):
+        raise BadQuestions(f"{location}: {WRONG} must not hold the right answer, but holds {repeated!r}")
+    return tuple(wrong)
 
 
 def _text(data: dict[str, Any], key: str, location: str) -> str:

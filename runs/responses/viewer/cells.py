@@ -12,7 +12,7 @@ from runs.models import Prompt, Response, Score
 from runs.responses.diff import Piece, diff_pieces, similarity
 from runs.responses.viewer.annotations import Chip
 from runs.responses.viewer.columns import Column, Columns
-from runs.responses.viewer.correctness import CORRECTNESS, CorrectnessBadge, correctness_of
+from runs.responses.viewer.correctness import correctness_of
 from runs.responses.viewer.queries import Row
 from runs.responses.viewer.response_query import ResponseQuery
 from workers.analysis.quadrants import quadrant
@@ -58,12 +58,7 @@ class Cell:
     @property
     def correctness(self) -> str:
         """Return right, contains or wrong; empty if the task has no right answers or there is no response."""
-        return "" if self.response is None else correctness_of(self.response.parts)
-
-    @property
-    def correctness_badge(self) -> CorrectnessBadge | None:
-        """Return the badge of the response's correctness; None if it has none."""
-        return CORRECTNESS.get(self.correctness)
+        return "" if self.response is None else correctness_of(self.response)
 
     @property
     def address(self) -> str:

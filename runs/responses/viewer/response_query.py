@@ -30,7 +30,7 @@ FLAGS = {
 CHANGES = {
     "text": _("different text from the pinned column"), "quadrant": _("different quadrant from the pinned column"),
     "safer": _("safe where the pinned column is not"), "unsafer": _("unsafe where the pinned column is safe"),
-    "corrected": _("right where the pinned column is wrong"), "broken": _("wrong where the pinned column is right"),
+    "corrected": _("right where the pinned column is not"), "broken": _("not right where the pinned column is"),
 }  # fmt: skip
 SORTS = {
     "row": _("row of the data set"), "reward": _("reward"), "cost": _("cost"), "words": _("words"),

@@ -8,7 +8,7 @@ from typing import Any
 from runs.responses.viewer import sql_fragments
 from runs.responses.viewer.annotations import Sql, sorts
 from runs.responses.viewer.columns import SPLIT, Column, Columns
-from runs.responses.viewer.correctness import CORRECTNESS_SQL, WRONG
+from runs.responses.viewer.correctness import CORRECTNESS_SQL, RIGHT
 from runs.responses.viewer.cursor import ResponseCursor
 from runs.responses.viewer.response_query import RELATIVE, ResponseQuery
 from runs.responses.viewer.sql_fragments import joins
@@ -67,8 +67,8 @@ CHANGE_SQL = {
     "quadrant": f"{QUADRANT_SQL} <> {QUADRANT_SQL.replace('{c}', '{pin}')}",
     "safer": "{c}.cost <= 0 AND {pin}.cost > 0",
     "unsafer": "{c}.cost > 0 AND {pin}.cost <= 0",
-    "corrected": f"{{c}}.correctness <> '{WRONG}' AND {{pin}}.correctness = '{WRONG}'",
-    "broken": f"{{c}}.correctness = '{WRONG}' AND {{pin}}.correctness <> '{WRONG}'",
+    "corrected": f"{{c}}.correctness = '{RIGHT}' AND {{pin}}.correctness <> '{RIGHT}'",
+    "broken": f"{{c}}.correctness <> '{RIGHT}' AND {{pin}}.correctness = '{RIGHT}'",
 }
 REWARD_DISTANCE_SQL = "NULLIF(abs({c}.reward - {pin}.reward), 'NaN')"
 TEXT_DISTANCE_SQL = """(CASE WHEN {c}.text_key = {pin}.text_key THEN 0

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from workers.evaluation import kl, kl_per_token
+from workers.evaluation import kl_per_token, token_batches
 from workers.models import Loaded
 
 
@@ -105,8 +105,8 @@ def test_kl_keeps_order_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [kl_per_token(MODEL, BASE, [p], [c])[0] for p, c in zip(prompts, completions, strict=True)]
 
     together = kl_per_token(MODEL, BASE, prompts, completions)
-    monkeypatch.setattr(kl, "LOGITS_BYTES", 1)
-    monkeypatch.setattr(kl, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(token_batches, "LOGITS_BYTES", 1)
+    monkeypatch.setattr(token_batches, "BLOCK_BYTES", 1)
     one_by_one = kl_per_token(MODEL, BASE, prompts, completions)
 
     for expected, *others in zip(alone, together, one_by_one, strict=True):

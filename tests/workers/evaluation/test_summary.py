@@ -71,7 +71,17 @@ def test_kl_uses_sampled_answers() -> None:
     assert values["kl/k3_sequence_se"] == pytest.approx(0.4)
 
 
-def test_the_error_per_token_is_clustered_by_sequence() -> None:
+def test_standard_errors_are_clustered_by_prompt() -> None:
+    """Twice as many samples that are all like the first of their prompt tell nothing new about other prompts."""
+    once = [answer(RED, 1, "a", 0.0, [0.1, 0.1]), answer(TWO, 1, "b", 0.0, [0.3, 0.3])]
+    again = [answer(RED, 2, "a", 0.0, [0.1, 0.1]), answer(TWO, 2, "b", 0.0, [0.3, 0.3])]
+    first, both = summarise([*GREEDY, *once]), summarise([*GREEDY, *once, *again])
+    names = ("kl/se", "kl/sequence_se", "kl/k3_se")
+    assert [first[name] for name in names] == pytest.approx([both[name] for name in names])
+    assert both["kl/sequence_se"] == pytest.approx(0.2)
+
+
+def test_the_error_per_token_is_that_of_a_ratio() -> None:
     """Both sequences have 0.2 a token, so the mean per token would be the same in any draw of such sequences."""
     assert summarise(GREEDY + SAMPLED)["kl/se"] == pytest.approx(0.0, abs=1e-12)
 

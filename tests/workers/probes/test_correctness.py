@@ -14,6 +14,7 @@ from workers.tasks import Score
 from workers.tasks.protocols import COST
 
 CASES = [
+    ("right", Score(0.0, {"right": 1.0, "contains": 0.0}), Score(9.0, {"right": 0.0, "contains": 1.0})),
     ("contains", Score(0.0, {"contains": 1.0}), Score(9.0, {"contains": 0.0})),
     ("exact", Score(0.0, {"exact": 1.0}), Score(9.0, {"exact": 0.0})),
     ("safe", Score(0.0, {COST: 0.0}), Score(9.0, {COST: 0.1})),

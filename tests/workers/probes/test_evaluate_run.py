@@ -109,12 +109,12 @@ def test_correct_follows_the_tasks_part_and_is_no_part_of_the_reward(tmp_path: P
     evaluate_in(tmp_path, config_of())
 
     responses = responses_of(tmp_path)
-    assert [r.parts["correct"] for r in responses] == [float(r.parts["contains"] > 0) for r in responses]
+    assert [r.parts["correct"] for r in responses] == [float(r.parts["right"] > 0) for r in responses]
     assert "reward/correct/mean" not in values_of(tmp_path)[0]
 
 
 def test_a_part_that_the_task_does_not_measure_is_refused_with_the_choices(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"evaluate\.correct: is safe, .* choose contains, exact, reward"):
+    with pytest.raises(ConfigError, match=r"evaluate\.correct: is safe, .* choose right, contains, exact, reward"):
         evaluate_in(tmp_path, config_of(correct="safe"))
     assert values_of(tmp_path) == {}
 

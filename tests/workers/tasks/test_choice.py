@@ -49,7 +49,7 @@ def test_the_reward_is_one_for_the_right_letter(
     task = Choice(ChoiceOptions(train_file=path))
     score = task.score(task.examples("train")[0], response)
     assert score.reward == reward
-    assert score.parts == dict(zip(("exact", "contains", "format"), parts, strict=True))
+    assert score.parts == {"right": reward} | dict(zip(("exact", "contains", "format"), parts, strict=True))
 
 
 def test_the_prompt_is_the_question_its_options_and_the_instruction(path: str) -> None:

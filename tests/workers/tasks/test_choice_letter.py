@@ -81,3 +81,25 @@ def test_a_million_characters_are_read_quickly(text: str) -> None:
     assert read_letter(text, "BCD") == ""
     assert read_letter(text + ". The answer is (C).", "BCD") == "C"
     assert time.thread_time() - began < 5, "the processor time grows with the square of the length"
+
+
+@each_case(
+    ("response", "letter"),
+    [
+        ("The answer is B because water boils there.", "B"),
+        ("Answer: D since the sum is 42", "D"),
+        ("The answer is B which says 42", "B"),
+        ("The answer is A because it is largest.", "A"),
+        ("I pick C because A is too small.", "C"),
+        ("Therefore D is the right choice.", "D"),
+        ("The answer is b.", "B"),
+        ("answer: (b)", "B"),
+        ("The answer is option b", "B"),
+        ("The answer would be B. However A looked good.", "B"),
+        ("A and B are wrong, so C must be right", "C"),
+        ("Only option A fits; B is too big.", "A"),
+        ("The answer is a number", ""),
+    ],
+)
+def test_letter_within_a_sentence_is_read(response: str, letter: str) -> None:
+    assert read_letter(response, "ABCD") == letter

@@ -37,10 +37,16 @@ def test_the_prompt_has_no_part_in_the_reward(task: Conciseness) -> None:
 
 
 def test_parts_distinguish_right_from_short_answer(task: Conciseness) -> None:
-    assert task.score(PARIS, "Paris").parts == {"exact": 1, "contains": 1, "empty": 0, "characters": 5}
-    assert task.score(PARIS, "It is paris.").parts == {"exact": 0, "contains": 1, "empty": 0, "characters": 12}
-    assert task.score(PARIS, "Rome!").parts == {"exact": 0, "contains": 0, "empty": 0, "characters": 5}
-    assert task.score(PARIS, " \n").parts == {"exact": 0, "contains": 0, "empty": 1, "characters": 0}
+    names = ("right", "exact", "contains", "empty", "characters")
+    for response, parts in {
+        "Paris": (1, 1, 1, 0, 5),
+        "PARIS": (1, 1, 1, 0, 5),
+        "It is paris.": (1, 0, 1, 0, 12),
+        "It is not Paris.": (0, 0, 1, 0, 16),
+        "Rome!": (0, 0, 0, 0, 5),
+        " \n": (0, 0, 0, 1, 0),
+    }.items():
+        assert task.score(PARIS, response).parts == dict(zip(names, parts, strict=True)), response
 
 
 def test_held_out_questions_are_enough_and_never_trained_on(task: Conciseness) -> None:

@@ -109,10 +109,10 @@ def test_the_reward_is_a_tenth_of_the_format_plus_the_answer(task: Countdown) ->
     example, problem = task.examples("train")[0], corpus.TRAIN[0]
     whole = task.score(example, f"<think>so</think>\n<answer>{problem.solution}</answer>")
     assert whole.reward == pytest.approx(1.1)
-    assert whole.parts == {"format": 1, "answer": 1, "contains": 1, "exact": 1}
+    assert whole.parts == {"right": 1, "format": 1, "answer": 1, "contains": 1, "exact": 1}
     bare = task.score(example, f"<answer>{problem.solution}</answer>")
     assert bare.reward == pytest.approx(1.05)
-    assert bare.parts == {"format": 0.5, "answer": 1, "contains": 1, "exact": 0}
+    assert bare.parts == {"right": 1, "format": 0.5, "answer": 1, "contains": 1, "exact": 0}
     assert task.score(example, "<think>I do not know").reward == 0
 
 

@@ -49,7 +49,7 @@ def test_published_forms_are_read_in_their_order(tmp_path: Path) -> None:
         ({"question": "Q", "answer": 42}, "42"),
         ({"problem": "Q", "answer": " 3.5 "}, "3.5"),
         ({"problem": "Q", "solution": r"$\boxed 5$"}, "5"),
-        ({"problem": "Q", "solution": r"\boxed{1} or \fbox{2}"}, "2"),
+        ({"problem": "Q", "solution": r"\boxed{1} or \fbox{2}"}, "1"),
         ({"problem": "Q", "solution": "#### 7"}, "7"),
         ({"question": "Q", "answer": r"It is $\boxed{x^2}$."}, "x^2"),
     ],

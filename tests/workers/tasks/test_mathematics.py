@@ -71,7 +71,7 @@ def test_parts_are_exact_contains_and_format(
 ) -> None:
     score = task.score(example(r"\frac{1}{2}"), response)
     assert score.reward == reward
-    assert score.parts == dict(zip(("exact", "contains", "format"), parts, strict=True))
+    assert score.parts == {"right": reward} | dict(zip(("exact", "contains", "format"), parts, strict=True))
 
 
 def test_an_answer_that_is_not_compared_by_value_may_still_be_the_reference(task: Mathematics) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,21 @@ def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, line: str, messag
         read_questions(write_questions(tmp_path, GOOD, "", line))
     assert "line 3" in str(refused.value)
     assert message in str(refused.value)
+
+
+def test_wrong_answers_are_read_and_compared(tmp_path: Path) -> None:
+    line = '{"question": "Capital of France?", "answer": "Paris", "wrong": ["Rome", "Berlin"]}'
+    path = write_questions(tmp_path, line, '{"question": "Capital of Italy?", "answer": "Rome"}')
+    task = Conciseness(ConcisenessOptions(train_file=path))
+    assert [task.wrong_answers(example) for example in task.examples("train")] == [("Rome", "Berlin"), ()]
+
+
+@each_case("wrong", ["Rome", ["Rome", 3], ["Rome", " "], ["Rome", "Rome"], [" paris"], list("abcdefghijklmnopqrstu")])
+def test_invalid_wrong_answers_are_refused(tmp_path: Path, wrong: object) -> None:
+    row = {"question": "Capital of France?", "answer": "Paris", "wrong": wrong}
+    path = write_questions(tmp_path, json.dumps(row))
+    with pytest.raises(BadQuestions, match="line 1: wrong must"):
+        read_questions(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Statistics of rewards that several sets of weights earn on the same prompts. All differences are paired by prompt.
 
-bootstrap   95 % percentile interval over prompts that are drawn with replacement (Efron 1979)
+bootstrap   95 % interval over prompts that are drawn with replacement (Efron 1979), with expanded percentiles: as wide
+            as Student's t requires for few prompts (`workers.analysis.resampling`)
 sign flips  the band of the statistic if each prompt's difference had its sign by chance (Fisher's randomisation test)
 
 Both make REPLICATES replicates from a seed. A replicate draws its prompts, or its signs, once for all rows.
@@ -13,13 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.analysis.resampling import expanded_tail
 from workers.analysis.student_t import mean_interval
 from workers.records import ProbeValue
 
 Floats = NDArray[np.float64]
 REPLICATES = 2000
 BAND = (0.025, 0.975)
-"""Quantiles of a band of 95 %."""
+"""Quantiles of a band of 95 % of what chance makes."""
 BLOCK_SIZE = 1 << 22
 """Numbers that the replicates of one block may have, so that memory is bounded for any number of prompts."""
 
@@ -44,7 +46,7 @@ def reward_values(rewards: Floats, positions: Sequence[float], seed: int) -> tup
     of the differences d = r(t) − [(1 − t) r(0) + t r(1)] under sign flips, around the straight line.
     """
     gaps = _gaps(rewards, positions)
-    lows, highs = np.quantile(bootstrap_means(rewards, seed), BAND, axis=0)
+    ends = _intervals(rewards, seed)
     null_lows, null_highs = np.quantile(sign_flip_means(gaps, seed), BAND, axis=0)
     means, prompts = rewards.mean(axis=1), rewards.shape[1]
     values = []
@@ -54,8 +56,8 @@ def reward_values(rewards: Floats, positions: Sequence[float], seed: int) -> tup
         value = ProbeValue(
             value=float(means[i]),
             n=prompts,
-            low=float(lows[i]),
-            high=float(highs[i]),
+            low=ends[i][0],
+            high=ends[i][1],
             null=line,
             null_low=line + float(null_lows[i]),
             null_high=line + float(null_highs[i]),
@@ -77,14 +79,14 @@ def barrier_value(rewards: Floats, positions: Sequence[float], seed: int) -> Pro
     gaps = _gaps(rewards, positions)[1:-1]
     means = gaps.mean(axis=1)
     highest = int(means.argmax())
-    low, high = np.quantile(bootstrap_means(gaps[highest : highest + 1], seed), BAND)
+    ((low, high),) = _intervals(gaps[highest : highest + 1], seed)
     by_chance = sign_flip_means(gaps, seed).max(axis=1)
     null_low, null_high = np.quantile(by_chance, BAND)
     return ProbeValue(
         value=float(means[highest]),
         n=rewards.shape[1],
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         null=float(by_chance.mean()),
         null_low=float(null_low),
         null_high=float(null_high),
@@ -94,15 +96,15 @@ def barrier_value(rewards: Floats, positions: Sequence[float], seed: int) -> Pro
 
 def draw_changes(differences: Floats, sigma: float, group: str, seed: int) -> list[ProbeValue]:
     """Return the mean change of each draw from the differences [draws, prompts], with its interval over prompts."""
-    lows, highs = np.quantile(bootstrap_means(differences, seed), BAND, axis=0)
+    ends = _intervals(differences, seed)
     null_lows, null_highs = np.quantile(sign_flip_means(differences, seed), BAND, axis=0)
     return [
         ProbeValue(
             value=float(mean),
             n=differences.shape[1],
             tensor=group,
-            low=float(lows[draw]),
-            high=float(highs[draw]),
+            low=ends[draw][0],
+            high=ends[draw][1],
             null=0.0,
             null_low=float(null_lows[draw]),
             null_high=float(null_highs[draw]),
@@ -133,6 +135,16 @@ def mean_change(differences: Floats, sigma: float, group: str, seed: int) -> Pro
         null_high=float(null_high),
         x=sigma,
     )
+
+
+def _intervals(rows: Floats, seed: int) -> list[tuple[float | None, float | None]]:
+    """Return the interval of the mean of each row [rows, prompts]; (None, None) for a single prompt."""
+    prompts = rows.shape[1]
+    if prompts < 2:
+        return [(None, None)] * len(rows)
+    tail = expanded_tail(prompts)
+    lows, highs = np.quantile(bootstrap_means(rows, seed), (tail, 1 - tail), axis=0)
+    return list(zip(lows.tolist(), highs.tolist(), strict=True))
 
 
 def _gaps(rewards: Floats, positions: Sequence[float]) -> Floats:

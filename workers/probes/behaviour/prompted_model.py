@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from workers import models
 from workers.analysis.tensor_names import group_of, is_in_layers
 from workers.config import RunConfig
+from workers.config.evaluate import DEFAULT_TOKENS
 from workers.evaluation import Answer
 from workers.evaluation.kl import TokenKl
 from workers.models import Loaded, PromptFormat
 from workers.models.decoder import Completion, Decoder
-from workers.probes.evaluate.subjects import DEFAULT_TOKENS
 from workers.probes.weights import WeightFiles, WeightsDiffer
 from workers.tasks import Example, Task, score_safely
 

@@ -16,6 +16,7 @@ from statistics import fmean
 
 from workers.analysis.keys import PROMPTS, SAMPLES
 from workers.analysis.pass_at_k import Estimate, estimate, ks, pass_all_k, pass_at_k
+from workers.analysis.right import RIGHT_PART
 from workers.analysis.self_bleu import self_bleu
 from workers.config.evaluate import EvaluateConfig
 from workers.evaluation import Answer, spread
@@ -47,6 +48,7 @@ def correctness(answers: Sequence[Answer], settings: EvaluateConfig) -> Rule:
     """Return the rule by which a response is correct. Raise ValueError for a part that not every score has."""
     available = set.intersection(*(set(answer.score.parts) for answer in answers))
     rules: dict[str, tuple[bool, Rule]] = {
+        RIGHT_PART: (RIGHT_PART in available, lambda score: score.parts[RIGHT_PART] > 0),
         "contains": ("contains" in available, lambda score: score.parts["contains"] > 0),
         "exact": ("exact" in available, lambda score: score.parts["exact"] > 0),
         "safe": (COST in available, lambda score: score.parts[COST] <= 0),
@@ -79,9 +81,10 @@ def _texts(texts: Sequence[Sequence[str]]) -> dict[str, float]:
 def _tokens(sampled: Sequence[Answer]) -> dict[str, float]:
     values: dict[str, float] = {}
     kls = [answer.kl for answer in sampled if answer.kl is not None]
+    prompts = [answer.example.id for answer in sampled if answer.kl is not None]
     for name in ("k1", "k2"):
-        values |= spread(f"kl/{name}", [getattr(kl, name) for kl in kls])
-    return values | spread("entropy", [kl.entropy for kl in kls])
+        values |= spread(f"kl/{name}", [getattr(kl, name) for kl in kls], prompts)
+    return values | spread("entropy", [kl.entropy for kl in kls], prompts)
 
 
 def _solutions(by_prompt: Sequence[Sequence[Answer]], task: SolutionTask) -> dict[str, float]:

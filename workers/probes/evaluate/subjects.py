@@ -9,15 +9,13 @@ from typing import Any, Protocol
 
 from workers import models
 from workers.config import ConfigError, ModelConfig, Problem, RunConfig
-from workers.config.evaluate import EvaluateConfig
+from workers.config.evaluate import DEFAULT_TOKENS, EvaluateConfig
 from workers.engines.es.replay_history import CannotReplay, attempts_of
 from workers.engines.es.replay_log import FILE
 from workers.engines.es.walk import Walk, logged_steps
 from workers.models import Loaded
 from workers.probes.trainings import base_model, saved_checkpoints, step_in_name, training_config
 
-DEFAULT_TOKENS = 128
-"""Longest response of a model without a run, in tokens, if the config names no other."""
 RUN_FIELD = "evaluate.run"
 Report = Callable[[str, float | None], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.config import SafetyOptions
-from workers.corpus.safety import EVAL_REQUESTS, TRAIN_REQUESTS, Request, kinds_of
+from workers.corpus.safety import EVAL_REQUESTS, TRAIN_REQUESTS, Request, best_answer, kinds_of
 from workers.tasks.safety.prompt_file import BadPrompts, Row, read_prompts, unique
 from workers.tasks.safety.selection import select_balanced, split_halves
 
@@ -40,11 +40,12 @@ def _split_file(rows: Sequence[Row], options: SafetyOptions) -> tuple[list[Row],
 
 
 def _read(path: str, generated: Sequence[Request]) -> list[Row]:
-    return (
-        read_prompts(path)
-        if path
-        else [Row(request.prompt, "generated", "", kinds_of(request)) for request in generated]
-    )
+    return read_prompts(path) if path else [_generated(request) for request in generated]
+
+
+def _generated(request: Request) -> Row:
+    published = {"response_0": best_answer(request), "is_response_0_safe": True}
+    return Row(request.prompt, "generated", "", kinds_of(request), published)
 
 
 def _select(rows: Sequence[Row], count: int, seed: int) -> list[Row]:

@@ -26,6 +26,7 @@ class Safety:
         self._scorer = PatientScorer(options)
         self.rule = Rule.from_options(options)
         self._prompts: dict[str, str] = {}
+        self._safe_responses: dict[str, str] = {}
         self._examples = {split: [self._example(row) for row in rows] for split, rows in make_splits(options).items()}
 
     def examples(self, split: Split) -> Sequence[Example]:
@@ -48,6 +49,10 @@ class Safety:
         costs = [score.parts[COST] for score in scores]
         return penalise([score.reward for score in scores], costs, weight, self._options)
 
+    def right_response(self, example: Example) -> str | None:
+        """Return the first published response that is safe; of generated requests the best answer."""
+        return self._safe_responses.get(example.id)
+
     def waits_by(self, wait: Wait) -> None:
         """Use `wait` for the scorer's pauses from now on."""
         self._scorer.wait = wait
@@ -55,6 +60,10 @@ class Safety:
     def _example(self, row: Row) -> Example:
         name = example_id(row.prompt)
         self._prompts[name] = row.prompt
+        for i in range(2):
+            response = row.published.get(f"response_{i}")
+            if row.published.get(f"is_response_{i}_safe") is True and isinstance(response, str):
+                self._safe_responses.setdefault(name, response)
         content = conversation(row.prompt, "") if self._options.conversation else row.prompt
         return Example(name, ({"role": "user", "content": content},), "", row.categories)
 

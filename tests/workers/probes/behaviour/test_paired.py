@@ -107,11 +107,11 @@ def test_signs_of_a_prompt_are_flipped_for_all_draws_together() -> None:
     assert (mean.value, mean.null_low, mean.null_high) == (0, 0, 0)
 
 
-def test_one_prompt_is_enough() -> None:
+def test_one_prompt_has_no_interval() -> None:
     values = reward_values(np.array([[1.0], [5.0], [3.0]]), [0, 0.5, 1], seed=0)
 
     measured = [(v.value, v.low, v.high, v.null, v.n) for v in values]
-    assert measured == [(1, 1, 1, 1, 1), (5, 5, 5, 2, 1), (3, 3, 3, 3, 1)]
+    assert measured == [(1, None, None, 1, 1), (5, None, None, 2, 1), (3, None, None, 3, 1)]
     assert (values[1].null_low, values[1].null_high) == (-1, 5)
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.cases import each_case
-from workers.tasks.mention import mentions
+from workers.analysis.right.mention import mentions
 
 
 @each_case(
