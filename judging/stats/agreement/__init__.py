@@ -31,7 +31,6 @@ from judging.stats.agreement.raters import (
     compare_raters,
     overall_agreement,
 )
-from judging.stats.agreement.resampling import Estimate
 from judging.stats.agreement.scorer_comparison import (
     NO_SCORED_VOTE,
     ContestantAgreement,
@@ -40,6 +39,7 @@ from judging.stats.agreement.scorer_comparison import (
     compare_with_scorer,
 )
 from judging.stats.agreement.shares import NEVER_MET, NO_LENGTHS, PairTieRates, longer_share, pair_tie_rates
+from workers.analysis.resampling import Estimate
 
 UNDEFINED = (
     ONE_LABEL, NOTHING_SHARED, NO_DECISION, NOT_FIXED, NO_LENGTHS, NO_SIDES, NOT_BOTH_WAYS, NO_SCORED_VOTE, NEVER_MET,

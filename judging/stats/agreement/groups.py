@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judging.stats.agreement.alpha import alpha, coincidences
-from judging.stats.agreement.kappa import cohen_kappa
 from judging.stats.agreement.labels import TIE, Labels
-from judging.stats.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, compare_raters, raw_agreement
-from judging.stats.agreement.resampling import Estimate, estimate_statistic
+from judging.stats.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, compare_raters
 from judging.stats.votes import Floats, Ints
+from workers.analysis.kappa import cohen_kappa, raw_agreement
+from workers.analysis.resampling import Estimate, estimate_statistic
 
 NOT_FIXED = "n/a: κ is of two raters, or of as many on every pair; of others there is α"
 

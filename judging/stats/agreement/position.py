@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judging.stats.agreement.labels import KINDS, TIE
-from judging.stats.agreement.resampling import Estimate, estimate_statistic, share_statistic
 from judging.stats.votes import Bools, Floats, Ints, Outcome, Votes
+from workers.analysis.resampling import Estimate, estimate_statistic, share_statistic
 
 NO_SIDES = "n/a: no decided vote says who stood first"
 NOT_BOTH_WAYS = "n/a: no pair was judged both ways round"

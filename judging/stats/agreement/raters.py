@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from judging.stats.agreement.alpha import alpha, coincidences
-from judging.stats.agreement.kappa import cohen_kappa, cross_tables
+from judging.stats.agreement.cross_tables import cross_tables
 from judging.stats.agreement.labels import TIE, Labels
-from judging.stats.agreement.resampling import Estimate, estimate_statistic
-from judging.stats.votes import Floats
+from workers.analysis.kappa import cohen_kappa, raw_agreement
+from workers.analysis.resampling import Estimate, estimate_statistic
 
 ONE_LABEL = "n/a: chance alone agrees always where one label is all that was used"
 NOTHING_SHARED = "n/a: there is no item that both judged"
@@ -81,11 +81,3 @@ def overall_agreement(labels: Labels) -> OverallAgreement:
         None if np.isnan(fleiss) else fleiss,
         float(rated[:, TIE].sum() / max(rated.sum(), 1)),
     )
-
-
-def raw_agreement(table: Floats) -> Floats:
-    """Return the share on the diagonal of tables of counts. float64[..., k, k] -> float64[...]."""
-    total = table.sum(axis=(-1, -2))
-    share = np.full(total.shape, np.nan)
-    np.divide(table.trace(axis1=-2, axis2=-1), total, out=share, where=total > 0)
-    return share

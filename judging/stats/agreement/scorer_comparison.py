@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.stats.agreement.resampling import Estimate, estimate_statistic, share_statistic
 from judging.stats.votes import Floats, Outcome, Votes
+from workers.analysis.resampling import Estimate, estimate_statistic, share_statistic
 
 NO_SCORED_VOTE = "n/a: no decided vote is on two answers that it scored unequally"
 

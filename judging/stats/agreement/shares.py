@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.stats.agreement.resampling import Estimate, estimate_statistic, share_statistic
 from judging.stats.votes import Outcome, Votes
+from workers.analysis.resampling import Estimate, estimate_statistic, share_statistic
 
 NO_LENGTHS = "n/a: no decided vote is on answers of known, unequal length"
 LENGTH = "length"

@@ -39,7 +39,8 @@ class ControlledRatings:
     """Ratings with the effects of the controls removed.
 
     theta: float64[n], nats, mean 0. covariance: float64[n, n], nats². votes: the number of votes used; left_out: the
-    number of votes without a value for some control.
+    number of votes without a value for some control. freedom: degrees of freedom of Student's t, the number of prompts
+    less one.
     """
 
     theta: Floats
@@ -47,6 +48,7 @@ class ControlledRatings:
     effects: dict[str, Effect]
     votes: int
     left_out: int
+    freedom: int
 
 
 def controlled_ratings(votes: Votes, controls: Sequence[str]) -> ControlledRatings:
@@ -71,7 +73,8 @@ def controlled_ratings(votes: Votes, controls: Sequence[str]) -> ControlledRatin
     columns = columns / _scales(columns, controls)
     n = len(votes.contestants)
     fitted = regress(np.hstack([_design(used, n), columns]), used.score, used.weight, used.prompt)
-    return _controlled_ratings(fitted, n, controls, len(used), len(counted) - len(used))
+    freedom = len(np.unique(used.prompt)) - 1
+    return _controlled_ratings(fitted, n, controls, len(used), len(counted) - len(used), freedom)
 
 
 def _column(votes: Votes, name: str) -> Floats:
@@ -97,10 +100,10 @@ def _design(votes: Votes, n: int) -> Floats:
 
 
 def _controlled_ratings(
-    fitted: Regression, n: int, controls: Sequence[str], used: int, left_out: int
+    fitted: Regression, n: int, controls: Sequence[str], used: int, left_out: int, freedom: int
 ) -> ControlledRatings:
     centre = (np.eye(n) - 1 / n)[:, :-1]
     columns = zip(fitted.beta, standard_errors(fitted.covariance), standard_errors(fitted.naive), strict=True)
     effects = {name: Effect(*map(float, own)) for name, own in zip(controls, list(columns)[n - 1 :], strict=True)}
     covariance = centre @ fitted.covariance[: n - 1, : n - 1] @ centre.T
-    return ControlledRatings(centre @ fitted.beta[: n - 1], covariance, effects, used, left_out)
+    return ControlledRatings(centre @ fitted.beta[: n - 1], covariance, effects, used, left_out, freedom)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.stats.agreement.kappa import cohen_kappa
-from judging.stats.agreement.resampling import Estimate, estimate_statistic, share_statistic
 from tests.cases import each_case
+from workers.analysis.kappa import cohen_kappa
+from workers.analysis.resampling import Estimate, estimate_statistic, share_statistic
 
 ITEMS, RESAMPLES = 6, 400
 WHOLE = 200_000

@@ -12,10 +12,11 @@ from statsmodels.stats import inter_rater
 
 from judging.stats.agreement import Labels, overall_agreement
 from judging.stats.agreement.alpha import alpha, coincidences
-from judging.stats.agreement.kappa import cohen_kappa, cross_tables
+from judging.stats.agreement.cross_tables import cross_tables
 from judging.stats.agreement.labels import NO_LABEL
 from tests.cases import each_case
 from tests.judging.synthetic_votes import table
+from workers.analysis.kappa import cohen_kappa
 
 
 def make_labels(raters: int, items: int, missing: float = 0.0, noise: float = 0.4, seed: int = 0) -> Labels:

@@ -11,12 +11,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from judging.stats.votes import Floats, Ints
 from workers.analysis.student_t import t_quantile
 
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
 MAX_TABLES_PER_BLOCK = 5_000_000
 
 
@@ -64,13 +67,16 @@ def estimate_statistic(
     undefined = 1 - len(sound) / resamples
     if undefined > (1 - level) / 2:
         return Estimate(value, undefined=undefined)
-    tail = _expanded_tail(len(names), level)
+    tail = expanded_tail(len(names), level)
     low, high = np.quantile(sound, [tail, 1 - tail])
     return Estimate(value, float(low), float(high), undefined)
 
 
-def _expanded_tail(clusters: int, level: float) -> float:
-    """Return the share of resamples beyond either end of an interval, so that it is as wide as Student's t requires."""
+def expanded_tail(clusters: int, level: float = 0.95) -> float:
+    """Return the share of resamples beyond either end of an interval, so that it is as wide as Student's t requires.
+
+    clusters: the number of units that are resampled, at least two.
+    """
     return NormalDist().cdf(-t_quantile(clusters - 1, level) * math.sqrt(clusters / (clusters - 1)))
 
 

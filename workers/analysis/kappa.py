@@ -5,22 +5,12 @@ The same formula on meetings of a fixed number of raters, counted from both side
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
-from judging.stats.agreement.labels import NO_LABEL, Labels
-from judging.stats.votes import Floats
-
-
-def cross_tables(labels: Labels, first: int, second: int) -> Floats:
-    """Return each item's labels by both raters as a table that sums to 1, or to 0 if either gave none.
-
-    float64[items, k, k]; an item without a common side has two cells of a half.
-    """
-    pair = np.stack([labels.row(first), labels.row(second)])
-    tables = np.zeros((pair.shape[1], labels.kinds, labels.kinds))
-    both = np.flatnonzero((pair != NO_LABEL).all(axis=0))
-    tables[both, pair[0, both], pair[1, both]] = 1
-    return labels.in_both_directions(tables)
+Floats: TypeAlias = NDArray[np.float64]
 
 
 def cohen_kappa(table: Floats) -> Floats:
@@ -29,6 +19,11 @@ def cohen_kappa(table: Floats) -> Floats:
     observed = table.trace(axis1=-2, axis2=-1)
     chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
     return _ratio(observed * total - chance, total**2 - chance)
+
+
+def raw_agreement(table: Floats) -> Floats:
+    """Return the share on the diagonal of tables of counts. float64[..., k, k] -> float64[...]."""
+    return _ratio(table.trace(axis1=-2, axis2=-1), table.sum(axis=(-1, -2)))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

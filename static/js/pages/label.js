@@ -1,0 +1,2 @@
+// Labels of a response.
+import "../label-page.js";
