@@ -74,19 +74,23 @@ def measure_job() -> float:
 def measure_alone() -> float:
     """Return the seconds of the detectors alone, without the database."""
     from workers.analysis.detectors import EvaluatedResponse, Evaluation, detect
+    from workers.analysis.right import is_right
 
     evaluations = []
     for number in range(RUNS):
         by_step: dict[int, list[EvaluatedResponse]] = {}
         for step, prompt, sample, text in responses(number):
             by_step.setdefault(step, []).append(
-                EvaluatedResponse(prompt, f"Question {prompt}?", text, float(step), "river", sample, 30)
-            )
+                EvaluatedResponse(
+                    prompt, f"Question {prompt}?", text, float(step), "river", sample, 30,
+                    is_right=is_right(text, "river"),
+                )
+            )  # fmt: skip
         evaluations.append([Evaluation(step, read, {"reward/mean": float(step)}) for step, read in by_step.items()])
     began = time.perf_counter()
     for of_run in evaluations:
-        for evaluation in of_run[1:]:
-            detect(evaluation, of_run[0])
+        for number, evaluation in enumerate(of_run[1:], 1):
+            detect(evaluation, of_run[0], number=number)
     return time.perf_counter() - began
 
 

@@ -8,7 +8,7 @@ from ninja.errors import HttpError
 
 from runs import access
 from runs.flags.commands import CannotChangeThresholds, CannotDismiss, dismiss, set_thresholds, undo_dismissal
-from runs.flags.queries import flags_of_run, thresholds_of
+from runs.flags.queries import flags_of_run, reach_of, thresholds_of
 from runs.flags.schemas import FlagDetail, FlagsOut, NewDismissal, NewThresholds, ThresholdsOut
 from runs.http import (
     ApiRequest,
@@ -36,7 +36,9 @@ def list_flags(request: ApiRequest, uid: Uid) -> FlagsOut:
     """List all flags of a run, open ones first, with their dismissals and up to three examples. Flags that no longer
     fired at the newest evaluation are included, with `is_current` false."""
     run = get_run(request.auth, uid)
-    return FlagsOut(items=[FlagDetail.from_view(view) for view in flags_of_run(run)])
+    reach = reach_of(run)
+    cannot_fire = [detector.name for detector in reach.silent] if reach else []
+    return FlagsOut(items=[FlagDetail.from_view(view) for view in flags_of_run(run)], cannot_fire=cannot_fire)
 
 
 @router.post(

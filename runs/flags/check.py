@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from runs.flags.evaluations import JudgedRun, read_run
+from runs.flags.judged_run import JudgedRun, read_run
+from runs.flags.peers import KL_DETECTOR, checked_peers
 from runs.flags.queries import thresholds_of
-from runs.kinds import kind_of
+from runs.flags.sentences import PAIRED
 from runs.metrics import live
-from runs.models import Flag, FlagCheck, Run, mark_flag_checks_due
-from workers.analysis.detectors import Detection, detect
-from workers.analysis.keys import REWARD
+from runs.models import EVALUATION, Flag, FlagCheck, Response, Run, mark_flag_checks_due
+from workers.analysis.detectors import Detection, Evaluation, detect
 
-MAX_PEERS_DUE = 50
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('flags', %s)), true"
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended('flags', %s)), false"
 """The lock of a run's check. Its row stays free, so that records can mark it while it is checked."""
@@ -55,7 +55,8 @@ def check_now(runs: Iterable[Run]) -> None:
     for run in runs:
         with transaction.atomic():
             _lock(run.pk, LOCK)
-            _check(run.pk)
+            while _check(run.pk):
+                pass
 
 
 def check_run(run_id: int) -> bool:
@@ -72,17 +73,25 @@ def _lock(run_id: int, statement: str) -> bool:
 
 
 def _check(run_id: int) -> bool:
-    """Check a run if it is due, and return whether it was."""
+    """Check a run if it is due, and return whether it was. It stays due if more evaluations are left than one check
+    judges."""
     # The count is read before the records, so records that arrive meanwhile make the run due again.
     check = FlagCheck.objects.filter(pk=run_id, checked__lt=F("arrived")).first()
     if check is None:
         return False
-    run = Run.objects.select_related("experiment").get(pk=run_id)
-    before, judged = _flags_now(run), read_run(run, after=check.step)
+    run = Run.objects.select_related("experiment", "parent").get(pk=run_id)
+    before, judged = _flags_now(run), read_run(run, check.judged)
     _store(run, judged)
-    newest = judged.evaluations[-1].step if judged.evaluations else None
-    FlagCheck.objects.filter(pk=run_id).update(checked=check.arrived, checked_at=timezone.now(), step=newest)
-    if _flags_now(run) != before:
+    changed = {detector for detector, *_ in _flags_now(run) ^ before}
+    if changed - {KL_DETECTOR}:
+        _mark_peers(run)
+    responses, responses_before = judged.newest_size()
+    FlagCheck.objects.filter(pk=run_id).update(
+        checked=check.arrived if judged.is_complete else check.checked, checked_at=timezone.now(),
+        step=judged.evaluations[-1].step if judged.evaluations else None, judged=judged.judged,
+        responses=responses, responses_before=responses_before,
+    )  # fmt: skip
+    if changed:
         transaction.on_commit(partial(live.publish_changed, run.uid, "state"))
     return True
 
@@ -91,51 +100,91 @@ def _flags_now(run: Run) -> set[tuple[str, str, bool]]:
     return set(run.flags.values_list("detector", "data_hash", "is_current"))
 
 
+def _mark_peers(run: Run) -> None:
+    """Mark the runs of the same settings: a flagged run counts no longer among those that their KL is compared with."""
+    peers = checked_peers(run)
+    # Checks of two peers lock their rows in the same order, so neither waits for the other.
+    list(FlagCheck.objects.select_for_update().filter(pk__in=[run.pk, *peers]).order_by("pk").values_list("pk"))
+    mark_flag_checks_due(peers)
+
+
 def mark_ended(run: Run) -> None:
-    """Mark a run that ended as due, with the newest runs of its experiment: its KL now belongs to their band. Do
-    nothing if it was never evaluated. Call it in a short transaction, since the runs' records wait for it."""
+    """Mark a run that ended as due, with those that it matters to: the runs of its settings, whose KL is compared with
+    its own, and, if it has a step 0, the runs of the experiment without a base. Do nothing if it was never evaluated.
+    Call it in a short transaction, since the runs' records wait for it."""
     if not FlagCheck.objects.filter(pk=run.pk).exists():
         return
-    if not kind_of(run.method).is_listed:
-        mark_flag_checks_due([run.pk])
-        return
-    newest = Run.objects.trainings().filter(experiment=run.experiment_id, deleted_at__isnull=True).order_by("-pk")
-    evaluated = newest.filter(series__key=REWARD).exclude(pk=run.pk)
-    mark_flag_checks_due([run.pk, *evaluated.values_list("pk", flat=True)[:MAX_PEERS_DUE]])
+    due = {run.pk, *checked_peers(run)}
+    if Response.objects.filter(run=run, split=EVALUATION, step=0).exists():
+        alone = FlagCheck.objects.filter(run__experiment=run.experiment_id, responses__gt=0, responses_before=0)
+        due.update(alone.values_list("pk", flat=True))
+    mark_flag_checks_due(due)
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What a detector reported at the newest of the judged evaluations at which it fired, and the first such step."""
+
+    first_step: int
+    evaluation: Evaluation
+    detection: Detection
 
 
 def _store(run: Run, judged: JudgedRun) -> None:
-    """Store the detections at each evaluation. Flags that did not fire at the newest one are no longer current."""
+    """Store the detections of the judged evaluations. Flags that did not fire at the newest one are no longer
+    current."""
     thresholds = thresholds_of(run.experiment)
-    fired: set[str] = set()
+    firings: dict[str, Firing] = {}
+    newest: set[str] = set()
     for evaluation in judged.evaluations:
-        base = judged.base if evaluation.step != judged.base_step_of_run else None
-        detections = detect(evaluation, base, judged.peers, thresholds) if evaluation.step else []
-        fired = {detection.detector for detection in detections}
+        number = judged.number_of(evaluation.step)
+        detections = detect(evaluation, judged.base, judged.peers, thresholds, number)
+        newest = {detection.detector for detection in detections}
         for detection in detections:
-            _store_detection(run, judged, evaluation.step, detection)
-    Flag.objects.filter(run=run, is_current=True).exclude(detector__in=fired).update(is_current=False)
+            earlier = firings.get(detection.detector)
+            first = earlier.first_step if earlier else evaluation.step
+            firings[detection.detector] = Firing(first, evaluation, detection)
+    for firing in firings.values():
+        _store_flag(run, judged, firing)
+    Flag.objects.filter(run=run, is_current=True).exclude(detector__in=newest).update(is_current=False)
 
 
-def _store_detection(run: Run, judged: JudgedRun, step: int, detection: Detection) -> None:
+def _store_flag(run: Run, judged: JudgedRun, firing: Firing) -> None:
+    detection, step = firing.detection, firing.evaluation.step
+    flag = Flag.objects.filter(run=run, detector=detection.detector).first()
+    if flag is not None and flag.step > step and flag.step in judged.steps and flag.step not in judged.hashes:
+        # It fired at a later step, which was judged before.
+        Flag.objects.filter(pk=flag.pk).update(first_step=min(flag.first_step, firing.first_step))
+        return
+    low, high = detection.interval or (None, None)
     values = {
         "step": step,
         "value": detection.value,
         "limit": detection.limit,
         "before": detection.before,
         "n": detection.n,
-        "compared_with": (detection.compared_with or (judged.base_label if detection.before is not None else ""))[:300],
+        "compared_with": _compared_with(judged, detection)[:300],
         "key": detection.key,
+        "p": detection.p,
+        "level": detection.level,
+        "number": detection.number,
+        "low": low,
+        "high": high,
         "examples": [list(pair) for pair in detection.examples],
-        "data_hash": judged.hash_of(step, detection.detector),
+        "data_hash": judged.hash_of(firing.evaluation, detection.detector),
         "is_current": True,
     }
-    flag, is_new = Flag.objects.get_or_create(
-        run=run, detector=detection.detector,
-        defaults=values | {"first_step": step, "detected_at": timezone.now()},
-    )  # fmt: skip
-    if is_new:
+    if flag is None:
+        Flag.objects.create(
+            run=run, detector=detection.detector, first_step=firing.first_step, detected_at=timezone.now(), **values
+        )
         return
-    is_same = flag.data_hash == values["data_hash"]
-    detected_at = flag.detected_at if is_same else timezone.now()
-    Flag.objects.filter(pk=flag.pk).update(**values, first_step=min(flag.first_step, step), detected_at=detected_at)
+    detected_at = flag.detected_at if flag.data_hash == values["data_hash"] else timezone.now()
+    first_step = min(flag.first_step, firing.first_step)
+    Flag.objects.filter(pk=flag.pk).update(**values, first_step=first_step, detected_at=detected_at)
+
+
+def _compared_with(judged: JudgedRun, detection: Detection) -> str:
+    """Return the label of the base; "" if the test did not need it."""
+    needs_base = detection.detector in PAIRED or (detection.before is not None and detection.detector != KL_DETECTOR)
+    return judged.base_label if needs_base else ""

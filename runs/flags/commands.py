@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from runs import access
+from runs.flags.peers import checked_peers
 from runs.ingest.storable import storable
 from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from workers.analysis.detectors import DETECTORS, ThresholdError, read_thresholds
@@ -27,7 +28,8 @@ class CannotChangeThresholds(ValueError):
 
 
 def dismiss(flag: Flag, person: User, reason: str) -> FlagDismissal:
-    """Dismiss a flag for the data on which it fired; a second dismissal replaces the reason. Raise CannotDismiss."""
+    """Dismiss a flag for the data on which it fired; a second dismissal replaces the reason. Raise CannotDismiss. The
+    KL of other runs may be compared with that of a run without open flags, so they are checked again."""
     text = storable(reason.strip())
     if not text:
         raise CannotDismiss(gettext("State why this is no cheating; the reason is stored with the flag."))
@@ -37,13 +39,15 @@ def dismiss(flag: Flag, person: User, reason: str) -> FlagDismissal:
         flag=flag, data_hash=flag.data_hash, undone_at=None,
         defaults={"reason": text, "dismissed_by": person, "step": flag.step},
     )  # fmt: skip
+    mark_flag_checks_due(checked_peers(flag.run))
     return dismissal
 
 
 def undo_dismissal(flag: Flag, person: User) -> None:
     """Open the flag again. The dismissal and its reason remain in the history. Do nothing if none applies."""
     applying = FlagDismissal.objects.filter(flag=flag, data_hash=flag.data_hash, undone_at__isnull=True)
-    applying.update(undone_at=timezone.now(), undone_by=person)
+    if applying.update(undone_at=timezone.now(), undone_by=person):
+        mark_flag_checks_due(checked_peers(flag.run))
 
 
 @transaction.atomic

@@ -74,6 +74,11 @@ class ThresholdRow:
     current: float | None
     has_own: bool
 
+    @property
+    def alone(self) -> float | None:
+        """Return the limit where no evaluation before training is known; None if the detector does not judge then."""
+        return None if self.current is None else self.detector.limit_alone(self.current)
+
 
 class ThresholdsForm(forms.Form):
     """Thresholds of the site, or of an experiment: a number and a checkbox "off" for each detector. A detector with

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from django.db.models import Case, IntegerField, Value, When
 
-from runs.models import Experiment, Flag, FlagDismissal, FlagThresholds, Response, Run
-from workers.analysis.detectors import DETECTORS, read_thresholds
+from runs.flags.peers import KL_DETECTOR
+from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, FlagThresholds, Response, Run
+from workers.analysis.detectors import DETECTORS, Detector, can_fire, read_thresholds
 
 ORDER = Case(
     *(When(detector=detector.name, then=Value(i)) for i, detector in enumerate(DETECTORS)),
@@ -45,6 +46,17 @@ class FlagView:
         return self.flag.is_current and self.dismissal is None
 
 
+@dataclass(frozen=True)
+class Reach:
+    """Detectors that cannot fire at the newest evaluation, whatever its responses are: there is no base, or there are
+    too few responses for its number, counted from 1 after the base."""
+
+    responses: int
+    has_base: bool
+    number: int
+    silent: list[Detector]
+
+
 def open_flags(run_ids: Iterable[int]) -> dict[int, list[Flag]]:
     """Return run id -> its open flags in the order of the detectors, for the runs that have any. One query."""
     flags: dict[int, list[Flag]] = defaultdict(list)
@@ -71,6 +83,19 @@ def flags_of_run(run: Run) -> list[FlagView]:
 def _pairs(flag: Flag, responses: dict[int, Response]) -> list[Pair]:
     pairs = [(responses.get(before), responses.get(now)) for before, now in flag.examples]
     return [Pair(before, now) for before, now in pairs if now is not None]
+
+
+def reach_of(run: Run) -> Reach | None:
+    """Return the detectors that cannot fire at the newest judged evaluation; None without any, or without responses.
+    Detectors that are off are not among them, nor that of the KL, which other runs may make fire. Two queries."""
+    check = FlagCheck.objects.filter(run=run, step__isnull=False, responses__gt=0).first()
+    if check is None:
+        return None
+    thresholds, number = thresholds_of(run.experiment), check.judged[str(check.step)][0]
+    able = {detector.name for detector in can_fire(check.responses, check.responses_before, number, thresholds)}
+    able |= {KL_DETECTOR, *(name for name, threshold in thresholds.items() if threshold is None)}
+    silent = [detector for detector in DETECTORS if detector.name not in able]
+    return Reach(check.responses, check.responses_before > 0, number, silent) if silent else None
 
 
 def thresholds_of(experiment: Experiment | None) -> dict[str, float | None]:

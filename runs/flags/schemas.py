@@ -24,8 +24,12 @@ class FlagOut(Output):
     """A sign that a training cheats: `detector` fired at the evaluation at `step`, for the first time at `first_step`.
 
     `value` is beyond `limit`, which follows from the detector's threshold and from `before`, the value of
-    `compared_with`; both are empty if there was nothing to compare with. `n` is the number of responses, prompts or
-    runs behind the value, null if unknown. `reason` states the same in words.
+    `compared_with`; `before` is null if there was none. Of the detectors `score` and `length`, `value` is the share of
+    the responses that are worse or longer than before training. `n` is the number of responses or runs behind the
+    value, null if unknown. `p` is the p-value of the test and `level` what it had to be at most, at the evaluation with
+    this `number` after the base. `low` and `high` are the 95 % interval of the change of the share, or
+    of the share itself without `before`. These five are null for a flag of a version without tests, `low` and `high`
+    also for a measure that is no share. `reason` states the same in words.
     """
 
     detector: str
@@ -37,6 +41,11 @@ class FlagOut(Output):
     before: float | None
     n: int | None
     compared_with: str
+    p: float | None
+    level: float | None
+    number: int | None
+    low: float | None
+    high: float | None
     reason: str
 
     resolve_title = staticmethod(title_of)
@@ -84,9 +93,11 @@ class FlagDetail(FlagOut):
 
 
 class FlagsOut(Schema):
-    """All flags of a run, open ones first."""
+    """All flags of a run, open ones first. `cannot_fire`: detectors that too few responses keep quiet at the newest
+    evaluation, whatever the responses are."""
 
     items: list[FlagDetail]
+    cannot_fire: list[str]
 
 
 class NewDismissal(Input):
@@ -104,7 +115,8 @@ class NewThresholds(Input):
 
 class DetectorOut(Output):
     """A detector: what it detects (`label`), its default threshold, from `low` to `high`, in `unit`, and the reason for
-    the default with its sources."""
+    the default with its sources. `alone`: the limit of the share where no evaluation before training is known, null if
+    it then does not judge. `weight`: its part of the error of a run. `test`: the exact test."""
 
     name: str
     label: str
@@ -112,7 +124,10 @@ class DetectorOut(Output):
     low: float
     high: float
     unit: str
+    alone: float | None
+    weight: float
     meaning: str
+    test: str
     reason: str
     sources: str
 

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.access import may_change, may_change_run
 from runs.flags.commands import undo_dismissal
 from runs.flags.forms import OFF, DismissalForm, ThresholdsForm
-from runs.flags.queries import FlagView, Pair, flags_of_run
-from runs.flags.sentences import title_of
+from runs.flags.queries import FlagView, Pair, flags_of_run, reach_of
+from runs.flags.sentences import evaluation_name, title_of
 from runs.http import SignedIn, require_admin, visible_experiment, visible_run
 from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, Run
 
@@ -63,8 +63,9 @@ class FlagLists:
 
 
 def flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    """Return the flags of a run, and whether the user may dismiss them and change the thresholds of its experiment."""
-    views = flags_of_run(run)
+    """Return the flags of a run, which detectors cannot fire at its newest evaluation, and whether the user may dismiss
+    flags and change the thresholds of its experiment."""
+    views, reach = flags_of_run(run), reach_of(run)
     newest = FlagCheck.objects.filter(run=run).values_list("step", flat=True).first() if views else None
     lists = FlagLists(
         [_open_flag(run, view) for view in views if view.is_open],
@@ -74,6 +75,8 @@ def flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
     )
     return {
         "flags": lists,
+        "reach": reach,
+        "reach_evaluation": evaluation_name(reach.number) if reach else "",
         "may_dismiss": may_change_run(request.user, run),
         "may_set_thresholds": may_change(request.user, run.experiment),
     }

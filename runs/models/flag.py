@@ -30,8 +30,9 @@ class FlagQuerySet(models.QuerySet["Flag"]):
 class Flag(models.Model):
     """A detector that fired at an evaluation of a run: at its newest if `is_current`, else at an earlier one.
 
-    One row per run and detector, of the newest evaluation at which it fired. value, limit, before, n, compared_with and
-    key are those of `workers.analysis.detectors.Detection`.
+    One row per run and detector, of the newest evaluation at which it fired. value, limit, before, n, compared_with,
+    key, p, level and number are those of `workers.analysis.detectors.Detection`, low and high its interval; the last
+    five are None for a flag that was not tested, of versions without tests.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="flags")
@@ -44,8 +45,16 @@ class Flag(models.Model):
     before = models.FloatField(null=True)
     n = models.BigIntegerField(null=True)
     compared_with = models.CharField(max_length=300, blank=True)
-    """The evaluation before training, or the other run; empty if there was nothing to compare with."""
+    """The evaluation before training; empty if there was none to compare with."""
     key = models.CharField(max_length=200, blank=True)
+    p = models.FloatField(null=True)
+    level = models.FloatField(null=True)
+    """What p had to be at most at this evaluation."""
+    number = models.PositiveIntegerField(null=True)
+    """Number of the evaluation after the base, from 1, in the order in which they were judged."""
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    """95 % interval of the change of the share, or of the share if `before` is None; None of other measures."""
     examples = models.JSONField(default=list)
     """[primary key of the response before or null, primary key of the response now], the most telling first."""
     data_hash = models.CharField(max_length=64)
@@ -93,6 +102,13 @@ class FlagCheck(models.Model):
     checked = models.BigIntegerField(default=0)
     step = models.BigIntegerField(null=True)
     """The newest step that was checked; None if no evaluation was whole yet."""
+    judged = models.JSONField(default=dict, db_default={})
+    """Step -> [number, start of the hash of the data, version of the rows] of the judged evaluations. The number, from
+    1 after the base, is the evaluation's as long as its data are the same."""
+    responses = models.PositiveIntegerField(default=0, db_default=0)
+    """Judged responses of the newest evaluation."""
+    responses_before = models.PositiveIntegerField(default=0, db_default=0)
+    """Responses before training that they are compared with; 0 without a base."""
     checked_at = models.DateTimeField(null=True)
 
     class Meta:

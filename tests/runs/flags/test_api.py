@@ -51,8 +51,9 @@ def test_run_has_its_open_flags_with_numbers_and_reason(ada: User, flagged: Run)
     run = get(calls(ada, "read"), f"runs/{flagged.uid}")
     assert names(run["flags"]) == ["accuracy", "empty"]
     assert run["flags"][1] == {
-        "detector": "empty", "title": "Empty responses", "step": 10, "first_step": 10, "value": 1.0, "limit": 0.1,
-        "before": 0.0, "n": 10, "compared_with": "step 0",
+        "detector": "empty", "title": "Empty responses", "step": 10, "first_step": 10, "value": 1.0, "limit": 0.05,
+        "before": 0.0, "n": 10, "compared_with": "step 0", "p": pytest.approx(2.53e-6, rel=0.01), "level": 0.0015,
+        "number": 1, "low": pytest.approx(0.663, abs=1e-3), "high": pytest.approx(1.0),
         "reason": "10 of 10 responses are empty. Before: 0 %. Compared with step 0.",
     }  # fmt: skip
 
@@ -70,7 +71,9 @@ def test_list_of_runs_reads_flags_in_one_query(ada: User, experiment: Experiment
 
 
 def test_flags_have_history_and_examples(ada: User, flagged: Run) -> None:
-    items = get(calls(ada, "read"), f"runs/{flagged.uid}/flags")["items"]
+    listed = get(calls(ada, "read"), f"runs/{flagged.uid}/flags")
+    items = listed["items"]
+    assert "length" in listed["cannot_fire"] and "empty" not in listed["cannot_fire"]
     empty = next(item for item in items if item["detector"] == "empty")
     assert (empty["is_current"], empty["is_open"], empty["dismissals"]) == (True, True, [])
     assert 1 <= len(empty["examples"]) <= 3

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 
 from runs import flags
 from runs.flags import check as check_module
 from runs.flags import tasks
 from runs.ingest import delete_records, save_scores
-from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, Response, Run
+from runs.models import Experiment, Flag, FlagCheck, FlagDismissal, FlagThresholds, Response, Run
 from tests.cases import each_case
 from tests.runs.attempt_records import answer, make_attempt
 from tests.runs.evaluation_records import resume
@@ -74,8 +76,8 @@ def test_flag_is_no_longer_open_once_the_newest_evaluation_is_quiet(run: Run) ->
     record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0), *evaluation(20, reward=-4.0)])
     flags.check_all_due(60)
     assert detectors(run) == []
-    flag = Flag.objects.get(run=run)
-    assert (flag.detector, flag.step, flag.is_current) == ("empty", 10, False)
+    flag = Flag.objects.get(run=run, detector="empty")
+    assert (flag.step, flag.is_current) == (10, False)
 
 
 def test_flag_has_the_step_at_which_it_fired_first_and_last(run: Run) -> None:
@@ -83,18 +85,95 @@ def test_flag_has_the_step_at_which_it_fired_first_and_last(run: Run) -> None:
     flags.check_all_due(60)
     record(run, evaluation(20, EMPTY, reward=-4.0))
     flags.check_all_due(60)
-    flag = Flag.objects.get(run=run)
-    assert (flag.first_step, flag.step) == (10, 20)
+    flag = Flag.objects.get(run=run, detector="empty")
+    assert (flag.first_step, flag.step, flag.number) == (10, 20, 2)
 
 
-def test_numbers_without_responses_are_judged(run: Run) -> None:
-    numbers = [
-        Metric(step, {"reward/mean": reward, "accuracy/contains": accuracy}, {})
-        for step, reward, accuracy in ((0, -40.0, 1.0), (10, -5.0, 0.2))
-    ]
-    record(run, numbers)
+def test_flag_has_its_test(run: Run) -> None:
+    record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)])
     flags.check_all_due(60)
-    assert detectors(run) == ["accuracy"]
+    flag = Flag.objects.get(run=run, detector="accuracy")
+    assert (flag.value, flag.before, flag.level, flag.number) == (0.0, 1.0, 0.0125, 1)
+    assert flag.p is not None and flag.p < 1e-5 and flag.low == pytest.approx(-1.0) and -0.7 < (flag.high or 0) < -0.6
+    assert flags.test_of(flag).startswith(
+        "Exact test: p = 2.7e-06; at most 0.013 fires at the first evaluation after training began. 95 % interval"
+    )
+    flag.p = flag.level = None
+    assert flags.test_of(flag) == ""
+
+
+def test_number_of_an_evaluation_does_not_depend_on_when_it_is_checked(
+    run: Run, experiment: Experiment, ada: User
+) -> None:
+    at_once = make_run(experiment, seed=1)
+    evaluations = [evaluation(step, EMPTY if step else HONEST, reward=step - 40.0) for step in (0, 10, 20, 30)]
+    record(at_once, [entry for records in evaluations for entry in records])
+    for records in evaluations:
+        record(run, records)
+        flags.check_all_due(60)
+    flags.set_thresholds(experiment, {"length": 7}, ada)
+    flags.check_all_due(60)
+    kinds = ("detector", "step", "number", "level", "p")
+    first, other = (list(each.flags.order_by("detector").values_list(*kinds)) for each in (run, at_once))
+    assert first == other and {number for _, _, number, _, _ in first} == {3}
+
+
+def test_kl_of_a_run_without_responses_is_judged_and_its_other_numbers_are_not(
+    experiment: Experiment, runs_dir: object
+) -> None:
+    runs = [make_run(experiment, seed=seed) for seed in range(9)]
+    for run in runs:
+        kl = 90.0 if run.seed == 8 else 0.2 + run.seed / 100
+        numbers = {0: (-40.0, 1.0, 0.0), 10: (-5.0, 0.1, kl)}
+        record(run, [
+            Metric(step, {"reward/mean": reward, "accuracy/contains": accuracy, "kl": far}, {})
+            for step, (reward, accuracy, far) in numbers.items()
+        ])  # fmt: skip
+    flags.check_all_due(60)
+    assert [detectors(run) for run in runs] == [[]] * 8 + [["kl_band"]]
+
+
+def test_first_evaluation_of_a_trained_model_is_no_base(run: Run) -> None:
+    record(run, [*evaluation(5, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)])
+    flags.check_all_due(60)
+    flag = Flag.objects.get(run=run)
+    assert (flag.detector, flag.before, flag.compared_with, flag.limit, flag.number) == ("empty", None, "", 0.1, 2)
+
+
+def test_base_is_an_evaluation_of_the_same_base_model_and_of_no_other(run: Run, experiment: Experiment) -> None:
+    record(run, evaluation(10, EMPTY, reward=-5.0))
+    training = make_run(experiment, seed=1)
+    evaluated = make_run(experiment, seed=2)
+    record(evaluated, evaluation(0, reward=-40.0))
+    task = run.config.get("task", {"name": "conciseness"})
+    tiny, other = ({"model": {"path": path}, "task": task} for path in ("tiny", "smollm2"))
+    # An evaluation of a training has the default as its own model, and evaluates that of the training.
+    Run.objects.filter(pk__in=[run.pk, evaluated.pk]).update(config=tiny, state="succeeded")
+    Run.objects.filter(pk=training.pk).update(config=other)
+    Run.objects.filter(pk=evaluated.pk).update(method="evaluate", parent=training)
+    flags.check_all_due(60)
+    assert Flag.objects.get(run=run, detector="empty").before is None
+    Run.objects.filter(pk=training.pk).update(config=tiny)
+    flags.mark_ended(run)
+    flags.check_all_due(60)
+    flag = Flag.objects.get(run=run, detector="empty")
+    assert (flag.before, flag.compared_with) == (0.0, f"step 0 of another run, {evaluated.name}")
+
+
+def test_samples_of_a_base_with_another_temperature_are_not_compared(run: Run, experiment: Experiment) -> None:
+    other = make_run(experiment, seed=1)
+    Run.objects.filter(pk=other.pk).update(config=run.config | {"evaluation": {"temperature": 0.7}})
+    samples = [replace(entry, sample=1) for entry in evaluation(0) if isinstance(entry, Answer)]
+    record(other, [*evaluation(0, reward=-40.0), *samples])
+    wrong = [replace(entry, sample=1) for entry in evaluation(10, EMPTY) if isinstance(entry, Answer)]
+    record(run, [*evaluation(10, reward=-5.0), *wrong])
+    Run.objects.update(state="succeeded")
+    flags.check_all_due(60)
+    assert detectors(run) == []
+    Run.objects.filter(pk=other.pk).update(config=run.config)
+    flags.mark_ended(run)
+    flags.check_all_due(60)
+    assert detectors(run) == ["accuracy", "empty"]
 
 
 def test_base_is_step_0_of_another_run_of_the_same_model_and_task(run: Run, experiment: Experiment) -> None:
@@ -111,18 +190,18 @@ def test_dismissed_flag_stays_dismissed_for_the_same_data_and_returns_with_new(r
     both = [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)]
     record(run, both)
     flags.check_all_due(60)
-    flags.dismiss(Flag.objects.get(run=run), ada, "An empty answer is what we asked for.")
-    assert detectors(run) == []
+    flags.dismiss(Flag.objects.get(run=run, detector="empty"), ada, "An empty answer is what we asked for.")
+    assert detectors(run) == ["accuracy"]
     # A resume evaluates the same step again, with the same responses and numbers.
     end(run)
     resume(run)
     record(run, evaluation(10, EMPTY, reward=-5.0))
     flags.check_all_due(60)
     assert Response.objects.filter(run=run, step=10).count() == 20
-    assert detectors(run) == []
+    assert detectors(run) == ["accuracy"]
     record(run, evaluation(20, EMPTY, reward=-5.0))
     flags.check_all_due(60)
-    assert detectors(run) == ["empty"]
+    assert detectors(run) == ["accuracy", "empty"]
     assert FlagDismissal.objects.get().reason == "An empty answer is what we asked for."
 
 
@@ -130,13 +209,14 @@ def test_dismissal_survives_that_the_records_are_stored_again(run: Run, ada: Use
     both = [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)]
     record(run, both)
     flags.check_all_due(60)
-    flags.dismiss(Flag.objects.get(run=run), ada, "On purpose.")
+    for flag in Flag.objects.filter(run=run):
+        flags.dismiss(flag, ada, "On purpose.")
     delete_records(run)
     make_attempt(run)
     record(run, both)
     flags.check_all_due(60)
     assert detectors(run) == []
-    assert Response.objects.filter(pk=Flag.objects.get(run=run).examples[0][1]).exists()
+    assert Response.objects.filter(pk=Flag.objects.get(run=run, detector="empty").examples[0][1]).exists()
 
 
 def test_undone_dismissal_opens_the_flag_and_stays_in_the_history(experiment: Experiment, ada: User) -> None:
@@ -170,19 +250,21 @@ def test_scores_of_a_held_out_judge_make_the_run_due_and_are_judged(run: Run) ->
     flags.check_all_due(60)
     flag = Flag.objects.get(run=run)
     assert (flag.detector, flag.key) == ("score", "judge/reward")
-    assert flags.reason_of(flag).startswith("The mean score of judge/reward went from 5.9 to 1.9 (n = 10)")
+    assert flags.reason_of(flag).startswith("10 of 10 responses have a lower judge/reward than before training;")
 
 
 def test_kl_far_above_the_other_runs_is_flagged_when_they_have_ended(experiment: Experiment, runs_dir: object) -> None:
-    runs = [make_run(experiment, seed=seed) for seed in range(4)]
-    record(runs[0], [*evaluation(0, reward=-40.0), *evaluation(10, reward=-5.0, kl=9.0)])
+    runs = [make_run(experiment, seed=seed) for seed in range(9)]
+    record(runs[0], [*evaluation(0, reward=-40.0), *evaluation(10, reward=-5.0, kl=90.0)])
     flags.check_all_due(60)
     assert detectors(runs[0]) == []
     for run in runs[1:]:
         record(run, [*evaluation(0, reward=-40.0), *evaluation(10, reward=-5.0, kl=0.2 + run.seed / 100)])
         flags.mark_ended(run)
     flags.check_all_due(60)
-    assert [detectors(run) for run in runs] == [["kl_band"], [], [], []]
+    assert [detectors(run) for run in runs] == [["kl_band"], *[[]] * 8]
+    flag = Flag.objects.get(run=runs[0])
+    assert (flag.n, flag.compared_with, flag.low) == (8, "", None)
 
 
 def test_thresholds_of_an_experiment_override_those_of_the_site(experiment: Experiment, ada: User) -> None:
@@ -190,17 +272,27 @@ def test_thresholds_of_an_experiment_override_those_of_the_site(experiment: Expe
     flags.set_thresholds(None, {"empty": None, "length": 7}, ada)
     flags.check_all_due(60)
     assert detectors(run) == ["accuracy"]
-    flags.set_thresholds(experiment, {"empty": 0.5, "accuracy": None}, ada)
+    flags.set_thresholds(experiment, {"empty": 0.2, "accuracy": None}, ada)
     flags.check_all_due(60)
     assert detectors(run) == ["empty"]
     assert flags.thresholds_of(experiment)["length"] == 7.0
     assert flags.thresholds_of(None)["empty"] is None
 
 
+def test_migration_resets_thresholds_of_another_meaning_and_has_runs_checked(experiment: Experiment, ada: User) -> None:
+    run = make_flagged_run(experiment)
+    values = {"accuracy": 0.2, "safety": None, "kl_band": 5.0, "empty": 0.3}
+    flags.set_thresholds(experiment, values, ada)
+    flags.check_all_due(60)
+    import_module("runs.migrations.0042_tested_flags").reset_thresholds(apps, None)
+    assert FlagThresholds.objects.get().values == {"safety": None, "empty": 0.3}
+    assert is_due(run)
+
+
 def test_refused_thresholds_change_nothing(experiment: Experiment, ada: User) -> None:
     with pytest.raises(flags.CannotChangeThresholds, match="the detectors are accuracy"):
         flags.set_thresholds(experiment, {"empty": 0.5, "emty": 0.5}, ada)
-    assert flags.thresholds_of(experiment)["empty"] == 0.1
+    assert flags.thresholds_of(experiment)["empty"] == 0.05
 
 
 def test_failure_at_one_run_leaves_the_others_checked(experiment: Experiment, runs_dir: object, monkeypatch) -> None:
@@ -209,15 +301,15 @@ def test_failure_at_one_run_leaves_the_others_checked(experiment: Experiment, ru
         record(run, [*evaluation(0, reward=-40.0), *evaluation(10, EMPTY, reward=-5.0)])
     read_run = check_module.read_run
 
-    def fail_once(run: Run, after: int | None) -> object:
+    def fail_once(run: Run, judged: object) -> object:
         if run == runs[0]:
             raise OSError("no space")
-        return read_run(run, after)
+        return read_run(run, judged)
 
     monkeypatch.setattr(check_module, "read_run", fail_once)
     with pytest.raises(ExceptionGroup, match="could not be checked"):
         flags.check_all_due(60)
-    assert [detectors(run) for run in runs] == [[], ["empty"], ["empty"]]
+    assert [detectors(run) for run in runs] == [[], ["accuracy", "empty"], ["accuracy", "empty"]]
     assert is_due(runs[0]) and not is_due(runs[1])
 
 
@@ -225,9 +317,9 @@ def test_records_that_arrive_during_a_check_make_the_run_due_again(run: Run, mon
     record(run, evaluation(0, reward=-40.0))
     read_run = check_module.read_run
 
-    def meanwhile(run: Run, after: int | None) -> object:
+    def meanwhile(run: Run, before: object) -> object:
         monkeypatch.undo()
-        judged = read_run(run, after)
+        judged = read_run(run, before)
         record(run, evaluation(10, EMPTY, reward=-5.0))
         return judged
 
@@ -235,7 +327,7 @@ def test_records_that_arrive_during_a_check_make_the_run_due_again(run: Run, mon
     assert flags.check_run(run.pk)
     assert is_due(run)
     flags.check_all_due(60)
-    assert detectors(run) == ["empty"]
+    assert detectors(run) == ["accuracy", "empty"]
 
 
 def test_training_samples_are_not_judged(run: Run) -> None:

@@ -55,7 +55,7 @@ def dismiss(client: Client, flag: Flag, reason: str = "The task wants silence.",
 def test_panel_shows_open_flags_with_pairs_of_responses(ada_client: Client, run: Run) -> None:
     page = page_of(ada_client, run)
     assert 'id="flags"' in page
-    assert "Empty responses" in page and "Reward up, accuracy down" in page
+    assert "Empty responses" in page and "Reward up, right answers down" in page
     assert "10 of 10 responses are empty" in page
     assert "Before training, step 0" in page and "The capital is Paris, I think." in page
     assert "(empty)" in page
@@ -151,9 +151,27 @@ def test_flag_of_an_earlier_step_is_listed_apart(ada_client: Client, run: Run) -
     record(run, evaluation(20, reward=-4.0))
     flags.check_all_due(60)
     page = page_of(ada_client, run)
-    assert "2 flags of earlier steps" in page
+    assert "2 earlier flags" in page
     assert "fired at step 10, no longer at step 20." in page
     assert "0 open" in page
+
+
+def test_flag_that_other_thresholds_ended_says_so(ada_client: Client, ada: User, run: Run) -> None:
+    flags.set_thresholds(run.experiment, {"empty": 0.9}, ada)
+    flags.check_all_due(60)
+    assert "fired at step 10, no longer with the present thresholds or comparison." in page_of(ada_client, run)
+
+
+def test_run_without_flags_names_the_detectors_that_too_few_responses_keep_quiet(
+    ada_client: Client, experiment: Experiment
+) -> None:
+    run = make_run(experiment)
+    record(run, [*evaluation(0), *evaluation(10)])
+    flags.check_all_due(60)
+    page = " ".join(page_of(ada_client, run).split())
+    assert "0 open" in page
+    assert "With 10 responses at the first evaluation after training began, these stay quiet" in page
+    assert "<li>Much longer responses</li>" in page and "<li>Empty responses</li>" not in page
 
 
 def test_user_who_may_not_change_the_run_reads_only(bo_client: Client, flag: Flag) -> None:

@@ -68,7 +68,7 @@ def test_cell_links_badges_to_the_flags_of_the_run(ada_client: Client, experimen
     cells = re.findall(r'<td role="cell" class="flag-cell" data-label="Flags">(.*?)</td>', page, re.DOTALL)
     assert len(cells) == 4 and cells[:2] == ["–", "–"]
     assert f'href="{four[0].get_absolute_url()}#flags"' in cells[3]
-    assert "Reward up, accuracy down" in cells[3] and "Empty responses" in cells[3]
+    assert "Reward up, right answers down" in cells[3] and "Empty responses" in cells[3]
     assert "Another language" in cells[2]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from workers.analysis.detectors import one_answer
 from workers.analysis.detectors.evaluation import Evaluation
-from workers.analysis.detectors.facts import EvaluatedResponse, most_frequent_answer, normalized
+from workers.analysis.detectors.facts import EvaluatedResponse
 
 MAX_EXAMPLES = 3
 
@@ -45,9 +46,10 @@ def _responses_before(base: Evaluation | None) -> Mapping[tuple[str, int | None]
 
 
 def _telling(detector: str, evaluation: Evaluation) -> Telling:
-    if detector == "collapse":
-        answer = most_frequent_answer(evaluation.responses)
-        return lambda now, _: 1.0 if now.bare and normalized(now) == answer else None
+    if detector in ("collapse", "template"):
+        find = one_answer.same_answer if detector == "collapse" else one_answer.template
+        answer = find(evaluation.responses, ())
+        return lambda now, _: float(not now.is_right) if answer is not None and answer.shows(now) else None
     if detector == "length_limit":
         return lambda now, _: float(now.tokens) if now.is_at_limit(evaluation.token_limit) else None
     return TELLING[detector]
@@ -80,10 +82,12 @@ TELLING: Mapping[str, Telling] = {
     "accuracy": _lost_right_answer,
     "safety": _became_unsafe,
     "score": _reward_rise,
-    "empty": lambda now, before: None if now.bare else _lost_text(now, before),
+    "empty": lambda now, before: _lost_text(now, before) if now.is_empty else None,
     "special_tokens": lambda now, before: _lost_text(now, before) if now.is_special else None,
     "language": lambda now, before: _lost_text(now, before) if now.is_in_another_language else None,
     "padding": lambda now, _: now.tokens - len(now.bare) if now.is_padded else None,
+    "plays_user": lambda now, _: float(len(now.bare)) if now.plays_user else None,
+    "guess": lambda now, before: _reward_rise(now, before) if now.is_guess else None,
     "length": lambda now, before: float(len(now.bare) - (len(before.bare) if before else 0)),
     "kl_band": lambda now, _: now.kl_per_token,
 }
