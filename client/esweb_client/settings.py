@@ -22,7 +22,7 @@ DEFAULT_PROJECT = "uncategorized"
 DEFAULT_FOLDER = "esweb-runs"
 ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 METHOD = re.compile(r"[a-z0-9_-]{1,20}")
-SERVER_METHODS = ("evaluate", "probe", "scorer")
+SERVER_METHODS = ("evaluate", "probe", "audit", "scorer")
 """Methods of runs that only the server makes."""
 
 

@@ -29,8 +29,8 @@ class Sums:
 
     def score(self, example, completion):
         # `completion` is the model's answer alone, and may be any text, the empty one too. Give a number, or a dict
-        # with "reward" and with parts for people to see. "exact" and "contains" are shown as accuracy.
+        # with "reward" and with parts for people to see. "right", 0 or 1, is shown as accuracy.
         words = completion.replace(".", " ").replace("!", " ").split()
         right = str(example["sum"]) in words
         reward = right - self.word_cost * max(0, len(words) - 1)
-        return {"reward": reward, "contains": right, "words": len(words)}
+        return {"reward": reward, "right": right, "words": len(words)}

@@ -5,6 +5,7 @@ To add a kind, declare it in a module of its own and list it in KINDS, and its m
 
 from __future__ import annotations
 
+from runs.kinds.audit import AUDIT
 from runs.kinds.evaluation import EVALUATION
 from runs.kinds.external import EXTERNAL, external
 from runs.kinds.imported import IMPORTED, imported
@@ -15,6 +16,7 @@ from runs.kinds.training import TRAINING
 from workers.config.methods import EXAMINABLE_METHODS
 
 __all__ = [
+    "AUDIT",
     "EVALUATION",
     "EXAMINABLE_METHODS",
     "EXAMINATIONS",
@@ -36,7 +38,7 @@ __all__ = [
     "kind_of",
 ]
 
-KINDS = (TRAINING, EVALUATION, PROBE, SCORER)
+KINDS = (TRAINING, EVALUATION, PROBE, AUDIT, SCORER)
 """All kinds, in the order in which pages list them."""
 ORIGINS = (LAUNCHED, IMPORTED, EXTERNAL)
 KIND_ESSENTIAL = frozenset(setting for kind in KINDS for setting in kind.essential)

@@ -41,7 +41,7 @@ class ResultsPage:
 @dataclass(frozen=True)
 class Examination:
     """A way to examine other runs. `setting` of the method's section names them: a list of at most `max_runs` if
-    there may be several.
+    there may be several. It is empty if only their settings matter, such as the task of an audit.
 
     The method is the parameter that opens the launch form with them; the form copies the settings `copies` of the first
     run. `button` and `hint` lead there from a run that can be examined, `joint_button` and `joint_hint` from
@@ -108,10 +108,14 @@ class Kind:
     parent_label: str = _("Evaluation of")
     has_probe_results: bool = False
     """Its results are those of probes, which its page shows as a table; else they are series."""
+    has_attack_results: bool = False
+    """Its results are those of attacks on a reward, which its page shows as a chart and a table."""
     has_evaluated_steps: bool = False
     """It records the number of prompts once for each step that it evaluates."""
     lists_as_evaluation: bool = False
     """The page of its parent lists it with the parent's evaluations."""
+    optimizes_reward: bool = False
+    """It changes weights to raise a reward, so its page compares the reward with the gold measure."""
     counts_parts: bool = False
     """Its steps are parts of its work, and not updates of weights."""
 

@@ -19,5 +19,6 @@ TRAINING = Kind(
         "grpo.max_steps", "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
         "grpo.max_completion_length", "grpo.temperature", "grpo.beta",
     ),
+    optimizes_reward=True,
     lists_as_evaluation=True,  # The parent of an imported one is the training that it evaluates.
 )  # fmt: skip

@@ -145,7 +145,7 @@ def test_export_skips_runs_without_requested_data(run_cli: RunCli, run: Run) -> 
     record(other, [Metric(3, {"train/loss": 1.0}), answer(3, "Paris")])
     Run.objects.update(state="succeeded")
     code, out, err = run_cli("export", run.uid, other.uid, "--key", "kl", "--key", "nosuch")
-    assert (code, out) == (2, "") and "key must be one of accuracy/contains" in err
+    assert (code, out) == (2, "") and "key must be one of accuracy/right" in err
     lines = run_cli("export", run.uid, other.uid, "--key", "kl", "--key", "train/loss", "--json")[1].splitlines()
     assert [(json.loads(line)["run"], json.loads(line)["key"]) for line in lines] == [
         (run.uid, "kl"), (run.uid, "kl"), (other.uid, "train/loss"),

@@ -89,6 +89,7 @@ def test_guide_commands_succeed(
     settings.DATA_DIR = tmp_path
     (tmp_path / "es_seed0.log").write_text(HEADER.format(seed=0) + "".join(map(iteration, (1, 2))))
     (tmp_path / "esweb-runs").mkdir()
+    (tmp_path / "run.json").write_text('{"task": {"name": "countdown"}}')
     Cluster.objects.create(name="gpus", kind="slurm")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ESWEB_TOKEN")

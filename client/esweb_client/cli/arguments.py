@@ -6,6 +6,7 @@ import argparse
 
 from esweb_client import __version__
 from esweb_client.cli import (
+    audit,
     clone,
     cluster,
     completion,
@@ -33,6 +34,7 @@ TOPICS = {
         "completion": "print a completion script for bash, zsh or fish",
     },
     "Runs": {
+        "audit-reward": "attack the reward of a task before training",
         "launch": "launch a run, or one for each of many seeds",
         "clone": "launch a run again, with another seed or other settings",
         "cancel": "cancel runs; they save a checkpoint first",
@@ -85,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     for command in commands.values():
         command.add_argument("--json", action="store_true", help="print JSON, errors included")
     login.add(commands["login"])
+    audit.add(commands["audit-reward"])
     launch.add_launch(commands["launch"])
     clone.add(commands["clone"])
     trash_commands.add_rename(commands["rename"])

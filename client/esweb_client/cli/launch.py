@@ -78,7 +78,7 @@ def run_request(options: argparse.Namespace) -> dict[str, Any]:
     """Return experiment, preset, name and config, as the API takes them. Raise Failure."""
     key = "experiment" if options.experiment.isdecimal() else "experiment_name"
     experiment = {key: int(options.experiment) if key == "experiment" else options.experiment}
-    config = _read(options.config) if options.config else {}
+    config = read_config(options.config) if options.config else {}
     set_values(config, options.set)
     if options.cluster:
         config["compute"] = {**_section(config, "compute"), "cluster": options.cluster}
@@ -118,7 +118,8 @@ def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
     return section
 
 
-def _read(file: str) -> dict[str, Any]:
+def read_config(file: str) -> dict[str, Any]:
+    """Return the JSON object in a file, or of standard input for -. Raise Failure."""
     try:
         config = loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
     except OSError as error:
