@@ -15,8 +15,11 @@ from runs.charts import Chart, Group, Spec, draw_charts, draw_names
 from runs.charts.own import OwnChart, parse_own
 from runs.http import ChartControls, SignedIn, UnknownChoice, chart_controls, chart_response, visible_run
 from runs.models import ChartLayout, Run
+from runs.responses.outcomes import read_outcomes
 from runs.run_page.charts.population import population
 from runs.run_page.charts.sections import Plan, Section, plans
+from runs.run_page.reward_and_gold.charts import CHARTS as OUTCOME_CHARTS
+from runs.run_page.reward_and_gold.charts import outcome_chart
 from runs.run_page.tabs import tab_fragment, tab_page
 
 CHART_PX = 600
@@ -98,7 +101,12 @@ def run_chart(request: SignedIn, uid: str) -> HttpResponse:
     run = visible_run(request, uid)
     name = request.GET.get("name", "")
     px = None if request.GET.get("as") == "csv" else CHART_PX
-    chart = population(run) if name == "population" else _chart(request, run, name, px)
+    if name == "population":
+        chart = population(run)
+    elif name in OUTCOME_CHARTS:
+        chart = outcome_chart(run, read_outcomes(run), name)
+    else:
+        chart = _chart(request, run, name, px)
     return chart_response(request, chart, f"{run.name} {chart.slug}")
 
 
@@ -147,5 +155,6 @@ def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
         return own_run_chart(run, own, controls, px)
     chart = curve_chart(run, keys, name, controls, px)
     if chart is None:
-        raise UnknownChoice(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")
+        names = ", ".join(["population", *OUTCOME_CHARTS, *curve_names(keys)])
+        raise UnknownChoice(f"name must be one of {names}, not {name!r}")
     return chart

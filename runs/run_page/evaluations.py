@@ -16,16 +16,16 @@ from runs import metrics
 from runs.charts import MEASURED
 from runs.http import FILES, SignedIn, require_choice, table_response, visible_run
 from runs.kinds import OTHER_THAN_EVALUATIONS, kind_of
-from runs.metrics import Provenance
+from runs.metrics import Provenance, resolve_fallbacks
 from runs.metrics.catalogue import AVERAGED_OVER, metric_of
 from runs.models import Run
 from runs.tables import NONE, PLAIN, SHARES, Badge, Column, Link, Table
 from runs.templatetags.format import state_badge
-from workers.analysis.keys import ACCURACY, COST, KL, PASS, PROMPTS, REWARD, SAFE
+from workers.analysis.keys import ACCURACY, COST, KL, PASS, PROMPTS, REWARD, RIGHT, SAFE
 
 MAX_COMPARED = 10
 """Number of evaluations that a link compares, the newest ones."""
-COLUMNS = (*dict.fromkeys((REWARD, ACCURACY, PASS, KL, COST, SAFE, *metrics.HEADLINE_KEYS)), AVERAGED_OVER)
+COLUMNS = (*dict.fromkeys((REWARD, RIGHT, ACCURACY, PASS, KL, COST, SAFE, *metrics.HEADLINE_KEYS)), AVERAGED_OVER)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def list_evaluations(training: Run, person: User) -> list[EvaluationRow]:
     if not runs:
         return []
     numbers, origins, steps = metrics.latest(runs), metrics.origins_of(runs), _evaluated_steps(runs)
-    keys = [key for key in COLUMNS if any(key in numbers[run.pk] for run in runs)]
+    needed = [set(resolve_fallbacks(numbers[run.pk], numbers[run.pk])) for run in runs]
+    keys = [key for key in COLUMNS if any(key in of_run for of_run in needed)]
     rows = []
     for run in runs:
         provenances = {key: metrics.provenance(run.config, key, origins[run.pk]) for key in COLUMNS}

@@ -12,14 +12,16 @@ from django.views.decorators.http import require_safe
 from runs import metrics
 from runs.flags.views import flags_context
 from runs.http import SignedIn, chart_controls, visible_run
-from runs.metrics import headline_of_run
+from runs.metrics import headline_of_run, resolve_fallbacks
 from runs.models import Run
 from runs.responses.viewer.views import is_covered
+from runs.reward_audits import reward_audit_context
 from runs.run_page.config import changed_settings
 from runs.run_page.curves import named_charts
 from runs.run_page.evaluations import evaluations_context
 from runs.run_page.external import program_facts
 from runs.run_page.probes import probes_context
+from runs.run_page.reward_and_gold.views import reward_and_gold_context
 from runs.run_page.tabs import tab_fragment, tab_page
 from runs.run_page.tiles import read_tiles
 
@@ -46,7 +48,8 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     # The tiles come with the state, which every tab shows.
     context = {
         **flags, **_charts_context(request, run), **evaluations_context(run, request.user),
-        **probes_context(run, request.user), "changed_settings": changed_settings(run), "program": program_facts(run),
+        **probes_context(run, request.user), **reward_audit_context(run, request.user), **reward_and_gold_context(run),
+        "changed_settings": changed_settings(run), "program": program_facts(run),
     }  # fmt: skip
     return tab_page(request, run, "overview", context)
 
@@ -58,6 +61,6 @@ def _flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 def _charts_context(request: SignedIn, run: Run) -> dict[str, Any]:
     keys = metrics.keys(run)
-    headline = [metric.key for metric in headline_of_run(run) if metric.key in keys]
+    headline = resolve_fallbacks((metric.key for metric in headline_of_run(run) if metric.key in keys), keys)
     charts = named_charts(run, keys, headline, chart_controls(request))[:MAX_CHARTS]
     return {"charts": charts, "known_keys": keys, "key_count": len(keys)}

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from runs import metrics
 from runs.charts import chart_slug, number, share
-from runs.metrics import Curve, headline_of_run
+from runs.metrics import Curve, headline_of_run, resolve_fallbacks
 from runs.metrics.catalogue import Metric
 from runs.models import Run
 
@@ -44,7 +44,8 @@ def read_tiles(run: Run) -> list[Tile]:
     """Return a tile for each headline metric of the run's task that the run has recorded."""
     headline = headline_of_run(run)
     curves = {curve.key: curve for curve in metrics.read([run], [metric.key for metric in headline])}
-    return [_tile(curves[metric.key], metric) for metric in headline if metric.key in curves]
+    keys = resolve_fallbacks(curves, curves)
+    return [_tile(curves[metric.key], metric) for metric in headline if metric.key in keys]
 
 
 def _tile(curve: Curve, metric: Metric) -> Tile:

@@ -11,6 +11,7 @@ from runs.run_page.environment import attempt_code, attempt_packages
 from runs.run_page.evaluations import run_evaluations_table
 from runs.run_page.log.views import attempt_log_file, run_log, run_log_file
 from runs.run_page.overview import run
+from runs.run_page.reward_and_gold.views import run_reward_and_gold
 from runs.run_page.views import run_checkpoints, run_responses, run_state, run_weights
 
 urlpatterns = [
@@ -23,6 +24,7 @@ urlpatterns = [
     path("runs/<slug:uid>/checkpoints/", run_checkpoints, name="run-checkpoints"),
     path("runs/<slug:uid>/state/", run_state, name="run-state"),
     path("runs/<slug:uid>/past/", run_past, name="run-past"),
+    path("runs/<slug:uid>/reward-and-gold/", run_reward_and_gold, name="run-reward-and-gold"),
     path("runs/<slug:uid>/chart/", run_chart, name="run-chart"),
     path("runs/<slug:uid>/evaluations/table/", run_evaluations_table, name="run-evaluations-table"),
     path("runs/<slug:uid>/attempts/<int:n>/log.txt", attempt_log_file, name="attempt-log-file"),

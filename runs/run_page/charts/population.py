@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
+from runs import metrics
 from runs.charts import Cell, Chart, Table, number, numbers, style
 from runs.models import Population, Run
 from workers.config.methods import method_of
@@ -202,7 +203,7 @@ def _spans(positions: Sequence[int]) -> list[str]:
 def population(run: Run) -> Chart:
     """Return the chart of all iterations if they fit, else of evenly selected ones, always with the last."""
     steps = list(Population.objects.filter(run=run).order_by("step").values_list("step", flat=True).distinct())
-    selected = sample_evenly(steps, MAX_ITERATIONS)
+    selected = metrics.sample_evenly(steps, MAX_ITERATIONS)
     rows = Population.objects.filter(run=run, step__in=selected).order_by("step", "-attempt__n", "-epoch", "-seq")
     # After a resume a step may exist twice: the later attempt counts.
     newest = rows.distinct("step").values_list("step", "members")
@@ -210,11 +211,3 @@ def population(run: Run) -> Chart:
     if steps or run.is_open:
         return chart
     return replace(chart, summary=gettext("The run ended before its first iteration was recorded."))
-
-
-def sample_evenly(steps: Sequence[int], limit: int) -> list[int]:
-    """Return at most `limit` of the steps, with the first and the last among them."""
-    if len(steps) <= limit:
-        return list(steps)
-    stride = (len(steps) - 1) / (limit - 1)
-    return [steps[round(i * stride)] for i in range(limit)]

@@ -15,12 +15,12 @@ from django.utils.translation import gettext_noop as _
 from runs.charts import PHASES, Chart, Spec, spoken
 from runs.metrics import Provenance
 from runs.metrics.catalogue import metric_of
-from runs.metrics.metric_charts import BY_TIME, CHARTS, SHARE_OF_RESPONSES, MetricChart, chart_of
+from runs.metrics.metric_charts import BY_TIME, CHARTS, SHARE_OF_RESPONSES, MetricChart, chart_of, in_words
 from workers.config.methods import TRAINING_METHODS
 
 SYSTEM = "system/"
 MACHINE, GPUS = "system", "gpus"
-DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/", "evaluate/")
+DETAILS = ("kl/", "reward/", "accuracy/", "likelihood/", "response/", "sample/", "evaluate/")
 PARTS = ("cost/", "safety/", "lambda")
 PASS_KEYS = ("pass@", "pass^", "entropy")
 """Beginnings of the keys that evaluations without training record of their own task's samples."""
@@ -172,7 +172,7 @@ def _single_spec(key: str) -> Spec:
     metric = metric_of(key)
     title = gettext(metric.title) if metric.title != key else key.removeprefix("train/")
     unit = metric.unit or (SHARE_OF_RESPONSES if metric.is_share else "")
-    return Spec(key, title, unit, ((key, key),), spoken(metric.help), BY_TIME if key.startswith(SYSTEM) else "")
+    return Spec(key, title, unit, ((key, key),), in_words(metric.help), BY_TIME if key.startswith(SYSTEM) else "")
 
 
 def _has_interval(key: str, present: Container[str]) -> bool:

@@ -63,7 +63,7 @@ def test_safety_runs_have_rows_of_safe_ratio_and_cost(ada_client, experiment):
     latex = ada_client.get(address([safe], "compare-table", table="results", **{"as": "latex"})).content.decode()
     assert r"safety/safe\_ratio & " in latex and "$-1.50$ ($n = 1$)" in latex
     mixed = [safe, make_run(experiment)]
-    assert "accuracy/contains" in {row["metric"] for row in rows_of(ada_client, mixed, table="results")}
+    assert "accuracy/right" in {row["metric"] for row in rows_of(ada_client, mixed, table="results")}
 
 
 def test_config_has_a_column_for_each_config(ada_client, runs):

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from runs.compare.run_table import filter_by_terms, parse, vocabulary
 from runs.experiments.home.best_runs import find_candidates
-from runs.flags.evaluations import read_run
+from runs.flags.judged_run import read_run
 from runs.kinds import EVALUATION, PROBE
 from runs.models import Attempt, Experiment, Run
 from runs.run_page.evaluations import list_evaluations
@@ -215,4 +215,4 @@ def test_detectors_compare_a_training_with_trainings(training: Run, evaluation: 
     summary(other, "reward/mean", -2.0)
     numbers = {"reward/mean": -1.0, "kl": 0.1}
     record(training, [Metric(5, numbers)])
-    assert [peer.name for peer in read_run(training, after=None).peers] == [other.name]
+    assert [peer.name for peer in read_run(training, {}).peers] == [other.name]

@@ -9,7 +9,7 @@ from runs.compare.final_results import compared_outcomes
 from tests.runs.attempt_records import make_attempt
 from tests.runs.compare.test_pages import page_of, section_of, text_of
 from tests.runs.full_runs import end, evaluation, make_run, record
-from workers.analysis.keys import ACCURACY, COST, REWARD, SAFE
+from workers.analysis.keys import ACCURACY, COST, REWARD, RIGHT, SAFE
 from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
@@ -19,8 +19,8 @@ def test_last_values_count_with_their_step(experiment):
     run = make_run(experiment)
     record(run, [evaluation(0, -40.0), evaluation(5, -10.0)])
     final = finals([run])[run.pk]
-    assert final.values == {"reward/mean": -10.0, "kl": 0.05, "accuracy/contains": 0.9}
-    assert final.steps == {"reward/mean": 5, "kl": 5, "accuracy/contains": 5}
+    assert final.values == {"reward/mean": -10.0, "kl": 0.05, "accuracy/right": 0.9}
+    assert final.steps == {"reward/mean": 5, "kl": 5, "accuracy/right": 5}
 
 
 def test_seconds_are_those_of_all_attempts_without_the_waiting(experiment):
@@ -59,9 +59,9 @@ def outcome_keys(*runs):
 
 def test_outcomes_are_the_headline_metrics_of_the_tasks(experiment):
     concise, safe = make_run(experiment), make_run(experiment, "es-safety-tiny", seed=1)
-    assert outcome_keys(concise) == [REWARD, ACCURACY, "kl", "seconds"]
+    assert outcome_keys(concise) == [REWARD, RIGHT, "kl", "seconds"]
     assert outcome_keys(safe) == [REWARD, "kl", SAFE, COST, "seconds"]
-    assert outcome_keys(safe, concise) == [REWARD, ACCURACY, "kl", SAFE, COST, "seconds"]
+    assert outcome_keys(safe, concise) == [REWARD, RIGHT, "kl", SAFE, COST, "seconds"]
 
 
 def test_run_without_a_task_is_compared_by_what_it_recorded(experiment):
@@ -82,9 +82,9 @@ def test_outcome_of_another_task_has_its_reason(experiment):
     ]
     rows = standings(settings, finals([concise, safe]), settings[0])
     absences = [{cell.outcome.key: cell.absence for cell in row.cells if cell.absence} for row in rows]
-    message = "Not a metric of the task conciseness."
+    message, other = "Not a metric of the task conciseness.", "Not a metric of the task safety."
     assert absences == [
-        {SAFE: message, COST: message}, {ACCURACY: "Not a metric of the task safety."}, {},
+        {SAFE: message, COST: message}, {RIGHT: other, ACCURACY: other}, {},
     ]  # fmt: skip
 
 

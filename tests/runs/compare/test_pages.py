@@ -187,7 +187,7 @@ def test_settings_are_held_against_the_baseline_that_is_chosen(ada_client, pair)
 
 def test_shares_differ_in_points(ada_client, pair):
     for run in pair[:2]:
-        record(run, [Metric(6, {"accuracy/contains": 0.7})])
+        record(run, [Metric(6, {"accuracy/right": 0.7})])
     assert "+20 points" in text_of(page_of(ada_client, pair))
 
 
@@ -327,4 +327,4 @@ def test_flagged_runs_have_badges_in_the_list_of_runs(ada_client, experiment):
     flagged, other = make_flagged_run(experiment), make_run(experiment, seed=1)
     page = ada_client.get(f"/compare/?run={flagged.uid}&run={other.uid}").content.decode()
     table = page[page.index('class="compared-runs"') : page.index("</table>")]
-    assert table.count("flag-badge") == 2 and "Reward up, accuracy down" in table
+    assert table.count("flag-badge") == 2 and "Reward up, right answers down" in table

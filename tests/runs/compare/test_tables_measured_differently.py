@@ -58,7 +58,7 @@ def test_column_of_runs_measured_differently_is_marked_in_words(
 ) -> None:
     table, page = table_of(ada_client, imported.experiment)
     assert {heading.column.key: set(heading.ways) for heading in table.differing} == {
-        "reward/mean": {GREEDY, IMPORTED}, "accuracy/contains": {GREEDY, IMPORTED},
+        "reward/mean": {GREEDY, IMPORTED}, "accuracy/right": {GREEDY, IMPORTED},
         "kl": {Provenance("evaluator", "exact", "sampled", 1.0, 4), Provenance("import", "unknown")},
     }  # fmt: skip
     assert f'{MARK}greedy; decoding unknown, imported">≠<span class="only-read-aloud"> measured differently' in page
@@ -199,7 +199,7 @@ def test_compare_page_marks_runs_measured_differently(ada_client: Client, native
     reply = ada_client.get(reverse("compare"), {"run": [run.uid for run in (*native, imported)]})
     page = " ".join(reply.content.decode().split())
     heads = [(outcome.key, len(ways)) for outcome, ways in reply.context["standing_heads"]]
-    assert heads == [("reward/mean", 2), ("accuracy/contains", 2), ("kl", 2), ("seconds", 0)]
+    assert heads == [("reward/mean", 2), ("accuracy/right", 2), ("kl", 2), ("seconds", 0)]
     assert page.count("≠ measured differently</small> </th>") + page.count("≠ measured differently</small></th>") == 3
     assert "no mean: measured differently" in page and "Measured differently, so they" in page
     page = ada_client.get(reverse("compare"), {"run": [run.uid for run in native]}).content.decode()

@@ -234,7 +234,7 @@ def test_table_filters_by_any_method_and_names_unknown_ones(ada_client: Client, 
     address = external.experiment.get_absolute_url()
     response = ada_client.get(address, {"q": "method:ppo"})
     assert [row.run for row in response.context["table"].rows] == [external]
-    assert "method must be one of es, grpo, evaluate, probe, scorer, ppo, not" in (
+    assert "method must be one of es, grpo, evaluate, probe, audit, scorer, ppo, not" in (
         ada_client.get(address, {"q": "method:nosuch"}).content.decode()
     )
 
