@@ -99,6 +99,10 @@ PARTS = (
         "pages", "Every page is opened with ten thousand runs, also on a slow connection.",
         ("tests/browser/test_every_page.py",), shows_output=False,
     ),
+    Part(
+        "coverage", "Data with a known truth: how often each interval that a page shows holds it.",
+        ("tests/intervals/test_coverage.py",),
+    ),
     Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_soak.py",)),
     *(
         Part(package, f"What `make test` leaves out of tests/{package}.", (f"tests/{package}",), False, is_marked=True)
