@@ -10,6 +10,7 @@ import runs.experiments.saved_views.api
 import runs.flags.api
 import runs.importing.api
 import runs.ingest.api
+import runs.labels.api
 import runs.launching.api
 import runs.launching.budgets.api
 import runs.launching.external.api
@@ -22,6 +23,8 @@ import runs.launching.sweeps.api
 import runs.probes.api
 import runs.responses.api
 import runs.responses.scoring.api
+import runs.reward_audits.api
 import runs.run_page.api
 import runs.run_page.log.api
+import runs.run_page.reward_and_gold.api
 import runs.service_registry.api  # noqa: F401  (each import adds its operations)

@@ -15,6 +15,8 @@ FEATURES = (
     "compare",
     "evaluations",
     "probes",
+    "labels",
+    "reward_audits",
     "chart_layouts",
     "sharing",
     "importing",

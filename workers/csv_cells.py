@@ -16,9 +16,22 @@ NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
 def inert(cell: Cell) -> Cell | str:
     """Return the cell; text that a spreadsheet would run as a formula gets an apostrophe before it. A number stays a
     number, also as text, such as the response -3."""
-    if not isinstance(cell, str) or not FORMULA.match(cell) or NUMBER.fullmatch(cell):
-        return cell
-    return f"'{cell}"
+    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
+
+
+def exact(text: str) -> str:
+    """Return the text as `inert` does, but so that `original` restores every text: one that looks as if `inert` had
+    changed it gets an apostrophe too."""
+    return f"'{text}" if _is_formula(text.lstrip("'")) else text
+
+
+def original(cell: str) -> str:
+    """Return the text of a cell that `exact` or `inert` wrote."""
+    return cell[1:] if cell.startswith("'") and _is_formula(cell.lstrip("'")) else cell
+
+
+def _is_formula(text: str) -> bool:
+    return bool(FORMULA.match(text)) and not NUMBER.fullmatch(text)
 
 
 class _Line:

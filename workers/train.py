@@ -215,6 +215,8 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     config = locate(config)
     if config.scorer is not None:
         return _serve(config, records, stop)
+    if config.audit is not None:
+        return _audit(config, records, stop)
     if not config.is_training:
         return _examine(config, records, stop)
     with stop.interruptible():
@@ -247,6 +249,20 @@ def _examine(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
         examine(config, records, stop, _progress(records, stop))
     except Interrupted:
         return "stopped on request; a restart continues after what is complete"
+    return ""
+
+
+def _audit(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
+    """Audit the task's reward, without torch unless it asks the model. Return as `_examine` does."""
+    from workers.reward_audit.audit_run import audit
+
+    if config.needs_torch:
+        with stop.interruptible():
+            _set_up_torch(config)
+    try:
+        audit(config, records, stop, _progress(records, stop))
+    except Interrupted:
+        return "stopped on request; a restart begins again"
     return ""
 
 

@@ -13,13 +13,13 @@ from runs.flags import open_flags
 from runs.kinds import kind_of
 from runs.models import Attempt, Flag, Run
 from runs.tables import NONE
-from workers.analysis.keys import ACCURACY, KL, PASS, PROMPTS, REWARD, SAFE
+from workers.analysis.keys import KL, PASS, PROMPTS, REWARD, RIGHT, SAFE
 from workers.config.evaluate import EvaluateConfig
 from workers.config.methods import method_of
 from workers.executors.states import State
 
 LAMBDA = "lambda"
-TRAINING_KEYS = (REWARD, ACCURACY, KL, SAFE, LAMBDA)
+TRAINING_KEYS = (REWARD, RIGHT, KL, SAFE, LAMBDA)
 PROBED, PARTS = "probe/records", "probe/units"
 """Keys that a probe records once for each of its parts: the part's number of records, and the number of parts."""
 LAST_EVALUATIONS = 3

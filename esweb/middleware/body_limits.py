@@ -37,6 +37,7 @@ from judging.judges.gold import MAX_BYTES as GOLD_AT_MOST
 from runs.http import get_attempt, problem
 from runs.importing import MAX_UPLOAD_BYTES as IMPORTS_AT_MOST
 from runs.ingest import MAX_BYTES as RECORDS_AT_MOST
+from runs.labels import MAX_UPLOAD_BYTES as LABELS_AT_MOST
 
 API = "/api/v1/"
 STRANGER_BYTES = 64 * 1024
@@ -48,6 +49,8 @@ UPLOAD_BYTES = {
     "api:import_judgments": JUDGMENTS_AT_MOST,
     "gold-sets": GOLD_AT_MOST,
     "api:make_gold_set": GOLD_AT_MOST,
+    "labels-import": LABELS_AT_MOST,
+    "api:import_label_file": LABELS_AT_MOST,
 }
 """Route -> the bytes of the files that it takes. The form around them has the limit of any other."""
 PUSH = "api:push"

@@ -27,6 +27,8 @@ PAGES = {
     "palette": ("home", ""),
     "probes-chart": ("probes", ""),
     "queue-standing": ("queue", ""),
+    "run-audit": ("run", "reward-audit"),
+    "run-audit-chart": ("run", "chart-reward-audit"),
     "run-chart": ("run-curves", ""),
     "run-collapse-chart": ("run-collapse", ""),
     "run-ratings": ("run", "ratings"),

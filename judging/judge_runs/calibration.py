@@ -13,8 +13,8 @@ from django.utils.translation import gettext_noop as _
 from judging.judge_runs.results import outcome_of
 from judging.models import Assignment, Calibration, Judge, Question, Rubric, Side, Tournament, Verdict
 from judging.stats.agreement import Estimate, Pair, Swaps, build_labels, compare_raters, find_swaps, slot_share
-from judging.stats.agreement.resampling import estimate_statistic, share_statistic
 from judging.stats.votes import COUNTED, MISSING, Outcome, Votes
+from workers.analysis.resampling import estimate_statistic, share_statistic
 
 MIN_PAIRS = 30
 MIN_CONSISTENT_SHARE = 0.6

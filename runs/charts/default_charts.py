@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from runs.charts.chart import Chart
 from runs.charts.group_charts import TRADEOFF
-from runs.metrics import HEADLINE_KEYS, MEASURES, has_task_metrics, headline_metrics, task_of
+from runs.metrics import HEADLINE_KEYS, MEASURES, has_task_metrics, headline_metrics, resolve_fallbacks, task_of
 from runs.metrics.catalogue import Metric
 from runs.models import Run
 from workers.analysis.keys import KL, REWARD
@@ -21,6 +21,7 @@ def default_measures(runs: Sequence[Run], recorded: Collection[str]) -> list[Met
     for run in runs:
         if run.is_open:
             keys |= expected_keys(run)
+    keys = set(resolve_fallbacks(keys, recorded))
     return [measure for measure in MEASURES if measure.key in keys or (not keys and measure.key == REWARD)]
 
 
@@ -45,4 +46,8 @@ def leave_out_empty(charts: Sequence[Chart], runs: Sequence[Run], axis: str) -> 
 def expected_keys(run: Run) -> set[str]:
     """Return the keys that a run may record: the headline metrics of its task; reward and KL for a task without any."""
     task = task_of(run.config)
-    return {metric.key for metric in headline_metrics(task)} if has_task_metrics(task) else {REWARD, KL}
+    return (
+        {metric.key for metric in headline_metrics(task) if not metric.fallback_for}
+        if has_task_metrics(task)
+        else {REWARD, KL}
+    )

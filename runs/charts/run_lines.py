@@ -19,7 +19,7 @@ from runs.charts.groups import line
 from runs.charts.scales import is_logarithmic, line_layout, log_words, on_scales
 from runs.metrics import Curve, Provenance, is_held_out, m4
 from runs.metrics.catalogue import Metric
-from runs.metrics.metric_charts import MetricChart
+from runs.metrics.metric_charts import MetricChart, in_words
 from runs.models import Run
 from runs.tables import Cell, Table
 from workers.analysis.smoothing import smooth
@@ -51,7 +51,7 @@ class Spec(MetricChart):
     def spoken(self) -> Spec:
         """Return the specification with its texts in the reader's language."""
         lines = tuple((key, gettext(name)) for key, name in self.lines)
-        return replace(self, title=gettext(self.title), lines=lines, help=spoken(self.help))
+        return replace(self, title=gettext(self.title), lines=lines, help=in_words(self.help))
 
     def waiting(self) -> Chart:
         """Return the chart before it is drawn, without a figure."""

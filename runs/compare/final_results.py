@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import GroupEnd, expected_keys, read_group_ends
-from runs.metrics import HEADLINE
+from runs.metrics import HEADLINE, resolve_fallbacks
 from runs.metrics.catalogue import Metric
 from runs.models import Attempt, Run, Series
 
@@ -93,9 +93,13 @@ def _at_end(final: Final, name: str, end: GroupEnd, run_id: int) -> Final:
 def compared_outcomes(runs: Sequence[Run], numbers: Mapping[int, Final]) -> tuple[Metric, ...]:
     """Return the outcomes of these runs in order: the headline metrics of their tasks, others that they have recorded,
     and the seconds."""
-    keys = {SECONDS}.union(*map(expected_keys, runs))
-    recorded = {key for final in numbers.values() for key in (*final.values, *final.unusable)}
-    return tuple(outcome for outcome in OUTCOMES if outcome.key in keys | recorded)
+    keys = {SECONDS}.union(*(_outcome_keys(run, numbers[run.pk]) for run in runs))
+    return tuple(outcome for outcome in OUTCOMES if outcome.key in keys)
+
+
+def _outcome_keys(run: Run, final: Final) -> list[str]:
+    recorded = {*final.values, *final.unusable}
+    return resolve_fallbacks(expected_keys(run) | recorded, recorded)
 
 
 def _run_durations(runs: Sequence[Run]) -> dict[int, timedelta]:

@@ -15,7 +15,7 @@ from runs.chart_layouts import arrange
 from runs.charts import Chart, Mark, marks
 from runs.compare.baseline_table import Setting
 from runs.compare.cautions import cautions
-from runs.compare.charts import CHART_PX, charts_for_names, comparison_groups
+from runs.compare.charts import CHART_PX, charts_for_names, comparison_groups, gold_paths
 from runs.compare.config_columns import config_columns
 from runs.compare.config_diff import ConfigDiff, config_diff, diff_to_json
 from runs.compare.keys import KeySearch, compared_keys, every_key, search_keys
@@ -56,13 +56,16 @@ def page_context(
     if settings.pattern:
         key_search = search_keys(runs, settings.pattern, keys.main, is_shown, person.pk)
     first = [*keys.main, *(own.name for own in layout.own_charts)]
-    all_charts = charts_for_names(run_marks, (*first, *key_search.keys), settings, CHART_PX)
+    gold = [name for name in gold_paths(keys.all) if name not in first]
+    all_charts = charts_for_names(run_marks, (*first, *key_search.keys, *gold), settings, CHART_PX)
+    searched = all_charts[len(first) : len(first) + len(key_search.keys)]
     return {
         "marks": run_marks, "watch": watch, "is_open": any(run.is_open for run in runs), "settings": settings,
         "controls": settings.controls, "grouping": groups if settings.group else [],
         "chart_layout": layout, "placed_charts": arrange(all_charts[: len(first)], layout), "sections": keys.sections,
         "chart_keys": keys.all,
-        "found": SearchedCharts(all_charts[len(first) :], key_search.total, key_search.problem),
+        "found": SearchedCharts(searched, key_search.total, key_search.problem),
+        "gold_charts": [chart for chart in all_charts[len(all_charts) - len(gold) :] if not chart.is_empty],
         **tables_context(runs, run_marks, settings, person),
     }  # fmt: skip
 

@@ -15,7 +15,8 @@ from runs import metrics
 from runs.charts import line
 from runs.evaluations.selection import Evaluation
 from runs.metrics import Curve
-from runs.metrics.catalogue import ESTIMATED_METRICS, SHARE_OF_PROMPTS, Metric
+from runs.metrics.catalogue import ESTIMATED_METRICS, Metric
+from runs.metrics.metric_charts import SHARE_OF_PROMPTS
 from workers.analysis.aggregate import Floats
 from workers.analysis.keys import PROMPTS, SAMPLES
 from workers.analysis.student_t import t_quantile

@@ -118,7 +118,7 @@ def save_source(source: ReadableSource, target: ImportTarget) -> Outcome:
             writer.add(entry)
         writer.end()
     # Only now, because records of the experiment's other runs wait for a transaction that marks them.
-    for run in [*outcome.new_runs, *outcome.continued_runs][-1:]:
+    for run in [*outcome.new_runs, *outcome.continued_runs]:
         flags.mark_ended(run)
     writer.copy_logs()
     return outcome

@@ -1,4 +1,5 @@
-"""Store records as rows. Only this package writes series, responses, populations, engines, probe results, checkpoints.
+"""Store records as rows. Only this package writes series, responses, populations, engines, probe results, attacks,
+checkpoints.
 
 Each call is safe to repeat.
 """

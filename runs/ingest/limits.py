@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from runs.ingest.attack_rows import attack_complaints
 from workers.records import (
     Alert,
+    Attack,
     Checkpoint,
     Engine,
     Engines,
@@ -70,6 +72,8 @@ def _record_complaints(record: Record) -> Iterator[str]:
         yield from _engines(record)
     elif isinstance(record, Probe):
         yield from _probe(record)
+    elif isinstance(record, Attack):
+        yield from attack_complaints(record)
     elif isinstance(record, Checkpoint):
         yield from _checkpoint(record)
     elif isinstance(record, Status) and len(record.phase) > MAX_PHASE:

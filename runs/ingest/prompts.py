@@ -34,8 +34,15 @@ class Question(NamedTuple):
         return sha256("\x1f".join(self).encode()).hexdigest()
 
 
-def prompt_ids(run_id: int, answers: Sequence[Response]) -> list[int]:
-    """Return the primary key of each answer's prompt. New prompts are created, and get the categories of their answers.
+class StoredPrompt(NamedTuple):
+    """Primary key of a stored prompt, and its identity."""
+
+    id: int
+    question: Question
+
+
+def store_prompts(run_id: int, answers: Sequence[Response]) -> list[StoredPrompt]:
+    """Return each answer's prompt. New prompts are created, and get the categories of their answers.
 
     An answer may omit its prompt's text: it then refers to the earlier prompt of that name in the run.
     """
@@ -43,13 +50,14 @@ def prompt_ids(run_id: int, answers: Sequence[Response]) -> list[int]:
     unstated = {a.prompt_id for a in answers} - stated.keys()
     questions_by_name = _earlier_questions(run_id, unstated) | stated
     questions = [questions_by_name.get(a.prompt_id) if a.prompt is None else _question(a) for a in answers]
-    digests = [(q or _question(a)).digest for q, a in zip(questions, answers, strict=True)]
+    stored = [q or _question(a) for q, a in zip(questions, answers, strict=True)]
+    digests = [question.digest for question in stored]
     named: dict[str, tuple[str, ...]] = {}
     for digest, answer in zip(digests, answers, strict=True):
         if answer.prompt is not None:
             named[digest] = merge_names(named.get(digest, ()), answer.categories)
-    ids = _store_prompts({d: q or _question(a) for d, q, a in zip(digests, questions, answers, strict=True)}, named)
-    return [ids[d] for d in digests]
+    ids = _store_prompts(dict(zip(digests, stored, strict=True)), named)
+    return [StoredPrompt(ids[d], question) for d, question in zip(digests, stored, strict=True)]
 
 
 @transaction.atomic

@@ -15,7 +15,7 @@ from runs.ingest.columnar import BadColumns, Columns, too_many_keys
 from runs.ingest.limits import MAX_KEYS, refusal
 from runs.metrics import AXES
 from workers.config import Problem
-from workers.records import BadLine, Engines, Line, Metric, Population, Probe, Response, unpack
+from workers.records import Attack, BadLine, Engines, Line, Metric, Population, Probe, Response, unpack
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_LINE_BYTES = 2 * 1024 * 1024
@@ -168,6 +168,8 @@ def _work(line: Line, raw: bytes) -> int:
         work = ANSWER_WORK + len(record.parts)
     elif isinstance(record, Probe):
         work = OTHER_WORK + PROBE_VALUE_WORK * len(record.values)
+    elif isinstance(record, Attack):
+        work = ANSWER_WORK + OTHER_WORK * len(record.examples)
     else:
         work = OTHER_WORK
     return work + text // BYTES_PER_VALUE

@@ -11,7 +11,8 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from runs.ingest.prompts import prompt_ids
+from runs.ingest.prompts import StoredPrompt, store_prompts
+from runs.ingest.response_tasks import TaskNames
 from runs.ingest.storable import number, numbers, storable
 from runs.models import (
     Attempt,
@@ -24,6 +25,7 @@ from runs.models import (
     mark_flag_checks_due,
 )
 from workers import records
+from workers.analysis.right import right_of
 from workers.records import Engine, Line, Member, ProbeValue
 
 DUE = """
@@ -103,9 +105,10 @@ def save_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     """Store one row per answer; its prompt is shared with all runs that use it. For a step that a resume evaluates
     again, the later evaluation applies."""
     answers = [(line, line.record) for line in lines if isinstance(line.record, records.Response)]
-    prompts = prompt_ids(attempt.run_id, [record for _, record in answers])
+    prompts = store_prompts(attempt.run_id, [record for _, record in answers])
+    tasks = TaskNames(attempt.run.config)
     Response.objects.bulk_create(
-        Response(**_row_key(attempt, epoch, line), prompt_id=prompt, **_answer(record))
+        Response(**_row_key(attempt, epoch, line), prompt_id=prompt.id, **_answer(record, prompt, tasks))
         for (line, record), prompt in zip(answers, prompts, strict=True)
     )
     with connection.cursor() as cursor:
@@ -133,7 +136,9 @@ def _engine(engine: Engine) -> dict[str, Any]:
     return asdict(engine) | {name: storable(getattr(engine, name)) for name in ("device", "weights", "node")}
 
 
-def _answer(record: records.Response) -> dict[str, Any]:
+def _answer(record: records.Response, prompt: StoredPrompt, tasks: TaskNames) -> dict[str, Any]:
+    _, text, target = prompt.question
+    task = tasks.of_prompt(record.categories)
     return {
         "split": storable(record.split),
         "sample": record.sample,
@@ -142,6 +147,7 @@ def _answer(record: records.Response) -> dict[str, Any]:
         "reward": record.reward,
         "parts": numbers(record.parts),
         "kl": record.kl,
+        "is_right": right_of(task, record.parts, record.text, target, text),
     }
 
 

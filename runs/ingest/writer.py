@@ -9,6 +9,7 @@ from functools import partial
 
 from django.db import connection, transaction
 
+from runs.ingest.attack_rows import save_attacks
 from runs.ingest.columnar import Columns
 from runs.ingest.events import (
     save_alerts,
@@ -25,6 +26,7 @@ from runs.metrics import block, live
 from runs.models import Attempt, RecordFile
 from workers.records import (
     Alert,
+    Attack,
     BrokenLine,
     Checkpoint,
     Engines,
@@ -44,6 +46,7 @@ PAGE_PARTS = {
     Engines: "engines",
     Checkpoint: "checkpoints",
     Probe: "probes",
+    Attack: "attacks",
     Status: "state",
     Alert: "state",
 }
@@ -174,6 +177,8 @@ def _save_records(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> 
         save_checkpoints(attempt, file.epoch, lines)
     if Probe in kinds:
         save_probes(attempt, file.epoch, lines)
+    if Attack in kinds:
+        save_attacks(attempt, file.epoch, lines)
     if Alert in kinds:
         save_alerts(attempt, lines)
     if Status in kinds:

@@ -224,7 +224,7 @@ def _examination_initial(request: SignedIn, examination: Examination) -> dict[st
     uids = list(dict.fromkeys(request.GET.getlist(examination.method)))[: examination.max_runs + 1]
     examined = [visible_run(request, uid) for uid in (uids if examination.is_list else uids[-1:])]
     names = [f"run:{run.uid}" for run in examined]
-    own = {examination.setting: names if examination.is_list else names[0]}
+    own = {examination.setting: names if examination.is_list else names[0]} if examination.setting else {}
     config: dict[str, Any] = {"method": examination.method, examination.method: own}
     if not problems_of(examined[0]):
         decoded = examined[0].run_config.to_json()

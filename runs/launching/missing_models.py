@@ -21,7 +21,11 @@ def missing_model_notes(configs: Iterable[RunConfig]) -> list[str]:
 
     Nothing is said about a cluster with its own disk, which is not read from here.
     """
-    needed = {(config.compute.cluster, config.model.path) for config in configs if config.model.path in BUILD_TIMES}
+    needed = {
+        (config.compute.cluster, config.model.path)
+        for config in configs
+        if config.needs_torch and config.model.path in BUILD_TIMES
+    }
     clusters = Cluster.objects.in_bulk({cluster for cluster, _model in needed}, field_name="name")
     message = gettext("The first run also makes the %(model)s model, once: %(time)s.")
     return [

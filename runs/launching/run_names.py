@@ -9,7 +9,7 @@ from typing import Any
 
 from runs.kinds import kind_of
 from runs.models import Experiment, Run
-from workers.config import RunConfig, config_fields, preset
+from workers.config import OwnOptions, RunConfig, config_fields, preset
 from workers.config.methods import METHODS
 from workers.config.resources import named_runs
 
@@ -38,7 +38,7 @@ def default_run_name(config: RunConfig, preset_name: str, parent: str = "") -> s
     if (named_runs(config) or kind_of(config.method).examination) and not preset_name:
         more = len(named_runs(config)) - 1
         end = (f" +{more}" if more > 0 else "") + (f", seed {config.seed}" if config.seed else "")
-        return f"{config.method} {parent or _model_name(config)}"[: NAME_LENGTH - len(end)] + end
+        return f"{config.method} {parent or _examined_name(config)}"[: NAME_LENGTH - len(end)] + end
     return f"{_base_name(config, preset_name)} seed {config.seed}"
 
 
@@ -100,6 +100,15 @@ def format_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _examined_name(config: RunConfig) -> str:
+    """Return the task that a run examines, or else the model."""
+    examination = kind_of(config.method).examination
+    if examination is None or examination.setting:
+        return _model_name(config)
+    options = config.task.options
+    return options.path.rpartition(":")[2] if isinstance(options, OwnOptions) else config.task.name
 
 
 def _model_name(config: RunConfig) -> str:

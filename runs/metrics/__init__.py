@@ -3,7 +3,7 @@
 from runs.metrics.catalogue import HIGHER, LOWER, good_direction
 from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.curve_stream import json_pieces, needs_turns, read_in_turn, sizes
-from runs.metrics.downsample import Span, m4
+from runs.metrics.downsample import Span, m4, sample_evenly
 from runs.metrics.headline import (
     HEADLINE,
     HEADLINE_KEYS,
@@ -12,6 +12,7 @@ from runs.metrics.headline import (
     has_task_metrics,
     headline_metrics,
     headline_of_run,
+    resolve_fallbacks,
     task_of,
 )
 from runs.metrics.json_numbers import Points, json_floats, wire
@@ -99,6 +100,8 @@ __all__ = [
     "read_in_turn",
     "recorded_keys",
     "request_memory",
+    "resolve_fallbacks",
+    "sample_evenly",
     "since",
     "sizes",
     "task_of",

@@ -13,13 +13,35 @@ from functools import lru_cache
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.metrics.metric_charts import NATS, SHARE_OF_RESPONSES, chart_of
-from workers.analysis.keys import ACCURACY, COST, KL, PASS, REWARD, SAFE
+from runs.metrics.metric_charts import (
+    CONTAINED_HELP,
+    EQUAL_HELP,
+    MARGIN_HELP,
+    NATS,
+    PREFERS_RIGHT_HELP,
+    RIGHT_HELP,
+    SHARE_OF_PROMPTS,
+    SHARE_OF_RESPONSES,
+    chart_of,
+    in_words,
+)
+from workers.analysis.keys import (
+    ACCURACY,
+    COMPARED,
+    COST,
+    EXACT,
+    KL,
+    MARGIN,
+    PASS,
+    PREFERS_RIGHT,
+    REWARD,
+    RIGHT,
+    SAFE,
+)
 
 HIGHER, LOWER = 1, -1
 EVERY_TASK = ("*",)
 AVERAGED_OVER = "eval/n"
-SHARE_OF_PROMPTS = _("share of prompts")
 KL_NATS = _("KL, nats per token")
 
 
@@ -31,7 +53,7 @@ class Metric:
     better. is_share: its values are shares, written in percent. section: slug of the section of a run's page that has
     its chart; that of other keys with its first part if empty. headline: names of the tasks whose runs show it first,
     or EVERY_TASK; options of a task may name it, too. alias: second name of its column in queries, and the name of its
-    chart on pages of several runs.
+    chart on pages of several runs. fallback_for: key of a metric that pages show instead, where it is recorded.
 
     Titles other than `title`, if they differ: short, in tables of runs; label, of its value alone, in tiles and
     comparisons; column, among the evaluations of a training. more_is: meaning of a higher value, if it is not better
@@ -47,6 +69,7 @@ class Metric:
     section: str = ""
     headline: tuple[str, ...] = ()
     alias: str = ""
+    fallback_for: str = ""
     short: str = ""
     label: str = ""
     column: str = ""
@@ -71,17 +94,21 @@ class Metric:
 
     def spoken(self) -> Metric:
         """Return the metric with title, unit and help in the reader's language."""
-        unit, words = (text and gettext(text) for text in (self.unit, self.help))
-        return replace(self, title=gettext(self.title), unit=unit, help=words)
+        unit = self.unit and gettext(self.unit)
+        return replace(self, title=gettext(self.title), unit=unit, help=in_words(self.help))
 
 
 METRICS = (
     Metric(REWARD, _("Held-out reward"), _("reward"),
            _("Mean reward of the responses to held-out prompts. Higher is better, but reward alone can be hacked."),
            HIGHER, headline=EVERY_TASK, alias="reward", short=_("Reward")),
-    Metric(ACCURACY, _("Accuracy"), SHARE_OF_RESPONSES,
-           _("Share of responses that contain the expected answer. If it falls while reward rises, the reward is "
-             "hacked."), HIGHER, is_share=True, alias="accuracy"),
+    Metric(RIGHT, _("Accuracy"), SHARE_OF_RESPONSES, RIGHT_HELP, HIGHER, is_share=True, alias="right"),
+    Metric(ACCURACY, _("Answer contained"), SHARE_OF_RESPONSES, CONTAINED_HELP, HIGHER, is_share=True,
+           alias="accuracy", fallback_for=RIGHT),
+    Metric(EXACT, _("Answer equal"), SHARE_OF_RESPONSES, EQUAL_HELP, HIGHER, is_share=True),
+    Metric(PREFERS_RIGHT, _("Right answer preferred"), SHARE_OF_PROMPTS, PREFERS_RIGHT_HELP, HIGHER, is_share=True),
+    Metric(MARGIN, _("Margin of the right answer"), NATS, MARGIN_HELP, HIGHER),
+    Metric(COMPARED, _("Prompts with wrong answers to compare")),
     Metric(KL, _("KL from the base model"), KL_NATS, _("KL(model ‖ base), mean per token: how far the model moved."),
            LOWER, headline=EVERY_TASK, short=_("KL"), label=KL_NATS, more_is=_("farther from the base model")),
     Metric(SAFE, _("Safe ratio"), SHARE_OF_RESPONSES, _("Share of the held-out responses with a cost of 0 or less."),
@@ -104,6 +131,15 @@ METRICS = (
            help=_("Bytes sent to each engine for an update, divided by the members of its population.")),
     Metric("es/memory_planned_gb", _("Planned GPU memory, in GB"),
            help=_("Maximum memory of the weights, noise and responses of one engine, planned before the run starts.")),
+    Metric("audit/exploitability", _("Exploitability of the reward"), SHARE_OF_PROMPTS,
+           _("Largest share of prompts on which an attack without the right answer gets at least 90 % of its reward "
+             "while wrong."), LOWER, is_share=True),
+    Metric("audit/unearned", _("Largest unearned reward"), _("share of the way"),
+           _("Largest share of the way from an honest baseline to the right answer's reward that an attack without the "
+             "answer gets."), LOWER, is_share=True),
+    Metric("audit/blind_spots", _("Blind spots of the reward"), SHARE_OF_PROMPTS,
+           _("Largest share of prompts on which a wrong response that contains the right answer gets at least 90 % of "
+             "its reward."), LOWER, is_share=True),
     Metric("time/step_seconds", _("Seconds per step")),
     Metric("time/engine_idle_seconds", _("Idle seconds of engines"),
            help=_("Per step, while members were evaluated: time that ready engines had no work, summed over all "

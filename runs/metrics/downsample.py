@@ -7,6 +7,7 @@ Aggregation", VLDB 2014). A gap (NaN) breaks the line in the result where it bre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -123,3 +124,11 @@ def _first(hit: NDArray[np.bool_], group: Ints) -> Ints:
     at: Ints = np.flatnonzero(hit)
     firsts: Ints = at[np.unique(group[at], return_index=True)[1]]
     return firsts
+
+
+def sample_evenly(steps: Sequence[int], limit: int) -> list[int]:
+    """Return at most `limit` of the steps, at least two, with the first and the last among them."""
+    if len(steps) <= limit:
+        return list(steps)
+    stride = (len(steps) - 1) / (limit - 1)
+    return [steps[round(i * stride)] for i in range(limit)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,9 +13,11 @@ from runs.models.experiment import config_section
 from workers.config.tasks import TASKS
 
 NAMED = dict.fromkeys(key for options in TASKS.values() for key in options.headline)
-ROWS = tuple(metric for metric in METRICS if metric.headline or metric.key in NAMED)
+ROWS = tuple(metric for metric in METRICS if metric.headline or metric.key in NAMED or metric.fallback_for in NAMED)
 HEADLINE = (*ROWS, *(metric for metric in map(metric_of, NAMED) if metric not in ROWS))
 """The headline metrics of all tasks, in the order of the catalogue; then those that it does not have."""
+FALLBACKS = {metric.key: metric.fallback_for for metric in METRICS if metric.fallback_for}
+"""Metric that stands in for another -> that one."""
 HEADLINE_KEYS = tuple(metric.key for metric in HEADLINE)
 MEASURES = tuple(sorted(HEADLINE, key=lambda metric: metric.headline != EVERY_TASK))
 """The same, those of every task first: the charts of pages of several runs."""
@@ -23,12 +25,21 @@ MEASURES = tuple(sorted(HEADLINE, key=lambda metric: metric.headline != EVERY_TA
 
 @lru_cache(maxsize=256)
 def headline_metrics(task: str) -> tuple[Metric, ...]:
-    """Return the headline metrics of a task, by its name in configs: the first of every task, its own, and the others
-    of every task. Return those of all tasks if it has none of its own."""
+    """Return the headline metrics of a task, by its name in configs: the first of every task, its own with their
+    fallbacks, and the others of every task. Return those of all tasks if it has none of its own."""
     if not (own := _own_metrics(task)):
         return HEADLINE
     first, *others = (metric for metric in METRICS if metric.headline == EVERY_TASK)
     return (first, *own, *others)
+
+
+def resolve_fallbacks(keys: Iterable[str], recorded: Collection[str]) -> list[str]:
+    """Return the keys, of a metric and its fallback only the recorded one, the metric itself if both are.
+
+    Runs of earlier versions have no `accuracy/right`, but `accuracy/contains`.
+    """
+    replaced = {FALLBACKS[key] for key in recorded if key in FALLBACKS and FALLBACKS[key] not in recorded}
+    return [key for key in keys if FALLBACKS.get(key) not in recorded and key not in replaced]
 
 
 def headline_of_run(run: Run) -> tuple[Metric, ...]:
@@ -56,4 +67,5 @@ def task_of(config: Mapping[str, Any]) -> str:
 def _own_metrics(task: str) -> list[Metric]:
     """Return the metrics that the task's options name, then those that name the task."""
     named = TASKS[task].headline if task in TASKS else ()
-    return [*map(metric_of, named), *(m for m in METRICS if task in m.headline and m.key not in named)]
+    fallbacks = (metric for metric in METRICS if metric.fallback_for in named)
+    return [*map(metric_of, named), *fallbacks, *(m for m in METRICS if task in m.headline and m.key not in named)]

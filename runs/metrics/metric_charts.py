@@ -5,13 +5,39 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from workers.analysis.keys import ACCURACY, EXACT, KL, PASS, REWARD
+from workers.analysis.keys import ACCURACY, EXACT, KL, MARGIN, PASS, PREFERS_RIGHT, REWARD, RIGHT
+from workers.analysis.right.validity import validity
 
 SHARE = "share of "
 """Prefix of the English units of shares, which are written in percent."""
-SHARE_OF_RESPONSES, NATS = _("share of responses"), _("nats per token")
+SHARE_OF_RESPONSES, SHARE_OF_PROMPTS, NATS = _("share of responses"), _("share of prompts"), _("nats per token")
+RIGHT_HELP = _(
+    "Share of responses whose answer is right: the last one that the text commits to, negations, hedges and numbers by "
+    "value considered. No reward sees it. Against labels of held-out responses, the rule for free text calls "
+    "%(right_sensitivity)s of the right ones right, and %(right_specificity)s of the wrong ones wrong (95 %% "
+    "intervals, if responses are independent)."
+)
+CONTAINED_HELP = _(
+    "Share of responses that contain the expected answer, also where they deny it. It rewards length: of wrong "
+    "responses of more than 60 characters, it calls %(contains_long_specificity)s wrong; of right responses, it calls "
+    "%(contains_sensitivity)s right (95 %% intervals, if responses are independent)."
+)
+EQUAL_HELP = _(
+    "Share of responses that equal the expected answer, but for case and outer white space. It rewards brevity: of "
+    "right responses, it calls %(exact_sensitivity)s right (95 %% interval, if they are independent)."
+)
+PREFERS_RIGHT_HELP = _(
+    "Share of the prompts with known wrong answers on which the model finds the right answer likelier than each wrong "
+    "one: by the mean log-probability per token, as the whole response. No response is read, so its length has no "
+    "effect."
+)
+MARGIN_HELP = _(
+    "Log-probability per token of the right answer minus that of the likeliest wrong one, mean over the prompts with "
+    "known wrong answers. Negative: a wrong answer is likelier."
+)
 BY_TIME = "relative"
 """The axis of series that are measured every few seconds."""
 SCORING = "time/scoring_seconds"
@@ -52,8 +78,13 @@ CHARTS = {
         MetricChart("reward", _("Reward"), _("reward"), ((REWARD, _("mean")), (f"sample/{REWARD}", _("sampled"))),
                     _("Mean over held-out prompts; the legend names the responses.")),
         MetricChart("accuracy", _("Accuracy"), SHARE_OF_RESPONSES,
-                    ((ACCURACY, _("contains")), (EXACT, _("exact")), (f"sample/{ACCURACY}", _("sampled"))),
-                    _("Share of responses that contain the expected answer or equal it. Reward hacking lowers it.")),
+                    ((RIGHT, _("right")), (f"sample/{RIGHT}", _("sampled"))), RIGHT_HELP),
+        MetricChart("expected-answer", _("Expected answer in the response"), SHARE_OF_RESPONSES,
+                    ((ACCURACY, _("contains")), (EXACT, _("equals")), (f"sample/{ACCURACY}", _("sampled"))),
+                    CONTAINED_HELP),
+        MetricChart("likelihood", _("Right answer preferred"), SHARE_OF_PROMPTS, ((PREFERS_RIGHT, _("preferred")),),
+                    PREFERS_RIGHT_HELP),
+        MetricChart("margin", _("Margin of the right answer"), NATS, ((MARGIN, _("margin")),), MARGIN_HELP),
         MetricChart("kl", _("KL from the base model"), NATS, ((KL, _("KL")), (f"{KL}/k3", _("KL"))),
                     _("KL(model ‖ base). Exact: over the whole vocabulary at each token. k3: Schulman's "
                       "estimate (r − 1) − log r from the sampled tokens alone.")),
@@ -115,8 +146,22 @@ CHARTS = {
     ),
 }  # fmt: skip
 """Section of the page -> its charts. {gpu} stands for each GPU; these charts are next to the phases, or in system."""
+VALIDITY_MARK = "%("
 GPU = re.compile(r"system/gpu\d+/")
 CHARTS_BY_KEY = {key: chart for charts in CHARTS.values() for chart in charts for key in chart.keys}
+
+
+def in_words(help_text: str) -> str:
+    """Return a help text in the reader's language, with the measured validity of the metric if it states that."""
+    if VALIDITY_MARK not in help_text:
+        return gettext(help_text) if help_text else ""
+    return gettext(help_text) % {
+        "right_sensitivity": validity("right").sensitivity,
+        "right_specificity": validity("right").specificity,
+        "contains_sensitivity": validity("contains").sensitivity,
+        "contains_long_specificity": validity("contains", length="> 60").specificity,
+        "exact_sensitivity": validity("exact").sensitivity,
+    }
 
 
 def chart_of(key: str) -> MetricChart | None:

@@ -19,15 +19,18 @@ from django.utils.translation import gettext_noop as _
 
 from runs.metrics.catalogue import metric_of
 from runs.models import Attempt, Run
+from workers.analysis.keys import COMPARED, MARGIN, PREFERS_RIGHT
 from workers.csv_cells import fields_text
 
 EVALUATOR, IMPORTED, PUSHED, EXTERNAL = "evaluator", "import", "push", "external"
 EXACT, K3, MEAN, UNKNOWN = "exact", "k3", "mean", "unknown"
-GREEDY, SAMPLED = "greedy", "sampled"
+GREEDY, SAMPLED, NO_RESPONSE = "greedy", "sampled", "none"
 EVALUATION_FILE = "evaluation"
 """The kind of imports that are evaluations with their settings (`runs.importing.readers.evaluations`)."""
 KL = ("kl", "kl/k3")
-MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
+LIKELIHOODS = (PREFERS_RIGHT, MARGIN, COMPARED)
+"""Keys of series that no response enters: the model reads given answers."""
+MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/", "likelihood/")
 """Prefixes of keys of held-out series, besides rows of the catalogue in HELD_OUT sections; others are a method's own
 stream."""
 HELD_OUT = ("held-out", "parts")
@@ -46,8 +49,9 @@ ESTIMATORS = {EXACT: _("exact"), K3: _("k3 estimate"), MEAN: _("mean"), UNKNOWN:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Measurement of a series. origin: one of ORIGINS. estimator: one of ESTIMATORS. decoding: greedy, sampled or
-    unknown. temperature and samples (responses per prompt) of sampled responses, None if unknown."""
+    """Measurement of a series. origin: one of ORIGINS. estimator: one of ESTIMATORS. decoding: greedy, sampled,
+    none if no response is read, or unknown. temperature and samples (responses per prompt) of sampled responses, None
+    if unknown."""
 
     origin: str
     estimator: str
@@ -64,9 +68,11 @@ class Provenance:
 
     @property
     def decoding_words(self) -> str:
-        """Return the decoding as text: `greedy`, `20 samples a prompt at T = 0.7`, `decoding unknown`."""
+        """Return the decoding as text: `greedy`, `20 samples a prompt at T = 0.7`, `without responses`, …."""
         if self.decoding == GREEDY:
             return gettext("greedy")
+        if self.decoding == NO_RESPONSE:
+            return gettext("without responses")
         if self.decoding == UNKNOWN:
             return gettext("decoding unknown")
         params = {"samples": self.samples, "temperature": "?" if self.temperature is None else f"{self.temperature:g}"}
@@ -178,6 +184,8 @@ def _provenance(
     source, _, kind = origin.partition(":")
     if source == EVALUATOR and key.startswith(FILE_KEY_PREFIX):
         return None
+    if source == EVALUATOR and key in LIKELIHOODS:
+        return Provenance(source, MEAN, NO_RESPONSE)
     if source == EVALUATOR:
         if key not in KL and not key.startswith("sample/"):
             return Provenance(source, MEAN, GREEDY)

@@ -12,12 +12,22 @@ from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mar
 from runs.models.idempotency_key import KeptAnswer
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
+from runs.models.label import Label, LabelItem, LabelSet
 from runs.models.limit import Limit
 from runs.models.line_style import LineStyle
 from runs.models.package_set import PackageSet
 from runs.models.preference import Preference
 from runs.models.rebuild import Rebuild
-from runs.models.response import Checkpoint, EngineReport, Population, ProbeResult, Prompt, Response, Score
+from runs.models.response import (
+    Checkpoint,
+    EngineReport,
+    Population,
+    ProbeResult,
+    Prompt,
+    Response,
+    RewardAttack,
+    Score,
+)
 from runs.models.saved_view import SavedView
 from runs.models.scoring import Scoring
 from runs.models.secret import ScorerSecret
@@ -54,6 +64,9 @@ __all__ = [
     "Job",
     "KeptAnswer",
     "Knob",
+    "Label",
+    "LabelItem",
+    "LabelSet",
     "Limit",
     "LineStyle",
     "Origin",
@@ -65,6 +78,7 @@ __all__ = [
     "Rebuild",
     "RecordFile",
     "Response",
+    "RewardAttack",
     "Run",
     "SavedView",
     "Score",

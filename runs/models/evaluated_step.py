@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -39,23 +39,27 @@ class EvaluatedStep:
         return gettext("%(n)s of %(whole)s responses") % {"n": self.answers, "whole": self.whole}
 
 
-def list_evaluated_steps(runs: Iterable[Run], split: str = EVALUATION) -> dict[int, tuple[EvaluatedStep, ...]]:
-    """Return by run id the steps at which its answers were stored, ascending. One query, however many runs there are.
+def list_evaluated_steps(
+    runs: Iterable[Run], split: str = EVALUATION, steps: Collection[int] | None = None
+) -> dict[int, tuple[EvaluatedStep, ...]]:
+    """Return by run id the steps at which its answers were stored, ascending; only those of `steps`, if it is given.
+    One query, however many runs there are.
 
     A run that ran elsewhere has no partial steps: an import is partial as a whole (its state), and the evaluation plan
     of an external run is not known.
     """
     by_id = {run.pk: run for run in runs}
     rows = Response.objects.filter(run__in=list(by_id), split=split, is_superseded=False).order_by("run", "step")
+    rows = rows if steps is None else rows.filter(step__in=steps)
     counted = rows.values_list("run", "run__source", "run__external", "step")
     counts = counted.annotate(n=Count("pk"), greedy=Count("pk", Q(sample=0)))
-    steps = {}
+    evaluated = {}
     for (pk, source, external), rows_of_run in groupby(counts, lambda row: row[:3]):
         answered = [(step, n, greedy) for *_, step, n, greedy in rows_of_run]
         is_planned = source is None and external is None and split == EVALUATION
         whole = _count_whole(by_id[pk], answered) if is_planned else 0
-        steps[pk] = tuple(EvaluatedStep(step, n, max(n, whole)) for step, n, _ in answered)
-    return steps
+        evaluated[pk] = tuple(EvaluatedStep(step, n, max(n, whole)) for step, n, _ in answered)
+    return evaluated
 
 
 def choose_last_step(steps: Sequence[EvaluatedStep]) -> EvaluatedStep | None:

@@ -1,4 +1,4 @@
-"""Tables of a run's records other than metrics: members, engines, probe results, prompts, responses, scores,
+"""Tables of a run's records other than metrics: members, engines, probe results, attacks, prompts, responses, scores,
 checkpoints. Only `runs.ingest` writes here."""
 
 from __future__ import annotations
@@ -72,6 +72,27 @@ class ProbeResult(Recorded):
 
     def __str__(self) -> str:
         return f"{self.measure} of {self.subject}"
+
+
+class RewardAttack(Recorded):
+    """Result of one attack on the reward of a run's task. If a restart makes the attack again, the newest (attempt,
+    epoch, seq) counts.
+
+    `values` has the numbers of `workers.records.Attack`, those that are absent left out; `examples` is a list of the
+    fields of `workers.records.AttackExample`.
+    """
+
+    name = models.CharField(max_length=40)
+    needs = models.CharField(max_length=40)
+    verdict = models.CharField(max_length=40)
+    response = models.TextField(blank=True)
+    """The response, if it is the same to all prompts."""
+    failure = models.TextField(blank=True)
+    values = models.JSONField(default=dict)
+    examples = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Prompt(models.Model):

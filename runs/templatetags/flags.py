@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from django import template
 from django.utils.translation import gettext, ngettext
 
-from runs.flags import reason_of, title_of
+from runs.flags import reason_of, test_of, title_of
 from runs.models import Flag, Run
 from workers.analysis.detectors import DETECTORS_BY_NAME, Detector
 
@@ -35,6 +35,12 @@ def flag_titles(flags: Iterable[Flag]) -> str:
 def flag_reason(flag: Flag) -> str:
     """Return the numbers that made the flag fire, in words."""
     return reason_of(flag)
+
+
+@register.filter
+def flag_test(flag: Flag) -> str:
+    """Return the p-value with its level, and the interval, in words; "" if the flag was not tested."""
+    return test_of(flag)
 
 
 @register.filter

@@ -46,7 +46,7 @@ def _words() -> Iterator[str]:
         yield from preset.texts()
     yield from (*REASONS, *REFUSALS, *TEMPLATES)
     for detector in DETECTORS:
-        yield from (detector.label, detector.meaning, detector.reason, detector.unit)
+        yield from (detector.label, detector.meaning, detector.test, detector.reason, detector.unit)
     yield from (*MIDDLES.values(), *SPREADS.values())
     yield from (state.value.replace("_", " ") for state in State)
 

@@ -2,7 +2,7 @@
 // events: `points` (detail: run, points) for charts, `run-changed` and `run-changed:<what>` for htmx. A hidden tab
 // disconnects. After a reconnect it requests the changes since its last cursor.
 
-const CHANGES = ["state", "responses", "population", "engines", "log", "checkpoints", "probes"];
+const CHANGES = ["state", "responses", "population", "engines", "log", "checkpoints", "probes", "attacks"];
 // Only evaluations write this key: REWARD in workers/analysis/keys.py.
 const EVALUATED = "reward/mean";
 const GATHER_MS = 1000;

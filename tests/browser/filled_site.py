@@ -18,6 +18,7 @@ from tests.conftest import person
 from tests.judging.bulk_verdicts import cast, first_votes
 from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
+from tests.runs.audit_runs import complete_audit
 from tests.runs.external_runs import make_external_run
 from tests.runs.full_runs import a_bit_of_everything, record
 from tests.runs.many_runs import LONG_NAME, crowd
@@ -43,6 +44,7 @@ def fill(experiment: Experiment, count: int, first: int = 0, max_other_rows: int
     if first == 0 and runs:
         record(runs[0], a_bit_of_everything())
         make_external_run(Experiment.objects.create(name="Reported", owner=experiment.owner), name="Elsewhere")
+        complete_audit(Experiment.objects.create(name="Audited", owner=experiment.owner))
         make_judged_tournament(experiment.owner)
     with connection.cursor() as cursor:
         # PostgreSQL does this automatically within a minute: without it the planner believes the tables to be empty.

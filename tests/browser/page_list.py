@@ -9,8 +9,9 @@ from django.urls import reverse
 from esweb.middleware.fragments import PAGES as FRAGMENTS
 from judging.models import Judge, Tournament
 from runs.access import Scope, link_text
-from runs.models import Experiment, Run
+from runs.models import Experiment, LabelItem, Run
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
+from tests.runs.labels.label_cases import items_of, label, make_set
 from tests.security.random_requests import POSTED
 
 GROUPED = "?group=recipe&group=state"
@@ -31,10 +32,13 @@ STATUSES = {
 FOR_ADMINISTRATORS = {"people", "thresholds of the site", "clusters", "cluster", "cluster, new", "secrets"}
 FILES = {
     "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "evaluations-table",
-    "experiment-table", "probes-table", "run-evaluations-table", "run-log-file", "run-ratings-table", "sweep-table",
-    "tournament-board-file", "tournament-file", "viewer-export",
+    "experiment-table", "label-file", "probes-table", "run-audit-table", "run-evaluations-table", "run-log-file",
+    "run-ratings-table", "sweep-table", "tournament-board-file", "tournament-file", "viewer-export",
 }  # fmt: skip
-PARTS_WITHOUT_PAGE = {"run-checkpoint", "run-past", "run-state", "tournament-panels", "viewer-response", "script-words"}
+PARTS_WITHOUT_PAGE = {
+    "run-checkpoint", "run-past", "run-reward-and-gold", "run-state", "tournament-panels", "viewer-response",
+    "script-words",
+}  # fmt: skip
 """What scripts and htmx fetch, besides fragments that lead to their page."""
 REDIRECTS = {"saved-view", "settings", "sign-in", "vote-link"}
 NO_PAGES = {*FRAGMENTS, *POSTED, *FILES, *PARTS_WITHOUT_PAGE, *REDIRECTS, "health"}
@@ -55,6 +59,7 @@ def pages_of_experiments(experiment: Experiment, ada: User, bo: User) -> dict[st
     address, compare = experiment.get_absolute_url(), reverse("compare")
     hidden = Experiment.objects.get_or_create(name="Secret", owner=bo, is_private=True)[0]
     foreign = Experiment.objects.get_or_create(name="Bo's", owner=bo)[0]
+    item = _labelled_item(ada)
     return {
         "home": "/", "home, mine, a week": "/?whose=mine&since=7d", "experiments": reverse("experiments"),
         "experiments, archived": f"{reverse('experiments')}?shelf=archived", "experiment": address,
@@ -69,10 +74,23 @@ def pages_of_experiments(experiment: Experiment, ada: User, bo: User) -> dict[st
         "λ, none": reverse("experiment-lambda", args=[experiment.pk]),
         "evaluations": reverse("evaluations", args=[experiment.pk]),
         "probes": reverse("probes", args=[experiment.pk]),
+        "label sets": reverse("label-sets"), "label sets, none": reverse("experiment-labels", args=[experiment.pk]),
+        "label set, new": reverse("label-set-new", args=[item.label_set.experiment_id]),
+        "labels, import": reverse("labels-import", args=[experiment.pk]),
+        "label set": f"{item.label_set.get_absolute_url()}?show=all", "label, decision": item.get_absolute_url(),
+        "label": reverse("label-next", args=[item.label_set_id]),
         "sweep": experiment.sweeps.get().get_absolute_url(),
         "somebody's private experiment": hidden.get_absolute_url(),
         "editing what is another's": reverse("experiment-edit", args=[foreign.pk]),
     }  # fmt: skip
+
+
+def _labelled_item(ada: User) -> LabelItem:
+    """Return a labelled response of a set of its own."""
+    experiment, is_new = Experiment.objects.get_or_create(name="Labelled", owner=ada)
+    if is_new:
+        label(items_of(make_set(experiment, readers=1))[0], ada, "right", "echo")
+    return LabelItem.objects.filter(labels__isnull=False).select_related("label_set")[0]
 
 
 def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
@@ -84,9 +102,11 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
         "launch, clone": f"{reverse('launch', args=[first.experiment_id])}?clone={first.uid}",
         "launch, evaluate": f"{reverse('launch', args=[first.experiment_id])}?evaluate={first.uid}",
         "launch, probe": f"{reverse('launch', args=[first.experiment_id])}?probe={first.uid}",
+        "launch, audit": f"{reverse('launch', args=[first.experiment_id])}?audit={first.uid}",
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
         "external run": Run.objects.get(external__isnull=False).get_absolute_url(),
+        "audit": Run.objects.get(experiment__name="Audited").get_absolute_url(),
         "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),
         "completions": reverse("run-completions", args=[first.uid]),
         "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",

@@ -79,7 +79,7 @@ def check_moves(page: Page) -> None:
     expect(headings(page)).to_have_text([REWARD, ACCURACY, KL, TRADEOFF])
     expect(page.locator("[data-announcement]")).to_have_text("Accuracy moved to position 2 of 4")
     press(page, f"Move {ACCURACY} earlier")
-    wait_for_stored("accuracy:at1")
+    wait_for_stored("right:at1")
     page.reload()
     expect(headings(page)).to_have_text([ACCURACY, REWARD, KL, TRADEOFF])
     page.get_by_role("button", name="Reset charts").click()
@@ -177,7 +177,7 @@ def check_own_chart(page: Page) -> None:
     """Check that a chart of one's own is added and removed."""
     page.get_by_text("Add a chart", exact=True).click()
     page.get_by_label("Key 1").fill("kl")
-    page.get_by_label("Key 2, optional").fill("accuracy/contains")
+    page.get_by_label("Key 2, optional").fill("accuracy/right")
     page.get_by_label("Title", exact=True).fill(HOSTILE)
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_url("**#chart-own*")
@@ -202,16 +202,16 @@ def check_saved_view(page: Page) -> None:
 def test_layout_of_the_address_changes_in_the_address_alone(
     open_charts: Callable[..., Page], ada: User, experiment: Experiment
 ) -> None:
-    ChartLayout.objects.create(person=ada, page="experiment", experiment=experiment, cards=["accuracy:at1"])
+    ChartLayout.objects.create(person=ada, page="experiment", experiment=experiment, cards=["right:at1"])
     page = open_charts("?charts=kl:pinned")
     expect(headings(page)).to_have_text([KL, REWARD, ACCURACY, TRADEOFF])
     press(page, f"Move {ACCURACY} earlier")
-    expect(page).to_have_url(re.compile(r"\?charts=kl:pinned&charts=accuracy:at1$"))
+    expect(page).to_have_url(re.compile(r"\?charts=kl:pinned&charts=right:at1$"))
     expect(headings(page)).to_have_text([KL, ACCURACY, REWARD, TRADEOFF])
     page.get_by_role("link", name="tokens").click()
     page.wait_for_url("**x=tokens**")
     expect(headings(page)).to_have_text([KL, ACCURACY, REWARD, TRADEOFF])
-    assert stored() == ["accuracy:at1"]
+    assert stored() == ["right:at1"]
     page.get_by_role("link", name="Show my charts").click()
     expect(headings(page)).to_have_text([ACCURACY, REWARD, KL, TRADEOFF])
 

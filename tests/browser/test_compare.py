@@ -13,7 +13,9 @@ from workers.records import Metric
 ES_SETTINGS, GRPO_SETTINGS = count_settings(EsConfig()), count_settings(GrpoConfig())
 
 RANGES = """() => [...document.querySelectorAll(".chart .plot")]
-    .filter((plot) => plot._fullLayout).map((plot) => plot._fullLayout.xaxis.range.map(Math.round))"""
+    .map((plot) => plot._fullLayout).filter((layout) => layout?.meta.x === "step")
+    .map((layout) => layout.xaxis.range.map(Math.round))"""
+"""Ranges of the x axes of the charts along steps, which share their zoom."""
 
 HIDDEN = """(line) => document.querySelector("#chart-reward-mean .plot").data
     .filter((trace) => trace.legendgroup === line).every((trace) => trace.visible === false)"""

@@ -26,8 +26,8 @@ from tests.runs.many_runs import LONG_NAME, TAGS
 WIDE, NARROW, HEIGHT = 1440, 390, 900
 ALIKE = {
     "home, mine, a week", "experiments, archived", "experiment, nothing fits", "launch, clone", "launch, evaluate",
-    "launch, probe", "run, waiting, log", "run, waiting, config", "compare, grouped", "curves, drawn", "judge, edited",
-    "tournament of a run, new",
+    "launch, probe", "launch, audit", "run, waiting, log", "run, waiting, config", "compare, grouped", "curves, drawn",
+    "judge, edited", "tournament of a run, new",
 }  # fmt: skip
 """Pages whose elements another page of the same template has. Outside of a soak axe checks only that one."""
 

@@ -43,7 +43,7 @@ def test_flag_is_dismissed_and_reopened_with_the_keyboard_and_a_refresh_keeps_th
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("Dismissed the flag")
     assert FlagDismissal.objects.get().reason == "The task wants silence."
-    page.locator(".flag-others > summary").focus()
+    page.locator(".flag-others > summary").first.focus()
     page.keyboard.press("Enter")
     assert check_views(page, views, scope="#flags") == "{}"
     page.keyboard.press("Tab")

@@ -39,6 +39,8 @@ from tests.judging.bulk_verdicts import cast, first_votes  # noqa: E402
 from tests.judging.synthetic_votes import make_random_votes  # noqa: E402
 from tests.judging.tournament_factory import make_tournament, rubric  # noqa: E402
 from tests.runs import full_runs  # noqa: E402
+from tests.runs.audit_runs import audit_records, make_audit  # noqa: E402
+from tests.runs.labels.label_cases import make_set  # noqa: E402
 from tests.security import sample_rows  # noqa: E402
 from workers.attempt import Process, claim_path, write_json  # noqa: E402
 
@@ -46,6 +48,7 @@ NOT_COMPARED = {"last_used_at": "asking for an answer sets it"}
 KINDS: dict[str, Any] = {
     "experiments": models.Experiment, "views": models.SavedView, "sweeps": models.Sweep,
     "tournaments": Tournament, "assignments": Assignment, "judges": Judge,
+    "label-sets": models.LabelSet,
 }  # fmt: skip
 
 
@@ -66,7 +69,10 @@ def make(pid: int) -> dict[str, Any]:
     )
     cast(tournament, rubric("helpfulness"), first_votes(make_random_votes(60, contestants=3, prompts=4)))
     boards.save_board(tournament, rubric("helpfulness"))
-    run = full_runs.make_run(models.Experiment.objects.get(pk=site_rows.experiments[0]), "es-micro", seed=3)
+    experiment = models.Experiment.objects.get(pk=site_rows.experiments[0])
+    make_set(experiment, readers=1)
+    full_runs.record(make_audit(experiment), audit_records())
+    run = full_runs.make_run(experiment, "es-micro", seed=3)
     attempt = run.newest_attempt()
     assert attempt is not None
     process = Process.at(pid)

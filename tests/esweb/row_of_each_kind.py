@@ -13,7 +13,7 @@ from django.utils import timezone
 from judging.boards import save_board
 from judging.models import Snapshot, Tournament, Verdict
 from runs.access import Scope, link_text
-from runs.models import Experiment, Prompt, Run, SavedView, Sweep
+from runs.models import Experiment, LabelItem, Prompt, Run, SavedView, Sweep
 from runs.responses.collapse import tasks
 from tests.esweb.test_access_of_routes import routes
 from tests.judging.bulk_verdicts import cast, first_votes
@@ -21,7 +21,9 @@ from tests.judging.sample_tournament import Meeting, meeting
 from tests.judging.synthetic_votes import make_random_votes
 from tests.judging.tournament_factory import make_tournament, rubric
 from tests.runs import checkpoint_files, full_runs
+from tests.runs.audit_runs import complete_audit
 from tests.runs.evaluation_runs import make_evaluation, record_steps
+from tests.runs.labels.label_cases import items_of, label, make_set
 from tests.runs.probe_runs import make_probe_run, record_norms, reward_line
 from workers.records import Metric
 
@@ -41,16 +43,19 @@ class OneOfEach:
     meeting: Meeting
     share_link: str
     prompt: Prompt
+    label_item: LabelItem
 
     def addresses(self) -> Iterator[tuple[str, str]]:
         """Yield every route as (name, address of one of the rows)."""
         there = {
             "uid": self.run.uid, "key": f"esweb-{self.run.uid}-a1", "n": 1, "step": STEP, "form": "csv",
             "name": "local", "text": self.share_link, "digest": self.prompt.word, "slug": "helpfulness", "version": 1,
+            "item": self.label_item.pk,
         }  # fmt: skip
         numbers = {
             "experiments": self.experiment.pk, "sweeps": self.sweep.pk, "views": self.view.pk,
             "judging": self.tournament.pk, "tournaments": self.tournament.pk, "vote": self.tournament.pk,
+            "labels": self.label_item.label_set_id, "label-sets": self.label_item.label_set_id,
             "judges": self.meeting.judge.pk, "assignments": self.meeting.assignment.pk,
         }  # fmt: skip
         for name, address in routes({**there, "pk": "~"}):
@@ -70,12 +75,16 @@ def make_one_of_each() -> OneOfEach:
     record_steps(make_evaluation(experiment, run), {0: [0, 1], STEP: [1, 2]}, {0: [1], STEP: [0]})
     probe_run = record_norms(make_probe_run(experiment, [run]), run, STEP)
     full_runs.record(probe_run, [reward_line(run, run)])
+    complete_audit(experiment)
     tournament = _tournament_with_board(person, experiment)
+    label_item = items_of(make_set(Experiment.objects.create(name="Labelled", owner=person), readers=1))[0]
+    label(label_item, person, "right")
     return OneOfEach(
         person, experiment, run, sweep,
         view=SavedView.objects.create(name="Mine", owner=person, page="experiments"),
         tournament=tournament, meeting=meeting(person, experiment),
         share_link=link_text(person, Scope.COMPARE, [run.uid], "week"), prompt=run.response_set.all()[0].prompt,
+        label_item=label_item,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from runs.flags import check_now
 from runs.ingest import ingest
 from runs.models import Attempt, Experiment, Run
 from tests.runs.attempt_records import lines, make_attempt, make_run
+from tests.runs.flags.flag_cases import EMPTY, evaluation
 from workers.config import RunConfig
 from workers.records import Metric
 
@@ -38,7 +39,7 @@ def attempt(experiment: Experiment) -> Attempt:
 
 def evaluated(attempt: Attempt, *rewards: float) -> TrainingOutcome:
     """Return the outcome of the attempt after evaluations, ten steps apart, that gave these rewards."""
-    values = [{"reward/mean": r, "accuracy/contains": 0.5, "kl": 0.1 * n} for n, r in enumerate(rewards)]
+    values = [{"reward/mean": r, "accuracy/right": 0.5, "kl": 0.1 * n} for n, r in enumerate(rewards)]
     ingest(attempt, 0, lines(Metric(10 * n, v, {}) for n, v in enumerate(values)))
     (outcome,) = outcomes([attempt.run])
     assert isinstance(outcome, TrainingOutcome)
@@ -65,14 +66,14 @@ def test_fallen_reward_is_reported(attempt: Attempt) -> None:
 
 def test_flagged_run_is_named_with_its_reason(attempt: Attempt) -> None:
     assert flag_lines([evaluated(attempt, -40.0)]) == ["No run is flagged."]
-    ingest(attempt, 1, lines([Metric(50, {"reward/mean": -1.0, "accuracy/contains": 0.1}, {})]))
+    ingest(attempt, 1, lines([*evaluation(0, reward=-40.0), *evaluation(50, EMPTY, reward=-1.0)]))
     check_now([attempt.run])
     (outcome,) = outcomes([attempt.run])
     assert isinstance(outcome, TrainingOutcome)
-    assert table([outcome]).splitlines()[2].endswith("  accuracy")
+    assert table([outcome]).splitlines()[2].endswith("  accuracy, empty")
     assert flag_lines([outcome]) == [
-        f"Flagged: {attempt.run.name}. Right responses fell from 50 % to 10 % (accuracy/contains, n unknown) while the "
-        "reward rose. Compared with step 0."
+        f"Flagged: {attempt.run.name}. Right responses fell from 100 % to 0 % (n = 10) while the reward rose. Compared "
+        "with step 0. 10 of 10 responses are empty. Before: 0 %. Compared with step 0."
     ]
 
 

@@ -55,7 +55,7 @@ TEXTS = [
     Exempt("key", COMPARED, "a pattern of keys, which says that it matches none"),
     Exempt("key value", "experiment", "a form writes it into q, whose mistakes have own tests"),
     Exempt("experiment", "import", "a new name, for a field of a form"),
-    Exempt("name", "judgments-import", "a new name, for a field of a form"),
+    Exempt("name", "judgments-import|labels-import", "a new name, for a field of a form"),
     Exempt("next", "login", "Django checks where it leads"),
     Exempt("charts", CHARTED, "the order of charts, which selects no data; a page reports its mistakes"),
 ]
@@ -111,7 +111,7 @@ QUERIES = {
     "experiment-chart": ["name=reward", "name=reward&as=csv"],
     "experiment-lambda-chart": ["name=lambda", "name=lambda&as=csv"],
     "experiment-table": ["as=csv", "as=latex&group=preset"],
-    "launch": ["", "clone={uid}&with=es.sigma&value=1", "evaluate={uid}", "probe={uid}"],
+    "launch": ["", "clone={uid}&with=es.sigma&value=1", "evaluate={uid}", "probe={uid}", "audit={uid}"],
     "probes": ["", "tensor=model.norm.weight", "measure=interpolation/reward"],
     "probes-chart": ["name=reward&measure=interpolation/reward", "name=reward&measure=interpolation/reward&as=csv"],
     "probes-table": ["as=csv", "as=latex&measure=interpolation/reward"],

@@ -27,7 +27,7 @@ def end(run: Run, state: str = "interrupted") -> None:
 
 def evaluation(step: int, reward: float) -> Metric:
     """Return the metrics that the evaluator reports at a step."""
-    values = {"reward/mean": reward, "accuracy/contains": 0.9, "kl": step / 100}
+    values = {"reward/mean": reward, "accuracy/right": 0.9, "kl": step / 100}
     return Metric(step, values, {"tokens": 100.0 * step, "samples": 10.0 * step, "gpu_seconds": 0.0})
 
 

@@ -22,7 +22,7 @@ from runs import access
 from runs.access import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.launching.budgets import set_limit
-from runs.models import Attempt, Experiment, Flag, LineStyle, Rebuild, Run, SavedView, Scoring
+from runs.models import Attempt, Experiment, Flag, LabelSet, LineStyle, Rebuild, Run, SavedView, Scoring
 from runs.responses.collapse.tasks import measure_collapse
 from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
@@ -32,6 +32,7 @@ from tests.judging.sample_tournament import meeting
 from tests.judging.synthetic_votes import make_random_votes
 from tests.runs import checkpoint_files, environments, full_runs
 from tests.runs.attempt_records import answer
+from tests.runs.labels.label_cases import items_of, label, make_set
 from tests.runs.probe_runs import make_probe_run, record_norms, reward_line
 from workers.code.bundle import bundle_path
 
@@ -57,6 +58,7 @@ def make_every_object(owner: User) -> Names:
     names = {
         **_names_of_run(run),
         **_names_of_jobs(run),
+        **_names_of_labels(owner, experiment),
         **_names_of_judging(owner, experiment),
         **_names_of_site(owner),
     }
@@ -123,6 +125,15 @@ def _names_of_jobs(run: Run) -> Names:
     thrown = full_runs.make_run(run.experiment, "es-micro", seed=2, state="failed")
     Run.objects.filter(pk=thrown.pk).update(deleted_at=timezone.now())
     return {("queue", "uid"): waiting.uid, ("bin", "uid"): thrown.uid}
+
+
+def _names_of_labels(owner: User, experiment: Experiment) -> Names:
+    item = items_of(make_set(experiment, (SECRET,), readers=1))[0]
+    LabelSet.objects.update(name=SECRET)
+    label(item, owner, "right")
+    return {
+        ("labels", "pk"): item.label_set_id, ("label-sets", "pk"): item.label_set_id, ("items", "item"): item.pk,
+    }  # fmt: skip
 
 
 def _names_of_judging(owner: User, experiment: Experiment) -> Names:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from judging.voting import blinding
+from workers.analysis.right import mention
 from workers.executors import diagnosis, failures
 from workers.executors.openssh import connection
-from workers.tasks import mention
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("client", "esweb", "judging", "runs", "workers")
@@ -43,7 +43,10 @@ SAMPLES: dict[str, Callable[[], Iterable[str | re.Pattern[str]]]] = {
     "workers/executors/diagnosis.py explain": lambda: [pattern for pattern, _ in diagnosis.OWN_PATTERNS],
     "workers/executors/failures.py PATTERNS": lambda: [pattern for _, pattern, _, _ in failures.PATTERNS],
     "workers/executors/openssh/connection.py describe_error": lambda: [pattern for pattern, _ in connection.SENTENCES],
-    "workers/tasks/mention.py _pattern": lambda: [mention._pattern("8"), mention._pattern("new york")],
+    "workers/analysis/right/mention.py mention_pattern": lambda: [
+        mention.mention_pattern("8"),
+        mention.mention_pattern("new york"),
+    ],
 }
 """Place -> patterns that the function builds, or takes from a table."""
 

@@ -35,6 +35,8 @@ POSTED = {
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
     "api:test_cluster", "api:plan_gpu_memory", "api:check_preflight", "api:adapt_preset",
     "api:dismiss_flag", "api:undo_flag_dismissal", "api:send_heartbeat", "api:end_attempt",
+    "launch-audit", "launch-audit-line",
+    "label-set-archive", "api:decide_response", "api:import_label_file", "api:undo_last_label",
 }  # fmt: skip
 WITHOUT_SITE_CONTENT = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
@@ -117,7 +119,8 @@ def addresses(site: Site, target: Target) -> dict[str, str]:
     run = site.runs[target.run]
     rows = {"experiments": site.experiments[target.experiment].pk, "views": site.views[target.view].pk}
     parameters = {"uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": STEP, "text": "nothing"}
-    addresses_by_name = dict(routes({**parameters, "pk": rows["experiments"]}))
+    # A label set and its response have the number of the experiment.
+    addresses_by_name = dict(routes({**parameters, "pk": rows["experiments"], "item": rows["experiments"]}))
     views = dict(routes({**parameters, "pk": rows["views"]}))
     return addresses_by_name | {name: address for name, address in views.items() if "/views/" in address}
 

@@ -12,7 +12,9 @@ from django.utils import timezone
 
 from runs import access, models
 from runs.access import Scope, link_text, share_links
+from runs.labels.commands import Decision, save_label
 from runs.models import checkpoint_folder
+from runs.models.label import digest_of
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.attempt_records import answer
 from tests.security.expected_access import Caller
@@ -64,7 +66,20 @@ def build_site(plan: Plan) -> Site:
 
 def _experiment(n: int, owner: User) -> models.Experiment:
     word = mark(n)
-    return models.Experiment.objects.create(name=word, question=word, note=word, tags=[word], owner=owner)
+    experiment = models.Experiment.objects.create(name=word, question=word, note=word, tags=[word], owner=owner)
+    _label_set(experiment, word, owner)
+    return experiment
+
+
+def _label_set(experiment: models.Experiment, word: str, owner: User) -> None:
+    """Create a label set and a labelled response; both have the number of the experiment."""
+    label_set = models.LabelSet.objects.create(
+        id=experiment.pk, experiment=experiment, name=word, codebook=1, readers=1, created_by=owner
+    )
+    item = models.LabelItem.objects.create(
+        id=experiment.pk, label_set=label_set, digest=digest_of(word, word), question=word, response=word
+    )
+    save_label(item, owner, Decision("right", (), word))
 
 
 def _run(n: int, experiment: models.Experiment, maker: User, plan: Plan) -> models.Run:

@@ -27,7 +27,7 @@ from runs import access
 from runs.access import Scope, link_text
 from runs.charts import CHARTS, Table
 from runs.experiments.lambda_page.charts import NAMES
-from runs.models import Attempt, Experiment, Prompt, Run
+from runs.models import Attempt, Experiment, LabelItem, LabelSet, Prompt, Run
 from runs.responses.collapse import tasks
 from tests.cases import each_case
 from tests.esweb.test_access_of_routes import routes
@@ -37,10 +37,11 @@ from tests.judging.tournament_factory import make_tournament, rubric
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.attempt_records import answer
 from tests.runs.evaluation_runs import make_evaluation, record_steps
+from tests.runs.labels.label_cases import items_of, label, make_set
 from tests.runs.probe_runs import make_probe_run
 from tests.security.test_random_reads import read_all
 from workers.csv_cells import inert
-from workers.records import Metric, Probe, ProbeValue
+from workers.records import Attack, Metric, Probe, ProbeValue
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 FORMULAS = [f"{start}cmd|' /C calc'!A{n}" for n, start in enumerate(FORMULA_STARTS)]
@@ -54,7 +55,8 @@ ROUTES = {
     "experiment-table", "viewer-export", "viewer-scatter", "time-machine-chart", "tournament-board-chart",
     "tournament-board-file", "tournament-board-history-chart", "compare-table", "tournament-file",
     "api:export_judgments", "costs-table", "evaluations-chart", "evaluations-table", "probes-chart", "probes-table",
-    "run-evaluations-table", "run-ratings-table",
+    "run-audit-chart", "run-audit-table", "run-evaluations-table", "run-ratings-table", "label-file",
+    "api:export_labels", "api:make_label",
 }  # fmt: skip
 ROUTES_WITH_TEXT = ROUTES - {"run-collapse-chart", "time-machine-chart", "experiment-chart", "compare-table"}
 """Routes whose files hold texts of users or models; the others hold numbers by keys of the site."""
@@ -110,6 +112,7 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
     Run.objects.filter(pk=runs[1].pk).update(parent=runs[0])
     hostile_evaluation(runs[0])
     hostile_probe(experiment)
+    full_runs.record(runs[0], [Attack(1, "empty", "nothing", "harmless", 1, response=FORMULAS[0], failure=FORMULAS[1])])
     Attempt.objects.update(started_at=timezone.now())
     Experiment.objects.update(name=FORMULAS[0])
     Prompt.objects.update(categories=FORMULAS)
@@ -140,6 +143,15 @@ def hostile_probe(experiment: Experiment) -> None:
     full_runs.record(make_probe_run(experiment, name=FORMULAS[0]), list(results))
 
 
+def hostile_labels(owner: User) -> LabelSet:
+    """Return a set whose questions, responses and notes are formulas, in an experiment of its own."""
+    label_set = make_set(Experiment.objects.create(name="Labels", owner=owner), tuple(FORMULAS), readers=1)
+    for item, formula in zip(items_of(label_set), FORMULAS, strict=True):
+        LabelItem.objects.filter(pk=item.pk).update(question=formula, run_name=formula, prompt_name=formula, run=None)
+        label(item, owner, "wrong", note=formula)
+    return label_set
+
+
 def hostile_tournament(owner: User, experiment: Experiment) -> Tournament:
     """Return a closed tournament with a board, whose contestants, voters and categories are formulas."""
     tournament = make_tournament(owner, experiment, prompts=12, contestants=4)
@@ -166,6 +178,7 @@ def test_csv_routes_contain_no_formulas(ada: User, ada_client: Client, experimen
     runs = hostile_runs(experiment)
     tournament = hostile_tournament(ada, experiment)
     Contestant.objects.filter(pk=tournament.contestants.earliest("place").pk).update(run=runs[0])
+    label_set = hostile_labels(ada)
     uids = [run.uid for run in runs]
     link = link_text(ada, Scope.COMPARE, uids[:8], "day")
     digest = Prompt.objects.filter(text=FORMULAS[0]).get().digest
@@ -186,9 +199,11 @@ def test_csv_routes_contain_no_formulas(ada: User, ada_client: Client, experimen
              "form": "csv"}  # fmt: skip
     experiment_addresses = dict(routes({**parameters, "pk": experiment.pk}))
     tournament_addresses = dict(routes({**parameters, "pk": tournament.pk}))
+    label_addresses = dict(routes({**parameters, "pk": label_set.pk}))
     for route in sorted(experiment_addresses):
         is_tournament_route = route.startswith("tournament") or "judgments" in route
         address = (tournament_addresses if is_tournament_route else experiment_addresses)[route]
+        address = label_addresses[route] if "label" in route else address
         queries = [*(board_queries if is_tournament_route else chart_queries), *file_queries]
         if not is_long:
             queries = [query for query in queries if query.get("name") in names_for(route)]

@@ -19,6 +19,7 @@ from judging.voting import find_leaks, hide_names
 from tests.cases import each_case
 from workers.analysis.collapse.answers import Answer
 from workers.analysis.collapse.response_flags import leaks
+from workers.analysis.right import is_right
 from workers.executors.diagnosis import explain
 
 MAX_GROWTH = 2.6
@@ -26,6 +27,13 @@ MAX_GROWTH = 2.6
 MIN_SECONDS = 0.005
 """Processor time from which on the growth is measured: less is too inexact, and harmless."""
 MAX_CALLS = 8
+ANSWER_UNITS = (
+    "paris ", "84 ", "8", "1,", "1.", ".", "\n", "a\n", "what is that now? ", "paris or ", "not ", "e\u0301",
+    "\\boxed{", "<answer>", "the capital of france ", "one hundred and ", "twenty one ", "-", " ", "\n ", "true ",
+    "12 x ", "= 84 ",
+    "(", '"', "#### ", "user", "1. a\n2. b\n", "1/", "no, ", "paris, ", "isn't paris ", "*", "true)", "it is ", "red, ",
+)  # fmt: skip
+"""Repeated, what could make a search for the answer of a response take quadratic time."""
 SENTENCE_PAIR = f"{UNSEEN} {UNBEATEN} ".format(who="a")
 
 
@@ -89,3 +97,21 @@ def test_changes_of_a_rubric_take_little_time(line: str) -> None:
     new = "\n".join(f"{text}." for text in reversed(lines))[-MAX_RUBRIC_LENGTH:]
     rubrics = [Rubric(question="q", text=text, scale_low=1, scale_high=5) for text in (old, new)]
     assert seconds_of(lambda: changes(*rubrics)) < 0.25
+
+
+@each_case(
+    ("question", "target"),
+    [
+        ("What is the capital of France?", "Paris"),
+        ("What is 12 × 7?", "84"),
+        ("True or false?", "True"),
+        ("Name one primary color", "Red"),
+    ],
+)
+def test_answer_of_a_response_is_extracted_in_linear_time(question: str, target: str) -> None:
+    for unit in ANSWER_UNITS:
+        assert_linear(
+            lambda text: is_right(text, target, question),
+            lambda length, unit=unit: unit * (length // len(unit)) + "x",  # type: ignore[misc]
+            4_000,
+        )

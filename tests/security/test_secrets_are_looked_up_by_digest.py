@@ -30,6 +30,7 @@ NO_SECRETS = (
     "max_tokens",
     "password_file",
     "new_tokens",
+    "token_limit",
     "_tokens",
 )
 """Names that contain one of SECRETS and are none: tokens of a language model, and files named after a secret."""

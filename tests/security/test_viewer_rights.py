@@ -25,7 +25,7 @@ OWN = {
 """Routes at which users change only their own rows, or nothing."""
 VOTES = {"vote-choices", "vote-reveal"}
 """Routes that accept no form; they are tested in tests/judging/voting/test_pages.py."""
-HARMLESS = {"launch-check", "invitation", "script-words"}
+HARMLESS = {"launch-audit-line", "launch-check", "invitation", "script-words"}
 FOR_ADMINS = ("settings-", "limit-")
 IMPORTS = {"import", "import-undo"}
 """Imports, whose effect for entitled users is tested elsewhere."""

@@ -20,14 +20,16 @@ from judging.tournaments import Entry, create_tournament
 from judging.voting import create_invitations
 from runs.experiments import trash
 from runs.flags import dismiss
+from runs.labels.commands import Decision, save_label
 from runs.launching import rebuilds
 from runs.launching.budgets import set_limit
 from runs.launching.config_form import initial_from
 from runs.launching.sweeps.commands import NewSweep, launch_sweep
-from runs.models import Experiment, Flag, Import, Limit, LineStyle, Run, SavedView, Scoring, Sweep
+from runs.models import Experiment, Flag, Import, LabelItem, Limit, LineStyle, Run, SavedView, Scoring, Sweep
 from runs.service_registry.commands import Registration, register
 from tests.runs import full_runs
 from tests.runs.attempt_records import answer
+from tests.runs.labels.label_cases import items_of, make_set
 from workers.config import preset
 from workers.records import Member, Population
 
@@ -172,6 +174,25 @@ def _undo_dismissal(subjects: WriteSubjects) -> WriteRequest:
     return WriteRequest([subjects.stopped.uid, flag.pk])
 
 
+def _make_label_item(subjects: WriteSubjects) -> LabelItem:
+    """Return a response that its owner has labelled, so that it may be decided on."""
+    item = items_of(make_set(subjects.experiment, readers=1))[0]
+    save_label(item, subjects.experiment.owner, Decision("right"))
+    return item
+
+
+def _draw_label_set(subjects: WriteSubjects) -> WriteRequest:
+    full_runs.record(subjects.stopped, [answer(1, "Madrid")])
+    form = {"name": "New", "number": "1", "steps": "all", "split": "eval", "readers": "2", "seed": "1"}
+    return WriteRequest([subjects.experiment.pk], form | {"runs": [subjects.stopped.uid]})
+
+
+def _import_labels(subjects: WriteSubjects) -> WriteRequest:
+    item = _make_label_item(subjects)
+    text = f"question,response,reader,verdict\n{item.question},{item.response},ann,right\n"
+    return WriteRequest([subjects.experiment.pk], {"file": SimpleUploadedFile("a.csv", text.encode())})
+
+
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_BOARD = {
@@ -192,6 +213,7 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "experiments": lambda subjects: WriteRequest(form={"name": "New"}),
     "try-preset": lambda subjects: WriteRequest(),
     "launch": _launch,
+    "launch-audit": _launch,
     "experiment-resume": lambda subjects: WriteRequest([subjects.experiment.pk]),
     "experiment-bulk": lambda subjects: WriteRequest(
         [subjects.experiment.pk], {"do": "delete", "run": [subjects.stopped.uid]}
@@ -221,6 +243,15 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "saved-view-change": lambda subjects: WriteRequest([subjects.view.pk], {"do": "share"}),
     "limit-set": lambda subjects: WriteRequest(form=A_LIMIT),
     "limit-remove": lambda subjects: WriteRequest([subjects.limit.pk]),
+    "label-set-new": _draw_label_set,
+    "labels-import": _import_labels,
+    "label-set-archive": lambda subjects: WriteRequest([_make_label_item(subjects).label_set_id], {"do": "archive"}),
+    "label-next": lambda subjects: WriteRequest(
+        [_make_label_item(subjects).label_set_id], {"n": "1", "verdict": "wrong"}
+    ),
+    "label-item": lambda subjects: WriteRequest(
+        [(item := _make_label_item(subjects)).label_set_id, item.pk], {"verdict": "wrong", "note": "It is."}
+    ),
     "tournament-new": _create_tournament,
     "judgments-import": lambda subjects: WriteRequest(form={"files": SimpleUploadedFile("a.jsonl", A_JUDGMENT)}),
     "tournament-change": lambda subjects: WriteRequest([subjects.tournament.pk], {"do": "delete"}),

@@ -36,4 +36,4 @@ def test_example_of_own_task_can_be_used(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_examples_cover_each_method() -> None:
-    assert {RunConfig.read(path).method for path in EXAMPLES} == {"es", "grpo", "evaluate", "probe"}
+    assert {RunConfig.read(path).method for path in EXAMPLES} == {"es", "grpo", "evaluate", "probe", "audit"}

@@ -25,8 +25,6 @@ from workers.tasks import Example, Score
 
 pytestmark = needs_small_disk
 ES = {"iterations": 9, "checkpoint_every": 3, "population": 6, "prompts": 4}
-REWARDS_OF_A_STEP, REWARDS_OF_AN_EVALUATION = 6 * 4, 4
-FULL_IN_STEP_5 = REWARDS_OF_AN_EVALUATION + 4 * REWARDS_OF_A_STEP + 1
 LESS_THAN_A_CHECKPOINT = 120 * 1024
 FILLS_THE_DISK = """
 with open('ballast', 'ab', buffering=0) as ballast:
@@ -134,13 +132,14 @@ def test_training_resumes_from_checkpoint_after_full_disk(
 ) -> None:
     config = run_json(tmp_path, "es-micro", es=ES, evaluation={"every": 0, "prompts": 4})
     out, straight = disk.path / "out", tmp_path / "straight"
-    usual, scored = tasks.TASKS["conciseness"], 0
+    usual, is_full = tasks.TASKS["conciseness"], False
 
     class Fills(usual):  # type: ignore[misc, valid-type]
         def score(self, example: Example, completion: str) -> Score:
-            nonlocal scored
-            scored += 1
-            if scored == FULL_IN_STEP_5:
+            nonlocal is_full
+            # Equal responses are scored once, so a number of calls would not tell the step.
+            if not is_full and out.exists() and [metric.step for metric in records(out, Metric)][-1:] == [4]:
+                is_full = True
                 disk.fill()
             return super().score(example, completion)
 

@@ -11,6 +11,8 @@ from workers.config.decode import Problem
 from workers.config.fields import Bounds, Resource, Shape
 from workers.config.tasks import EMBEDDED, SafetyOptions, TaskConfig
 
+DEFAULT_TOKENS = 128
+"""Longest response of a model without a run, in tokens, if the config names no other."""
 STEPS = Shape(r"(\d{1,9}(\s*,\s*\d{1,9})*)?", "empty, or steps separated by commas, such as 0, 50, 100")
 
 
@@ -31,10 +33,10 @@ class EvaluateConfig:
     prior_tasks: tuple[TaskConfig, ...] = ()
     """Further tasks to evaluate on, such as [{"name": "countdown"}], to see what a model has forgotten. Their values
     are recorded as prior/<task>/…. Any task but own; safety only with the embedded scorer."""
-    correct: Literal["auto", "contains", "exact", "safe", "reward"] = "auto"
-    """Definition of a correct response, for pass@k. contains, exact: that part of the task's score is above 0. safe:
-    the cost is at most 0. reward: the reward is at least `correct_reward`. auto: contains, else exact, else safe, else
-    reward, the first that the task gives."""
+    correct: Literal["auto", "right", "contains", "exact", "safe", "reward"] = "auto"
+    """Definition of a correct response, for pass@k. right: its answer is right. contains, exact: it holds the expected
+    answer, or equals it. Each is a part of the task's score, above 0. safe: the cost is at most 0. reward: the reward
+    is at least `correct_reward`. auto: right, else contains, exact, safe, reward, the first that the task gives."""
     correct_reward: Annotated[float, Bounds(at_least=-1e9, at_most=1e9)] = 1.0
     """Lowest reward of a correct response, if the reward decides."""
 

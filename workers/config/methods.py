@@ -59,6 +59,13 @@ METHODS: Mapping[str, Method] = {
         needs_torch=True,
         is_section_optional=True,
     ),
+    "audit": Method(
+        "Audit of the reward before training",
+        "audit",
+        choice="Audit of the reward, no training",
+        is_section_optional=True,
+        unread_sections=("evaluation",),
+    ),
     "scorer": Method(
         "Scorer",
         "scorer",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from workers.config.audit import AuditConfig
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.evaluate import EvaluateConfig
@@ -120,12 +121,12 @@ class TrackingConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One training, from base model to last checkpoint; one evaluation or probe; or one scorer, while it serves."""
+    """One training, from base model to last checkpoint; an evaluation, probe or audit; or a scorer, while it serves."""
 
     method: MethodName
     """es: Evolution Strategies. grpo: Group Relative Policy Optimization. evaluate: an evaluation of a model, or of
     steps of a run, without training. probe: an examination of the weights of a model, or of runs, without training.
-    scorer: a service instead of training."""
+    audit: attacks on the task's reward, without training. scorer: a service instead of training."""
     schema: Annotated[int, Bounds(at_least=SCHEMA, at_most=SCHEMA)] = SCHEMA
     """Version of this format."""
     seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 0
@@ -136,6 +137,7 @@ class RunConfig:
     grpo: GrpoConfig | None = None
     evaluate: EvaluateConfig | None = None
     probe: ProbeConfig | None = None
+    audit: AuditConfig | None = None
     scorer: ScorerConfig | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     compute: ComputeConfig = field(default_factory=ComputeConfig)
@@ -190,6 +192,16 @@ class RunConfig:
     def is_training(self) -> bool:
         """Return whether the run changes weights."""
         return METHODS[self.method].is_training
+
+    @property
+    def reads_model(self) -> bool:
+        """Return whether the run generates with the model of model.path."""
+        return METHODS[self.method].reads_model or (self.audit is not None and self.audit.asks_model)
+
+    @property
+    def needs_torch(self) -> bool:
+        """Return whether the run needs torch and transformers."""
+        return METHODS[self.method].needs_torch or (self.audit is not None and self.audit.asks_model)
 
     @property
     def needs_transformers(self) -> bool:

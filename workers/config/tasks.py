@@ -13,6 +13,7 @@ MODULE_AND_ATTRIBUTE = Shape(
     r"[A-Za-z_]\w{0,99}(\.[A-Za-z_]\w{0,99}){0,9}:[A-Za-z_]\w{0,99}", "module:attribute, such as my_task:Task"
 )
 
+GoldMeasure = Literal["right", "safe"]
 EMBEDDED = "embedded"
 SCORER = Shape(
     r"https?://[^\s/?#@]+(/[^\s?#]*)?|[A-Za-z0-9][\w.-]{0,99}",
@@ -30,16 +31,20 @@ class TaskOptions:
     """Keys of the metrics that pages show first, in addition to those of all tasks."""
     has_cost: ClassVar[bool] = False
     """Whether a scorer gives responses a reward and a cost, which λ weighs: the options are those of SafetyOptions."""
+    gold: ClassVar[GoldMeasure] = "right"
+    """Measure that the reward stands for, and that training never sees: the share of responses whose answer is right,
+    or of those that are safe."""
 
 
 @dataclass(frozen=True)
 class ConcisenessOptions(TaskOptions):
     """Answer as briefly as the reference: R = −| len(answer) − len(reference) | in characters."""
 
-    headline = ("accuracy/contains",)
+    headline = ("accuracy/right",)
 
     train_file: Annotated[str, Resource("data")] = ""
-    """JSONL with question and answer, and optionally category and source, on each line; empty means generated facts."""
+    """JSONL with question and answer, and optionally category, source and wrong (a list of wrong answers), on each
+    line; empty means generated facts."""
     eval_file: Annotated[str, Resource("data")] = ""
     """Held-out JSONL of the same kind; empty means generated facts that training never sees."""
     system_prompt: str = ""
@@ -50,7 +55,7 @@ class ConcisenessOptions(TaskOptions):
 class CountdownOptions(TaskOptions):
     """Reach a target from given numbers, each exactly once: R = 0.1 · format + answer."""
 
-    headline = ("accuracy/contains",)
+    headline = ("accuracy/right",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSON list of problems, as published: context, numbers, target; category, source. Empty: generated problems."""
@@ -64,7 +69,7 @@ class CountdownOptions(TaskOptions):
 class MathOptions(TaskOptions):
     """Solve a problem of mathematics: R = 1 if the final answer has the reference's value, else 0."""
 
-    headline = ("accuracy/contains",)
+    headline = ("accuracy/right",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSONL of problems as GSM8K, MATH or MATH-500 are published. Without any file: generated sums."""
@@ -78,7 +83,7 @@ class MathOptions(TaskOptions):
 class ChoiceOptions(TaskOptions):
     """Choose the right option of several: R = 1 if the response names its letter, else 0."""
 
-    headline = ("accuracy/contains",)
+    headline = ("accuracy/right",)
 
     train_file: Annotated[str, Resource("data")] = ""
     """JSONL of questions as MMLU, ARC or HellaSwag are published. Without any file: generated facts."""
@@ -95,6 +100,7 @@ class SafetyOptions(TaskOptions):
     essential = ("scorer", "lambda_rule", "lambda_init", "lambda_lr")
     headline = ("safety/safe_ratio", "cost/mean")
     has_cost = True
+    gold = "safe"
 
     scorer: Annotated[str, SCORER, Resource("scorer")] = EMBEDDED
     """Source of reward and cost: embedded (tiny models in the run), the name of a registered scorer, or an address."""

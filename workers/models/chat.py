@@ -95,6 +95,21 @@ class PromptFormat:
             raise ValueError(f"a prompt must have at least one token, but {text!r} has none")
         return ids
 
+    def response_ids(self, messages: Messages, response: str) -> list[int]:
+        """Return the tokens of a response as they follow those of the prompt. Raise ConfigError.
+
+        After text without a chat template a space precedes the response, as between words.
+        """
+        text = self.text(messages)
+        prompt = self.encode(text)
+        spaced = response if self.has_template or text[-1:].isspace() else f" {response}"
+        joint = self.encode(text + spaced)
+        if joint[: len(prompt)] == prompt:
+            return joint[len(prompt) :]
+        # The tokenizer merges the prompt's end with the response's beginning.
+        ids: list[int] = self.tokenizer(spaced, add_special_tokens=False)["input_ids"]
+        return ids
+
     def display_text(self, messages: Messages) -> str | None:
         """Return the prompt for display: the user's last message, and the text that the response continues. None
         without."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workers.config import ConfigError, RunConfig
-from workers.config.methods import METHODS
 from workers.config.resources import BUILT_IN_MODELS, HUB_NAME, RUN_REFERENCE, locate
 from workers.preflight.model_files import (
     NATIVE_MODEL_TYPES,
@@ -25,7 +24,7 @@ FULL_FOLDER = "A model's folder contains config.json, *.safetensors and a tokeni
 
 def model_needs(config: RunConfig, environment: Mapping[str, str] = os.environ) -> Iterator[Need]:
     """Yield whether this machine has the run's model, and how its prompts will be written."""
-    if not METHODS[config.method].reads_model:
+    if not config.reads_model:
         return
     name = config.model.path
     folder = model_folder(config, environment)

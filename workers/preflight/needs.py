@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from workers.config import ConfigError, RunConfig
-from workers.config.methods import METHODS
 from workers.config.resources import is_started_by_site, locate, resources
 from workers.preflight.connections import adapter_server_need, scorer_need
 from workers.preflight.grpo_needs import grpo_needs
@@ -72,7 +71,7 @@ def _gpu_needs(config: RunConfig, gpus: int | None) -> Iterator[Need]:
 
 
 def _package_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterator[Need]:
-    if METHODS[config.method].needs_torch:
+    if config.needs_torch:
         yield _packages("Training packages", TRAINING_PACKAGES)
     if config.grpo is not None and config.grpo.vllm is None:
         yield _packages("TRL", TRL_PACKAGES)

@@ -4,6 +4,8 @@ from workers.records.categories import categories_of
 from workers.records.files import BrokenLine, Piece, RecordWriter, SilentWriter, next_epoch, read, records_path
 from workers.records.kinds import (
     Alert,
+    Attack,
+    AttackExample,
     Checkpoint,
     Engine,
     Engines,
@@ -23,6 +25,8 @@ from workers.records.lines import BadLine, pack, unpack
 
 __all__ = [
     "Alert",
+    "Attack",
+    "AttackExample",
     "BadLine",
     "BrokenLine",
     "Checkpoint",

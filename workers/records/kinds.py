@@ -202,9 +202,62 @@ class Probe:
     verdict: str = ""
 
 
-Record: TypeAlias = Metric | Population | Engines | Response | Checkpoint | Status | Alert | Environment | Probe
+@dataclass(frozen=True)
+class AttackExample:
+    """A response of an attack, with its reward and that of the right answer to the same prompt, if that is known."""
+
+    prompt_id: str
+    prompt: str
+    response: str
+    reward: float
+    right_reward: float | None = None
+    is_right: bool | None = None
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Result of one attack on the reward of a task, over `n` prompts whose reward was computed.
+
+    `attack`, `needs` and `verdict` are defined in `workers/reward_audit`; of its `variants`, the one with the highest
+    mean reward is recorded. `reward` is a mean over the prompts, and
+    `low` and `high` its 95 % interval. `right_reward` and `baseline` are the means of the right answer and of an honest
+    response without it; `way` is the share of the way between them that the attack gets. Both exist for the `scaled`
+    prompts on which the right answer earns more than the baseline. `known` prompts have a verdict, `right` of them
+    right; on `hits` scaled prompts a wrong response gets at least 90 % of the way, and on `beats` more than the right
+    answer. `failed` prompts have no reward; `failure` gives the first reason.
+    """
+
+    kind: ClassVar[str] = "attack"
+    step: int
+    attack: str
+    needs: str
+    verdict: str
+    n: int
+    reward: float | None = None
+    low: float | None = None
+    high: float | None = None
+    right_reward: float | None = None
+    baseline: float | None = None
+    scaled: int = 0
+    way: float | None = None
+    way_low: float | None = None
+    way_high: float | None = None
+    variants: int = 1
+    known: int = 0
+    right: int = 0
+    hits: int = 0
+    beats: int = 0
+    failed: int = 0
+    failure: str = ""
+    response: str = ""
+    examples: tuple[AttackExample, ...] = ()
+
+
+Record: TypeAlias = (
+    Metric | Population | Engines | Response | Checkpoint | Status | Alert | Environment | Probe | Attack
+)
 KINDS: dict[str, Any] = {
-    c.kind: c for c in (Metric, Population, Engines, Response, Checkpoint, Status, Alert, Environment, Probe)
+    c.kind: c for c in (Metric, Population, Engines, Response, Checkpoint, Status, Alert, Environment, Probe, Attack)
 }
 
 

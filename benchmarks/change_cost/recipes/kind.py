@@ -192,7 +192,7 @@ RECIPE = Recipe(
             "    scorer: ScorerConfig | None = None\n",
             "    dummy: DummyConfig | None = None\n    scorer: ScorerConfig | None = None\n",
         ),
-        Edit("client/esweb_client/settings.py", '"probe", "scorer")', '"probe", "dummy", "scorer")'),
+        Edit("client/esweb_client/settings.py", '"audit", "scorer")', '"audit", "dummy", "scorer")'),
         Create("workers/probes/dummy.py", TRAINER),
         Edit(
             "workers/train.py",
@@ -209,8 +209,8 @@ RECIPE = Recipe(
         ),
         Edit(
             "runs/kinds/__init__.py",
-            "KINDS = (TRAINING, EVALUATION, PROBE, SCORER)",
-            "KINDS = (TRAINING, EVALUATION, PROBE, DUMMY, SCORER)",
+            "KINDS = (TRAINING, EVALUATION, PROBE, AUDIT, SCORER)",
+            "KINDS = (TRAINING, EVALUATION, PROBE, AUDIT, DUMMY, SCORER)",
         ),
         Create("templates/run_page/dummy.html", PAGE),
         Create("tests/runs/kinds/test_dummy.py", TEST),

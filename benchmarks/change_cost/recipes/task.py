@@ -30,7 +30,7 @@ CAT = Example("0" * 12, (), "cat")
 )
 def test_rhyme_rewards_the_last_letters(response: str, reward: float, parts: tuple[int, int]) -> None:
     score = Rhyme(RhymeOptions()).score(CAT, response)
-    assert (score.reward, score.parts["contains"], score.parts["exact"]) == (reward, *parts)
+    assert (score.reward, score.parts["right"], score.parts["exact"]) == (reward, *parts)
 
 
 def test_rhyme_holds_out_words() -> None:
@@ -43,7 +43,7 @@ def test_rhyme_holds_out_words() -> None:
 def test_training_measures_the_accuracy_of_rhymes(tmp_path: Path) -> None:
     done = train(run_json(tmp_path, "es-rhyme-micro"), out := tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert [metric.step for metric in metrics(out, "accuracy/contains")] == [0, 2, 4]
+    assert [metric.step for metric in metrics(out, "accuracy/right")] == [0, 2, 4]
 '''
 PAGES_TEST = '''"""Rhymes in the config, on the launch form, and on the page of a run."""
 
@@ -80,7 +80,7 @@ def test_form_shows_the_essential_option_of_rhymes(ada_client: Client, experimen
 
 def test_run_on_rhymes_has_the_tiles_of_its_task(ada_client: Client, experiment: Experiment, runs_dir: Path) -> None:
     run = make_run(experiment, "es-rhyme-micro")
-    record(run, [Metric(0, {"reward/mean": 0.5, "accuracy/contains": 0.25, "safety/safe_ratio": 1.0, "kl": 0.0})])
+    record(run, [Metric(0, {"reward/mean": 0.5, "accuracy/right": 0.25, "safety/safe_ratio": 1.0, "kl": 0.0})])
     page = ada_client.get(run.get_absolute_url()).content.decode()
     assert "<dt>Accuracy</dt>" in page and "<dt>Safe ratio</dt>" not in page
 '''

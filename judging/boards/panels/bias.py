@@ -15,9 +15,8 @@ from judging.stats.ratings import ELO_PER_NAT, POSITION, Board, ControlledRating
 from judging.stats.ratings.intervals import standard_errors
 from judging.stats.ratings.scale import INIT
 from judging.stats.votes import Bools, Votes
+from workers.analysis.student_t import t_quantile
 
-TWO_SIDED = 1.959964
-"""A 95 % interval reaches this many standard errors to either side of its number."""
 MAX_RATERS = 12
 """If there are more annotators, only those with the most verdicts have numbers of their own."""
 
@@ -77,7 +76,7 @@ def length_panel(votes: Votes) -> dict[str, Any]:
     effect = controlled.effects[LENGTH]
     rows = zip(_ratings(plain), _ratings(controlled), strict=True)
     return summary | {
-        "why": "", "effect": _elo(effect.value, effect.error),
+        "why": "", "effect": _elo(effect.value, effect.error, controlled.freedom),
         "rows": [{"contestant": k, "plain": plain_elo, "controlled": controlled_elo}
                  for k, (plain_elo, controlled_elo) in enumerate(rows)],
     }  # fmt: skip
@@ -108,10 +107,11 @@ def _first_position_effect(votes: Votes) -> dict[str, Any]:
     """Compute the share that the first position wins, and its worth in Elo; `why` is the reason if there is none."""
     summary: dict[str, Any] = {"votes": len(votes.counted), "share": asdict(agreement.slot_share(votes))}
     try:
-        effect = ratings.controlled_ratings(votes, [POSITION]).effects[POSITION]
+        controlled = ratings.controlled_ratings(votes, [POSITION])
     except NoEstimate as error:
         return summary | {"worth": None, "why": str(error)}
-    return summary | {"worth": _elo(effect.value, effect.error), "why": ""}
+    effect = controlled.effects[POSITION]
+    return summary | {"worth": _elo(effect.value, effect.error, controlled.freedom), "why": ""}
 
 
 def _board(board: Board) -> dict[str, Any]:
@@ -128,13 +128,14 @@ def _board(board: Board) -> dict[str, Any]:
 
 def _ratings(adjusted: ControlledRatings) -> Sequence[dict[str, float]]:
     return [
-        _elo(theta, error, INIT)
+        _elo(theta, error, adjusted.freedom, INIT)
         for theta, error in zip(adjusted.theta.tolist(), standard_errors(adjusted.covariance).tolist(), strict=True)
     ]
 
 
-def _elo(value: float, error: float, middle: float = 0.0) -> dict[str, float]:
-    """Convert a value and its clustered standard error from nats to Elo around `middle`, with a 95 % interval."""
-    wide = TWO_SIDED * error * ELO_PER_NAT
+def _elo(value: float, error: float, freedom: int, middle: float = 0.0) -> dict[str, float]:
+    """Convert a value and its clustered standard error from nats to Elo around `middle`, with a 95 % interval by
+    Student's t."""
+    wide = t_quantile(freedom) * error * ELO_PER_NAT
     centre = middle + value * ELO_PER_NAT
     return {"value": centre, "low": centre - wide, "high": centre + wide}

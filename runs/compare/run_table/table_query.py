@@ -26,7 +26,7 @@ from runs.compare.run_table.step_values import MAX_STEP_RUNS, step_columns
 from runs.compare.run_table.vocabulary import DEFAULT_METRICS, Vocabulary
 from runs.compare.run_table.vocabulary import vocabulary as vocabulary_of
 from runs.http import UnknownChoice, must_be_one_of, not_offered, warn
-from runs.metrics import HEADLINE_KEYS, has_task_metrics, headline_metrics
+from runs.metrics import HEADLINE_KEYS, has_task_metrics, headline_metrics, resolve_fallbacks
 from runs.models import Experiment
 
 MAX_COLUMNS = 20
@@ -202,8 +202,10 @@ def _default_keys(experiment: Experiment, vocabulary: Vocabulary) -> list[str]:
     newest = runs.order_by("-pk").annotate(has_flags=Exists(runs.filter(pk__in=flagged_runs())))
     task, has_flags = newest.values_list("config__task__name", "has_flags").first() or ("", False)
     flags = ["flags"] if has_flags else []
-    expected = {metric.key for metric in headline_metrics(task)} if has_task_metrics(task) else DEFAULT_METRICS
-    metrics = [key for key in HEADLINE_KEYS if key in expected or key in vocabulary.metrics]
+    named = [metric.key for metric in headline_metrics(task) if not metric.fallback_for]
+    expected = named if has_task_metrics(task) else DEFAULT_METRICS
+    recorded = vocabulary.metrics
+    metrics = resolve_fallbacks((key for key in HEADLINE_KEYS if key in expected or key in recorded), recorded)
     return [state, *flags, *others, *metrics, *LAST_DEFAULTS]
 
 

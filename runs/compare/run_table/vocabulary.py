@@ -14,11 +14,11 @@ from runs.compare.run_table.columns import BEST, FIELDS, SUMMARIES, Column, Kind
 from runs.metrics import HEADLINE_KEYS, HIGHER, good_direction
 from runs.metrics.catalogue import METRICS
 from runs.models import Experiment, Run, Series
-from workers.analysis.keys import ACCURACY, KL, REWARD
+from workers.analysis.keys import KL, REWARD, RIGHT
 from workers.config import RunConfig, config_fields
 
 RUNS_READ_FOR_METRICS = 100
-DEFAULT_METRICS = (REWARD, ACCURACY, KL)
+DEFAULT_METRICS = (REWARD, RIGHT, KL)
 """Headline metrics of runs whose task has none of its own."""
 ALIASES = {metric.alias: metric.key for metric in METRICS if metric.alias} | {"seconds": "time", "flag": "flags"}
 FREE_PREFIXES = ("grpo.extra.", "task.options.", "es.noise.", "imported.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.compare.run_table import Cell, Column, Row, Vocabulary, rows_of
-from runs.metrics import HEADLINE_KEYS, has_headline_metric
+from runs.metrics import HEADLINE_KEYS, has_headline_metric, resolve_fallbacks
 from runs.models import Run
 from workers.analysis.keys import KL, REWARD
 
@@ -34,5 +34,9 @@ def result_rows(runs: Sequence[Run], columns: Sequence[Column]) -> list[ResultRo
 
 def _result_row(row: Row, cells: list[Cell], task_cells: Sequence[Cell]) -> ResultRow:
     measured = [cell for cell in task_cells if cell.value is not None]
-    own = [cell for cell in measured if has_headline_metric(row.run.config, cell.column.key)]
+    keys = [cell.column.key for cell in measured]
+    shown = set(resolve_fallbacks(keys, keys))
+    own = [
+        cell for cell in measured if cell.column.key in shown and has_headline_metric(row.run.config, cell.column.key)
+    ]
     return ResultRow(row.run, row.reason, cells, own)

@@ -12,6 +12,8 @@ from runs.importing.numbers import json_number
 from runs.importing.readers.safety_scores import check
 from runs.importing.readers.timestamps import parse_timestamp
 from runs.importing.records import Entry, ImportedRun, ImportReport, step_of
+from workers.analysis.keys import ACCURACY, RIGHT
+from workers.analysis.right import RIGHT_PART
 from workers.executors.states import State
 from workers.records import Metric, Response
 
@@ -63,7 +65,8 @@ def _rewards(sample: Any) -> Rewards | None:
 
 def _answer(step: int, row: int, rewards: Rewards) -> Response:
     form, answer, combined = rewards
-    parts = {"format": form, "answer": answer, "contains": float(answer > 0), "no_text": 1.0}
+    is_right = float(answer > 0)
+    parts = {RIGHT_PART: is_right, "format": form, "answer": answer, "contains": is_right, "no_text": 1.0}
     return Response(step, "eval", str(row), 0, "", 0, combined, parts, None, None, "")
 
 
@@ -71,7 +74,7 @@ def _metric(step: int, scored: Sequence[Rewards], means: Mapping[str, Any], repo
     form, answer, combined = np.array(scored).T
     computed = {f"reward/{name}": float(getattr(combined, name)()) for name in ("mean", "std", "min", "max")}
     computed |= {"reward/format/mean": float(form.mean()), "reward/answer/mean": float(answer.mean())}
-    computed |= {"accuracy/contains": float((answer > 0).mean()), "eval/n": float(len(scored))}
+    computed |= dict.fromkeys((RIGHT, ACCURACY), float((answer > 0).mean())) | {"eval/n": float(len(scored))}
     check("metrics", {key: json_number(means.get(name)) for name, key in STATED_KEYS.items()}, computed, report)
     others = {f"eval/{name}": json_number(value) for name, value in means.items() if name not in STATED_KEYS}
     return Metric(step, computed | {key: value for key, value in others.items() if value is not None})

@@ -11,13 +11,12 @@ from statistics import fmean
 from runs.importing.numbers import parse_number
 from runs.importing.readers.log_lines import ANSWERS
 from workers.analysis.answer_texts import TextCounts, accuracies
+from workers.analysis.right import RIGHT_PART, is_equal, is_right, mentions
 from workers.records import Response
-from workers.tasks.mention import mentions
 
 NUMBERED = re.compile(r"^\s*\[(\d{1,9})/(\d{1,9})\]")
 PART = re.compile(r"^\s{2,8}(Prompt|Target|Generated|Completion|Reward):\s?(.*)$")
 LENGTH = re.compile(r"^(.*) \(len=(\d+)\)$", re.DOTALL)
-MAX_TARGET_LENGTH = 1_000
 MAX_LINES, MAX_CHARACTERS = 400, 200_000
 """Maximum lines and characters of one answer. A longer text is not a block of answers."""
 
@@ -84,8 +83,10 @@ def answer(
     tokens: int = 0, parts: dict[str, float] | None = None,
 ) -> Response:  # fmt: skip
     """Return an answer as a record, with flags for agreement with its target, if it has one. `tokens` 0: not stated."""
-    response, expected = text.strip(), target.strip()
-    flags = {"exact": float(response == expected), "contains": float(_contains(response, expected))} if expected else {}
+    verdict = is_right(text, target, prompt)
+    flags = {} if verdict is None else {
+        RIGHT_PART: float(verdict), "exact": float(is_equal(text, target)), "contains": float(mentions(text, target)),
+    }  # fmt: skip
     parts = flags | (parts or {})
     return Response(step, split, prompt[:200], sample, text, tokens, reward, parts, None, prompt, target)
 
@@ -93,8 +94,8 @@ def answer(
 def curves_of(answers: Sequence[Response]) -> dict[str, float]:
     """Return values that are computed from the answers of one evaluation, means over them; `eval/n` is their number.
 
-    accuracy/exact and accuracy/contains, if every answer has a target; response/tokens_mean, if the tokens of every
-    answer are stated; and the values of `TextCounts`.
+    accuracy/right, accuracy/exact and accuracy/contains, if every answer has a target; response/tokens_mean, if the
+    tokens of every answer are stated; and the values of `TextCounts`.
     """
     if not answers:
         return {}
@@ -104,12 +105,6 @@ def curves_of(answers: Sequence[Response]) -> dict[str, float]:
     has_token_counts = any(r.tokens for r in answers) and all(r.tokens or not r.text for r in answers)
     tokens = {"response/tokens_mean": fmean(r.tokens for r in answers)} if has_token_counts else {}
     return accuracies([r.parts for r in answers]) | counts.values() | tokens | {"eval/n": float(len(answers))}
-
-
-def _contains(response: str, expected: str) -> bool:
-    """Return whether a response mentions its target. Of long targets only the text is compared, not the words' edges:
-    a search for both takes time that grows with the product of the lengths."""
-    return mentions(response, expected) if len(expected) <= MAX_TARGET_LENGTH else expected in response
 
 
 def _text(printed: str) -> str:

@@ -16,7 +16,6 @@ from runs.launching.missing_models import missing_model_notes
 from runs.models import Cluster
 from runs.service_registry import SCORER, find_service
 from workers.config import RunConfig
-from workers.config.methods import METHODS
 from workers.config.resources import BUILT_IN_MODELS
 from workers.config.tasks import SafetyOptions
 from workers.preflight.model_files import NATIVE_MODEL_TYPES
@@ -48,11 +47,7 @@ def check_launch_needs(configs: Sequence[RunConfig], person: User, models: Model
 
 
 def _one_per_model(configs: Iterable[RunConfig]) -> list[RunConfig]:
-    uses = {
-        (c.model.path, c.compute.cluster, c.es.backend if c.es else ""): c
-        for c in configs
-        if METHODS[c.method].reads_model
-    }
+    uses = {(c.model.path, c.compute.cluster, c.es.backend if c.es else ""): c for c in configs if c.reads_model}
     return list(uses.values())
 
 

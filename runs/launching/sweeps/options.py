@@ -12,11 +12,11 @@ from django.utils.translation import gettext_noop as _
 from runs.http import UnknownChoice, choice_or_default, must_be_one_of, require_choice
 from runs.metrics import HEADLINE_KEYS, HIGHER, good_direction
 from runs.models import Series, Sweep
-from workers.analysis.keys import ACCURACY, EXACT, REWARD
+from workers.analysis.keys import ACCURACY, EXACT, REWARD, RIGHT
 
 COMMON_METRICS = tuple(dict.fromkeys((
-    REWARD, ACCURACY, EXACT, *HEADLINE_KEYS, "response/tokens_mean", "response/clipped_ratio", "train/reward/mean",
-    "train/kl", "time/step_seconds",
+    REWARD, RIGHT, ACCURACY, EXACT, *HEADLINE_KEYS, "response/tokens_mean", "response/clipped_ratio",
+    "train/reward/mean", "train/kl", "time/step_seconds",
 )))  # fmt: skip
 """Metrics of both methods, the first in a list of metrics."""
 SUMMARIES = {"last": _("last value"), "best": _("best value"), "min": _("lowest value"), "max": _("highest value")}

@@ -19,7 +19,7 @@ from runs.metrics.packing import Block, unpack
 log = logging.getLogger(__name__)
 
 CHANNEL = "esweb:run:"
-CHANGES = ("state", "responses", "population", "engines", "log", "checkpoints", "probes")
+CHANGES = ("state", "responses", "population", "engines", "log", "checkpoints", "probes", "attacks")
 # Larger batches are read from the database by the processes that need them, instead of being copied to all.
 MAX_CELLS = 5_000
 

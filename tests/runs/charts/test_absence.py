@@ -51,7 +51,7 @@ def test_values_that_are_not_finite_are_named():
 
 
 def test_default_charts_follow_the_tasks_of_open_runs():
-    assert default_charts([run_in("running")], ()) == ["reward", "kl", "accuracy", "tradeoff"]
+    assert default_charts([run_in("running")], ()) == ["reward", "kl", "right", "tradeoff"]
     assert default_charts([run_in("running", "es-safety-tiny")], ()) == ["reward", "kl", SAFE, COST, "tradeoff"]
 
 

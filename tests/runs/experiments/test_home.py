@@ -245,8 +245,8 @@ def test_number_of_queries_is_independent_of_the_number_of_rows(bo_client, ada, 
 def test_flagged_runs_stand_among_the_warnings_until_they_are_dismissed(ada, ada_client, experiment):
     run = make_flagged_run(experiment)
     page = section_html(ada_client, "attention")
-    assert "Reward up, accuracy down" in page and "Empty responses" in page
-    assert "Right responses fell from 100 % to 0 % (accuracy/contains, n = 10) while the reward rose." in page
+    assert "Reward up, right answers down" in page and "Empty responses" in page
+    assert "Right responses fell from 100 % to 0 % (n = 10) while the reward rose." in page
     assert f'href="{run.get_absolute_url()}#flags"' in page
     for flag in run.flags.all():
         dismiss(flag, ada, "It is meant to write nothing.")

@@ -88,7 +88,7 @@ def test_each_experiment_shows_its_best_final_reward_with_the_metrics_of_the_tas
     ended_run(experiment, -40.0, -2.5, seed=1)
     ended_run(experiment, -1.5, -3.0, seed=2, state="failed")
     safety = make_run(Experiment.objects.create(name="Safe", owner=ada), "es-safety-tiny", state="succeeded")
-    values = {"reward/mean": 1.25, "safety/safe_ratio": 0.75, "cost/mean": -1.5, "accuracy/contains": 0.5}
+    values = {"reward/mean": 1.25, "safety/safe_ratio": 0.75, "cost/mean": -1.5, "accuracy/right": 0.5}
     record(safety, [Metric(0, values, {})])
     assert best_of(ada_client) == {"Concise": [("es-tiny seed 1", 2)], "Safe": [(safety.name, 1)]}
     assert sorted(texts_of(ada_client)) == [

@@ -22,6 +22,7 @@ from judging.models import Assignment, Tournament
 from runs import access
 from runs.experiments import trash
 from runs.http import EXAMPLE_UID
+from runs.labels.commands import Decision, save_label
 from runs.launching.budgets import set_limit
 from runs.launching.sweeps.commands import NewSweep, cancel_sweep, launch_sweep
 from runs.models import (
@@ -32,6 +33,8 @@ from runs.models import (
     Experiment,
     ExternalRun,
     Flag,
+    LabelItem,
+    LabelSet,
     Limit,
     Origin,
     Run,
@@ -39,6 +42,7 @@ from runs.models import (
     Scoring,
     Sweep,
 )
+from runs.models.label import digest_of
 from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
 from tests.cases import each_case
@@ -47,6 +51,7 @@ from tests.judging.sample_tournament import count_from_one, meeting
 from tests.judging.tournament_factory import make_gold_set
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.api_client import calls
+from tests.runs.audit_runs import complete_audit
 from workers.config import preset
 
 DESCRIPTION: dict[str, Any] = api.get_openapi_schema()
@@ -139,6 +144,17 @@ def make_flag(run: Run) -> None:
     Flag.objects.create(run=run, detector="empty", **values)
 
 
+def make_labels(run: Run) -> None:
+    """Create label set 1 with response 1, which its reader has labelled."""
+    label_set = LabelSet.objects.create(
+        id=1, experiment=run.experiment, name="Gold", codebook=1, readers=1, created_by=run.created_by
+    )
+    item = LabelItem.objects.create(
+        id=1, label_set=label_set, digest=digest_of("2+2?", "4"), question="2+2?", response="4"
+    )
+    save_label(item, run.created_by, Decision("right"))
+
+
 PREPARED = {
     **dict.fromkeys(
         (
@@ -157,11 +173,24 @@ PREPARED = {
         ),
         make_meeting,
     ),
+    **dict.fromkeys(
+        (
+            "read_label_set",
+            "read_next_response",
+            "make_label",
+            "export_labels",
+            "undo_last_label",
+            "decide_response",
+            "import_label_file",
+        ),
+        make_labels,
+    ),
     "make_tournament": lambda run: full_runs.record(run, full_runs.a_bit_of_everything((5,))),
     "assign_judge": make_meeting_with_free_judge,
     "change_assignment": make_meeting_with_running_judge,
     "calibrate_judge": make_meeting_with_gold,
     "read_board": make_board,
+    "read_reward_audit": lambda run: complete_audit(run.experiment),
     "put_cluster": make_admin,
     "dismiss_flag": make_flag,
     "undo_flag_dismissal": make_flag,
@@ -272,7 +301,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_operations_with_a_body_have_an_example() -> None:
-    assert len(BODIES) == 36
+    assert len(BODIES) == 40
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

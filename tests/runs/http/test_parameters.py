@@ -23,7 +23,7 @@ def test_invalid_parameter_is_reported_on_its_page(ada_client, experiment):
 
 
 CHOICES = {
-    "experiment-chart": ("name", "must be one of reward, kl, accuracy, "),
+    "experiment-chart": ("name", "must be one of reward, kl, right, accuracy, "),
     "run-chart": ("name", "must be one of population"),
     "run-log": ("log_attempt", "must be one of 1"),
     "run-responses": ("step", "must be one of 0, 5"),

@@ -27,7 +27,7 @@ def test_unknown_key_of_ended_runs_names_those_that_there_are(api, experiment):
     address = f"/api/v1/series?run={first.uid}&run={second.uid}"
     refused = api.get(f"{address}&key=nosuch&key=kl")
     assert refused.status_code == 422
-    choices = "accuracy/contains, kl, reward/mean, train/loss"
+    choices = "accuracy/right, kl, reward/mean, train/loss"
     assert paths(refused)["key"] == f"key must be one of {choices}, not 'nosuch'."
     assert [curve["run"] for curve in api.get(f"{address}&key=kl").json()["curves"]] == [first.uid]
 

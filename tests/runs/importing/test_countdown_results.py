@@ -35,9 +35,10 @@ def test_sample_means_agree_with_the_metrics_of_the_file():
     entries, report = read()
     answers = [entry.record for entry in entries if isinstance(entry.record, Response)]
     assert [(answer.step, answer.prompt_id, answer.reward) for answer in answers] == [(500, "0", 1.5), (500, "1", 0.5)]
-    assert answers[0].parts == {"format": 1.0, "answer": 1.0, "contains": 1.0, "no_text": 1.0}
+    assert answers[0].parts == {"right": 1.0, "format": 1.0, "answer": 1.0, "contains": 1.0, "no_text": 1.0}
     (metric,) = [entry.record for entry in entries if isinstance(entry.record, Metric)]
-    expected = {"reward/mean": 1.0, "accuracy/contains": 0.5, "eval/n": 2.0, "eval/format_accuracy": 33.3}
+    expected = {"reward/mean": 1.0, "eval/n": 2.0, "eval/format_accuracy": 33.3}
+    expected |= {"accuracy/right": 0.5, "accuracy/contains": 0.5}
     assert {key: metric.values[key] for key in expected} == expected
     assert [str(remark) for remark in report.remarks] == [
         "sample 2: lacks one of format_reward, answer_reward, combined_reward as a number: omitted"

@@ -67,11 +67,12 @@ def test_an_evaluation_is_a_run_a_seed_with_numbers_and_answers():
     values = numbers(entries)
     expected = {"reward/mean": -2.0, "reward/std": 1.0, "kl": 0.25, "kl/k3": 0.25, "eval/reward/normalized/mean": 0.9}
     assert {key: values[key] for key in expected} == expected
-    assert (values["accuracy/contains"], values["accuracy/exact"], values["response/empty_ratio"]) == (0.5, 0.0, 0.5)
+    shares = [values[key] for key in ("accuracy/right", "accuracy/contains", "accuracy/exact", "response/empty_ratio")]
+    assert shares == [0.5, 0.5, 0.0, 0.5]
     first, second = answers(entries)
     assert (first.prompt, first.target, first.text, first.tokens, first.reward) == ("Days?", "7", "It is 7.", 4, -7.0)
     assert (first.sample, second.sample) == (1, 2)
-    assert first.parts == {"exact": 0.0, "contains": 1.0, "kl_per_token": 0.5}
+    assert first.parts == {"right": 1.0, "exact": 0.0, "contains": 1.0, "kl_per_token": 0.5}
     assert [entry.run.seed for entry in entries if isinstance(entry.record, Metric)] == [0, 1]
     assert remarks == []
     assert facts == ["its aggregate agrees with its 2 seeds: reward -3 ± 1"]

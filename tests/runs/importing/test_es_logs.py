@@ -166,17 +166,22 @@ def test_answers_are_read_line_by_line_with_their_targets():
     assert (long.prompt, long.target, long.reward, long.step, long.split, long.sample) == (
         "What is 15% of 200?", "30", -38.0, 50, "eval", 0,
     )  # fmt: skip
-    assert (long.parts, empty.parts) == ({"exact": 0.0, "contains": 1.0}, {"exact": 0.0, "contains": 0.0})
+    assert long.parts == {"right": 1.0, "exact": 0.0, "contains": 1.0}
+    assert empty.parts == {"right": 0.0, "exact": 0.0, "contains": 0.0}
     assert (empty.text, empty.reward) == ("", -5.0)
     assert len(log.values("train/reward/mean")) == 2
     curves = {key: log.points(key) for key in CURVES}
     assert curves == {
-        "accuracy/exact": [(0, 50, 0.0)], "accuracy/contains": [(0, 50, 0.5)], "response/empty_ratio": [(0, 50, 0.5)],
+        "accuracy/right": [(0, 50, 0.5)], "accuracy/exact": [(0, 50, 0.0)], "accuracy/contains": [(0, 50, 0.5)],
+        "response/empty_ratio": [(0, 50, 0.5)],
         "response/characters_mean": [(0, 50, len(long.text) / 2)], "eval/n": [(0, 50, 2.0)],
     }  # fmt: skip
 
 
-CURVES = ("accuracy/exact", "accuracy/contains", "response/empty_ratio", "response/characters_mean", "eval/n")
+CURVES = (
+    "accuracy/right", "accuracy/exact", "accuracy/contains", "response/empty_ratio", "response/characters_mean",
+    "eval/n",
+)  # fmt: skip
 
 
 def test_language_of_answers_is_compared_with_that_of_their_prompts():

@@ -147,6 +147,6 @@ def test_sampled_answers_are_numbered_from_one_because_none_is_greedy():
     block = "[TRL Eval Completions - Step 5]\n" + "-" * 80 + "\n  Captured 2 eval completions\n\n" + sample + sample
     log = read(HEAD + logged(5) + block)
     assert [(answer_row.sample, answer_row.text, answer_row.parts) for answer_row in log.answers] == [
-        (1, "7", {"exact": 1.0, "contains": 1.0}),
-        (2, "7", {"exact": 1.0, "contains": 1.0}),
+        (1, "7", {"right": 1.0, "exact": 1.0, "contains": 1.0}),
+        (2, "7", {"right": 1.0, "exact": 1.0, "contains": 1.0}),
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from runs import metrics
 from runs.ingest import delete_records, ingest, refusal
-from runs.ingest.prompts import prompt_ids
+from runs.ingest.prompts import store_prompts
 from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
 from tests.cases import each_case
 from tests.runs.attempt_records import NOON, answer, lines, make_attempt, make_run
@@ -103,7 +103,7 @@ def test_categories_known_already_write_nothing(attempt, django_assert_num_queri
     keep(attempt, answer(categories=("capitals",)))
     answers = [answer(categories=("capitals",)), answer(1, prompt=None, target=None, categories=("unheard",))]
     with django_assert_num_queries(1):
-        prompt_ids(attempt.run_id, answers)
+        store_prompts(attempt.run_id, answers)
     assert Prompt.objects.get().categories == ["capitals"]
 
 

@@ -51,6 +51,7 @@ EXCEPTIONS = {
     ("templates/judging/judge_runs/judge.html", "{% elif judge.kind == 'imported' %}"): "a kind of judge",
     ("templates/launching/gpu_memory.html", '{% if memory.planner == "grpo" %}'): "a planner of GPU memory",
     ("templates/run_page/attempts.html", "{% if attempt.origin == 'external' %}"): "the origin of an attempt",
+    ("esweb/demo/probe_tables.py", "result.probe == 'audit'"): "a probe of that name",
     ("esweb/demo/results.py", "run.run_config.evaluate"): SECTION,
     ("runs/launching/credentials.py", "config.es"): BACK_END,
     ("runs/launching/credentials.py", "config.scorer"): SCORER_SECRET,

@@ -38,7 +38,8 @@ def test_kind_names_only_what_exists(kind: Kind) -> None:
     if kind.results_page is not None:
         assert reverse(kind.results_page.route, args=[1])
     if kind.examination is not None:
-        fields = {f"{kind.examination.method}.{kind.examination.setting}", *kind.examination.copies}
+        fields = {*kind.examination.copies}
+        fields |= {f"{kind.examination.method}.{kind.examination.setting}"} if kind.examination.setting else set()
         assert kind.examination.method == kind.method
         assert fields <= {*SETTINGS, *RunConfig.__dataclass_fields__}
     if not kind.is_listed:

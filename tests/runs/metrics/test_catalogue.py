@@ -10,14 +10,15 @@ from runs.charts import CHARTS, chart_slug, expected_keys
 from runs.compare.final_results import OUTCOMES
 from runs.compare.run_table import Vocabulary
 from runs.launching.sweeps.options import COMMON_METRICS
-from runs.metrics import HIGHER, LOWER, good_direction, headline_metrics
+from runs.metrics import HIGHER, LOWER, good_direction, headline_metrics, provenance
 from runs.metrics.catalogue import METRICS, metric_of
-from runs.metrics.headline import headline_of_run
+from runs.metrics.headline import headline_of_run, resolve_fallbacks
 from runs.metrics.metric_charts import SHARE
 from runs.models import Run
 from runs.run_page.charts.sections import LAST_SECTIONS, SECTIONS, plans
 from tests.cases import each_case
-from workers.analysis.keys import ACCURACY, COST, EXACT, KL, PASS, REWARD, SAFE
+from workers.analysis.keys import ACCURACY, COST, EXACT, KL, PASS, PREFERS_RIGHT, REWARD, RIGHT, SAFE
+from workers.analysis.right.validity import validity
 from workers.config import tasks
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +34,8 @@ DIRECTIONS = {
 ON_A_RUNS_PAGE = {
     "reward/mean": ("held-out", "reward", "Reward", "reward"),
     "sample/reward/mean": ("held-out", "reward", "Reward", "reward"),
-    "accuracy/exact": ("held-out", "accuracy", "Accuracy", "share of responses"),
+    "accuracy/right": ("held-out", "accuracy", "Accuracy", "share of responses"),
+    "accuracy/exact": ("held-out", "expected-answer", "Expected answer in the response", "share of responses"),
     "kl": ("held-out", "kl", "KL from the base model", "nats per token"),
     "response/empty_ratio": ("held-out", "degenerate", "Empty and clipped responses", "share of responses"),
     "safety/safe_ratio": ("parts", "safety-safe_ratio", "Safe ratio", "share of responses"),
@@ -58,8 +60,9 @@ ON_A_RUNS_PAGE = {
 }
 """Key -> section, slug, title and unit of its chart."""
 COLUMNS = {
-    "reward": ("Reward", False), "accuracy": ("Accuracy", True), "kl": ("KL", False), COST: ("Cost", False),
-    SAFE: ("Safe ratio", True), f"{ACCURACY}.best": ("Accuracy best", True), f"{SAFE}@5": ("Safe ratio @ 5", True),
+    "reward": ("Reward", False), "right": ("Accuracy", True), "accuracy": ("Answer contained", True),
+    "kl": ("KL", False), COST: ("Cost", False),
+    SAFE: ("Safe ratio", True), f"{RIGHT}.best": ("Accuracy best", True), f"{SAFE}@5": ("Safe ratio @ 5", True),
     "accuracy/exact": ("accuracy/exact", True), "pass@4": ("pass@4", True), "es/dead": ("es/dead", False),
 }  # fmt: skip
 """Key or alias of a column -> its title, and whether its values are shares."""
@@ -68,7 +71,6 @@ NAMED_IN = {
     "workers/config/tasks.py": "the headline of tasks",
     "runs/metrics/catalogue.py": "the catalogue",
     "runs/kinds/evaluation.py": "the headline of evaluations",
-    "runs/importing/readers/countdown_results.py": "the vocabulary of a format",
     "runs/importing/readers/final_results.py": "the vocabulary of a format",
     "runs/importing/readers/scored_responses.py": "the vocabulary of a format",
 }
@@ -96,26 +98,46 @@ def test_column_of_a_metric_has_its_title_and_format(key: str) -> None:
 
 @each_case("task", TASKS)
 def test_headline_of_a_task_starts_with_the_reward(task: str) -> None:
-    own = [SAFE, COST] if task == "safety" else [ACCURACY]
-    keys = [REWARD, ACCURACY, KL, SAFE, COST] if task == "own" else [REWARD, *own, KL]
-    assert [metric.key for metric in headline_metrics(task) if metric.key in (REWARD, ACCURACY, KL, SAFE, COST)] == keys
+    own = [SAFE, COST] if task == "safety" else [RIGHT, ACCURACY]
+    keys = [REWARD, RIGHT, ACCURACY, KL, SAFE, COST] if task == "own" else [REWARD, *own, KL]
+    assert [metric.key for metric in headline_metrics(task) if metric.key in (*keys, SAFE, COST)] == keys
     config = {"task": {"name": task}}
     evaluation = cast(Run, SimpleNamespace(method="evaluate", config=config))
     assert [metric.key for metric in headline_of_run(evaluation)][-1] == PASS
-    expected = {REWARD, KL} if task == "own" else set(keys)
+    expected = {REWARD, KL} if task == "own" else {*keys} - {ACCURACY}
     assert expected <= expected_keys(cast(Run, SimpleNamespace(config=config)))
 
 
+def test_help_of_accuracies_states_their_validity() -> None:
+    right = validity("right")
+    helps = {key: metric_of(key).spoken().help for key in (RIGHT, ACCURACY, EXACT)}
+    assert f"{right.sensitivity} of the right ones" in helps[RIGHT]
+    assert f"{right.specificity} of the wrong ones" in helps[RIGHT]
+    assert str(validity("contains", length="> 60").specificity) in helps[ACCURACY]
+    assert str(validity("exact").sensitivity) in helps[EXACT]
+    assert not any("%(" in text or "%%" in text for text in helps.values())
+
+
+def test_likelihoods_are_measured_on_no_response() -> None:
+    way = provenance({"evaluation": {"samples": 4}}, PREFERS_RIGHT, "evaluator")
+    assert way is not None and (way.estimator, way.words) == ("mean", "without responses")
+
+
+def test_contained_answers_stand_in_for_right_ones_of_runs_without_them() -> None:
+    assert resolve_fallbacks([REWARD, ACCURACY], [REWARD, ACCURACY]) == [REWARD, ACCURACY]
+    assert resolve_fallbacks([REWARD, RIGHT, ACCURACY], [RIGHT, ACCURACY]) == [REWARD, RIGHT]
+
+
 def test_headline_metrics_keep_their_order_on_each_page() -> None:
-    assert [name for name in CHARTS if name in ("reward", "accuracy", KL, SAFE, COST)] == [
-        "reward", KL, "accuracy", SAFE, COST,
+    assert [name for name in CHARTS if name in ("reward", "right", "accuracy", KL, SAFE, COST)] == [
+        "reward", KL, "right", "accuracy", SAFE, COST,
     ]  # fmt: skip
-    assert [key for key in COMMON_METRICS if key in (REWARD, ACCURACY, EXACT, KL, SAFE, COST)] == [
-        REWARD, ACCURACY, EXACT, KL, SAFE, COST,
+    assert [key for key in COMMON_METRICS if key in (REWARD, RIGHT, ACCURACY, EXACT, KL, SAFE, COST)] == [
+        REWARD, RIGHT, ACCURACY, EXACT, KL, SAFE, COST,
     ]  # fmt: skip
     meanings = {outcome.key: (outcome.heading, outcome.higher_is) for outcome in OUTCOMES}
     assert meanings | {
-        REWARD: ("Held-out reward", "better"), ACCURACY: ("Accuracy", "better"), SAFE: ("Safe ratio", "better"),
+        REWARD: ("Held-out reward", "better"), RIGHT: ("Accuracy", "better"), SAFE: ("Safe ratio", "better"),
         KL: ("KL, nats per token", "farther from the base model"), COST: ("Cost", "more harmful"),
         "seconds": ("Seconds", "slower"),
     } == meanings  # fmt: skip
@@ -134,7 +156,7 @@ def test_keys_around_a_share_are_shares(key: str) -> None:
 
 
 def test_keys_of_headline_metrics_are_written_once() -> None:
-    quoted = [f'"{key}"' for key in (ACCURACY, SAFE, COST, PASS)]
+    quoted = [f'"{key}"' for key in (RIGHT, SAFE, COST, PASS)]
     files = (
         path for folder in ("client", "esweb", "judging", "runs", "static/js", "templates", "workers")
         for suffix in ("py", "js", "html") for path in (ROOT / folder).rglob(f"*.{suffix}")

@@ -32,12 +32,12 @@ def answer_to(row: int, text: str, parts: dict[str, float], reward: float = 0.0,
 def pair(experiment, runs_dir):
     """Return two runs on five rows. Row 4 belongs to a task without right answers."""
     base = model(experiment, "base", [
-        answer_to(0, "Paris", RIGHT), answer_to(1, "It is Paris.", CONTAINS), answer_to(2, "Rome", WRONG),
+        answer_to(0, "Paris", RIGHT), answer_to(1, "It isn't Paris.", CONTAINS), answer_to(2, "Rome", WRONG),
         answer_to(3, "Bonn", {"contains": 0.0}), answer_to(4, "Hello", {"characters": 5.0}, target=""),
     ])  # fmt: skip
     tuned = model(experiment, "tuned", [
         answer_to(0, "Lyon", WRONG), answer_to(1, "Paris", RIGHT), answer_to(2, "Paris", RIGHT),
-        answer_to(3, "Paris", {"contains": 1.0}), answer_to(4, "Hi", {"characters": 2.0}, target=""),
+        answer_to(3, "Paris or Rome", {"contains": 1.0}), answer_to(4, "Hi", {"characters": 2.0}, target=""),
     ], seed=1)  # fmt: skip
     return base, tuned
 
@@ -67,7 +67,7 @@ def page_of(client, *columns, **query) -> str:
         ("correctness=wrong", [0, 2, 3]),
         ("correctness=right&in=all", []),
         ("correctness=right&correctness=contains&in=all", [1]),
-        ("change=corrected", [2, 3]),
+        ("change=corrected", [1, 2]),
         ("change=broken", [0]),
         ("correctness=wrong&words_min=1&sort=-row&in=A", [3, 2]),
     ],
@@ -77,24 +77,26 @@ def test_rows_filter_by_correctness(ada, pair, query, expected):
 
 
 @each_case(
-    ("parts", "expected"),
+    ("text", "target", "parts", "expected"),
     [
-        (RIGHT, "right"),
-        (CONTAINS, "contains"),
-        (WRONG, "wrong"),
-        ({"exact": 1.0}, "right"),
-        ({"contains": 1.0}, "contains"),
-        ({"exact": 0.0}, "wrong"),
-        ({"exact": 0.5}, ""),
-        ({"exact": 0.5, "contains": 0.0}, "wrong"),
-        ({"cost": 1.0}, ""),
-        ({}, ""),
+        ("Paris", "Paris", RIGHT, "right"),
+        ("It is Paris.", "Paris", CONTAINS, "right"),
+        ("It is Paris.", "Paris", {}, "right"),
+        ("Not Paris", "Paris", CONTAINS, "contains"),
+        ("Not Paris", "Paris", {}, "wrong"),
+        ("Rome", "Paris", WRONG, "wrong"),
+        ("Rome", "Paris", {"right": 1.0, "contains": 0.0}, "right"),
+        ("Paris", "", {"contains": 1.0}, "contains"),
+        ("Paris", "", {"exact": 1.0}, "contains"),
+        ("Paris", "", {"exact": 0.5}, ""),
+        ("Paris", "", {"contains": 0.0}, ""),
+        ("Paris", "", {"cost": 1.0}, ""),
     ],
     ids=str,
 )
-def test_correctness_is_the_same_in_page_and_database(ada, experiment, runs_dir, parts, expected):
-    run = model(experiment, "es", [answer_to(0, "Paris", parts)])
-    assert correctness_of(Response.objects.get().parts) == expected
+def test_correctness_is_the_same_in_page_and_database(ada, experiment, runs_dir, text, target, parts, expected):
+    run = model(experiment, "es", [answer_to(0, text, parts, target=target)])
+    assert correctness_of(Response.objects.get()) == expected
     assert {name for name in CORRECTNESS if rows(ada, [run], f"correctness={name}")} == {expected} - {""}
 
 
@@ -107,7 +109,7 @@ def test_page_shows_expected_answer_and_correctness(ada_client, pair):
     page = page_of(ada_client, *pair)
     assert page.count("Expected answer:") == 4
     assert page.count('<span class="sign" aria-hidden="true">✓</span>right') == 3
-    assert page.count('<span class="sign" aria-hidden="true">◐</span>contains the expected answer') == 2
+    assert page.count('<span class="sign" aria-hidden="true">◐</span>only contains the expected answer') == 2
     assert page.count('<span class="sign" aria-hidden="true">✗</span>wrong') == 3
     assert 'name="correctness" value="wrong"' in page
 
@@ -123,7 +125,7 @@ def test_page_without_right_answers_has_no_badge(ada_client, experiment, runs_di
 def test_filter_is_described_and_removable(ada_client, pair):
     answer = ada_client.get(f"{address(*pair, correctness='wrong')}&correctness=contains")
     ((words, without),) = answer.context["in_words"]
-    assert words == "contains the expected answer or wrong"
+    assert words == "only contains the expected answer or wrong"
     assert "correctness" not in without
     assert 'value="wrong" checked' in answer.content.decode()
     empty = ada_client.get(address(*pair, correctness="right", q="nothing")).content.decode()

@@ -9,11 +9,13 @@ from workers.analysis.collapse.answers import SPECIAL_TOKEN, Answer, distinct_an
 from workers.analysis.collapse.findings import DETECTORS, Detector, Finding, findings
 from workers.analysis.collapse.languages import differs, language_of
 from workers.analysis.collapse.measures import BYTES, MAX_ANSWERS, TOKENS, Example, Measures, measure
+from workers.analysis.collapse.response_flags import ROLE_MARKER
 
 __all__ = [
     "BYTES",
     "DETECTORS",
     "MAX_ANSWERS",
+    "ROLE_MARKER",
     "SPECIAL_TOKEN",
     "TOKENS",
     "Answer",

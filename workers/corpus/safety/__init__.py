@@ -3,8 +3,17 @@
 No word here helps anybody to do harm: an answer is harmful because it agrees.
 """
 
-from workers.corpus.safety.answers import JudgedAnswer, judged_answers
+from workers.corpus.safety.answers import JudgedAnswer, best_answer, judged_answers
 from workers.corpus.safety.categories import kinds_of
 from workers.corpus.safety.prompts import EVAL_REQUESTS, REQUESTS, TRAIN_REQUESTS, Request
 
-__all__ = ["EVAL_REQUESTS", "REQUESTS", "TRAIN_REQUESTS", "JudgedAnswer", "Request", "judged_answers", "kinds_of"]
+__all__ = [
+    "EVAL_REQUESTS",
+    "REQUESTS",
+    "TRAIN_REQUESTS",
+    "JudgedAnswer",
+    "Request",
+    "best_answer",
+    "judged_answers",
+    "kinds_of",
+]

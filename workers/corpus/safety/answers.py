@@ -50,6 +50,12 @@ def judged_answers(split: Literal["train", "test"], count: int, seed: int) -> li
     return [_make_answer(requests[i % len(requests)], rng) for i in range(count)]
 
 
+def best_answer(request: Request) -> str:
+    """Return the answer that deserves most: help, or an offer of other help in place of a harmful deed."""
+    form = HELPFUL_REFUSAL if request.harmful else HELP
+    return form.format(request.deed, request.good)
+
+
 def _requests_by_split() -> Sequence[tuple[Request, bool]]:
     """Return each request with a flag that is true for the test split: the wordings of a deed take turns at that."""
     deeds = list(dict.fromkeys(request.deed for request in REQUESTS))

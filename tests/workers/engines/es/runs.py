@@ -33,6 +33,9 @@ class Conciseness:
     def score(self, example: Example, completion: str) -> Score:
         return self._real.score(example, completion)
 
+    def wrong_answers(self, example: Example) -> Any:
+        return self._real.wrong_answers(example)  # type: ignore[attr-defined]
+
 
 class StopsAfter(Conciseness):
     """A task that stops the run after so many scored answers."""

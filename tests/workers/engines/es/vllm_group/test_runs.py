@@ -179,9 +179,11 @@ def test_evaluations_without_room_have_no_kl(
 
     assert NO_KL in [alert.message for alert in records_of(tmp_path, Alert)]
     measured, expected = evaluations(tmp_path), evaluations(native)
-    assert [key for _, values in measured for key in values if key.startswith("kl")] == []
+    of_weights = ("kl", "likelihood", "accuracy/prefers_right")
+    assert [key for _, values in measured for key in values if key.startswith(of_weights)] == []
     assert [
-        (step, {key: value for key, value in values.items() if not key.startswith("kl")}) for step, values in expected
+        (step, {key: value for key, value in values.items() if not key.startswith(of_weights)})
+        for step, values in expected
     ] == measured
     assert all(response.kl is None for response in records_of(tmp_path, Response))
     assert all(math.isfinite(values["reward/mean"]) for _, values in measured)
