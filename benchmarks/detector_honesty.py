@@ -21,7 +21,7 @@ from benchmarks.honesty.study_run import StudyRun, read_folder, unpack
 from workers.analysis.labels import final_labels, read_labels
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "studies"
-RUNS, ROWS = DOCS / "detectors" / "runs.json.xz", DOCS / "detectors" / "results.csv"
+RUNS, ROWS = DOCS / "detectors" / "responses.json.xz", DOCS / "detectors" / "results.csv"
 LABELS = DOCS / "labels" / "detectors.csv"
 TRAINING_SEEDS = (1, 2)
 """Seeds of the shipped runs from which limits may be taken."""

@@ -108,8 +108,8 @@ def test_run_folder_survives_packing(tmp_path: Path) -> None:
     ]  # fmt: skip
     (folder / "records.0.jsonl").write_text("\n".join(map(json.dumps, records)))
     run = read_folder(folder)
-    pack([run], tmp_path / "runs.json.xz")
-    (again,) = unpack(tmp_path / "runs.json.xz")
+    pack([run], tmp_path / "responses.json.xz")
+    (again,) = unpack(tmp_path / "responses.json.xz")
     assert again == run
     assert (run.kind, run.base.step, run.last.step, run.base.token_limit) == ("grpo-small", 0, 5, 32)
     assert [(r.text, r.is_right) for r in run.last.responses] == [("It is 4.", True), ("5", False)]

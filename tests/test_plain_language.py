@@ -16,7 +16,7 @@ BANNED = {"asked", "found", "kept", "said", "told"}
 """Participles that say nothing about a value. A name that contains one is allowed only if ALLOWED lists it."""
 PARTICIPLE = re.compile("|".join(sorted(BANNED)), re.IGNORECASE)
 VAGUE_CLASS = re.compile(
-    r"_?(Asked|Told|Said|Found|Kept|Made|Shown|Known|Whose|How|Why|What|Standing|Place|Brought|Handed|Seen|Tried|Words)"
+    r"_?(Asked|Told|Said|Found|Kept|Made|PageInterval|Known|Whose|How|Why|What|Standing|Place|Brought|Handed|Seen|Tried|Words)"
 )
 OPENER = re.compile(r"(What|How|Its|Of|Those|Theirs|Whose|Whether|Where|That|As|Which|Who|Why) ")
 UNUSUAL = re.compile(

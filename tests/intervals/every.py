@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.intervals import of_outcomes, of_probes, over_prompts, over_seeds, over_votes
-from tests.intervals.shown import Shown
+from tests.intervals.claim import Claim
 
-SHOWN: tuple[Shown, ...] = (
-    *over_seeds.SHOWN, *over_prompts.SHOWN, *of_outcomes.SHOWN, *over_votes.SHOWN, *of_probes.SHOWN,
+CLAIMS: tuple[Claim, ...] = (
+    *over_seeds.CLAIMS, *over_prompts.CLAIMS, *of_outcomes.CLAIMS, *over_votes.CLAIMS, *of_probes.CLAIMS,
 )  # fmt: skip
 NO_INTERVAL = {
     "judging.judge_runs.api": "the estimate of a duration is one number",

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tests.intervals.shown import Hits, Rng, Shown, batch, is_between
+from tests.intervals.claim import Claim, Hits, Rng, batch, is_between
 from workers.analysis.detectors.detection import Detection
 from workers.analysis.detectors.evaluation import Evaluation, Peer
 from workers.analysis.detectors.kl import kl_tests
@@ -138,27 +138,27 @@ def by_prompts(holds: Callable[..., bool | None]) -> dict[str, Callable[[Rng], H
 
 FLAGS, AUDIT, VALIDITY = "flags of a run", "audit of a reward", "metrics of right answers"
 DETECTION, MEASURES = ("workers.analysis.detectors.detection",), ("workers.reward_audit.measures",)
-SHOWN = (
-    Shown("share of a flag", FLAGS, (*DETECTION, "runs.reward_audits.tables"), shares(share_of_responses, p=0.1),
+CLAIMS = (
+    Claim("share of a flag", FLAGS, (*DETECTION, "runs.reward_audits.tables"), shares(share_of_responses, p=0.1),
           at_least=0.95),
-    Shown("change of a flag's share, none", FLAGS, DETECTION, shares(rise_of_share, before=0.1, now=0.1),
+    Claim("change of a flag's share, none", FLAGS, DETECTION, shares(rise_of_share, before=0.1, now=0.1),
           at_least=0.95),
-    Shown("change of a flag's share", FLAGS, DETECTION, shares(rise_of_share, before=0.05, now=0.4), at_least=0.95),
-    Shown("limit of KL beside other runs", FLAGS, ("workers.analysis.detectors.kl",),
+    Claim("change of a flag's share", FLAGS, DETECTION, shares(rise_of_share, before=0.05, now=0.4), at_least=0.95),
+    Claim("limit of KL beside other runs", FLAGS, ("workers.analysis.detectors.kl",),
           {f"{n} runs": batch(partial(kl_of_honest_run, runs=n), 50) for n in (4, 8, 20)}, at_least=0.94),
-    Shown("mean reward of an attack", AUDIT, MEASURES, by_prompts(mean_of_attack), at_least=0.93),
-    Shown("share of the way", AUDIT, MEASURES, by_prompts(way_of_attack), at_least=0.93),
-    Shown("exploitability", AUDIT, MEASURES, by_prompts(largest_share), at_least=0.95),
-    Shown("sensitivity, specificity", VALIDITY, ("workers.analysis.right.validity",),
+    Claim("mean reward of an attack", AUDIT, MEASURES, by_prompts(mean_of_attack), at_least=0.93),
+    Claim("share of the way", AUDIT, MEASURES, by_prompts(way_of_attack), at_least=0.93),
+    Claim("exploitability", AUDIT, MEASURES, by_prompts(largest_share), at_least=0.95),
+    Claim("sensitivity, specificity", VALIDITY, ("workers.analysis.right.validity",),
           {f"{n} responses": partial(validity_share, questions=n, responses=1, spread=0.0) for n in (27, 53, 200)},
           at_least=0.95),
-    Shown("sensitivity, 20 to a question", VALIDITY, ("workers.analysis.right.validity",),
+    Claim("sensitivity, 20 to a question", VALIDITY, ("workers.analysis.right.validity",),
           {f"{n} questions": partial(validity_share, questions=n, responses=20, spread=0.1) for n in (8, 32)},
           at_least=0.7, note="Clopper and Pearson take responses as independent; the help of the metric says so"),
-    Shown("area under the ROC curve", "guide on flags", ("workers.analysis.roc",),
+    Claim("area under the ROC curve", "guide on flags", ("workers.analysis.roc",),
           {f"{n} + {m} runs": batch(partial(area_of_runs, positives=n, negatives=m), 50)
            for n, m in ((8, 8), (12, 20), (30, 30))}),
-    Shown("Cohen's κ of labels", "labels", ("workers.analysis.labels.agreement",),
+    Claim("Cohen's κ of labels", "labels", ("workers.analysis.labels.agreement",),
           {f"{n} questions": batch(partial(kappa_of_labels, questions=n), 3) for n in (8, 32, 100)}, at_least=0.9,
           note="few questions show few disagreements"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from tests.intervals.shown import Hits, Rng, Shown, batch, is_between
+from tests.intervals.claim import Claim, Hits, Rng, batch, is_between
 from workers.analysis.student_t import prediction_interval
 from workers.probes.behaviour.paired import barrier_value, draw_changes, mean_change, reward_values
 from workers.probes.geometry.nulls import Null, gamma_band, null_of_draws
@@ -112,23 +112,23 @@ def by_draws(holds: Callable[..., bool | None], **more: object) -> dict[str, Cal
 
 PAGE, PAIRED = "probes: table and chart", ("workers.probes.behaviour.paired",)
 CHANCE = "probes: band by chance"
-SHOWN = (
-    Shown("reward along a line", PAGE, PAIRED, by_prompts(line_reward)),
-    Shown("barrier, clear", PAGE, PAIRED, by_prompts(barrier, gap=2.0), at_least=0.92),
-    Shown("barrier, none", PAGE, PAIRED, by_prompts(barrier, gap=0.0), at_least=0.9,
+CLAIMS = (
+    Claim("reward along a line", PAGE, PAIRED, by_prompts(line_reward)),
+    Claim("barrier, clear", PAGE, PAIRED, by_prompts(barrier, gap=2.0), at_least=0.92),
+    Claim("barrier, none", PAGE, PAIRED, by_prompts(barrier, gap=0.0), at_least=0.9,
           note="the largest of several gaps: the page compares it with the band by chance"),
-    Shown("change of the reward by draw", PAGE, PAIRED, by_prompts(change_of_draw)),
-    Shown("change of the reward, mean of draws", PAGE, PAIRED, by_draws(change_over_draws)),
-    Shown("barrier by chance", CHANCE, PAIRED, by_prompts(barrier_by_chance), at_least=0.92),
-    Shown("curvature of random directions", CHANCE, ("workers.probes.behaviour.curvature",),
+    Claim("change of the reward by draw", PAGE, PAIRED, by_prompts(change_of_draw)),
+    Claim("change of the reward, mean of draws", PAGE, PAIRED, by_draws(change_over_draws)),
+    Claim("barrier by chance", CHANCE, PAIRED, by_prompts(barrier_by_chance), at_least=0.92),
+    Claim("curvature of random directions", CHANCE, ("workers.probes.behaviour.curvature",),
           by_draws(one_more, interval=prediction_interval)),
-    Shown("rank of random matrices", CHANCE, ("workers.probes.geometry.nulls",),
+    Claim("rank of random matrices", CHANCE, ("workers.probes.geometry.nulls",),
           by_draws(one_more, interval=null_of_draws)),
-    Shown("overlap of random subspaces", CHANCE, ("workers.probes.geometry.overlap",), by_draws(overlap_of_noise)),
-    Shown("norm of a random walk", CHANCE, ("workers.probes.geometry.nulls",),
+    Claim("overlap of random subspaces", CHANCE, ("workers.probes.geometry.overlap",), by_draws(overlap_of_noise)),
+    Claim("norm of a random walk", CHANCE, ("workers.probes.geometry.nulls",),
           {f"{n} elements": partial(square_of_norm, n=n) for n in (4, 100, 10_000)}, at_least=0.94),
-    Shown("cosine of random directions", CHANCE, ("workers.probes.geometry.cosine",),
+    Claim("cosine of random directions", CHANCE, ("workers.probes.geometry.cosine",),
           {f"{n} elements": partial(cosine_of_noise, n=n) for n in (64, 1024)}, at_least=0.94),
-    Shown("density of random changes", CHANCE, ("workers.probes.geometry.spectrum",),
+    Claim("density of random changes", CHANCE, ("workers.probes.geometry.spectrum",),
           {f"{n} elements": batch(partial(density_of_noise, n=n), 20) for n in (64, 1024)}),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from tests.intervals.shown import Rng, Shown, Simulation, batch, is_between
+from tests.intervals.claim import Claim, Rng, Simulation, batch, is_between
 from workers.analysis.mcnemar import mcnemar_p_value
 from workers.analysis.pass_at_k import estimate, pass_at_k
 from workers.analysis.proxy_gold import Change, Level, Measured, change, level
@@ -116,22 +116,22 @@ PASSES, EVALUATIONS = ("workers.analysis.pass_at_k",), "evaluations: page, chart
 GOLD = ("workers.analysis.proxy_gold",)
 SECTION = "run page: reward and gold"
 SKEWED = "t assumes differences near normal: the guide on reward and gold says how far off it is"
-SHOWN = (
-    Shown("pass@1", EVALUATIONS, (*PASSES, "workers.probes.evaluate.measures", "workers.probes.behaviour.perturbation"),
+CLAIMS = (
+    Claim("pass@1", EVALUATIONS, (*PASSES, "workers.probes.evaluate.measures", "workers.probes.behaviour.perturbation"),
           by_prompts(pass_interval, k=1)),
-    Shown("pass@8", EVALUATIONS, PASSES, by_prompts(pass_interval, k=8)),
-    Shown("greedy accuracy, p = 0.5", EVALUATIONS, PASSES, by_prompts(greedy_interval, p=0.5)),
-    Shown("greedy accuracy, p = 0.9", EVALUATIONS, PASSES, by_prompts(greedy_interval, p=0.9)),
-    Shown("solution coverage", EVALUATIONS, PASSES, by_prompts(coverage_of_solutions)),
-    Shown("KL and entropy per token", EVALUATIONS, ("runs.evaluations.estimates",), by_prompts(per_token), at_least=0.9,
+    Claim("pass@8", EVALUATIONS, PASSES, by_prompts(pass_interval, k=8)),
+    Claim("greedy accuracy, p = 0.5", EVALUATIONS, PASSES, by_prompts(greedy_interval, p=0.5)),
+    Claim("greedy accuracy, p = 0.9", EVALUATIONS, PASSES, by_prompts(greedy_interval, p=0.9)),
+    Claim("solution coverage", EVALUATIONS, PASSES, by_prompts(coverage_of_solutions)),
+    Claim("KL and entropy per token", EVALUATIONS, ("runs.evaluations.estimates",), by_prompts(per_token), at_least=0.9,
           note="t over prompts; a ratio of totals is skewed for few prompts, as the guide on evaluations says"),
-    Shown("McNemar, p < 0.05", "evaluations: solved prompts", (), by_prompts(equal_models), at_least=0.945),
-    Shown("reward, normal", SECTION, GOLD, by_prompts(reward_level, draw=gaussian, true=1.0)),
-    Shown("share right or safe", SECTION, GOLD, by_prompts(share_level)),
-    Shown("change of reward, normal", SECTION, GOLD, by_prompts(reward_change, draw=gaussian, true=1.0)),
-    Shown("change of reward, exponential", SECTION, GOLD, by_prompts(reward_change, draw=skewed, true=1.0),
+    Claim("McNemar, p < 0.05", "evaluations: solved prompts", (), by_prompts(equal_models), at_least=0.945),
+    Claim("reward, normal", SECTION, GOLD, by_prompts(reward_level, draw=gaussian, true=1.0)),
+    Claim("share right or safe", SECTION, GOLD, by_prompts(share_level)),
+    Claim("change of reward, normal", SECTION, GOLD, by_prompts(reward_change, draw=gaussian, true=1.0)),
+    Claim("change of reward, exponential", SECTION, GOLD, by_prompts(reward_change, draw=skewed, true=1.0),
           at_least=0.88, note=SKEWED),
-    Shown("change of share, greedy", SECTION, GOLD, share_cases(1), at_least=0.91,
+    Claim("change of share, greedy", SECTION, GOLD, share_cases(1), at_least=0.91,
           note="single answers are discrete"),
-    Shown("change of share, 9 responses", SECTION, GOLD, share_cases(9), at_least=0.92),
+    Claim("change of share, 9 responses", SECTION, GOLD, share_cases(9), at_least=0.92),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from runs.compare.run_table.spreads import Spread
-from tests.intervals.shown import Hits, Rng, Shown, Simulation
+from tests.intervals.claim import Claim, Hits, Rng, Simulation
 from workers.analysis.bands import band
 from workers.analysis.deltas import LEVEL, delta
 
@@ -53,25 +53,25 @@ def by_seeds(simulation: Callable[..., Hits], **more: object) -> dict[str, Simul
 
 BANDS = ("workers.analysis.seed_intervals", "workers.analysis.aggregate")
 CHARTS = "charts with band=ci: experiment, comparison, sweep"
-SHOWN = (
-    Shown("mean over seeds", CHARTS, BANDS, by_seeds(band_of_chart, center="mean", draw=normal, true=0.0),
+CLAIMS = (
+    Claim("mean over seeds", CHARTS, BANDS, by_seeds(band_of_chart, center="mean", draw=normal, true=0.0),
           at_least=0.94),
-    Shown("median over seeds", CHARTS, BANDS, by_seeds(band_of_chart, center="median", draw=normal, true=0.0),
+    Claim("median over seeds", CHARTS, BANDS, by_seeds(band_of_chart, center="median", draw=normal, true=0.0),
           at_least=0.94),
-    Shown("interquartile mean over seeds", CHARTS, BANDS, by_seeds(band_of_chart, center="iqm", draw=normal, true=0.0),
+    Claim("interquartile mean over seeds", CHARTS, BANDS, by_seeds(band_of_chart, center="iqm", draw=normal, true=0.0),
           at_least=0.94),
-    Shown("mean over seeds, exponential", CHARTS, BANDS,
+    Claim("mean over seeds, exponential", CHARTS, BANDS,
           by_seeds(band_of_chart, center="mean", draw=exponential, true=1.0), at_least=0.87,
           note="t assumes normal seeds; the guide on charts has a table for others"),
-    Shown("median over seeds, exponential", CHARTS, BANDS,
+    Claim("median over seeds, exponential", CHARTS, BANDS,
           by_seeds(band_of_chart, center="median", draw=exponential, true=math.log(2)), at_least=0.92),
-    Shown("± with spread=ci", "tables of grouped runs", ("runs.compare.run_table.spreads",), by_seeds(width_of_table),
+    Claim("± with spread=ci", "tables of grouped runs", ("runs.compare.run_table.spreads",), by_seeds(width_of_table),
           at_least=0.94),
-    Shown("Welch's t, p < 0.05", "final results of a comparison", (),
+    Claim("Welch's t, p < 0.05", "final results of a comparison", (),
           {f"{n} + {n} seeds": partial(equal_settings, n=n, m=n, test="welch") for n in SEEDS}, at_least=0.94),
-    Shown("Welch's t, p < 0.05, unequal", "final results of a comparison", (),
+    Claim("Welch's t, p < 0.05, unequal", "final results of a comparison", (),
           {f"2 + {m} seeds": partial(equal_settings, n=2, m=m, test="welch", scale=0.5) for m in (3, 8, 30)},
           at_least=0.87, note="two seeds against many: the guide on charts says up to 13 %"),
-    Shown("exact permutation, p ≤ 0.05", "final results of a comparison", (),
+    Claim("exact permutation, p ≤ 0.05", "final results of a comparison", (),
           {f"{n} + {n} seeds": partial(equal_settings, n=n, m=n, test="permutation") for n in (4, 5)}, at_least=0.94),
 )  # fmt: skip

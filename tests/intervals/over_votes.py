@@ -16,7 +16,7 @@ from judging.stats.ratings.intervals import rank_intervals
 from judging.stats.ratings.maximum_likelihood import fit
 from judging.stats.ratings.sandwich import strength_errors
 from judging.stats.votes import Outcome, votes_from_arrays
-from tests.intervals.shown import Hits, Rng, Shown, Simulation, batch, is_between
+from tests.intervals.claim import Claim, Hits, Rng, Simulation, batch, is_between
 from tests.judging.stats.ratings.test_coverage import EVEN, UNEVEN, Population, two_way_votes
 from workers.analysis.kappa import cohen_kappa, raw_agreement
 from workers.analysis.resampling import Floats, estimate_statistic, share_statistic
@@ -156,23 +156,23 @@ RESAMPLED = (
     "judging.judge_runs.calibration",
 )  # fmt: skip
 AGREEMENT = "diagnostics, calibration of a judge, labels"
-SHOWN = (
-    Shown("rating", BOARD, SANDWICH, boards(EVEN, "rating"), at_least=0.93),
-    Shown("difference of ratings", BOARD, SANDWICH, boards(EVEN, "difference"), at_least=0.93),
-    Shown("difference, uneven prompts", BOARD, SANDWICH, boards(UNEVEN, "difference"), at_least=0.92),
-    Shown("range of ranks", BOARD, SANDWICH, boards(EVEN, "rank"), at_least=0.95),
-    Shown("difference, prompts and people", BOARD, SANDWICH, {"12 × 12": batch(two_way, 30)}, at_least=0.92),
-    Shown("win rate", "board rows without a rating", ("judging.boards.win_rates", "judging.stats.ratings.counts"),
+CLAIMS = (
+    Claim("rating", BOARD, SANDWICH, boards(EVEN, "rating"), at_least=0.93),
+    Claim("difference of ratings", BOARD, SANDWICH, boards(EVEN, "difference"), at_least=0.93),
+    Claim("difference, uneven prompts", BOARD, SANDWICH, boards(UNEVEN, "difference"), at_least=0.92),
+    Claim("range of ranks", BOARD, SANDWICH, boards(EVEN, "rank"), at_least=0.95),
+    Claim("difference, prompts and people", BOARD, SANDWICH, {"12 × 12": batch(two_way, 30)}, at_least=0.92),
+    Claim("win rate", "board rows without a rating", ("judging.boards.win_rates", "judging.stats.ratings.counts"),
           {f"{n} votes": batch(partial(wins, n=n, spread=0.0), 50) for n in (20, 100, 1000)}, at_least=0.93),
-    Shown("win rate, two votes a prompt", "board rows without a rating", ("judging.boards.win_rates",),
+    Claim("win rate, two votes a prompt", "board rows without a rating", ("judging.boards.win_rates",),
           {f"{n} votes": batch(partial(wins, n=n, spread=0.5), 50) for n in (20, 100, 1000)}, at_least=0.84,
           note="Wilson takes votes as independent; the pages say so"),
-    Shown("cell of the win matrix", "leaderboard", ("judging.stats.ratings.counts",),
+    Claim("cell of the win matrix", "leaderboard", ("judging.stats.ratings.counts",),
           {f"{n} games": batch(partial(cell_of_matrix, n=n), 20) for n in (10, 30, 100)}, at_least=0.92),
-    Shown("share of votes", DIAGNOSTICS, RESAMPLED, by_prompts(resampled, 20, kind="share")),
-    Shown("raw agreement", AGREEMENT, (*RESAMPLED, "workers.analysis.labels.agreement"),
+    Claim("share of votes", DIAGNOSTICS, RESAMPLED, by_prompts(resampled, 20, kind="share")),
+    Claim("raw agreement", AGREEMENT, (*RESAMPLED, "workers.analysis.labels.agreement"),
           by_prompts(resampled, 20, kind="agreement")),
-    Shown("Cohen's κ", AGREEMENT, RESAMPLED, by_prompts(resampled, 20, kind="kappa")),
-    Shown("Krippendorff's α", DIAGNOSTICS, RESAMPLED, by_prompts(resampled, 20, kind="alpha")),
-    Shown("worth of the first position", DIAGNOSTICS, ("judging.boards.panels.bias",), by_prompts(first_position, 10)),
+    Claim("Cohen's κ", AGREEMENT, RESAMPLED, by_prompts(resampled, 20, kind="kappa")),
+    Claim("Krippendorff's α", DIAGNOSTICS, RESAMPLED, by_prompts(resampled, 20, kind="alpha")),
+    Claim("worth of the first position", DIAGNOSTICS, ("judging.boards.panels.bias",), by_prompts(first_position, 10)),
 )  # fmt: skip

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks.results import aligned
-from tests.intervals.every import SHOWN
-from tests.intervals.shown import HEADER, Tally
+from tests.intervals.claim import HEADER, Tally
+from tests.intervals.every import CLAIMS
 from tests.soak_plugin import rounds, seed
 
 USUAL_SEED = 70
@@ -25,7 +25,7 @@ ENOUGH = 0.003
 
 @pytest.mark.soak
 def test_intervals_cover_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
-    tallies = [Tally(shown, case) for shown in SHOWN for case in shown.cases]
+    tallies = [Tally(claim, case) for claim in CLAIMS for case in claim.cases]
     spent = [0.0] * len(tallies)
     generators = [np.random.default_rng([seed(USUAL_SEED), place]) for place in range(len(tallies))]
     for number in rounds(3, "rounds"):
@@ -34,7 +34,7 @@ def test_intervals_cover_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
             tally = tallies[place]
             while spent[place] < TURN_SECONDS * (number + 1):
                 started_at = time.monotonic()
-                tally.add(tally.shown.cases[tally.case](generators[place]))
+                tally.add(tally.claim.cases[tally.case](generators[place]))
                 spent[place] += time.monotonic() - started_at
     with capsys.disabled():
         print(f"\n{aligned([HEADER, *(tally.cells for tally in tallies)])}")

@@ -6,23 +6,23 @@ from collections import Counter
 
 import numpy as np
 
-from tests.intervals.every import NO_INTERVAL, SHOWN
+from tests.intervals.claim import USUAL, Claim, Tally, batch
+from tests.intervals.every import CLAIMS, NO_INTERVAL
 from tests.intervals.over_prompts import greedy_interval
-from tests.intervals.shown import USUAL, Shown, Tally, batch
 from tests.intervals.sources import computes_intervals, interval_modules
 
 
 def test_each_module_that_computes_an_interval_is_simulated() -> None:
-    named = {module for shown in SHOWN for module in shown.modules}
+    named = {module for claim in CLAIMS for module in claim.modules}
     assert interval_modules() - named - set(NO_INTERVAL) == set(), "add a row for it to tests/intervals"
     assert (named | set(NO_INTERVAL)) - interval_modules() == set(), "these modules compute no interval"
 
 
 def test_names_are_unique_and_low_tolerances_have_a_reason() -> None:
-    assert [name for name, n in Counter(shown.name for shown in SHOWN).items() if n > 1] == []
-    low = [shown.name for shown in SHOWN if shown.nominal - shown.at_least > USUAL + 1e-9 and not shown.note]
+    assert [name for name, n in Counter(claim.name for claim in CLAIMS).items() if n > 1] == []
+    low = [claim.name for claim in CLAIMS if claim.nominal - claim.at_least > USUAL + 1e-9 and not claim.note]
     assert low == []
-    assert [shown.name for shown in SHOWN if not shown.cases or shown.at_least > shown.nominal] == []
+    assert [claim.name for claim in CLAIMS if not claim.cases or claim.at_least > claim.nominal] == []
 
 
 def test_source_with_an_interval_is_recognised() -> None:
@@ -32,7 +32,7 @@ def test_source_with_an_interval_is_recognised() -> None:
 
 
 def test_interval_that_is_too_narrow_is_low() -> None:
-    half = Shown("half as wide", "nowhere", (), {"8": batch(lambda rng: bool(abs(rng.normal()) < 0.98), 500)})
+    half = Claim("half as wide", "nowhere", (), {"8": batch(lambda rng: bool(abs(rng.normal()) < 0.98), 500)})
     tally = Tally(half, "8")
     assert tally.is_low
     tally.add(half.cases["8"](np.random.default_rng(1)))
@@ -40,6 +40,6 @@ def test_interval_that_is_too_narrow_is_low() -> None:
 
 
 def test_wilsons_interval_of_few_prompts_is_not_low() -> None:
-    tally = Tally(next(shown for shown in SHOWN if shown.name == "greedy accuracy, p = 0.9"), "8 prompts")
+    tally = Tally(next(claim for claim in CLAIMS if claim.name == "greedy accuracy, p = 0.9"), "8 prompts")
     tally.add(batch(lambda rng: greedy_interval(rng, 8, 0.9), 500)(np.random.default_rng(1)))
     assert not tally.is_low

@@ -45,7 +45,7 @@ def test_every_attack_need_and_verdict_has_a_title() -> None:
 def test_page_has_figures_chart_and_attacks_with_the_worst_first(ada_client: Client, experiment: Experiment) -> None:
     run = complete_audit(experiment)
     text = page(ada_client, run)
-    assert "Exploitability</dt><dd>75 % <small>40 % … 95 %</small>" in text
+    assert "Exploitability</dt> <dd>75 % <small>40 % … 95 %</small>" in text
     names = [
         "Wrong text of the right length",
         "Right answer, negated",

@@ -18,7 +18,7 @@ ERRORS = 3.5
 
 
 @dataclass(frozen=True)
-class Shown:
+class Claim:
     """An interval, or the limit of a test, of which `coverage` is the share of simulated data for which it holds.
 
     where: the pages that show it. modules: modules that compute it from the primitives of test_list.py. cases: what n
@@ -44,7 +44,7 @@ USUAL = 0.03
 class Tally:
     """Simulations of one case so far."""
 
-    shown: Shown
+    claim: Claim
     case: str
     hits: int = 0
     draws: int = 0
@@ -66,13 +66,21 @@ class Tally:
     @property
     def is_low(self) -> bool:
         """Return whether the coverage is significantly below the tolerance; a case without any draw is."""
-        return not self.draws or self.coverage + ERRORS * self.error < self.shown.at_least
+        return not self.draws or self.coverage + ERRORS * self.error < self.claim.at_least
 
     @property
     def cells(self) -> tuple[str, ...]:
-        shown = self.shown
+        claim = self.claim
         covered = f"{self.coverage:.3f} ± {self.error:.3f}"
-        return shown.name, shown.where, self.case, f"{shown.nominal:.3f}", covered, f"{shown.at_least:.2f}", shown.note
+        return (
+            claim.name,
+            claim.where,
+            self.case,
+            f"{claim.nominal:.3f}",
+            covered,
+            f"{claim.at_least:.2f}",
+            claim.note,
+        )
 
 
 HEADER = ("interval", "shown on", "n", "nominal", "coverage", "at least", "note")
