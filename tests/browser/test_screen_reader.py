@@ -88,7 +88,7 @@ def check_outline(page):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert [name(heading) for heading in headings if value(heading, "level") == 2] == [
-        "State", "Curves", "Settings that differ from the defaults",
+        "State", "Reward and gold", "Curves", "Audit of the reward", "Settings that differ from the defaults",
     ]  # fmt: skip
     assert all(after - before <= 1 for before, after in pairwise(levels))
 

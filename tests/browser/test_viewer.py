@@ -100,7 +100,7 @@ def test_rows_filter_by_judge_disagreement_and_show_verdicts(
 def test_largest_differences_and_correctness_are_shown(
     signed_in: Page, address: str, experiment: Experiment, runs_dir: Path
 ) -> None:
-    right, wrong = {"exact": 1.0, "contains": 1.0}, {"exact": 0.0, "contains": 0.0}
+    right, wrong = {"right": 1.0, "exact": 1.0, "contains": 1.0}, {"right": 0.0, "exact": 0.0, "contains": 0.0}
     target = "Paris " * 80
     base = model(
         experiment, "base", [make_response(n, "Paris", 0.0, None, target=target, parts=right) for n in range(3)]
