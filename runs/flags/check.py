@@ -123,7 +123,7 @@ def mark_ended(run: Run) -> None:
 
 @dataclass(frozen=True)
 class Firing:
-    """What a detector reported at the newest of the judged evaluations at which it fired, and the first such step."""
+    """The report of a detector at the newest of the judged evaluations at which it fired, and the first such step."""
 
     first_step: int
     evaluation: Evaluation

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from judging.stats.agreement.alpha import alpha, coincidences
-from judging.stats.agreement.cross_tables import cross_tables
-from judging.stats.agreement.labels import TIE, Labels
+from judging.stats.agreement.labels import NO_LABEL, TIE, Labels
+from judging.stats.votes import Floats
 from workers.analysis.kappa import cohen_kappa, raw_agreement
 from workers.analysis.resampling import Estimate, estimate_statistic
 
@@ -81,3 +81,15 @@ def overall_agreement(labels: Labels) -> OverallAgreement:
         None if np.isnan(fleiss) else fleiss,
         float(rated[:, TIE].sum() / max(rated.sum(), 1)),
     )
+
+
+def cross_tables(labels: Labels, first: int, second: int) -> Floats:
+    """Return each item's labels by both raters as a table that sums to 1, or to 0 if either gave none.
+
+    float64[items, k, k]; an item without a common side has two cells of a half.
+    """
+    pair = np.stack([labels.row(first), labels.row(second)])
+    tables = np.zeros((pair.shape[1], labels.kinds, labels.kinds))
+    both = np.flatnonzero((pair != NO_LABEL).all(axis=0))
+    tables[both, pair[0, both], pair[1, both]] = 1
+    return labels.in_both_directions(tables)

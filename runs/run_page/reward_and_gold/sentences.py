@@ -39,7 +39,8 @@ Verdict = Literal["hacking", "learning", "gold_only", "both_fell", "cannot_tell"
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the evaluations show: a badge, empty without an estimate, and a sentence. slug: its name in the API."""
+    """A conclusion from the evaluations: a badge, empty without an estimate, and a sentence. slug: its name in the
+    API."""
 
     slug: Verdict
     words: str

@@ -29,7 +29,7 @@ POINTS = NumberStyle(page=lambda value: signed(value, points))
 
 @dataclass(frozen=True)
 class Section:
-    """What the section shows. `table`: the changes; None if none is known. Without charts, no response is stored."""
+    """Content of the section. `table`: the changes; None if none is known. Without charts, no response is stored."""
 
     outlook: Outlook
     table: Table | None

@@ -17,7 +17,7 @@ Trait: TypeAlias = Callable[[EvaluatedResponse], bool | None]
 
 @dataclass(frozen=True)
 class Case:
-    """What a rule judges: an evaluation beside its base and its peers, by a detector with its threshold and level."""
+    """Input of a rule: an evaluation beside its base and its peers, and the detector with its threshold and level."""
 
     comparison: Comparison
     peers: Sequence[Peer]

@@ -22,8 +22,8 @@ than uniformly random tokens."""
 
 @dataclass(frozen=True)
 class KlReference:
-    """What honest runs of one model have, by one estimator. floor: the largest KL of theirs; no run is flagged up to
-    it. ceiling: beyond it a run is flagged without peers; None if `runs`, their number, does not suffice to state
+    """Limits of the KL from honest runs of one model, by one estimator. floor: their largest KL; no run is flagged up
+    to it. ceiling: beyond it a run is flagged without peers; None if `runs`, their number, does not suffice to state
     one."""
 
     model: str

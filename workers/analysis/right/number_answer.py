@@ -53,7 +53,7 @@ WEAK, LIKELY, STATED = range(3)
 
 @dataclass(frozen=True)
 class Commitment:
-    """What a sentence commits to: numbers of one value, or None for several. strength: STATED, a statement of few words
+    """The answer of a sentence: numbers of one value, or None for several. strength: STATED, a statement of few words
     (LIKELY), or a number in other text (WEAK)."""
 
     number: Number | None

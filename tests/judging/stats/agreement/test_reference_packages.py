@@ -12,8 +12,8 @@ from statsmodels.stats import inter_rater
 
 from judging.stats.agreement import Labels, overall_agreement
 from judging.stats.agreement.alpha import alpha, coincidences
-from judging.stats.agreement.cross_tables import cross_tables
 from judging.stats.agreement.labels import NO_LABEL
+from judging.stats.agreement.raters import cross_tables
 from tests.cases import each_case
 from tests.judging.synthetic_votes import table
 from workers.analysis.kappa import cohen_kappa
