@@ -6,9 +6,6 @@ compares texts.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from judging.judges.forms import MAX_RUBRIC_LENGTH
 from judging.judges.rubrics import changes
 from judging.model_judge import parser
@@ -17,16 +14,12 @@ from judging.models import Rubric
 from judging.stats.ratings.reasons import UNBEATEN, UNSEEN, parse_sentences
 from judging.voting import find_leaks, hide_names
 from tests.cases import each_case
+from tests.processor_time import assert_linear
 from workers.analysis.collapse.answers import Answer
 from workers.analysis.collapse.response_flags import leaks
 from workers.analysis.right import is_right
 from workers.executors.diagnosis import explain
 
-MAX_GROWTH = 2.6
-"""Of the processor time if the text is twice as long."""
-MIN_SECONDS = 0.005
-"""Processor time from which on the growth is measured: less is too inexact, and harmless."""
-MAX_CALLS = 8
 ANSWER_UNITS = (
     "paris ", "84 ", "8", "1,", "1.", ".", "\n", "a\n", "what is that now? ", "paris or ", "not ", "e\u0301",
     "\\boxed{", "<answer>", "the capital of france ", "one hundred and ", "twenty one ", "-", " ", "\n ", "true ",
@@ -35,28 +28,6 @@ ANSWER_UNITS = (
 )  # fmt: skip
 """Repeated, what could make a search for the answer of a response take quadratic time."""
 SENTENCE_PAIR = f"{UNSEEN} {UNBEATEN} ".format(who="a")
-
-
-def seconds_of(function: Callable[[], object]) -> float:
-    """Return the processor time of a call."""
-    started_at = time.thread_time()
-    function()
-    return time.thread_time() - started_at
-
-
-def assert_linear(read: Callable[[str], object], make: Callable[[int], str], length: int) -> None:
-    """Assert that `read` takes at most about twice the time for a text of twice the length.
-
-    Other processes delay some calls, by cold caches too, so the best time of several calls counts: those in turn that
-    are needed until it is linear, at most MAX_CALLS.
-    """
-    short, long = make(length), make(2 * length)
-    once = twice = float("inf")
-    for _ in range(MAX_CALLS):
-        once, twice = min(once, seconds_of(lambda: read(short))), min(twice, seconds_of(lambda: read(long)))
-        if twice < MIN_SECONDS or twice <= MAX_GROWTH * once:
-            return
-    raise AssertionError(f"{once:.4f} s for the text, {twice:.4f} s for one of twice its length")
 
 
 @each_case("unit", ["\n", " \n", "\n- ", "user\n", "\u2028", "<|", "es-tiny", "es-tin"])
@@ -90,13 +61,16 @@ def test_line_of_a_log_is_explained_in_linear_time(unit: str) -> None:
 
 
 @each_case("line", ["a", "the same words in each line", "{n}", "line {n} of words"])
-def test_changes_of_a_rubric_take_little_time(line: str) -> None:
+def test_changes_of_a_rubric_take_linear_time(line: str) -> None:
     """Each pair of lines was compared word by word before: 26 kB took 5 s."""
-    lines = [line.format(n=n) for n in range(MAX_RUBRIC_LENGTH)]
-    old = "\n".join(lines)[:MAX_RUBRIC_LENGTH]
-    new = "\n".join(f"{text}." for text in reversed(lines))[-MAX_RUBRIC_LENGTH:]
-    rubrics = [Rubric(question="q", text=text, scale_low=1, scale_high=5) for text in (old, new)]
-    assert seconds_of(lambda: changes(*rubrics)) < 0.25
+
+    def rubrics(length: int) -> list[Rubric]:
+        lines = [line.format(n=n) for n in range(length)]
+        old = "\n".join(lines)[:length]
+        new = "\n".join(f"{text}." for text in reversed(lines))[-length:]
+        return [Rubric(question="q", text=text, scale_low=1, scale_high=5) for text in (old, new)]
+
+    assert_linear(lambda pair: changes(*pair), rubrics, MAX_RUBRIC_LENGTH // 2)
 
 
 @each_case(

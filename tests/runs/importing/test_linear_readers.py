@@ -10,7 +10,6 @@ import importlib
 import io
 import pkgutil
 import re
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,6 +20,7 @@ from runs.importing.readers import evaluations, log_lines, log_responses
 from runs.importing.records import ImportReport
 from runs.importing.text import MAX_BLANK_LINES, lines
 from tests.cases import each_case
+from tests.processor_time import assert_linear, seconds_of
 from tests.runs.importing.hostile_files import BINARY, HEADS, JSON_UNITS, TEXT_UNITS, hostile_files, read_all, repeated
 
 SIZE = 3_000
@@ -29,13 +29,6 @@ MAX_SECONDS_PER_BYTE = 8e-6
 MAX_GROWTH = 2.7
 MAX_FILE_SECONDS = 0.25
 """Processor time for any file of SIZE bytes."""
-
-
-def seconds_of(work: Callable[[], object]) -> float:
-    """Return the processor time of this thread for the work."""
-    started_at = time.thread_time()
-    work()
-    return time.thread_time() - started_at
 
 
 def growth(work: Callable[[int], object], size: int, seconds_per_byte: float = MAX_SECONDS_PER_BYTE) -> float:
@@ -114,7 +107,10 @@ def test_empty_lines_cost_nothing_and_are_counted() -> None:
     read = list(lines(io.BytesIO(data), ImportReport()))
     assert [(line.number, line.text) for line in read if line.text] == [(1, "a"), (3_200_002, "b"), (3_200_003, "c")]
     assert len(read) == 3 + MAX_BLANK_LINES
-    assert seconds_of(lambda: list(lines(io.BytesIO(data), ImportReport()))) < 0.25
+
+
+def test_empty_lines_take_linear_time() -> None:
+    assert_linear(lambda data: list(lines(io.BytesIO(data), ImportReport())), lambda n: b"a\n" + b"\n" * n, 1_000_000)
 
 
 PARSERS: dict[str, Callable[[str], object]] = {
@@ -147,8 +143,8 @@ def test_parser_takes_linear_time(name: str) -> None:
 
 
 def test_open_brackets_before_commas_take_linear_time() -> None:
-    """100 000 brackets and as many commas: closing all of them at each comma would take 10^10 steps."""
-    assert seconds_of(lambda: partial_json.parse("[" * 100_000 + "1," * 100_000)) < 2
+    """Closing all brackets at each comma would take 10^10 steps for 100 000 of both."""
+    assert_linear(partial_json.parse, lambda n: "[" * n + "1," * n, 20_000)
 
 
 def test_long_target_is_sought_in_linear_time() -> None:
@@ -156,7 +152,9 @@ def test_long_target_is_sought_in_linear_time() -> None:
     text = "-" * 200_000
     response = log_responses.answer(1, "eval", "", "-" * 100_000 + "b", 0, text, 0.0)
     assert response.parts == {"right": 0.0, "exact": 0.0, "contains": 0.0}
-    assert seconds_of(lambda: log_responses.answer(1, "eval", "", "-" * 100_000 + "b", 0, text, 0.0)) < 1
+    assert_linear(
+        lambda n: log_responses.answer(1, "eval", "", "-" * (n // 2) + "b", 0, "-" * n, 0.0), lambda n: n, 100_000
+    )
 
 
 def test_seeds_of_an_evaluation_take_linear_time() -> None:
