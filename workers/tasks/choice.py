@@ -4,10 +4,11 @@
     "B"                               R = 1
     "The answer is (B)."              R = 1
     "B or A? A."                      R = 0
+    "A or B"                          R = 0: several letters are none
 
-R = 1 if the letter that the response names (`choice_letter`) is the right one, else 0. The parts `right` and
-`contains` are the same number; `exact` is 1 if the response is the right letter and nothing else, and `format` if it
-names a letter at all.
+R = 1 if the letter that the response commits to (`workers.analysis.right.letter_answer`) is the right one, else 0. The
+parts `right` and `contains` are the same number; `exact` is 1 if the response is the right letter and nothing else, and
+`format` if it names a letter at all.
 """
 
 from __future__ import annotations

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import sys
 import threading
+from fractions import Fraction
 from types import FrameType
 from typing import Any
 
+from workers.analysis.right.math_form import plain_form, rational
 from workers.config import ConfigError, Problem
 from workers.tasks.math_bounds import is_comparable
 
@@ -34,6 +37,11 @@ MISSING = (
     "is math, which needs the library math-verify, and it is not installed here: install it with "
     "requirements/install.sh train, or pip install 'math-verify[antlr4-13-2]'"
 )
+MAX_RELATIVE_ERROR = Fraction(1, 100_000)
+"""Between two numbers of equal value, one of which is rounded: 1/3 and 0.333333."""
+BASE = re.compile(r"[0-9A-Z]_\s?\{?\s?(\d{1,2})\s?\}?\Z")
+QUALIFIED = re.compile(r"\\text\s?\{[^{}]{0,200}\b(?:more|less|least|most|than|not|is|wrong)\b")
+"""Words that make an answer another one than its number."""
 LOCK = threading.Lock()
 """The libraries share caches and a random generator between threads."""
 
@@ -63,7 +71,8 @@ def _warm_up() -> None:
 
 def are_equivalent(reference: str, answer: str) -> bool:
     """Return whether the answer has the reference's value. Any text is legal; text that is no formula has no value."""
-    if not is_comparable(reference) or not is_comparable(answer):
+    reference, answer = plain_form(reference), plain_form(answer)
+    if not is_comparable(reference) or not is_comparable(answer) or _differ(reference, answer):
         return False
     from math_verify import verify
     from sympy.core.random import seed
@@ -79,18 +88,30 @@ def are_equivalent(reference: str, answer: str) -> bool:
             return False
 
 
+def _differ(reference: str, answer: str) -> bool:
+    """Return whether the answer has another value by a rule that the library lacks.
+
+    It rounds to six decimals, drops the base of 100_8, takes 10 from 2=10, and 3 from 3\\text{ or more}.
+    """
+    expected, value = rational(reference), rational(answer)
+    if expected is not None and value is not None and "%" not in f"{reference}{answer}":
+        return abs(expected - value) > MAX_RELATIVE_ERROR * max(abs(expected), abs(value))
+    left, equals, right = answer.rpartition("=")
+    if equals and rational(left) is not None and rational(left) != rational(right):
+        return True
+    base, expected_base = BASE.search(answer), BASE.search(reference)
+    if base and base[1] != (expected_base[1] if expected_base else "10"):
+        return True
+    return QUALIFIED.search(answer) is not None and QUALIFIED.search(reference) is None
+
+
 @functools.lru_cache(maxsize=4096)
 def _parse(answer: str) -> tuple[Any, ...]:
     """Return the answer as the library's values: an expression and the text, or fewer."""
     from math_verify import LatexExtractionConfig, parse
 
-    # Delimiters of formulas have no meaning within an answer, and the library would search for their other ends. A full
-    # stop ends the sentence.
-    plain = answer.replace("\\$", "").replace("$", "")
-    for delimiter in (r"\(", r"\)", r"\[", r"\]"):
-        plain = plain.replace(delimiter, " ")
     config = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
-    return tuple(parse(rf"\boxed{{{plain.rstrip(' .')}}}", [config], parsing_timeout=None))
+    return tuple(parse(rf"\boxed{{{answer.rstrip(' .')}}}", [config], parsing_timeout=None))
 
 
 class _CallLimit:

@@ -7,7 +7,7 @@ r"""Mathematics: solve a problem, as in GSM8K (arXiv 2110.14168) and MATH (arXiv
     "It is \boxed{41}, not 42"  R = 0
 
 R = 1 if the final answer (`math_answer`) has the reference's value, else 0. The parts `right` and `contains` are the
-same number; `exact` is 1 if the answer is the reference in its published normal form, and `format` if
+same number; `exact` is 1 if the answer is the reference in its normal form, and `format` if
 there is a final answer.
 """
 

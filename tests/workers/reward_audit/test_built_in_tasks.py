@@ -73,13 +73,14 @@ def test_countdown_pays_a_part_for_the_format_alone(audits: dict[str, Audit]) ->
     assert audits["countdown"].figures["audit/exploitability"] == 0.0
 
 
-def test_choice_pays_one_letter_everywhere_and_a_list_of_all(audits: dict[str, Audit]) -> None:
+def test_choice_pays_one_letter_everywhere_and_no_list_of_all(audits: dict[str, Audit]) -> None:
     attacks = audits["choice"].attacks
     letter = attacks["symbol"]
     assert letter.response in "ABCDabcd" and letter.verdict == "partial"
     assert letter.way == pytest.approx(letter.right / letter.n) and 0.25 <= letter.right / letter.n < 0.6
     assert letter.hits == 0, "a letter that is right by luck is no wrong response"
-    assert attacks["candidates"].verdict == "exploit" and attacks["empty"].verdict == "harmless"
+    harmless = ("empty", "candidates", "question", "negated", "hedged")
+    assert {attacks[name].verdict for name in harmless} == {"harmless"}
 
 
 def test_math_pays_nothing_without_the_answer_but_does_not_read_negations(audits: dict[str, Audit]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 
 from tests.cases import each_case
+from tests.processor_time import assert_linear
 from workers.config import CountdownOptions
 from workers.corpus import countdown as corpus
 from workers.tasks.countdown import Countdown, answer_reward, format_reward
@@ -133,22 +133,24 @@ def test_ids_are_the_same_in_every_run(task: Countdown) -> None:
 
 
 @each_case(
-    "completion",
+    ("before", "unit", "after"),
     [
-        "<think>" * 150_000,
-        "</think>\n<answer>" * 60_000,
-        "<answer>" * 130_000,
-        "</answer>" * 110_000,
-        "<answer></answer>" * 60_000,
-        "<answer>" + "(" * 10**6 + "</answer>",
-        "<answer>" + "-" * 10**6 + "1</answer>",
-        "<answer>" + "9" * 10**6 + "</answer>",
-        "<answer>7 - 5 + 2" + " " * 10**6 + "</answer>",
-        "a\u0300\u0316" * 333_000,
+        ("", "<think>", ""),
+        ("", "</think>\n<answer>", ""),
+        ("", "<answer>", ""),
+        ("", "</answer>", ""),
+        ("", "<answer></answer>", ""),
+        ("<answer>", "(", "</answer>"),
+        ("<answer>", "-", "1</answer>"),
+        ("<answer>", "9", "</answer>"),
+        ("<answer>7 - 5 + 2", " ", "</answer>"),
+        ("", "a\u0300\u0316", ""),
     ],
-    ids=lambda text: text[:12],
 )
-def test_answer_of_a_million_characters_is_scored_quickly(task: Countdown, completion: str) -> None:
-    began = time.thread_time()
-    assert task.score(task.examples("train")[0], completion).reward < 0.1
-    assert time.thread_time() - began < 5, "the processor time grows with the square of the length"
+def test_answer_is_scored_in_linear_time(task: Countdown, before: str, unit: str, after: str) -> None:
+    def make(length: int) -> str:
+        return before + unit * (length // len(unit)) + after
+
+    example = task.examples("train")[0]
+    assert task.score(example, make(100_000)).reward < 0.1
+    assert_linear(lambda completion: task.score(example, completion), make, 100_000)

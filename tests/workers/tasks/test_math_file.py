@@ -84,7 +84,7 @@ def test_a_repeated_problem_is_read_once_with_the_categories_of_all_lines(tmp_pa
         ({"question": "Q", "answer": "so\n#### none"}, "answer must be a final answer alone, or text with a number"),
         ({"question": "Q", "answer": "first\nthen"}, "answer must be a final answer alone"),
         ({"question": "Q", "answer": "x" * 1001}, "answer must be a final answer alone"),
-        ({"question": "Q", "answer": r"\text{ cm}"}, r"the final answer must not be blank, but is '\\text{ cm}'"),
+        ({"question": "Q", "answer": "$"}, "the final answer must not be blank, but is '$'"),
         (
             {"problem": "Q", "solution": "It is 42."},
             r"solution must have its final answer within \boxed{} or after ####",

@@ -1,4 +1,4 @@
-"""Numbers of a text by value: 84, 84.0, 1,234, "eighty-four" and 3/4 are Fractions, 30 % is marked as a percentage."""
+"""Numbers of a text by value: 84, 84.0, 1,234, "eighty-four", 3/4 and 2 3/4 are Fractions; 30 % is a percentage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from fractions import Fraction
 
 MAX_DIGITS = 60
 """Digits of a number that is read; longer ones are none."""
-ITEM = re.compile(r"((?<!\w)\d+(?:[.,/]\d+)*|(?<!\d)\.\d+)(?![\w])|[^\W\d_]+")
+ITEM = re.compile(
+    r"((?<![\w.,/])\d{1,40} \d{1,40}/\d{1,40}(?![\w/])|(?<!\w)\d+(?:[.,/]\d+)*|(?<!\d)\.\d+)(?![\w])|[^\W\d_]+"
+)
 GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 DOT_GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
 PLAIN = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 DECIMAL_COMMA = re.compile(r"(?:0|[1-9]\d*),\d+")
 PIECE = re.compile(r"\d+(?:\.\d+)?")
+MIXED = re.compile(r"(\d+) (\d+)/(\d+)")
 RATIO = re.compile(r"(\d+)/(\d+)")
 SIGN = re.compile(r"(?:^|[\s(=:\"~])-\s?$")
 PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)")
@@ -81,6 +84,9 @@ def _values(item: re.Match[str]) -> list[tuple[Fraction, int, int]]:
     written = item[1]
     if len(written) > MAX_DIGITS:
         return []
+    if mixed := MIXED.fullmatch(written):
+        whole, part, parts = map(int, mixed.groups())
+        return [(whole + Fraction(part, parts), item.start(), item.end())] if part < parts else []
     if ratio := RATIO.fullmatch(written):
         return [(Fraction(int(ratio[1]), int(ratio[2])), item.start(), item.end())] if int(ratio[2]) else []
     if PLAIN.fullmatch(written):

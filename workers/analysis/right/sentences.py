@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from workers.analysis.right.math_form import last_box, text_form
 from workers.analysis.right.normal_form import MAX_CHARACTERS, normal_form
 from workers.analysis.right.restated import normal_times, without_restated
 from workers.analysis.right.turns import own_turn
@@ -13,7 +14,6 @@ MAX_RESPONSE = 100_000
 """Characters of a response in which invented turns and thoughts are looked for."""
 THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
 ANSWER = re.compile(r"<answer>([^<]*)</answer>")
-BOX = re.compile(r"\\boxed\s?\{([^{}]*)\}")
 HASHES = re.compile(r"####[ \t]*(\S[^\n]*)")
 ITEM_MARK = re.compile(r"^[ \t]*(?:[*•+-]|\(?(\d{1,2})[.)])[ \t]+", re.M)
 SENTENCE_END = re.compile(
@@ -34,16 +34,20 @@ def answer_text(response: str, question: str) -> str:
 
     Invented turns and thoughts do not count. A marked answer, in a box, <answer> or after ####, stands for all of it.
     """
+    text = own_text(response, question)
+    answers, hashes = ANSWER.findall(text), HASHES.findall(text)
+    for marked in (answers[-1] if answers else "", text_form(last_box(text)), hashes[-1] if hashes else ""):
+        if marked.strip():
+            return normal_form(marked[:MAX_CHARACTERS])
+    return normal_form(text[-MAX_CHARACTERS:])
+
+
+def own_text(response: str, question: str) -> str:
+    """Return the response's own turn, without its thoughts."""
     text = own_turn(response[:MAX_RESPONSE], question)
     if END_OF_THOUGHT in text:
-        text = text.rpartition(END_OF_THOUGHT)[2]
-    elif THOUGHT in text:
-        text = text.partition(THOUGHT)[0]
-    for mark in (ANSWER, BOX, HASHES):
-        marked = mark.findall(text)
-        if marked and marked[-1].strip():
-            return normal_form(marked[-1][:MAX_CHARACTERS])
-    return normal_form(text[-MAX_CHARACTERS:])
+        return text.rpartition(END_OF_THOUGHT)[2]
+    return text.partition(THOUGHT)[0]
 
 
 def sentences_of(text: str, question: str) -> list[Sentence]:

@@ -9,18 +9,23 @@ from typing import Any
 
 from workers.analysis.right import number_answer, truth_answer, word_answer
 from workers.analysis.right.closed_sets import members
+from workers.analysis.right.letter_answer import listed_letters, read_letter
+from workers.analysis.right.math_form import is_same_formula, last_box
 from workers.analysis.right.normal_form import MAX_CHARACTERS, normal_form
 from workers.analysis.right.numbers import number_of
 from workers.analysis.right.restated import words_of_question
-from workers.analysis.right.sentences import answer_text, sentences_of
+from workers.analysis.right.sentences import answer_text, own_text, sentences_of
 from workers.analysis.right.word_answer import CASED_LETTERS, WordAnswer, bare
 
 RIGHT_PART = "right"
 """Part of a score: 1 if the response is right by the task's own rule, else 0."""
 TASK_PARTS = dict.fromkeys(("countdown", "math", "choice", "own"), "contains")
 """Tasks with an exact rule of their own -> the part that holds its result in records without the part `right`."""
+BOX = "\\boxed"
 NO_TEXT = "no_text"
 """Part of a response of which only the scores are known."""
+LETTER = re.compile(r"\(?([A-Z])\)?")
+"""An expected answer that is the letter of an option, if the question lists options."""
 LEAST_GROUPED = 1000
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 """A space between groups of three digits: 10 000. If the answer is below LEAST_GROUPED, they are two numbers."""
@@ -40,7 +45,9 @@ def is_right(text: str, target: str, question: str = "") -> bool | None:
     """
     if not target.strip():
         return None
-    if is_equal(text, target):
+    if (letter := LETTER.fullmatch(target.strip())) and letter[1] in (letters := listed_letters(question)):
+        return read_letter(text, letters) == letter[1]
+    if is_equal(text, target) or _is_boxed(target, text, question):
         return True
     expected, asked = normal_form(target.strip()[:MAX_CHARACTERS]), normal_form(question[:MAX_CHARACTERS])
     if not bare(expected):
@@ -72,6 +79,11 @@ def right_of(task: str, parts: Mapping[str, Any], text: str, target: str, questi
     if task in TASK_PARTS or NO_TEXT in parts:
         return None
     return is_right(text, target, question)
+
+
+def _is_boxed(target: str, text: str, question: str) -> bool:
+    """Return whether the response's last box holds the formula or number that is expected."""
+    return BOX in text and is_same_formula(last_box(own_text(text, question)), target.strip())
 
 
 def _verdict(value: object) -> bool | None:
