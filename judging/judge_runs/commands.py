@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from judging.judge_runs.completion import read_stored_replies
 from judging.judge_runs.leases import release_lapsed
 from judging.judge_runs.questions import count_planned
 from judging.judge_runs.rate_limits import JudgeRateLimiter
@@ -61,7 +62,7 @@ def cancel(assignment: Assignment) -> None:
 
 def resume(assignment: Assignment, cap: Decimal | None = None, *, again: bool = False) -> None:
     """Resume the assignment, with another cap if one is given. `again` repeats questions that failed, were refused or
-    unparsed.
+    unparsed; stored replies that are understood by now need no repetition.
 
     Raise CannotAsk if the assignment is running.
     """
@@ -71,8 +72,11 @@ def resume(assignment: Assignment, cap: Decimal | None = None, *, again: bool = 
         _transition(assignment, tuple(set(STATE) - {STATE.RUNNING}), STATE.RUNNING)
         Assignment.objects.filter(pk=assignment.pk).update(ended_at=None)
         if again:
-            calls = Call.objects.filter(pk__in=assignment.questions.values("call"), state__in=RETRIED_STATES)
-            calls.update(state=Call.State.PENDING, tries=0, not_before=None, ended_at=None)
+            calls = Call.objects.filter(pk__in=assignment.questions.values("call"))
+            read_stored_replies(calls)
+            calls.filter(state__in=RETRIED_STATES).update(
+                state=Call.State.PENDING, tries=0, not_before=None, ended_at=None
+            )
     release_lapsed(assignment)
     JudgeRateLimiter(assignment.judge).reset()
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_noop as _
 
@@ -28,6 +29,7 @@ from judging.model_judge import (
     RequestRejected,
     ServerBusy,
     ServerUnavailable,
+    State,
     failed_result,
     interpret_reply,
     restore_request,
@@ -45,6 +47,8 @@ CHANGED = [
     "state", "tries", "leased_until", "not_before", "paid_by", "reserved", "raw", "parsed", "parser", "flags", "error",
     "answered_by", "finish_reason", "tokens_in", "tokens_out", "is_estimated", "cost", "seconds", "ended_at",
 ]  # fmt: skip
+END_FIELDS = ["state", "error", "ended_at", "parser", "flags", "parsed"]
+STORED_BATCH_SIZE = 500
 DOWN = _("the server failed many times in a row")
 
 
@@ -74,6 +78,22 @@ def settle(
             save_verdicts([call])
     if isinstance(result, Reply):
         limits.clear_errors()
+
+
+def read_stored_replies(calls: QuerySet[Call]) -> None:
+    """Read the replies of unparsed calls again, and store the verdicts of those that are understood now.
+
+    A later version reads more forms of replies, and a repeated question costs. All calls are of one judge.
+    """
+    unparsed = calls.filter(state=Call.State.UNPARSED).exclude(raw="").select_related("judge", "rubric__criterion")
+    readable: list[Call] = []
+    for call in unparsed.select_for_update(of=("self",)):
+        end = interpret_reply(Reply(call.raw, call.finish_reason, "", "", None, None), rubric_of(call.rubric))
+        if end.state is State.DONE:
+            _save_end(call, end)
+            readable.append(call)
+    Call.objects.bulk_update(readable, END_FIELDS, batch_size=STORED_BATCH_SIZE)
+    save_verdicts(readable)
 
 
 def finish(assignment: Assignment) -> bool:

@@ -56,11 +56,22 @@ class EstimateOut(Output):
     at_most: Amount
 
 
+class MissingReasonOut(Output):
+    """A reason why questions have no verdict.
+
+    `state` is refused, failed or unparsed; `count` is the number of these questions.
+    """
+
+    state: str
+    reason: str
+    count: int
+
+
 class AssignmentOut(Output):
     """A judge's assignment with its progress.
 
-    Outcomes that are not verdicts (refused, failed, unparsed) are counted separately, and none counts as a tie. Amounts
-    are in the judge's currency.
+    Outcomes that are not verdicts (refused, failed, unparsed) are counted separately, and none counts as a tie.
+    `missing_reasons` are the five most frequent reasons for them. Amounts are in the judge's currency.
     """
 
     id: int
@@ -75,6 +86,7 @@ class AssignmentOut(Output):
     refused: int
     failed: int
     unparsed: int
+    missing_reasons: list[MissingReasonOut]
     left: int
     spent: Amount
     cap: Amount
@@ -84,7 +96,8 @@ class AssignmentOut(Output):
         """Build the reply from an assignment and its present status, which is read unless it is given."""
         status = status or get_status(row)
         counts = {name: getattr(status, name) for name in ("done", "refused", "failed", "unparsed", "left")}
-        return cls.from_row(row, **counts)
+        reasons = [MissingReasonOut.from_row(reason) for reason in status.missing_reasons]
+        return cls.from_row(row, **counts, missing_reasons=reasons)
 
     @classmethod
     def from_assignments(cls, rows: Sequence[Assignment]) -> list[AssignmentOut]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import Length
+from django.db.models import Count, F, Q, QuerySet, Sum, Window
+from django.db.models.functions import Length, RowNumber
 
 from judging.judge_runs.questions import comparisons, repeated_comparisons
 from judging.judges import price_of, rubric_of, sampling_of
@@ -27,6 +27,19 @@ COUNTS = {
     "contradicting": Count("pk", filter=Q(call__flags__contains=["contradicts"])),
     "estimated": Count("pk", filter=Q(call__is_estimated=True)),
 }
+MISSING = ("refused", "failed", "unparsed")
+MAX_REASONS = 5
+"""Reasons for missing verdicts that are listed, the most frequent ones; the transcript has all."""
+
+
+@dataclass(frozen=True)
+class MissingReason:
+    """A reason why questions have no verdict: the state of their calls (refused, failed or unparsed), the reason in
+    words, and their number."""
+
+    state: str
+    reason: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class AssignmentStatus:
 
     left: questions that neither ended nor are under way. missing: the share of ended questions that have no verdict.
     contradicting: verdicts that contradict their own scores. estimated: calls with an estimated cost, because the
-    server did not count tokens.
+    server did not count tokens. missing_reasons: the most frequent reasons for missing verdicts, at most MAX_REASONS.
     """
 
     planned: int
@@ -46,6 +59,7 @@ class AssignmentStatus:
     under_way: int
     contradicting: int
     estimated: int
+    missing_reasons: tuple[MissingReason, ...] = ()
 
     @property
     def ended(self) -> int:
@@ -58,6 +72,11 @@ class AssignmentStatus:
     @property
     def missing(self) -> float:
         return (self.ended - self.done) / self.ended if self.ended else 0.0
+
+    @property
+    def other_missing(self) -> int:
+        """Return the number of missing verdicts whose reasons are not among `missing_reasons`."""
+        return self.ended - self.done - sum(row.count for row in self.missing_reasons)
 
 
 @dataclass(frozen=True)
@@ -75,14 +94,31 @@ def get_status(assignment: Assignment) -> AssignmentStatus:
 
 
 def get_statuses(assignments: Sequence[Assignment]) -> list[AssignmentStatus]:
-    """Return the status of each assignment, in their order, with one query for any number of them."""
+    """Return the status of each assignment, in their order, with two queries for any number of them."""
     questions = Question.objects.filter(assignment__in=assignments).values("assignment").order_by("assignment")
     counted = {pk: counts for pk, *counts in questions.annotate(**COUNTS).values_list("assignment", *COUNTS)}
-    none = [0] * len(COUNTS)
+    none, reasons = [0] * len(COUNTS), _missing_reasons(assignments)
     return [
-        AssignmentStatus(assignment.planned, **dict(zip(COUNTS, counted.get(assignment.pk, none), strict=True)))
+        AssignmentStatus(
+            assignment.planned,
+            **dict(zip(COUNTS, counted.get(assignment.pk, none), strict=True)),
+            missing_reasons=tuple(reasons.get(assignment.pk, ())),
+        )
         for assignment in assignments
     ]
+
+
+def _missing_reasons(assignments: Sequence[Assignment]) -> dict[int, list[MissingReason]]:
+    """Return assignment -> its most frequent reasons for missing verdicts, the most frequent first."""
+    questions = Question.objects.filter(assignment__in=assignments, call__state__in=MISSING)
+    counted = questions.values("assignment", "call__state", "call__error").annotate(count=Count("pk"))
+    by_count = [F("count").desc(), F("call__state").asc(), F("call__error").asc()]
+    ranked = counted.annotate(rank=Window(RowNumber(), partition_by=F("assignment"), order_by=by_count))
+    reasons: dict[int, list[MissingReason]] = {}
+    for row in ranked.filter(rank__lte=MAX_REASONS).order_by("assignment", "rank"):
+        reason = MissingReason(row["call__state"], row["call__error"], row["count"])
+        reasons.setdefault(row["assignment"], []).append(reason)
+    return reasons
 
 
 def estimate(assignment: Assignment, rubrics: list[Rubric]) -> Estimate:

@@ -31,6 +31,10 @@ class RubricForm(forms.Form):
     scale_low = forms.IntegerField(initial=1, min_value=-100, max_value=100, label=gettext_lazy("Lowest score"))
     scale_high = forms.IntegerField(initial=10, min_value=-100, max_value=100, label=gettext_lazy("Highest score"))
 
+    def clean_text(self) -> str:
+        """Return the definition with the line breaks that the user typed: browsers send each of them as CR and LF."""
+        return str(self.cleaned_data["text"]).replace("\r\n", "\n").replace("\r", "\n")
+
     def clean(self) -> dict[str, Any]:
         """Check that the highest score is above the lowest."""
         data = super().clean() or {}

@@ -92,12 +92,18 @@ def next_version(criterion: Criterion, words: RubricText, creator: User | None) 
     with transaction.atomic():
         Criterion.objects.select_for_update().get(pk=criterion.pk)
         newest = criterion.newest()
-        if newest and newest.digest == _digest(words):
+        if newest and _digest(words) in (newest.digest, _digest(_with_unix_breaks(newest))):
             return newest, False
         rubric = Rubric.objects.create(
             criterion=criterion, version=newest.version + 1 if newest else 1, created_by=creator, **asdict(words)
         )
         return rubric, True
+
+
+def _with_unix_breaks(rubric: Rubric) -> RubricText:
+    """Return the rubric's text with the line breaks of forms: earlier versions stored those that browsers send."""
+    text = rubric.text.replace("\r\n", "\n")
+    return RubricText(rubric.question, text, rubric.scale_low, rubric.scale_high)
 
 
 def newest_rubrics(person: Person) -> Any:

@@ -29,6 +29,8 @@ DISCONNECTED = "Server disconnected without sending a response."
 KEY_RULE = "one line of printable ASCII characters"
 MIN_SECRET_LENGTH = 8
 """The minimum length of a key that is searched for in replies."""
+TEXT_PARTS = ("text", "output_text")
+"""Types of the parts of a message that hold its text. Drafts have the type thinking or reasoning."""
 TEXTS = ("text", "finish_reason", "refusal", "model")
 
 
@@ -114,7 +116,7 @@ def _reply(response: Any) -> Reply:
         choice = response["choices"][0]
         message, usage = choice["message"], response.get("usage") or {}
         return Reply(
-            text=storable(message.get("content") or ""),
+            text=storable(_content_text(message.get("content"))),
             finish_reason=storable(choice.get("finish_reason") or "")[:MAX_WORD_LENGTH],
             refusal=storable(message.get("refusal") or "")[:MAX_ERROR_LENGTH],
             model=storable(response.get("model") or "")[:MAX_NAME_LENGTH],
@@ -123,6 +125,16 @@ def _reply(response: Any) -> Reply:
         )
     except (TypeError, KeyError, IndexError, AttributeError):
         raise ServerUnavailable("the reply is not a chat completion") from None
+
+
+def _content_text(content: Any) -> str:
+    """Return the text of a message. A list of parts is joined; parts that are no text, such as a draft, are left out.
+    Raise TypeError or KeyError for other content."""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if part["type"] in TEXT_PARTS)
+    if not isinstance(content, str | None):
+        raise TypeError(type(content).__name__)
+    return content or ""
 
 
 def _count(value: Any) -> int | None:

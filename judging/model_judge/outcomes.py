@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.model_judge.parser import Reading, read
+from judging.model_judge.parser import Reading, read, without_drafts
 from judging.model_judge.replies import Reply
 from judging.model_judge.rubric import Rubric
 from judging.stats.votes import Outcome
@@ -48,7 +48,7 @@ def interpret_reply(reply: Reply, rubric: Rubric) -> CallResult:
     reading = read(reply.text, rubric)
     if reading.outcome is not Outcome.UNPARSED:
         return CallResult(State.DONE, reading.outcome, reading=reading)
-    if reading.step == "none" and REFUSAL.match(reply.text):
+    if reading.step == "none" and REFUSAL.match(without_drafts(reply.text)):
         return CallResult(State.REFUSED, Outcome.REFUSED, "the judge declined", reading)
     return CallResult(State.UNPARSED, Outcome.UNPARSED, reading.reason, reading)
 

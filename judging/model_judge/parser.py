@@ -1,39 +1,41 @@
 """Parse a judge's text with a chain of readers, and record which of them understood it.
 
 1. `json`      an object with a verdict or both scores; other text may surround it
-2. `brackets`  [[x, y]], the last one
-3. `lines`     Assistant A: x … Assistant B: y
+2. `brackets`  [[A]], [[A>B]], [[x, y]], [RESULT] A, <verdict>A</verdict>
+3. `lines`     Verdict: A; a text that is only a verdict; \\boxed{A}; Assistant A: x … Assistant B: y
 4. `none`      not understood, which is neither a tie nor a score
 
-Two different verdicts in one text are `ambiguous`: a text may quote what it judges, so neither is chosen.
+Drafts are not read. Two different verdicts in one text are `ambiguous`: a text may quote what it judges, so neither is
+chosen. A verdict that is repeated counts once. An object that the judge did not finish is no verdict.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from judging.model_judge.drafts import ReplyParts, split_reply
 from judging.model_judge.rubric import Rubric
+from judging.model_judge.statements import (
+    MEMBER,
+    Statement,
+    bracket_statements,
+    final_answers,
+    holds_members,
+    is_statement_key,
+    line_statements,
+    object_statements,
+    score_statements,
+)
+from judging.model_judge.verdict_words import parse_explained_verdict, parse_score, storable
 from judging.stats.votes import TIE_THRESHOLD, Outcome, outcome_of_scores
 
-NUMBER = r"(-?\d+(?:\.\d+)?)"
+__all__ = ["MAX_CHARACTERS", "Reading", "read", "storable", "without_drafts"]
+
 MAX_CHARACTERS = 32_768
-MAX_SCORES = 100
-"""Scores of each response that are combined, if a text states more of them."""
-
-
-def storable(value: object) -> str:
-    """Return the value as text that can be stored: lone surrogates become `?`, and NULs become U+FFFD."""
-    return str(value).encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
-
-
-BRACKETS = re.compile(rf"\[\[\s*{NUMBER}\s*,\s*{NUMBER}\s*\]\]")
-LINE_A = re.compile(rf"\b(?:assistant|answer|response)\s+A\b[*_`\"']*\s*[:=]\s*+[*_`]*+\s*+{NUMBER}", re.IGNORECASE)
-LINE_B = re.compile(LINE_A.pattern.replace(r"\s+A\b", r"\s+B\b"), re.IGNORECASE)
-VERDICTS = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
+UNREADABLE = "its JSON object is not readable"
+NOTHING = "contains neither a JSON verdict nor two scores"
 
 
 @dataclass(frozen=True)
@@ -56,51 +58,108 @@ class Reading:
 def read(text: str, rubric: Rubric) -> Reading:
     """Return the reading of the first step that recognises anything at all.
 
-    If the text is very long, only the last MAX_CHARACTERS characters are read.
+    Verdicts of the other steps must not differ from it. If the text is very long, only the last MAX_CHARACTERS
+    characters are read.
     """
-    text = text[-MAX_CHARACTERS:]
-    for step, statements in (("json", list(_objects(text))), ("brackets", _brackets(text)), ("lines", _lines(text))):
-        if statements:
-            return _combine_statements(step, statements, rubric)
-    return Reading("none", Outcome.UNPARSED, reason="contains neither a JSON verdict nor two scores")
+    parts = split_reply(_decode_text(text), MAX_CHARACTERS)
+    if reason := _find_fault(parts):
+        return Reading("none", Outcome.UNPARSED, reason=f"{NOTHING}: {reason}")
+    steps = {
+        "json": [statement for value in parts.objects for statement in object_statements(value)],
+        "brackets": list(bracket_statements(parts.text)),
+        "lines": list(line_statements(parts.text)),
+    }
+    step = next((name for name, statements in steps.items() if statements), "lines")
+    statements = [statement for own in steps.values() for statement in own] or final_answers(parts.text)
+    if step == "lines":
+        scores = score_statements(parts.text)
+        statements = _with_scores(statements, scores) if statements else scores
+    if not statements:
+        return Reading("none", Outcome.UNPARSED, reason=NOTHING)
+    return _combine_statements(step, statements, rubric)
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """Verdict and scores at one position in the text, unchecked, as the text has them."""
-
-    verdict: Any = None
-    scores: tuple[Any, Any] | None = None
-    both_bad: bool = False
-    reasoning: str = ""
-
-    @property
-    def _content(self) -> tuple[Any, Any, bool]:
-        return self.verdict, self.scores, self.both_bad
-
-
-def _combine_statements(step: str, statements: list[_Statement], rubric: Rubric) -> Reading:
-    if any(statement._content != statements[-1]._content for statement in statements):
-        reason = f"contains {len(statements)} different verdicts"
-        return Reading(step, Outcome.UNPARSED, ambiguous=True, reason=reason)
+def _decode_text(text: str) -> str:
+    """Return the text of a reply that is one string of JSON; other replies unchanged."""
+    if not (text.lstrip().startswith('"') and text.rstrip().endswith('"')):
+        return text
     try:
-        return _parse_statement(step, statements[-1], rubric)
+        return str(json.loads(text, strict=False))
+    except ValueError:
+        return text
+
+
+def without_drafts(text: str) -> str:
+    """Return the text around the JSON objects of a reply, without its drafts."""
+    return split_reply(text, MAX_CHARACTERS).text
+
+
+def _find_fault(parts: ReplyParts) -> str:
+    """Return why the reply cannot be read, or empty text."""
+    if parts.is_draft:
+        return "its thinking does not end"
+    for fragment in parts.fragments:
+        if any(map(is_statement_key, fragment.keys)):
+            return "its JSON object does not end" if fragment.is_cut else UNREADABLE
+    # Members outside an object, or within a string that should have ended before them: an object with a fault.
+    is_swallowed = any(map(holds_members, parts.objects)) or MEMBER.search(parts.text)
+    return UNREADABLE if is_swallowed else ""
+
+
+def _with_scores(statements: list[Statement], scores: list[Statement]) -> list[Statement]:
+    """Return the verdicts of lines with the scores of lines, if these are one pair."""
+    return [replace(own, scores=scores[0].scores) for own in statements] if len(scores) == 1 else statements
+
+
+def _combine_statements(step: str, statements: Sequence[Statement], rubric: Rubric) -> Reading:
+    """Return the reading of statements that agree. Scores of equal verdicts are stored if they are equal, too."""
+    distinct = list({statement.content: statement for statement in statements}.values())
+    try:
+        readings = [_parse_statement(step, statement, rubric) for statement in distinct]
     except ValueError as error:
+        if len(distinct) > 1:
+            return _ambiguous(step, len(distinct))
         return Reading(step, Outcome.UNPARSED, reason=str(error))
+    if len({_with_any_badness(reading.outcome) for reading in readings}) > 1:
+        return _ambiguous(step, len(distinct))
+    stated = {own.both_bad for own in distinct} - {None}
+    if len(stated) > 1 and readings[0].outcome not in (Outcome.A, Outcome.B):
+        return _ambiguous(step, len(distinct))
+    pairs = {reading.scores for reading in readings} - {None}
+    return replace(
+        next((reading for reading in readings if reading.outcome is Outcome.BOTH_BAD), readings[0]),
+        scores=pairs.pop() if len(pairs) == 1 else None,
+        contradicts=any(reading.contradicts for reading in readings),
+    )
 
 
-def _parse_statement(step: str, statement: _Statement, rubric: Rubric) -> Reading:
-    scores = statement.scores and (_score(statement.scores[0], rubric), _score(statement.scores[1], rubric))
+def _ambiguous(step: str, count: int) -> Reading:
+    return Reading(step, Outcome.UNPARSED, ambiguous=True, reason=f"contains {count} different verdicts")
+
+
+def _with_any_badness(outcome: Outcome) -> Outcome:
+    return Outcome.TIE if outcome is Outcome.BOTH_BAD else outcome
+
+
+def _parse_statement(step: str, statement: Statement, rubric: Rubric) -> Reading:
+    scores = statement.scores and (parse_score(statement.scores[0], rubric), parse_score(statement.scores[1], rubric))
     by_scores = outcome_of_scores(*scores, TIE_THRESHOLD) if scores else None
+    both_bad = statement.both_bad is True
     if statement.verdict is None:
         if by_scores is None:
             raise ValueError("contains neither a verdict nor two scores")
-        return Reading(step, _with_both_bad(by_scores, statement.both_bad), scores, statement.reasoning)
-    verdict = VERDICTS.get(statement.verdict.strip().lower()) if isinstance(statement.verdict, str) else None
+        return Reading(step, _with_both_bad(by_scores, both_bad), scores, statement.reasoning)
+    verdict = _verdict(statement.verdict)
     if verdict is None:
         raise ValueError(f"the verdict must be A, B or tie, not {storable(statement.verdict)[:40]!r}")
-    reading = Reading(step, _with_both_bad(verdict, statement.both_bad), scores, statement.reasoning)
+    reading = Reading(step, _with_both_bad(verdict, both_bad), scores, statement.reasoning)
     return replace(reading, contradicts=by_scores is not None and _differ(verdict, by_scores, scores))
+
+
+def _verdict(value: object) -> Outcome | None:
+    if isinstance(value, Outcome):
+        return value
+    return parse_explained_verdict(value) if isinstance(value, str) else None
 
 
 def _with_both_bad(outcome: Outcome, both_bad: bool) -> Outcome:
@@ -117,48 +176,4 @@ def _differ(verdict: Outcome, by_scores: Outcome, scores: tuple[float, float] | 
     Scores within the tie threshold still agree with the verdict that they lean to.
     """
     leaning = outcome_of_scores(*scores, 0) if scores else by_scores
-    return verdict not in (by_scores, leaning)
-
-
-def _score(value: Any, rubric: Rubric) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"a score must be a number, not {storable(value)[:40]!r}")
-    # Rejects NaN too, which the JSON parser accepts.
-    if not rubric.holds(value):
-        raise ValueError(f"a score must be from {rubric.lowest:g} to {rubric.highest:g}, not {str(value)[:40]}")
-    return float(value)
-
-
-def _objects(text: str) -> Iterator[_Statement]:
-    """Yield a statement for each outermost JSON object in the text that has a verdict or both scores."""
-    decoder, at = json.JSONDecoder(), text.find("{")
-    while at >= 0:
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            if "verdict" in value or {"score_a", "score_b"} <= value.keys():
-                yield _object_statement(value)
-        at = text.find("{", end)
-
-
-def _object_statement(value: dict[str, Any]) -> _Statement:
-    both = value.get("score_a"), value.get("score_b")
-    scores = None if both == (None, None) else both
-    return _Statement(value.get("verdict"), scores, value.get("both_bad") is True, storable(value.get("reasoning", "")))
-
-
-def _brackets(text: str) -> list[_Statement]:
-    return [_Statement(scores=(float(a), float(b))) for a, b in BRACKETS.findall(text)]
-
-
-def _lines(text: str) -> list[_Statement]:
-    """Return a statement for each score of A with each score of B; a score of only one of them gives none.
-
-    Of very many scores only different ones count, and MAX_SCORES of each: whether all are equal remains the same.
-    """
-    scores_a, scores_b = ([float(score) for score in line.findall(text)] for line in (LINE_A, LINE_B))
-    if max(len(scores_a), len(scores_b)) > MAX_SCORES:
-        scores_a, scores_b = (list(dict.fromkeys(scores))[:MAX_SCORES] for scores in (scores_a, scores_b))
-    return [_Statement(scores=(a, b)) for a in scores_a for b in scores_b]
+    return _with_any_badness(verdict) not in (by_scores, leaning)

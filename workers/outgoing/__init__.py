@@ -4,6 +4,8 @@
     hosts.py         lists of allowed hosts, and the one rule for a URL
     connections.py   connections to the address that was checked
     replies.py       texts about failed requests, without anything that a server sent
+    json_text.py     text of a reply in which JSON is read leniently
+    lenient_json.py  JSON as models and small servers write it
     run_hosts.py     the allowed hosts of a run, from the environment that its site sets
 
 The site and the nodes apply the same rule. Stdlib only.

@@ -26,9 +26,8 @@ from workers.outgoing import (
     describe_failure,
     describe_status,
     opener,
-    parse_json,
 )
-from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, pair_scores
+from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, parse_scores
 
 __all__ = ["Scorer", "ScorerClient", "ScorerFailed", "ScorerRefused", "Scores"]
 
@@ -107,8 +106,7 @@ class ScorerClient:
             token = ""
             try:
                 token = self._read_token()
-                reply = self._post(body, token, deadline)
-                return pair_scores(reply.get("rewards"), reply.get("costs"), len(prompts))
+                return parse_scores(self._post(body, token, deadline), len(prompts))
             # No message holds the token, or what the scorer sent, and none names its cause.
             except (PermanentFailure, HostNotAllowed) as error:
                 raise ScorerRefused(self._message(redacted(str(error), token))) from None
@@ -125,7 +123,7 @@ class ScorerClient:
             self._pause(max(0.0, min(seconds, deadline - time.monotonic())))
         raise ScorerFailed(self._message(f"no scores within {self._deadline_seconds:g} s: {reason}"))
 
-    def _post(self, body: bytes, token: str, deadline: float) -> dict[str, Any]:
+    def _post(self, body: bytes, token: str, deadline: float) -> bytes:
         """Return the scorer's reply. Raise PermanentFailure, HostNotAllowed, ScorerBusy, OSError, HTTPException or
         ValueError."""
         seconds = max(0.01, min(self._timeout_seconds, deadline - time.monotonic()))
@@ -134,13 +132,10 @@ class ScorerClient:
         read_deadline = time.monotonic() + seconds
         try:
             with self._opener.open(request, timeout=seconds) as response:
-                reply = parse_json(_read(response, read_deadline))
+                return _read(response, read_deadline)
         except urllib.error.HTTPError as error:
             error.close()
             raise _failure_for_status(error) from error
-        if not isinstance(reply, dict):
-            raise InvalidReply("the response is not a JSON object")
-        return reply
 
     def _read_token(self) -> str:
         """Return the token, empty for none. It is read each time, so that a renewed one is used immediately. Raise

@@ -151,6 +151,10 @@ class Command(BaseCommand):
         )
         text += f"{status.failed} failed, {status.unparsed} unparsed; {row.spent:f} spent of {row.cap:f}"
         self.stdout.write(text + (f" ({row.reason})" if row.reason else ""))
+        for missing in status.missing_reasons:
+            self.stdout.write(f"  {missing.count} {missing.state}: {missing.reason}")
+        if status.other_missing:
+            self.stdout.write(f"  {status.other_missing} with other reasons: see the transcript")
 
 
 def _amount(text: str) -> Decimal:

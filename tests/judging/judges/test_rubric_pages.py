@@ -100,3 +100,14 @@ def test_other_users_cannot_change_or_see_private_criterion(cy_client: Client, a
         assert cy_client.get(address).status_code == 404
     assert "secret" not in cy_client.get(reverse("criteria")).content.decode()
     assert Criterion.objects.get(slug="secret").owner == ada
+
+
+def test_saving_unchanged_text_of_a_browser_creates_no_version(ada_client: Client, ada: User) -> None:
+    criterion = ada_client.post(reverse("criteria"), WORDS | {"name": "politeness", "text": "One.\r\nTwo."})["Location"]
+    assert Rubric.objects.get(criterion__slug="politeness").text == "One.\nTwo."
+    ada_client.post(criterion, WORDS | {"text": "One.\r\nTwo."})
+    ada_client.post(criterion, WORDS | {"text": "One.\nTwo."})
+    old = Criterion.objects.create(slug="old", owner=ada)
+    Rubric.objects.create(criterion=old, version=1, **(WORDS | {"text": "One.\r\nTwo."}))
+    ada_client.post(reverse("criterion", args=["old"]), WORDS | {"text": "One.\r\nTwo."})
+    assert Rubric.objects.filter(criterion__owner=ada).count() == 2

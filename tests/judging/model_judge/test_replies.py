@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -73,6 +74,9 @@ def test_server_receives_exact_request(server: JudgeServer, client: Client) -> N
         (Reply("[[8,8]] … [[3,9]]"), State.UNPARSED, Outcome.UNPARSED, "2 different verdicts"),
         (Reply('{"score_a": 8'), State.UNPARSED, Outcome.UNPARSED, "neither"),
         (Reply("I'm sorry to say so: [[8, 3]]"), State.DONE, Outcome.A, ""),
+        (Reply("<think>[[A]]?</think>I cannot judge these."), State.REFUSED, Outcome.REFUSED, "declined"),
+        (Reply("<think>I'm sorry.</think>Both are fine."), State.UNPARSED, Outcome.UNPARSED, "neither"),
+        (Reply("<think>[[A]]"), State.UNPARSED, Outcome.UNPARSED, "its thinking does not end"),
     ],
 )
 def test_reply_without_verdict_has_matching_state(
@@ -80,6 +84,23 @@ def test_reply_without_verdict_has_matching_state(
 ) -> None:
     end = ask(server, client, act)
     assert (end.state, end.outcome) == (state, outcome) and reason in end.reason
+
+
+@each_case(
+    ("content", "state", "outcome"),
+    [
+        ([{"type": "text", "text": '{"verdict": '}, {"type": "text", "text": '"A"}'}], State.DONE, Outcome.A),
+        ([{"type": "thinking", "thinking": "[[B]]"}, {"type": "text", "text": "[[A]]"}], State.DONE, Outcome.A),
+        ([{"type": "reasoning", "text": "[[B]]"}], State.FAILED, Outcome.ERROR),
+        ([], State.FAILED, Outcome.ERROR),
+    ],
+)
+def test_parts_of_a_reply_are_joined_without_drafts(
+    server: JudgeServer, client: Client, content: object, state: State, outcome: Outcome
+) -> None:
+    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
+    end = ask(server, client, Reply(body=body))
+    assert (end.state, end.outcome) == (state, outcome)
 
 
 @each_case(
@@ -96,6 +117,8 @@ def test_reply_without_verdict_has_matching_state(
         (Reply(body=b"<html>"), ServerUnavailable, ""),
         (Reply(body=b'{"choices": []}'), ServerUnavailable, "not a chat completion"),
         (Reply(body=b"[]"), ServerUnavailable, "not a chat completion"),
+        (Reply(body=b'{"choices": [{"message": {"content": 7}}]}'), ServerUnavailable, "not a chat completion"),
+        (Reply(body=b'{"choices": [{"message": {"content": ["A"]}}]}'), ServerUnavailable, "not a chat completion"),
         (Reply(body=b" " * (2 << 20)), ServerUnavailable, "larger than 1 MiB"),
         (
             Reply(status=418, body=b'{"error": {"message": "key %s"}}' % KEY.encode()),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.scorer.scripted_scorer import ScorerRequest, ScriptedReply, lengths, scripted_scorer
 from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused, Scores
@@ -122,6 +123,69 @@ def test_invalid_reply_is_never_a_score(reply: ScriptedReply, words: str, paused
     with scripted_scorer(reply) as server, pytest.raises(ScorerFailed, match=words):
         patient(server.url, paused).score(PROMPTS, RESPONSES)
     assert len(server.requests) == 3 and len(paused) == 2
+
+
+@each_case(
+    "body",
+    [
+        '{"rewards": ["4", "5.0", " 6e0 "], "costs": [1, "2", 3.0]}',
+        '{"rewards": [[4], [5], ["6"]], "costs": [1, 2, 3]}',
+        '{"result": {"rewards": [4, 5, 6], "costs": [1, 2, 3]}, "model": "rm"}',
+        '{"rewards": [4, 5, 6,], "costs": [1, 2, 3,],}',
+        '{"note": "first\nsecond\t\\(x\\)", "rewards": [4, 5, 6], "costs": [1, 2, 3]}',
+        "{'rewards': [4, 5, 6], 'costs': [1, 2, 3], 'error': None}",
+        '\ufeff{"rewards": [4, 5, 6], "costs": [1, 2, 3], "rewards": [4, 5, 6]}\n',
+        '{"rewards": [4, 5, 6], // of the reward model\n"costs": [1, 2, 3]}',
+    ],
+)
+def test_scores_are_read_from_json_that_is_not_strict(body: str) -> None:
+    with scripted_scorer(ScriptedReply(body, headers={"Content-Length": str(len(body.encode()))})) as server:
+        assert ScorerClient(server.url, tries=1).score(PROMPTS, RESPONSES) == RIGHT
+
+
+@each_case(
+    ("rewards", "words"),
+    [
+        ('["NaN", 5, 6]', "rewards[0] must be a finite number, not str"),
+        ('["high", 5, 6]', "rewards[0] must be a finite number, not str"),
+        ('["4/10", 5, 6]', "rewards[0] must be a finite number, not str"),
+        ('["true", 5, 6]', "rewards[0] must be a finite number, not str"),
+        ("[true, 5, 6]", "rewards[0] must be a finite number, not True"),
+        ("[True, 5, 6,]", "rewards[0] must be a finite number, not True"),
+        ("[-Infinity, 5, 6,]", "rewards[0] must be a finite number, not -inf"),
+        ("[4, 5, 1e999]", "rewards[2] must be a finite number, not inf"),
+        ('[4, 5, "1e999"]', "rewards[2] must be a finite number, not inf"),
+        (f"[4, 5, {'9' * 400}]", "rewards[2] must be a finite number, not int"),
+        (f"[4, 5, {'9' * 5000}]", "rewards[2] must be a finite number, not inf"),
+        ("[4, 5, [6, 7]]", "rewards[2] must be a finite number, not list"),
+        ("[4, 5, [[6]]]", "rewards[2] must be a finite number, not list"),
+        ("[4, 5, {}]", "rewards[2] must be a finite number, not dict"),
+        ("[[4, 5, 6]]", "rewards must be a list of 3 numbers, not 1"),
+        ("[0,4, 0,5, 0,6]", "rewards must be a list of 3 numbers, not 6"),
+        ('"4, 5, 6"', "rewards must be a list of 3 numbers, not str"),
+        ('[4, 5, 6], "rewards": [4, 5, 7]', "rewards is in the response 2 times, with different values"),
+        ("[4, 5, 6", "the response is not JSON: it ends too early"),
+        ('[4, 5, 6]} {"rewards": [7, 8, 9]', "text follows the JSON object"),
+    ],
+)
+def test_value_that_is_no_score_is_refused_and_named(rewards: str, words: str) -> None:
+    costs = "" if words.endswith("early") else "}"
+    body = f'{{"costs": [1, 2, 3], "rewards": {rewards}{costs}'
+    with scripted_scorer(ScriptedReply(body)) as server:
+        assert words in failure_message(ScorerClient(server.url, tries=1))
+
+
+@each_case(
+    "body",
+    [
+        '{"a": {"rewards": [4, 5, 6], "costs": [1, 2, 3]}, "b": {"rewards": [4, 5, 7], "costs": [1, 2, 3]}}',
+        '{"rewards": [4, 5, 6], "more": {"costs": [1, 2, 3]}}',
+        '{"scores": [4, 5, 6]}',
+    ],
+)
+def test_scores_are_not_collected_from_several_objects(body: str) -> None:
+    with scripted_scorer(ScriptedReply(body)) as server:
+        assert "must be a list of 3 numbers, not None" in failure_message(ScorerClient(server.url, tries=1))
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
