@@ -131,13 +131,16 @@ class AttemptOut(Output):
 
     It resumes from `resumed_step`, saved by attempt `resumed_attempt`; both are null if it starts from the beginning.
     `origin` is what created it: launch, resume, restart, preemption, site_start, import or external. If `restart_at` is
-    not null, the next attempt follows at that time.
+    not null, the next attempt follows at that time. It was submitted to its cluster `submits` times; `submit_again_at`
+    is the time before which it is not submitted again, null if the cluster has not refused it for now.
     """
 
     key: str
     n: int
     state: str
     reason: str
+    submits: int
+    submit_again_at: datetime | None
     origin: str
     resumed_attempt: int | None
     resumed_step: int | None

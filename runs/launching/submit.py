@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import F
 from django.utils import timezone
@@ -16,12 +17,20 @@ from runs.clusters import cache_of, executor_for, python_of, spelled_gpu_type, s
 from runs.launching.code import code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
 from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_measured
+from runs.launching.submit_pauses import (
+    MAX_SUBMITS,
+    disk_full_facts,
+    end_refused,
+    is_waiting,
+    postpone,
+    unconfirmed_facts,
+)
 from runs.launching.transitions import begun_at, rows_of, transition, update_facts
 from runs.models import Attempt, Cluster, Job
 from workers.attempt import CLOSED_EPOCH, is_disk_full, raise_lease, write_json
 from workers.config import ConfigError
 from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT, RUN_FOLDERS
-from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
+from workers.executors.base import Ambiguous, DiskFull, Executor, Postponed, Rejected, Spec, Unreachable
 from workers.executors.states import State
 
 WITHDRAWN = "its sweep was paused before it was on the cluster"
@@ -48,12 +57,14 @@ def submit_job(job: Job) -> bool:
     """
     if job.state == State.CREATED.value and not transition(job, State.SUBMITTING, "being submitted to the cluster"):
         return True
-    if job.state != State.SUBMITTING.value:
+    if job.state != State.SUBMITTING.value or is_held_back(job):
         return True
     try:
         prepare(job)
         executor = executor_for(job.cluster)
         observation = executor.find(job.key)
+    except DiskFull as error:
+        update_facts(job, **disk_full_facts(job, f"the job's files cannot be written on {job.cluster}: {error}"))
     except Unreachable as error:
         update_facts(job, reason=f"{job.cluster} does not reply: {error}", gone_since_at=None)
         return False
@@ -64,10 +75,20 @@ def submit_job(job: Job) -> bool:
         transition(job, State.FAILED, f"not submitted: {'; '.join(map(str, error.problems))}")
     else:
         if observation is not None:
-            transition(job, State.QUEUED, "found on the cluster", native_id=observation.native_id, gone_since_at=None)
-        elif not _may_still_appear(job):
+            transition(job, State.QUEUED, "found on the cluster", gone_since_at=None, **taken(observation.native_id))
+        elif not _may_still_appear(job) and (must_end(job) or not is_waiting(job)):
             return call_cluster(executor, job)
     return True
+
+
+def must_end(job: Job) -> bool:
+    """Return whether the job must not be submitted, because a user cancelled it or paused its sweep."""
+    return job.cancel_requested_at is not None or job.is_withdrawn
+
+
+def is_held_back(job: Job) -> bool:
+    """Return whether the job is certainly not on its cluster and need not be looked at: it waits for an obstacle."""
+    return job.submit_started_at is None and not must_end(job) and is_waiting(job)
 
 
 def spec_of(job: Job) -> Spec:
@@ -138,18 +159,28 @@ def call_cluster(executor: Executor, job: Job) -> bool:
     if job.is_withdrawn:
         transition(job, State.CANCELLED, WITHDRAWN)
         return True
+    if job.submits >= MAX_SUBMITS:
+        end_refused(job, job.reason)
+        return True
     if not claim_call(job):
         return True
     try:
         native_id = executor.submit(spec_of(job))
+    except Postponed as error:
+        postpone(job, str(error), error.obstacle)
     except Rejected as error:
         transition(job, State.FAILED, f"{job.cluster} refused it: {error}")
     except (Ambiguous, Unreachable) as error:
-        update_facts(job, reason=f"{job.cluster} did not confirm the job: {error}")
+        update_facts(job, **unconfirmed_facts(job, str(error), getattr(error, "obstacle", None)))
         return False
     else:
-        transition(job, State.QUEUED, f"submitted to {job.cluster}", native_id=native_id)
+        transition(job, State.QUEUED, f"submitted to {job.cluster}", **taken(native_id))
     return True
+
+
+def taken(native_id: str) -> dict[str, Any]:
+    """Return the facts of a job that its cluster has taken."""
+    return {"native_id": native_id, "obstacle": "", "submit_again_at": None}
 
 
 def claim_call(job: Job) -> bool:

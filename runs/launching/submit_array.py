@@ -10,7 +10,8 @@ import logging
 from collections.abc import Sequence
 
 from runs.clusters import executor_for
-from runs.launching.submit import call_cluster, claim_call, prepare, spec_of
+from runs.launching.submit import call_cluster, claim_call, is_held_back, prepare, spec_of, taken
+from runs.launching.submit_pauses import forget_call, unconfirmed_facts
 from runs.launching.transitions import transition, update_facts
 from runs.models import Cluster, Job
 from workers.config import ConfigError
@@ -32,7 +33,10 @@ def submit_together(cluster: Cluster, jobs: Sequence[Job]) -> bool:
     """
     groups = _group_alike(jobs)
     executor = executor_for(cluster) if groups else None
-    return not isinstance(executor, Slurm) or all(_submit(executor, group) for group in groups)
+    if not isinstance(executor, Slurm):
+        return True
+    # A refusal of one group may concern the next, so each is looked at when its turn comes.
+    return all(is_held_back(group[0]) or _submit(executor, group) for group in groups)
 
 
 def _group_alike(jobs: Sequence[Job]) -> list[list[Job]]:
@@ -86,13 +90,17 @@ def _call(executor: Slurm, jobs: Sequence[Job]) -> bool:
             "Cluster %s refused an array of %d jobs; submitting each alone: %s", jobs[0].cluster, len(jobs), error
         )
         native_ids = {}
+        for job in jobs:
+            forget_call(job)
     except (Ambiguous, Unreachable) as error:
-        return _note_open(jobs, f"did not confirm the job: {error}")
+        for job in jobs:
+            update_facts(job, **unconfirmed_facts(job, str(error), getattr(error, "obstacle", None)))
+        return False
     reason = f"submitted to {jobs[0].cluster}, in one array with {len(native_ids) - 1} others of its sweep"
     for job in jobs:
         if job.key in native_ids:
-            transition(job, State.QUEUED, reason, native_id=native_ids[job.key])
-        elif not call_cluster(executor, job):
+            transition(job, State.QUEUED, reason, **taken(native_ids[job.key]))
+        elif not is_held_back(job) and not call_cluster(executor, job):
             return False
     return True
 

@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from runs.models.experiment import Run
 from workers.config.run import ComputeConfig
-from workers.executors.states import OPEN_STATES, State
+from workers.executors.states import OPEN_STATES, Obstacle, State
 
 STATES = [(s.value, s.value) for s in State]
+OBSTACLES = [(o.value, o.value) for o in Obstacle]
 OPEN = sorted(s.value for s in OPEN_STATES)
 JobT = TypeVar("JobT", bound="Job")
 
@@ -92,6 +93,11 @@ class Job(models.Model):
     reason = models.TextField(blank=True)
     submits = models.PositiveIntegerField(default=0)
     submit_started_at = models.DateTimeField(null=True, blank=True)
+    """Time of the last call that may have submitted it; None if there is none, or if the cluster refused it."""
+    submit_again_at = models.DateTimeField(null=True, blank=True)
+    """Time before which it is not submitted again."""
+    obstacle = models.CharField(max_length=10, choices=OBSTACLES, blank=True)
+    """What it waits for that its cluster refuses now; empty for none."""
     gone_since_at = models.DateTimeField(null=True, blank=True)
     final_since_at = models.DateTimeField(null=True, blank=True)
     stuck_since_at = models.DateTimeField(null=True, blank=True)

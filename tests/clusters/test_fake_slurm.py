@@ -208,6 +208,7 @@ UNCLEAR = [
     (Reply(1, "", ""), "sbatch failed with code 1 and no message"),
     (Reply(0, "what\n", ""), "^what$"),
     (Reply(0, "", "invalid\n"), "^invalid$"),
+    (Reply(1, "17\n", "sbatch: error: spank: invalid answer of a plug-in\n"), "invalid answer of a plug-in"),
 ]
 
 

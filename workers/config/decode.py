@@ -19,7 +19,7 @@ from workers.config.fields import (
     default_of,
     hints,
     item_section,
-    renamed,
+    normalized,
     unwrap,
     without_none,
 )
@@ -123,7 +123,7 @@ def _field(
         return default
     if tagged is not None:
         return _tagged(cls, tagged, data, field.name, problems, here)
-    return _value(bare, bounds, renamed(hints(cls)[field.name], data[field.name]), here, problems)
+    return _value(bare, bounds, normalized(hints(cls)[field.name], data[field.name]), here, problems)
 
 
 @functools.cache

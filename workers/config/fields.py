@@ -74,6 +74,11 @@ class Renamed:
 
 
 @dataclasses.dataclass(frozen=True)
+class DigitsAreText:
+    """Mark a text that may be all digits, such as a GPU of type 3090: a whole number in JSON is read as its digits."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Resource:
     """Mark a field that names a file, a service or code: `workers/config/resources.py` defines the values of each
     kind."""
@@ -121,9 +126,12 @@ def resource_of(hint: Any) -> ResourceKind | None:
     return next((mark.kind for mark in marks if isinstance(mark, Resource)), None)
 
 
-def renamed(hint: Any, value: Any) -> Any:
-    """Return the present name of a choice that was renamed, or the value itself."""
+def normalized(hint: Any, value: Any) -> Any:
+    """Return the present name of a choice that was renamed, a number that stands for its digits as text, or the value
+    itself."""
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    if isinstance(value, int) and not isinstance(value, bool) and any(isinstance(m, DigitsAreText) for m in marks):
+        return str(value) if 0 <= value < 10**18 else value
     names = next((mark.names for mark in marks if isinstance(mark, Renamed)), {})
     return names.get(value, value) if isinstance(value, str) else value
 

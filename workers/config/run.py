@@ -11,7 +11,7 @@ from workers.config.audit import AuditConfig
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.evaluate import EvaluateConfig
-from workers.config.fields import Bounds, Resource, Shape
+from workers.config.fields import Bounds, DigitsAreText, Resource, Shape
 from workers.config.grpo import GrpoConfig
 from workers.config.methods import METHODS, MethodName
 from workers.config.probe import ProbeConfig
@@ -22,7 +22,7 @@ from workers.config.tasks import TaskConfig
 SCHEMA = 1
 ONE_NODE = "only the engines of method es and the processes of grpo can be on several nodes"
 WANDB_NAME = Shape(r"([A-Za-z0-9][\w.-]{0,127})?", "empty, or letters, digits, dots, dashes and underscores")
-GPU_TYPE = Shape(r"([A-Za-z0-9][\w.-]{0,63})?", "empty, or letters, digits, dots, dashes and underscores, such as h100")
+GPU_TYPE = Shape(r"([A-Za-z0-9][\w.+-]{0,63})?", "empty, or letters, digits and . - _ +, such as h100 or 2080ti")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ComputeConfig:
     """CPU cores of each node, and torch threads."""
     gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
     """GPUs of each node."""
-    gpu_type: Annotated[str, GPU_TYPE] = ""
+    gpu_type: Annotated[str, GPU_TYPE, DigitsAreText()] = ""
     """Type of GPU, as the cluster names it, such as h100; empty takes any."""
     memory_mb: Annotated[int, Bounds(at_least=0, at_most=100_000_000)] = 0
     """Memory of each node in MB; 0 leaves it to the cluster."""

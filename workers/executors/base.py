@@ -1,7 +1,8 @@
-"""The protocol of an executor, and the three ways in which a request to a cluster can fail.
+"""The protocol of an executor, and the four ways in which a request to a cluster can fail.
 
     Unreachable   the cluster did not answer: this says nothing about any job; as NotBegun, it was not even asked
     Rejected      the cluster refused: the job was certainly not submitted
+    Postponed     the cluster refused for now: the job was certainly not submitted, and may be later
     Ambiguous     the submit may have worked: look before submitting again
 
 An attempt is known everywhere by its key, `esweb-<run>-a<n>`: job name, directory name and database row.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from workers.executors.states import State
+from workers.executors.states import Obstacle, State
 
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 STOPPED_BY_ESWEB = "stopped"
@@ -30,12 +31,29 @@ class NotBegun(Unreachable):
     """The cluster was not reached, so the request has certainly not been carried out."""
 
 
+class DiskFull(NotBegun):
+    """A file of a job could not be written on the cluster, because a disk is full or a quota used up."""
+
+
 class Rejected(Exception):
     """The cluster refused the job; the message gives its reason. The job was not submitted."""
 
 
+class Postponed(Rejected):
+    """The cluster refused the job for now; the message gives the reason. The job was not submitted."""
+
+    def __init__(self, reason: str, obstacle: Obstacle) -> None:
+        super().__init__(reason)
+        self.obstacle = obstacle
+
+
 class Ambiguous(Exception):
-    """The submit may have worked. Only `find` can tell whether it did."""
+    """The submit may have worked. Only `find` can tell whether it did. `obstacle` is set if the job waits for it unless
+    the submit worked."""
+
+    def __init__(self, reason: str, obstacle: Obstacle | None = None) -> None:
+        super().__init__(reason)
+        self.obstacle = obstacle
 
 
 @dataclass(frozen=True)
@@ -104,7 +122,7 @@ class Executor(Protocol):
         """Return the job of that key, or None if the cluster answered that it has none. Raise Unreachable."""
 
     def submit(self, spec: Spec) -> str:
-        """Submit the job and return its native id. Raise Rejected, Ambiguous or Unreachable."""
+        """Submit the job and return its native id. Raise Rejected, Postponed, Ambiguous or Unreachable."""
 
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
         """Return the jobs of all keys by one query; None for a job that the cluster does not know. Raise

@@ -11,6 +11,7 @@ from typing import Protocol
 from workers.executors.base import NotBegun, Unreachable
 
 PASSED_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME")
+MAX_ERROR_LENGTH = 500
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,20 @@ class Reply:
     code: int
     out: str
     err: str
+
+
+class Late(Unreachable):
+    """The command did not end in time. `err` is what it had written to its error output until then."""
+
+    def __init__(self, message: str, err: str) -> None:
+        super().__init__(message)
+        self.err = err
+
+
+def late(argv: Sequence[str], timeout_seconds: float, err: str) -> Late:
+    """Return the exception for a command that did not end in time."""
+    words = f": {err.strip()[-MAX_ERROR_LENGTH:]}" if err.strip() else ""
+    return Late(f"{argv[0]} did not answer within {timeout_seconds:g} s{words}", err)
 
 
 class Shell(Protocol):
@@ -56,7 +71,7 @@ class LocalShell:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise Unreachable(f"{argv[0]} did not answer within {timeout_seconds:g} s") from error
+            raise late(argv, timeout_seconds, (error.stderr or b"").decode(errors="replace")) from error
         except OSError as error:
             raise NotBegun(f"{argv[0]} cannot be run: {error.strerror}") from error
         return Reply(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))

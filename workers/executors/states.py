@@ -38,3 +38,14 @@ class State(StrEnum):
 OPEN_STATES = frozenset(
     {State.CREATED, State.SUBMITTING, State.QUEUED, State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING}
 )
+
+
+class Obstacle(StrEnum):
+    """What a job waits for that a cluster does not accept now."""
+
+    ROOM = "room"
+    """Room for another submitted job: other jobs wait for it too, until one ends."""
+    CLUSTER = "cluster"
+    """A disk, nodes, a partition or the controller: other jobs wait for it too."""
+    UNCLEAR = "unclear"
+    """Perhaps nothing: the same words can mean that the job is refused for ever. Other jobs do not wait for it."""

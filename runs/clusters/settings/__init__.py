@@ -1,7 +1,17 @@
 """The config of a cluster: a dataclass for each kind, from which its form, checks and documentation are made."""
 
 from runs.clusters.settings.check import MAX_CONFIG_LENGTH, config_errors
-from runs.clusters.settings.site import EXAMPLES, KEYS, SITES, ClusterSite, LocalSite, RaySite, SlurmSite, site_of
+from runs.clusters.settings.site import (
+    EXAMPLES,
+    KEYS,
+    SITES,
+    ClusterSite,
+    LocalSite,
+    RaySite,
+    SlurmSite,
+    is_text_key,
+    site_of,
+)
 from runs.clusters.settings.timeouts import TIMEOUTS_BY_KIND, Timeouts
 
 __all__ = [
@@ -16,5 +26,6 @@ __all__ = [
     "SlurmSite",
     "Timeouts",
     "config_errors",
+    "is_text_key",
     "site_of",
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 from runs.clusters.settings.rules import (
     OTHER_CODE,
@@ -18,6 +18,7 @@ from runs.clusters.settings.rules import (
     timeout_errors,
 )
 from runs.models import Cluster
+from workers.config.fields import hints
 from workers.executors import ray, slurm
 from workers.executors.site_rules import AbsolutePath, Rule, is_count, is_list
 
@@ -110,6 +111,13 @@ class RaySite(ClusterSite, ray.Site):
 SITES: dict[str, type[ClusterSite]] = {"local": LocalSite, "slurm": SlurmSite, "ray": RaySite}
 KEYS = {kind: tuple(key.name for key in dataclasses.fields(site)) for kind, site in SITES.items()}
 EXAMPLES = {kind: site.example for kind, site in SITES.items()}
+
+
+def is_text_key(key: str, kind: str) -> bool:
+    """Return whether the value of this key of a cluster's config is one text."""
+    site: type = SITES[kind]
+    hint = hints(site).get(key)
+    return hint is str or get_args(hint)[:1] == (str,)
 
 
 def site_of(cluster: Cluster) -> Any:

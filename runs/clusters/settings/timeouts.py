@@ -19,6 +19,10 @@ class Timeouts:
     """Time for which an exit record may still arrive after the job's end."""
     ambiguous: float = 5.0
     """Time for which the cluster must report "no such job" before a submit without a reply is repeated."""
+    submit: float = 5.0
+    """Time after which a job that the cluster refuses for now is submitted again; it doubles with each refusal."""
+    submit_longest: float = 300.0
+    """Upper limit of the time before a job is submitted again."""
     gone: float = 10.0
     """Time after which an attempt is lost if its cluster does not know it and its heartbeats have stopped."""
     beat_stale: float = 15.0
@@ -43,10 +47,26 @@ TIMEOUTS_BY_KIND = {
     "local": Timeouts(),
     # A network file system may show old files for a minute, and the state "completing" may last.
     "slurm": Timeouts(
-        beat=15.0, settle=60.0, exit_record=90.0, ambiguous=120.0, gone=300.0, beat_stale=90.0, restart=15.0
+        beat=15.0,
+        settle=60.0,
+        exit_record=90.0,
+        ambiguous=120.0,
+        submit=30.0,
+        submit_longest=3600.0,
+        gone=300.0,
+        beat_stale=90.0,
+        restart=15.0,
     ),
     # The dashboard replies from the state of Ray's head node, so "no such job" is immediately reliable.
     "ray": Timeouts(
-        beat=15.0, settle=60.0, exit_record=90.0, ambiguous=60.0, gone=300.0, beat_stale=90.0, restart=15.0
+        beat=15.0,
+        settle=60.0,
+        exit_record=90.0,
+        ambiguous=60.0,
+        submit=30.0,
+        submit_longest=3600.0,
+        gone=300.0,
+        beat_stale=90.0,
+        restart=15.0,
     ),
 }

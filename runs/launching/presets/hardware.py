@@ -12,7 +12,10 @@ from workers.config.run import ComputeConfig
 from workers.executors.base import NodeShape
 
 STATED_GB = re.compile(r"(?<![0-9])([0-9]{1,3})[ _-]?gb?(?![a-z0-9])", re.IGNORECASE)
-CARD_GB = {"h200": 141, "h100": 80, "l40s": 48, "a40": 48, "a10g": 24, "a10": 24, "l4": 24, "t4": 16}
+CARD_GB = {
+    "h200": 141, "h100": 80, "l40s": 48, "a40": 48, "a6000": 48, "5090": 32, "a10g": 24, "a10": 24, "l4": 24,
+    "4090": 24, "3090": 24, "t4": 16, "2080ti": 11, "1080ti": 11,
+}  # fmt: skip
 """Type of GPU -> GB of memory, of types that exist with one size only, as NVIDIA's data sheets state."""
 PARTS = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 
@@ -52,8 +55,9 @@ def find_gpus(compute: ComputeConfig, cluster: Cluster) -> ClusterGpus | None:
 
 def card_gb(gpu_type: str) -> float | None:
     """Return the memory of a GPU of this type in GB, or None if the name neither states it nor implies it."""
-    if stated := STATED_GB.search(gpu_type):
-        return float(stated[1])
+    if stated := STATED_GB.findall(gpu_type):
+        # A part of a card states its share of the compute before its memory: 1g.10gb.
+        return float(stated[-1])
     return next((float(CARD_GB[part]) for part in PARTS.findall(gpu_type.casefold()) if part in CARD_GB), None)
 
 

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
 from runs.launching.budgets import Resources, resources_of
+from runs.launching.submit_pauses import WAITING
 from runs.models import Attempt, Cluster, Hold, Run
 from runs.models.job import OPEN
 from workers.executors.states import State
@@ -117,6 +118,8 @@ def _explain_hold(attempt: Attempt) -> str:
 def _explain_wait(attempt: Attempt, cluster: Cluster | None) -> str:
     if cluster is not None and cluster.unreachable_since_at is not None:
         return gettext("%(cluster)s is unreachable; esweb retries every few seconds.") % {"cluster": cluster}
+    if attempt.state == State.SUBMITTING.value and attempt.reason.startswith(WAITING):
+        return ""
     if attempt.state in (State.CREATED.value, State.SUBMITTING.value):
         return gettext("It is being submitted to its cluster.")
     if attempt.state == State.QUEUED.value and cluster is not None and cluster.kind == "local":

@@ -22,6 +22,7 @@ from runs.launching.reconcile.rules import Decision, JobFacts, decide
 from runs.launching.resume import create_due_restarts, plan_restart
 from runs.launching.submit import fence, submit_job
 from runs.launching.submit_array import submit_together
+from runs.launching.submit_pauses import make_room
 from runs.launching.sweeps import commands
 from runs.launching.transitions import begun_at, transition, update_facts
 from runs.models import Attempt, Cluster, Job, Rebuild
@@ -75,6 +76,8 @@ def settle(jobs: Sequence[Job], observations: Mapping[str, Observation | None], 
         except (OSError, ValueError, KeyError, TypeError) as error:
             log.exception("Tick cannot read the files of job %s; the next tick retries", job.key)
             errors.append(error)
+    if any(State(job.state).is_final for job in jobs):
+        make_room(jobs[0].cluster)
     if errors:
         raise ExceptionGroup("files of jobs cannot be read", errors)
 

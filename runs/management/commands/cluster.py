@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from runs.clusters import KINDS, add_cluster, change_cluster, describe_jobs, end_orphan, find_orphans
 from runs.clusters.connection_test import advance_test, begin_test, report_steps
-from runs.clusters.settings import EXAMPLES
+from runs.clusters.settings import EXAMPLES, is_text_key
 from runs.clusters.settings.reference import reference
 from runs.management.quick_command import QuickCommand
 from runs.models import Cluster
@@ -59,12 +59,12 @@ class Command(QuickCommand):
             raise CommandError(str(error)) from error
 
     def _add(self, args: Namespace) -> None:
-        cluster = add_cluster(args.name, args.kind, _apply_pairs({}, args.pairs))
+        cluster = add_cluster(args.name, args.kind, _apply_pairs({}, args.pairs, args.kind))
         self.stdout.write(f"Added {cluster.name}. Runs name it in compute.cluster.")
 
     def _set(self, args: Namespace) -> None:
         cluster = _cluster(args.name)
-        change_cluster(cluster, _apply_pairs(cluster.config, args.pairs))
+        change_cluster(cluster, _apply_pairs(cluster.config, args.pairs, cluster.kind))
         self._show(args)
 
     def _list(self, args: Namespace) -> None:
@@ -114,22 +114,24 @@ def _cluster(name: str) -> Cluster:
         raise CommandError(f"Unknown cluster {name!r}; the clusters are: {names or 'none yet'}") from None
 
 
-def _apply_pairs(config: dict[str, Any], pairs: list[str]) -> dict[str, Any]:
+def _apply_pairs(config: dict[str, Any], pairs: list[str], kind: str) -> dict[str, Any]:
     changed = dict(config)
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign:
             raise CommandError(f"{pair!r} must have the form KEY=VALUE")
         if text:
-            changed[key] = _value(text)
+            changed[key] = _value(text, is_text_key(key, kind))
         else:
             changed.pop(key, None)
     return changed
 
 
-def _value(text: str) -> Any:
-    """Parse the text as JSON; return the text itself if it is not JSON."""
+def _value(text: str, is_text: bool) -> Any:
+    """Parse the text as JSON; return the text itself if it is not JSON, and digits as they are for a key whose value is
+    text, such as account=12345 or gpu_type=3090."""
     try:
-        return loads(text)
+        value = loads(text)
     except ValueError:
         return text
+    return value if isinstance(value, str) or not is_text else text

@@ -15,6 +15,7 @@ from workers.executors.slurm.job import SCRIPT
 
 PARTITIONS = ("main", "short", "low", "lowgrace", "high")
 ACCOUNTS = ("", "lab")
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 AWAY = "Unable to contact slurm controller (connect failure)"
 OPTIONS = {
     "sbatch": (
@@ -61,6 +62,8 @@ class FakeSlurm:
         self.after: dict[str, Callable[[], None]] = {}
         self.replies: dict[str, Reply] = {}
         self.is_away, self.scontrol_lines = False, 1000
+        self.max_submitted: int | None = None
+        """The QOS's limit of a user's submitted jobs."""
         self.accounted: list[FakeJob] | None = None
         """The jobs that the accounting has recorded; None without accounting."""
         self._numbers = 0
@@ -160,6 +163,9 @@ class FakeSlurm:
             partition = f"sbatch: error: invalid partition specified: {options.get('--partition')}\n"
             detail = partition if reason.startswith("Invalid partition") else ""
             return Reply(1, "", f"{detail}sbatch: error: Batch job submission failed: {reason}\n")
+        if self._lacks_room(options):
+            start = "allocation failure" if "--test-only" in options else "sbatch: error: Batch job submission failed"
+            return Reply(1, "", f"sbatch: error: QOSMaxSubmitJobPerUserLimit\n{start}: {POLICY}\n")
         if "--test-only" in options:
             return Reply(0, "", "sbatch: Job 9 to start at 2026-01-01T00:00:00 using 1 processors on nodes n1\n")
         script, *arguments = rest
@@ -186,6 +192,12 @@ class FakeSlurm:
         gpus = int(options.get("--gres", "gpu:0").rpartition(":")[2])
         is_too_large = gpus > GPUS or int(options["--cpus-per-task"]) > CORES or int(options["--nodes"]) > NODES
         return "Requested node configuration is not available" if is_too_large and "--begin" not in options else ""
+
+    def _lacks_room(self, options: dict[str, str]) -> bool:
+        """Return whether the job, or a task of the array, would be one too many."""
+        number = int(options.get("--array", "0-0").split("-")[1]) + 1
+        used = sum(job.is_open and job.is_ours for job in self.jobs)
+        return self.max_submitted is not None and used + number > self.max_submitted
 
     def _squeue(self, options: dict[str, str], rest: Sequence[str]) -> Reply:
         assert "--array" in options and "--noheader" in options

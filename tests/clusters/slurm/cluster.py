@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import stat
@@ -12,7 +13,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.clusters.slurm.config import GPUS, NODES, Ports, gres_conf, slurm_conf, slurmdbd_conf
+from tests.clusters.slurm.config import (
+    GPUS,
+    MAX_JOBS,
+    NODES,
+    Ports,
+    gres_conf,
+    job_submit_lua,
+    slurm_conf,
+    slurmdbd_conf,
+)
 from tests.clusters.slurm.daemons import Daemons, kill_processes_with
 from tests.tools import not_installed
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -160,6 +170,12 @@ class SlurmCluster:
         """
         self._succeeds("scontrol", "update", f"NodeName=n[1-{NODES}]", "State=RESUME")
 
+    def set_max_jobs(self, number: int = MAX_JOBS) -> None:
+        """Set the number of jobs that the controller stores, ended ones included. At the number, it takes no more."""
+        conf = self.conf.read_text()
+        self.conf.write_text(re.sub(r"MaxJobCount=\d+", f"MaxJobCount={number}", conf))
+        self.ask("scontrol", "reconfigure")
+
     def register_nodes(self) -> None:
         """Let every node report its running jobs. Otherwise Slurm requests that at every 20th ping, each 200 s here.
 
@@ -199,6 +215,7 @@ class SlurmCluster:
             os.mknod(self.root / f"gpu{i}", 0o666 | stat.S_IFCHR, os.makedev(*NULL))
         ports = Ports.find_free()
         (self.root / "gres.conf").write_text(gres_conf(self.root))
+        (self.root / "job_submit.lua").write_text(job_submit_lua())
         (self.root / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         accounting_conf = self.root / "slurmdbd.conf"
         accounting_conf.write_text(slurmdbd_conf(self.root, ports))

@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.free_ports import unused_port
 
 NODES, GPUS, CORES, MEMORY_MB = 3, 2, 4, 4000
+MAX_JOBS = 2000
+REFUSED_ACCOUNT, REFUSAL = "spent", "Project spent has no hours left, try again in the next quarter"
 GPU_TYPES = ("a100", "a100", "h100")
 """Type of the GPUs of each node."""
 
@@ -63,6 +65,29 @@ def gres_conf(root: Path) -> str:
     return "".join(
         f"NodeName=n{n} Name=gpu Type={name} File={root}/gpu[0-{GPUS - 1}]\n" for n, name in enumerate(GPU_TYPES, 1)
     )
+
+
+def job_submit_lua() -> str:
+    """Return the script of Slurm's job_submit plug-in: it refuses jobs of one account in its own words."""
+    return "\n".join(
+        [
+            "function slurm_job_submit(job, partitions, uid)",
+            f'  if job.account == "{REFUSED_ACCOUNT}" then',
+            f'    slurm.log_user("{REFUSAL}")',
+            "    return slurm.ERROR",
+            "  end",
+            "  return slurm.SUCCESS",
+            "end",
+            "function slurm_job_modify(job, record, partitions, uid) return slurm.SUCCESS end",
+            "return slurm.SUCCESS",
+            "",
+        ]
+    )
+
+
+def has_lua_plugin() -> bool:
+    """Return whether Slurm's plug-in that runs such a script is installed."""
+    return any(Path("/usr/lib").glob("*/slurm-wlm/job_submit_lua.so"))
 
 
 def slurmdbd_conf(root: Path, ports: Ports) -> str:
@@ -134,7 +159,8 @@ def _timing_lines() -> list[str]:
         "JobRequeue=1",
         "PreemptType=preempt/partition_prio",
         "PreemptMode=REQUEUE",
-        "MaxJobCount=2000",
+        f"MaxJobCount={MAX_JOBS}",
+        *(["JobSubmitPlugins=lua"] if has_lua_plugin() else []),
     ]
 
 
@@ -145,5 +171,5 @@ def _accounting_lines(root: Path, ports: Ports) -> list[str]:
         f"AccountingStoragePort={ports.accounting}",
         f"AccountingStoragePass={root}/munge.sock",
         "AccountingStoreFlags=job_comment,job_env,job_script",
-        "AccountingStorageEnforce=associations",
+        "AccountingStorageEnforce=associations,limits,qos",
     ]

@@ -75,6 +75,14 @@ def test_command_reports_invalid_arguments(local: Cluster, words: tuple[str, ...
     assert Cluster.objects.count() == 1
 
 
+def test_command_takes_digits_as_text(local: Cluster) -> None:
+    cluster_command("add", "lab", "slurm", "account=12345", "gpu_type=3090", 'partition="1"', "time_limit_seconds=60")
+    cluster_command("set", "lab", "qos=10")
+    assert Cluster.objects.get(name="lab").config == {
+        "account": "12345", "gpu_type": "3090", "partition": "1", "time_limit_seconds": 60, "qos": "10",
+    }  # fmt: skip
+
+
 def cluster_command(*words: str) -> str:
     out = StringIO()
     call_command("cluster", *words, stdout=out)

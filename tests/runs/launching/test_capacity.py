@@ -23,6 +23,9 @@ from tests.runs.launching.test_config_form import sent
 from tests.runs.local_cluster import attempt_of, run_of
 from workers.config import ConfigError, RunConfig, preset
 from workers.executors.base import NodeShape
+from workers.executors.slurm import Site
+from workers.executors.slurm.inventory import parse_nodes
+from workers.executors.slurm.job import sbatch_argv
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 
@@ -183,3 +186,37 @@ def test_sweep_varies_the_number_of_nodes(experiment: Experiment, ada: User) -> 
     more = launching.NewSweep(base, [0], grid={"compute.nodes": [2, 3]})
     with pytest.raises(ConfigError, match="must be at most 2, not 3"):
         launching.launch_sweep(more, experiment, ada)
+
+
+@pytest.fixture
+def digits() -> Cluster:
+    """Return a Slurm cluster whose cards have names that begin with a digit."""
+    nodes = "lab|64|256000|gpu:2080ti:4(S:0-1)\n" * 2 + "lab|64|256000|gpu:3090:8\nlab|64|256000|gpu:1g.10gb:7\n"
+    return make_cluster("lab", "slurm", *parse_nodes(nodes))
+
+
+def test_type_of_gpu_may_begin_with_a_digit(digits: Cluster, experiment: Experiment, ada: User) -> None:
+    for typed, gpus in (("2080ti", 4), ("3090", 8), (3090, 8), ("1g.10gb", 7), ("1G.10GB", 7)):
+        config = config_with(cluster="lab", gpus=gpus, gpu_type=typed)
+        new = {"experiment": experiment.pk, "config": config}
+        created = calls(ada).post("/api/v1/runs", new, content_type="application/json")
+        assert created.status_code == 201, created.content
+        spec = spec_of(attempt_of(Run.objects.get(uid=created.json()["uid"])))
+        assert f"--gres=gpu:{str(typed).lower()}:{gpus}" in sbatch_argv(Site(), spec)
+    assert refusals(digits, gpus=5, gpu_type="2080ti") == {
+        "compute.gpus": "must be at most 4, not 5: no node of cluster lab has more of type 2080ti"
+    }
+    assert refusals(digits, gpus=64) == {"compute.gpus": "must be at most 8, not 64: no node of cluster lab has more"}
+    assert refusals(digits, gpus=1, gpu_type="2080") == {
+        "compute.gpu_type": "must be one of 1g.10gb, 2080ti, 3090 on cluster lab, or empty, not '2080'"
+    }
+
+
+def test_types_with_a_digit_first_are_on_the_page_and_in_the_form(
+    digits: Cluster, experiment: Experiment, ada_client: Client, admin_client: Client
+) -> None:
+    page = text_of(admin_client.get(reverse("settings-cluster", args=[digits.name])))
+    assert all(f"<code>{gpu_type}</code>" in page for gpu_type in ("2080ti", "3090", "1g.10gb"))
+    assert all(f"<td>{number}</td>" in page.replace('<td class="number">', "<td>") for number in (4, 8, 7))
+    form = text_of(ada_client.get(reverse("launch", args=[experiment.pk])))
+    assert '<option value="1g.10gb"></option><option value="2080ti"></option><option value="3090"></option>' in form

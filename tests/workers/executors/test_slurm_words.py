@@ -1,4 +1,4 @@
-"""Slurm's words, read: states, reasons, refusals, tables. The lines are what Slurm 22.05 prints."""
+"""Slurm's words, read: states, reasons, tables. The lines are what Slurm 22.05 prints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.cases import each_case
 from workers.executors.slurm.reasons import describe_reason
-from workers.executors.slurm.replies import latest_rows, refusal, rows
+from workers.executors.slurm.replies import latest_rows, rows
 from workers.executors.slurm.states import STATES, state_of
 from workers.executors.states import State
 
@@ -45,6 +45,13 @@ def test_unknown_slurm_state_is_never_final() -> None:
         ("AssocGrpGRES", "waiting: its account's limit of resources in use is reached"),
         ("AssocMaxWallDurationPerJobLimit", "will not start: it requests more than its account allows"),
         ("QOSMaxGRESPerUser", "waiting: its QOS's limit of GPUs per user is reached"),
+        ("QOSMaxNodePerUserLimit", "waiting: its QOS's limit of resources per user is reached"),
+        ("QOSMaxMemoryPerUser", "waiting: its QOS's limit of resources per user is reached"),
+        ("QOSMaxSubmitJobPerUserLimit", "waiting: the limit of submitted jobs is reached"),
+        ("MaxNodePerAccount", "waiting: its QOS's limit of resources per account is reached"),
+        ("QOSMaxNodePerJobLimit", "will not start: it requests more than its QOS allows one job"),
+        ("QOSMinGRES", "will not start: it requests less than its QOS requires"),
+        ("MaxMemPerLimit", "will not start: it requests more memory than its partition allows"),
         ("InvalidAccount", "will not start: its account is unknown"),
         ("BadConstraints", "will not start: no node has what it requests"),
         ("PartitionConfig", "will not start: no node of its partition"),
@@ -54,24 +61,6 @@ def test_unknown_slurm_state_is_never_final() -> None:
 )  # fmt: skip
 def test_waiting_reason_is_described(reason: str, text: str) -> None:
     assert describe_reason(reason).startswith(text)
-
-
-@each_case(
-    ("printed", "expected"),
-    [
-        ("sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: Invalid partition "
-         "name specified\n", "invalid partition specified: x; Batch job submission failed: Invalid partition "
-         "name specified"),
-        ("sbatch: error: Memory specification can not be satisfied\n", "Memory specification can not be satisfied"),
-        ("sbatch: error: Invalid --time specification\n", "Invalid --time specification"),
-        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n", ""),
-        ("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n", ""),
-        ("sbatch: error: slurm_receive_msg: Zero Bytes were transmitted or received\n", ""),
-        ("", ""),
-    ],
-)  # fmt: skip
-def test_only_definite_error_is_a_refusal(printed: str, expected: str) -> None:
-    assert refusal(printed) == expected
 
 
 def test_reason_with_spaces_and_name_with_bars_are_read() -> None:

@@ -14,6 +14,7 @@ Bytes in the reply are base64. A mark that the caller chose precedes it, because
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import re
@@ -37,7 +38,8 @@ def main(request: dict[str, Any]) -> None:
     try:
         reply = handle(request)
     except OSError as error:
-        reply = {"error": f"{error.filename or 'a file'}: {error.strerror}"}
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reply = {"error": f"{error.filename or 'a file'}: {error.strerror}", "full": is_full}
     sys.stdout.write(f"\n{mark} {json.dumps(reply)}\n")
     sys.stdout.flush()
     if "fetch" in reply:
@@ -87,8 +89,8 @@ def run(argv: list[str], seconds: float, extra_env: dict[str, str], text: str) -
         done = subprocess.run(
             argv, cwd="/", env=env, input=text.encode(), capture_output=True, timeout=seconds, check=False
         )
-    except subprocess.TimeoutExpired:
-        return {"late": True}
+    except subprocess.TimeoutExpired as error:
+        return {"late": True, "err": (error.stderr or b"").decode(errors="replace")}
     except OSError as error:
         return {"missing": error.strerror}
     out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")

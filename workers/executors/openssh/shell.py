@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.executors.base import NotBegun, Unreachable
+from workers.executors.base import DiskFull, NotBegun, Unreachable
 from workers.executors.openssh.connection import Connection, bare_environment, describe_error
 from workers.executors.openssh.remote_folder import RemoteFolder
 from workers.executors.openssh.slots import slot
-from workers.executors.shell import Reply
+from workers.executors.shell import Reply, late
 
 AGENT_PROGRAM = Path(__file__).with_name("remote_agent.py")
 LINE = 'import json,sys;r=json.loads(sys.stdin.buffer.readline());exec(r["program"],r);r["main"](r["request"])'
@@ -85,7 +85,7 @@ class OpenSsh:
         if "missing" in done:
             raise NotBegun(f"{argv[0]} cannot be run on {self.connection.access.address}: {done['missing']}")
         if "late" in done:
-            raise Unreachable(f"{argv[0]} did not answer within {timeout_seconds:g} s")
+            raise late(argv, timeout_seconds, str(done.get("err", "")))
         return Reply(int(done["code"]), str(done["out"]), str(done["err"]))
 
     def _call(self, text: bytes, mark: str, timeout_seconds: float) -> dict[str, Any]:
@@ -128,5 +128,6 @@ class OpenSsh:
             raise Unreachable(f"the reply of {self.connection.access.address} cannot be read") from error
         if not isinstance(reply, dict) or "error" in reply:
             reason = reply.get("error") if isinstance(reply, dict) else reply
-            raise Unreachable(f"on {self.connection.access.address}: {reason}")
+            is_full = isinstance(reply, dict) and bool(reply.get("full"))
+            raise (DiskFull if is_full else Unreachable)(f"on {self.connection.access.address}: {reason}")
         return reply

@@ -9,15 +9,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workers.attempt import TOKEN_FILES, write_whole
+from workers.attempt import TOKEN_FILES, is_disk_full, write_whole
 from workers.executors.agent_start import write_spec
-from workers.executors.base import KEY, Ambiguous, NodeShape, NotBegun, Observation, Rejected, Spec, Unreachable
+from workers.executors.base import (
+    KEY,
+    Ambiguous,
+    DiskFull,
+    NodeShape,
+    NotBegun,
+    Observation,
+    Postponed,
+    Rejected,
+    Spec,
+    Unreachable,
+)
 from workers.executors.cancel_requests import CancelRequests
-from workers.executors.shell import LocalShell, Reply
+from workers.executors.shell import Late, LocalShell, Reply
 from workers.executors.slurm.inventory import SINFO, parse_nodes
 from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, array_argv, array_name, naming_commands, sbatch_argv
-from workers.executors.slurm.replies import SACCT_FORMAT, SQUEUE_FORMAT, Row, latest_rows, refusal, rows
+from workers.executors.slurm.refusals import Meaning, Refusal, read_refusal
+from workers.executors.slurm.replies import SACCT_FORMAT, SQUEUE_FORMAT, Row, latest_rows, rows
 from workers.executors.slurm.site import Site
+from workers.executors.states import Obstacle
 from workers.executors.submit_hosts import SharedDisk, SubmitHost
 
 TIMEOUT_SECONDS = 30.0
@@ -59,21 +72,21 @@ class Slurm:
         return self._observe(rows, [key])[key]
 
     def submit(self, spec: Spec) -> str:
-        """Submit the job and return Slurm's number. Raise Rejected, Ambiguous or Unreachable."""
+        """Submit the job and return Slurm's number. Raise Rejected, Postponed, Ambiguous or Unreachable."""
         site, (cluster_specs,) = self._prepare([spec])
-        return self._submit(sbatch_argv(site, cluster_specs))
+        return self._submit(sbatch_argv(site, cluster_specs), spec.key)
 
     def submit_together(self, specs: Sequence[Spec]) -> dict[str, str]:
         """Submit jobs with equal requests by one sbatch. Return key -> Slurm's number; a missing key is not submitted.
 
-        Raise Rejected, Ambiguous or Unreachable.
+        Raise Rejected, Postponed, Ambiguous or Unreachable.
         """
         site, cluster_specs = self._prepare(specs)
         self._reject_unsatisfiable(sbatch_argv(site, cluster_specs[0]))
         name = array_name(specs[0].key)
         folder = specs[0].directory.parents[1] / ARRAYS / name
         self.host.link(folder, [spec.directory for spec in specs])
-        number = self._submit(array_argv(site, cluster_specs, name, self.host.cluster_path(folder)))
+        number = self._submit(array_argv(site, cluster_specs, name, self.host.cluster_path(folder)), name)
         try:
             return self._name_tasks(number, name, [spec.key for spec in specs])
         except Unreachable as error:
@@ -122,28 +135,65 @@ class Slurm:
 
     def _prepare(self, specs: Sequence[Spec]) -> tuple[Site, list[Spec]]:
         """Write the jobs' directories. Return site and specs with the cluster's paths of the code and of the
-        directories. Raise Rejected or Unreachable."""
+        directories. Raise Rejected, Postponed or Unreachable."""
         if invalid_key := next((spec.key for spec in specs if not KEY.fullmatch(spec.key)), ""):
             raise Rejected(f"{invalid_key!r} is not a valid key: use only letters, digits, - and _")
-        self._make_directories(specs)
-        site = replace(self.site, project=self.host.project(self.site.project))
+        try:
+            self._make_directories(specs)
+            site = replace(self.site, project=self.host.project(self.site.project))
+        except DiskFull as error:
+            raise Postponed(f"a disk is full, or a quota used up: {error}", Obstacle.CLUSTER) from error
         return site, [replace(spec, directory=Path(self.host.cluster_path(spec.directory))) for spec in specs]
 
     def _reject_unsatisfiable(self, argv: Sequence[str]) -> None:
-        """Test a submit first: Slurm lets any job wait that begins later. Raise Rejected or Unreachable."""
+        """Test a submit first: Slurm lets any job wait that begins later. Raise Rejected, Postponed or Unreachable."""
         reply = self.host.run([argv[0], "--test-only", *argv[1:]], TIMEOUT_SECONDS)
-        if reply.code != 0 and (reason := refusal(reply.err)):
-            raise Rejected(reason + self._choices(reason))
+        if reply.code != 0:
+            refusal = read_refusal(reply.err)
+            if refusal.meaning != Meaning.UNKNOWN:
+                raise self._refused(refusal)
         _out(argv, reply)
 
-    def _submit(self, argv: Sequence[str]) -> str:
+    def _submit(self, argv: Sequence[str], name: str) -> str:
+        """Run sbatch and return the number of this job. Raise Rejected, Postponed, Ambiguous or NotBegun."""
         try:
             reply = self.host.run(argv, TIMEOUT_SECONDS)
         except NotBegun:
             raise
+        except Late as error:
+            raise Ambiguous(str(error), read_refusal(error.err).obstacle) from error
         except Unreachable as error:
             raise Ambiguous(str(error)) from error
-        return self._number(reply)
+        number = reply.out.strip().partition(";")[0]
+        if reply.code == 0 and number.isdecimal():
+            return number
+        if reply.code == 0 or number.isdecimal():
+            # A plug-in of sbatch may fail after the job was taken.
+            raise Ambiguous(reply.err.strip() or reply.out.strip() or "sbatch printed no number")
+        return self._resolve(read_refusal(reply.err.strip() or reply.out.strip()), reply.code, name)
+
+    def _resolve(self, refusal: Refusal, code: int, name: str) -> str:
+        """Return the number of the job of that name if it exists although sbatch reported an error.
+
+        Words that leave open if the job was refused count as a refusal only after the cluster has answered that there
+        is no such job. Raise Rejected, Postponed or Ambiguous.
+        """
+        if refusal.meaning == Meaning.UNKNOWN:
+            raise Ambiguous(str(refusal) or f"sbatch failed with code {code} and no message", refusal.obstacle)
+        if refusal.meaning == Meaning.PERHAPS:
+            try:
+                observation = self._observe(self._queue([name]), [name])[name]
+            except Unreachable as error:
+                raise Ambiguous(f"{refusal}; and whether the job exists is unknown: {error}") from error
+            if observation is not None:
+                return observation.native_id
+        raise self._refused(refusal)
+
+    def _refused(self, refusal: Refusal) -> Rejected:
+        """Return the exception for a job that was certainly not submitted."""
+        if refusal.meaning == Meaning.FOR_NOW and refusal.obstacle is not None:
+            return Postponed(str(refusal), refusal.obstacle)
+        return Rejected(refusal.words + self._choices(refusal.words))
 
     def _name_tasks(self, number: str, name: str, keys: Sequence[str]) -> dict[str, str]:
         """Let each task begin under its job's name. Cancel the tasks for which that failed; they have never begun."""
@@ -164,15 +214,6 @@ class Slurm:
             text = "".join(f"{name}\n" for name in names[n : n + SCANCEL_BATCH_SIZE])
             _out(command, self.host.run(command, TIMEOUT_SECONDS, text))
 
-    def _number(self, reply: Reply) -> str:
-        number = reply.out.strip().partition(";")[0]
-        if reply.code == 0 and number.isdecimal():
-            return number
-        message = reply.err.strip() or reply.out.strip()
-        if reply.code != 0 and (reason := refusal(message)):
-            raise Rejected(reason + self._choices(reason))
-        raise Ambiguous(message or f"sbatch failed with code {reply.code} and no message")
-
     def _choices(self, reason: str) -> str:
         """Return the existing partitions if the reason is a wrong partition; else an empty text."""
         if "partition" not in reason.lower():
@@ -184,7 +225,8 @@ class Slurm:
         return f" (there are {', '.join(sorted(set(names)))})"
 
     def _make_directories(self, specs: Sequence[Spec]) -> None:
-        """Write the jobs' directories and send their files to the cluster. Raise Unreachable."""
+        """Write the jobs' directories and send their files to the cluster. Raise Unreachable; DiskFull for that
+        reason."""
         files: list[Path] = []
         try:
             for spec in specs:
@@ -193,7 +235,8 @@ class Slurm:
                 files += [spec.directory / name for name in ("spec.json", SCRIPT_FILE, "run.json", *TOKEN_FILES)]
             self.host.send([file for file in files if file.exists()])
         except OSError as error:
-            raise Unreachable(f"the job's directory cannot be written: {error}") from error
+            exception = DiskFull if is_disk_full(error) else NotBegun
+            raise exception(f"the job's directory cannot be written: {error}") from error
 
     def _queue(self, keys: Sequence[str]) -> list[Row]:
         argv = ("squeue", "--me", "--noheader", "--array", "--states=all", f"--format={SQUEUE_FORMAT}")

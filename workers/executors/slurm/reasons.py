@@ -5,6 +5,8 @@ Words: https://slurm.schedmd.com/job_reason_codes.html
 
 from __future__ import annotations
 
+import re
+
 HOPELESS = "will not start"
 WAITS = {
     "None": "waiting for Slurm to consider it",
@@ -36,21 +38,30 @@ NEVER = {
     "JobHeldUser": "it is held by its owner, until `scontrol release`",
     "JobHeldAdmin": "it is held by an administrator of the cluster, until they release it",
     "launch failed requeued held": "it did not start on its node and is held, until `scontrol release`",
+    "JobHoldMaxRequeue": "it was requeued too often and is held, until `scontrol release`",
+    "ReservationDeleted": "its reservation was deleted",
     "job requeued in held state": "it was requeued and is held, until `scontrol release`",
 }
-LIMITS = {
-    "AssocGrp": "waiting: its account's limit of resources in use is reached",
-    "QOSGrp": "waiting: its QOS's limit of resources in use is reached",
-    "AssocMaxJobs": "waiting: its account's limit of running jobs is reached",
-    "QOSMaxJobs": "waiting: its QOS's limit of running jobs is reached",
-    "QOSMaxCpuPerUser": "waiting: its QOS's limit of cores per user is reached",
-    "QOSMaxGRESPerUser": "waiting: its QOS's limit of GPUs per user is reached",
-    "AssocMax": f"{HOPELESS}: it requests more than its account allows one job",
-    "QOSMax": f"{HOPELESS}: it requests more than its QOS allows one job",
-    "MaxCpuPerAccount": "waiting: its account's limit of cores is reached",
-    "MaxGRESPerAccount": "waiting: its account's limit of GPUs is reached",
-}
-"""Sentences by the beginning of Slurm's word; the first match counts."""
+LIMITS = (
+    (r"(?:AssocGrp|AssocMax|QOSGrp|QOSMax|Max)Submit", "waiting: the limit of submitted jobs is reached"),
+    (r"AssocGrp", "waiting: its account's limit of resources in use is reached"),
+    (r"QOSGrp", "waiting: its QOS's limit of resources in use is reached"),
+    (r"AssocMaxJobs|AssociationJobLimit", "waiting: its account's limit of running jobs is reached"),
+    (r"QOSMaxJobs|QOSJobLimit", "waiting: its QOS's limit of running jobs is reached"),
+    (r"QOSMaxCpuPerUser", "waiting: its QOS's limit of cores per user is reached"),
+    (r"QOSMaxGRESPerUser", "waiting: its QOS's limit of GPUs per user is reached"),
+    (r"QOSMax\w+PerUser", "waiting: its QOS's limit of resources per user is reached"),
+    (r"MaxCpuPerAccount", "waiting: its account's limit of cores is reached"),
+    (r"MaxGRESPerAccount", "waiting: its account's limit of GPUs is reached"),
+    (r"Max\w+PerAccount", "waiting: its QOS's limit of resources per account is reached"),
+    (r"QOSUsageThreshold", "waiting: its account has used up its share under this QOS"),
+    (r"AssocMax", f"{HOPELESS}: it requests more than its account allows one job"),
+    (r"QOSMax", f"{HOPELESS}: it requests more than its QOS allows one job"),
+    (r"QOSMin", f"{HOPELESS}: it requests less than its QOS requires of a job"),
+    (r"MaxMemPerLimit", f"{HOPELESS}: it requests more memory than its partition allows (compute.memory_mb)"),
+)
+"""Sentences by the beginning of Slurm's word; the first match counts. What is in use ends, and what one job requests
+does not."""
 
 
 def never_starts(reason: str) -> bool:
@@ -63,5 +74,5 @@ def describe_reason(reason: str) -> str:
     word = reason.partition(",")[0].strip("() ") if reason.startswith("ReqNodeNotAvail") else reason.strip("() ")
     if word in NEVER:
         return f"{HOPELESS}: {NEVER[word]} (Slurm: {reason})"
-    text = WAITS.get(word) or next((s for start, s in LIMITS.items() if word.startswith(start)), "waiting")
+    text = WAITS.get(word) or next((s for start, s in LIMITS if re.match(start, word)), "waiting")
     return f"{text} (Slurm: {reason or 'no reason'})"

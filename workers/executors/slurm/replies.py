@@ -1,4 +1,4 @@
-"""Parser of the output of squeue, sacct and sbatch."""
+"""Parser of the output of squeue and sacct."""
 
 from __future__ import annotations
 
@@ -14,15 +14,6 @@ from workers.executors.states import State
 SQUEUE_FORMAT = "%i|%T|%r|%N|%j"
 """Columns of squeue, the name last: it may contain the separator."""
 SACCT_FORMAT = "JobIDRaw,State,Reason,NodeList,JobName%200"
-REFUSED = re.compile(
-    r"invalid|not available|not permitted|violates|denied|not satisf|can not be|cannot be|too long|too large"
-    r"|unrecognized option|unable to open|exceed|more processors|no partition|not a valid",
-    re.IGNORECASE,
-)
-UNCLEAR = re.compile(
-    r"timed out|unable to contact|connection|communication|try again|temporarily|socket", re.IGNORECASE
-)
-"""The request may have arrived."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +81,3 @@ def _rank(row: Row) -> tuple[int, int]:
     order = 2 if state == State.QUEUED else 1 if not state.is_final else 3 if row.nodes else 4
     number = re.match(r"\d+", row.native_id)
     return order, int(number[0]) if number else 0
-
-
-def refusal(text: str) -> str:
-    """Return sbatch's reason for a refusal in one line; empty if its message leaves open whether the job was taken."""
-    lines = [line.removeprefix("sbatch: ").removeprefix("error: ").strip() for line in text.splitlines()]
-    message = "; ".join(line for line in lines if line)
-    return message if REFUSED.search(message) and not UNCLEAR.search(message) else ""

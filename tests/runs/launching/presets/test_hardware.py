@@ -25,6 +25,7 @@ def gpus_for(cluster: str, **compute: Any) -> ClusterGpus | None:
     [
         ("h100", 80), ("nvidia_h200", 141), ("NVIDIA-L40S", 48), ("a100-40gb", 40), ("nvidia_a100_80gb_pcie", 80),
         ("h100_nvl_94gb", 94), ("T4", 16), ("a100", None), ("gfx942", None), ("", None),
+        ("1g.10gb", 10), ("nvidia_a100_80gb_pcie_3g.40gb", 40), ("1g.10gb+me", 10), ("2080ti", 11), ("3090", 24),
     ],
 )  # fmt: skip
 def test_memory_follows_from_the_type_of_gpu(gpu_type: str, gb: float | None) -> None:
