@@ -4,6 +4,9 @@
 # The set vllm goes into .venv-vllm, an environment of its own:  requirements/install.sh vllm
 # Needs Python >= 3.11 with venv, and nothing else: no root, no compiler, no Docker, no system database.
 # PYTHON=...  which Python.  TORCH=auto|cpu|cuda  which build of torch (auto looks for nvidia-smi).
+# TORCH_INDEX=...  a mirror of PyTorch's index of CPU builds.  Other mirrors and folders of wheels are named as pip or uv
+# name them: PIP_INDEX_URL, PIP_FIND_LINKS, PIP_NO_INDEX, pip's settings, UV_DEFAULT_INDEX, UV_FIND_LINKS, UV_OFFLINE.
+# The set torch is torch alone, which train and dev bring too, with what it needs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,16 +26,37 @@ find_python() {
   exit 1
 }
 
-# pip's own settings name mirrors and folders of wheels; uv does not read them, so they are handed over.
+# pip and uv each read their own settings, so each gets those of both: all folders of wheels, and uv's index, else pip's.
+share_settings() {
+  links="${UV_FIND_LINKS:-} ${PIP_FIND_LINKS:-$(pip_setting find-links)}"
+  links=$(printf '%s' "$links" | tr -s ', ' '\n\n' | awk 'NF && !seen[$0]++' | tr '\n' ' ')
+  links=${links% }
+  index=${UV_DEFAULT_INDEX:-${UV_INDEX_URL:-${PIP_INDEX_URL:-$(pip_setting index-url)}}}
+  index=${index% }
+  if is_on "${UV_NO_INDEX:-}" || is_on "${PIP_NO_INDEX:-$(pip_setting no-index)}"; then no_index=--no-index; fi
+  # Offline, uv has what it has downloaded before; pip has only what lies in folders.
+  if [ -n "$no_index" ] || is_on "${UV_OFFLINE:-}"; then export PIP_NO_INDEX=1; fi
+  if [ -n "$links" ]; then
+    UV_FIND_LINKS=$(printf '%s' "$links" | tr ' ' ',')
+    PIP_FIND_LINKS=$links
+    export UV_FIND_LINKS PIP_FIND_LINKS
+  fi
+  if [ -n "$index" ]; then export UV_DEFAULT_INDEX="$index" PIP_INDEX_URL="$index"; fi
+}
+
 pip_setting() { .venv/bin/python -m pip config get "global.$1" 2>/dev/null | tr '\n' ' ' || true; }
 
+is_on() {
+  case ${1% } in 1 | t | T | true | True | TRUE | y | yes | on) return 0 ;; *) return 1 ;; esac
+}
+
+# Sets `uv` to the pinned version, else to one that is installed here.
 use_uv() {
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(cat requirements/uv.txt)" 2>/dev/null || return 1
-  : "${UV_FIND_LINKS:=${PIP_FIND_LINKS:-$(pip_setting find-links)}}"
-  index=${PIP_INDEX_URL:-$(pip_setting index-url)}
-  if [ -n "$index" ]; then export UV_DEFAULT_INDEX="${index% }"; fi
-  UV_FIND_LINKS=$(printf '%s' "$UV_FIND_LINKS" | sed 's/ *$//; s/  */,/g')
-  export UV_FIND_LINKS
+  version=$(cat requirements/uv.txt)
+  uv=.venv/bin/uv
+  case $("$uv" --version 2>/dev/null) in "uv $version" | "uv $version "*) return ;; esac
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$version" 2>/dev/null && return
+  uv=$(command -v uv)
 }
 
 install() { install_into .venv "$@"; }
@@ -40,28 +64,130 @@ install() { install_into .venv "$@"; }
 install_into() {
   environment=$1
   shift
+  # shellcheck disable=SC2086  # one option, or none
   if [ "$installer" = uv ]; then
-    .venv/bin/uv pip install --quiet --python "$environment/bin/python" --no-deps "$@"
+    "$uv" pip install --quiet --python "$environment/bin/python" $no_index --no-deps "$@"
   else
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$@"
   fi
 }
 
+# The first source whose torch imports is taken: a folder of wheels that was named, the index of CPU builds, then a mirror
+# that was named. A folder or mirror may have the CUDA build, which without its libraries is installed but not imported.
 install_torch() {
+  version=$(sed -n 's/^torch==//p' requirements/torch.txt)
+  if prove_torch; then return; fi
+  remove_torch
+  failures=
   wanted=${TORCH:-auto}
   if [ "$wanted" = auto ]; then
     if command -v nvidia-smi >/dev/null 2>&1; then wanted=cuda; else wanted=cpu; fi
   fi
   if [ "$wanted" = cuda ]; then
-    say "Installing torch with CUDA: about 3 GB of downloads."
-    .venv/bin/python -m pip install --quiet -r requirements/torch.txt
-  elif [ "$(uname -s)" != Linux ] || [ -n "${UV_FIND_LINKS:-}${PIP_FIND_LINKS:-}" ]; then
+    try_torch "with CUDA, about 3 GB of downloads" torch_with_cuda && return
+    if [ -n "$links" ] && [ -z "$no_index" ]; then
+      try_torch "with CUDA, without the wheels in $links" without_wheels torch_with_cuda && return
+    fi
+  else
+    if [ -n "$links" ]; then try_torch "from the wheels in $links" torch_of_wheels && return; fi
+    if [ -z "$no_index" ]; then
+      if [ "$(uname -s)" = Linux ]; then try_torch "from the index of CPU builds" without_wheels torch_of_cpu_index && return; fi
+      if [ -n "$index" ] || [ "$(uname -s)" != Linux ]; then
+        try_torch "from the index of all packages" without_wheels install -r requirements/torch.txt && return
+      fi
+    fi
+  fi
+  explain_torch
+  exit 1
+}
+
+torch_of_wheels() {
+  if [ "$installer" = uv ]; then
+    "$uv" pip install --quiet --python .venv/bin/python --no-index --no-deps -r requirements/torch.txt
+  else
+    install --no-index -r requirements/torch.txt
+  fi
+}
+
+# uv knows the address of the index; TORCH_INDEX names a mirror of it.
+torch_of_cpu_index() {
+  if [ -n "${TORCH_INDEX:-}" ]; then
+    export UV_DEFAULT_INDEX="$TORCH_INDEX" PIP_INDEX_URL="$TORCH_INDEX"
     install -r requirements/torch.txt
   elif [ "$installer" = uv ]; then
     install --torch-backend=cpu -r requirements/torch.txt
   else
-    say "Without uv, pip would fetch the CUDA build of torch (about 3 GB). Install uv, or say so: make setup TORCH=cuda"
-    exit 1
+    say "pip does not know its address, and uv is not installed: install uv, or name a mirror with TORCH_INDEX"
+    return 1
+  fi
+}
+
+# With its libraries, which no lock has.
+torch_with_cuda() {
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
+}
+
+# Runs a command that sees no folder of wheels: they were tried before. A folder without any hides those of pip's settings.
+without_wheels() (
+  unset UV_FIND_LINKS
+  export PIP_FIND_LINKS="$PWD/requirements"
+  "$@"
+)
+
+# Installs torch by a command, and proves it. If that fails, removes it, notes why, and returns 1.
+try_torch() {
+  from=$1
+  shift
+  say "Installing torch $version $from ..."
+  if output=$("$@" 2>&1); then
+    if prove_torch; then return; fi
+  else
+    why=$(printf '%s' "$output" | tr -s ' \n' ' ' | cut -c1-400)
+  fi
+  say "It cannot be used: $why"
+  failures="$failures
+  - $from: $why"
+  remove_torch
+  return 1
+}
+
+# Imports torch and adds numbers, and with TORCH=cuda asks for its build. If that fails, sets `why`.
+prove_torch() {
+  output=$(.venv/bin/python -W ignore -c '
+import sys, torch
+version = torch.__version__.split("+")[0]
+if version != sys.argv[1]:
+    sys.exit(f"its version is {version}, not {sys.argv[1]}")
+if (torch.ones(2) + 1).sum().item() != 4:
+    sys.exit("it adds numbers wrongly")
+if sys.argv[2] == "cuda" and torch.version.cuda is None:
+    sys.exit("it is a CPU build")' "$version" "${TORCH:-}" 2>&1) && return
+  why=$(printf '%s\n' "$output" | tail -n 1)
+  return 1
+}
+
+remove_torch() {
+  if [ "$installer" = uv ]; then
+    "$uv" pip uninstall --quiet --python .venv/bin/python torch >/dev/null 2>&1 || true
+  else
+    .venv/bin/python -m pip uninstall --quiet --yes torch >/dev/null 2>&1 || true
+  fi
+}
+
+explain_torch() {
+  tag=$(.venv/bin/python -c 'import sys; print(f"cp{sys.version_info[0]}{sys.version_info[1]}")')
+  say ""
+  say "torch $version, without which nothing trains here, could not be installed so that it imports:${failures:-
+  - no source was named, and indexes are switched off}"
+  say "One of these helps:"
+  say "  - a CPU build for this Python in a folder of wheels, torch-$version+cpu-$tag-…$(uname -m).whl:"
+  say "    make setup PIP_FIND_LINKS=/path/to/folder"
+  if [ -n "$no_index" ]; then say "  - indexes: unset UV_NO_INDEX and PIP_NO_INDEX, and no-index of pip's settings"; fi
+  say "  - a mirror of PyTorch's index of CPU builds: make setup TORCH_INDEX=…"
+  if [ "$wanted" = cuda ]; then
+    say "  - the CPU build instead of CUDA's: make setup TORCH=cpu"
+  else
+    say "  - the CUDA build with its libraries, about 3 GB, which works without a GPU too: make setup TORCH=cuda"
   fi
 }
 
@@ -97,17 +223,22 @@ import_once() {
 
 if [ ! -x .venv/bin/python ]; then "$(find_python)" -m venv .venv; fi
 installer=pip
+no_index=
+share_settings
 if use_uv; then installer=uv; else say "uv cannot be installed here; pip does it, more slowly."; fi
 for set in "$@"; do
-  if [ "$set" = vllm ]; then
-    install_vllm
-    continue
-  fi
-  say "Installing the $set set with $installer ..."
-  case $set in train | dev) .venv/bin/python -c 'import torch' 2>/dev/null || install_torch ;; esac
-  install -r "requirements/$set.lock"
+  case $set in
+    vllm) install_vllm ;;
+    torch) install_torch ;;
+    *)
+      say "Installing the $set set with $installer ..."
+      install -r "requirements/$set.lock"
+      # Only after what torch itself needs, so that it can be imported.
+      case $set in train | dev) install_torch ;; esac
+      ;;
+  esac
 done
-[ "$*" = vllm ] || install --no-build-isolation --editable . --editable ./client
+[ "$*" = vllm ] || [ "$*" = torch ] || install --no-build-isolation --editable . --editable ./client
 imports=
 for set in "$@"; do
   import_once "$set" &

@@ -124,6 +124,7 @@ class Sender:
         is_cut = len(entries) >= self._max_lines or read_bytes > PIECE_BYTES // 2
         self.is_behind = is_cut or len(piece.entries) < len(unsent)
         self._confirm(piece, int(response.get("next_seq", 0)))
+        _warn_of_times(response)
         return True
 
     def heartbeat(self, changes: dict[str, Any], timeout: float = 30.0) -> None:
@@ -279,6 +280,13 @@ class Sender:
         """Register again before the next call if the token has expired or the attempt is unknown."""
         if refusal.status in (401, 403, 404):
             self.close()
+
+
+def _warn_of_times(response: Mapping[str, Any]) -> None:
+    """Print, once, that the server stored records whose times it cannot use; an event of the run names them too."""
+    problems = response.get("problems")
+    if isinstance(problems, list) and problems and isinstance(problems[0], dict):
+        warn_once("times of records", f"the server cannot use the times of some records: {problems[0].get('message')}")
 
 
 def _warn_of_problems(response: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop as _
 
-from runs.metrics import Span
+from runs.metrics import AXIS_KEYS, TIMES, Span
 from workers.analysis.bands import AUTO
 from workers.analysis.keys import KL
 from workers.analysis.smoothing import Smoothing
@@ -44,6 +44,11 @@ class ChartOptions:
     def is_log(self, key: str) -> bool:
         """Return whether the y axis of a key's chart is to be logarithmic."""
         return self.y == "log" or (self.y == "kl" and key.split("/", 1)[0] == KL)
+
+    @property
+    def is_by_time(self) -> bool:
+        """Return whether the x axis is a time, which records may lack."""
+        return AXIS_KEYS.get(self.x) == TIMES
 
     @property
     def has_log_x(self) -> bool:

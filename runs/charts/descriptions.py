@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 from django.utils.translation import gettext, ngettext
@@ -15,6 +14,7 @@ from runs.charts.axes import unit_of
 from runs.charts.chart import Floats
 from runs.metrics import HIGHER, good_direction
 from runs.tables import MINUS, THIN, number, share
+from workers.records.times import to_datetime
 
 MAX_DESCRIBED_GROUPS = 4
 """A chart describes at most so many groups each; of more, only those with the extreme last values."""
@@ -172,7 +172,8 @@ def _finite(values: Floats) -> Floats:
 
 def _position(x: float, axis: str) -> str:
     """Return a position on an axis as a noun phrase: `step 40`."""
-    text = f"{datetime.fromtimestamp(x, UTC):%Y-%m-%d %H:%M}" if axis == "wall" else number(x)
+    time = to_datetime(x) if axis == "wall" else None
+    text = number(x) if time is None else f"{time:%Y-%m-%d %H:%M}"
     return gettext(POSITIONS[axis]) % {"x": text}
 
 

@@ -57,9 +57,9 @@ class Spec(MetricChart):
         """Return the chart before it is drawn, without a figure."""
         return Chart(self.name, self.title, "", {}, Table((), ()), self.keys, self.help)
 
-    def empty(self) -> Chart:
+    def empty(self, axis: str) -> Chart:
         """Return the chart of keys that have no points along an axis."""
-        return replace(self.waiting(), summary=no_values_along_axis(), figure={"data": [], "layout": {}})
+        return replace(self.waiting(), summary=no_values_along_axis(axis), figure={"data": [], "layout": {}})
 
 
 Draw: TypeAlias = Callable[[Spec, Mapping[str, Curve], str, int | None], Chart]

@@ -9,7 +9,8 @@ from runs.http import ApiRequest, Key, Token, get_attempt, invalid, problem, reg
 from runs.ingest import writer
 from runs.ingest.columnar import BadColumns
 from runs.ingest.record_body import read_body, read_columns, read_lines
-from runs.ingest.schemas import PushOut
+from runs.ingest.record_times import time_problems
+from runs.ingest.schemas import PushOut, RecordProblemOut
 from runs.ingest.writer import Gap
 
 EXAMPLE = '{"seq":0,"t":1700000000.5,"kind":"metric","step":1,"values":{"reward/mean":-4.2},"axes":{"tokens":512}}\n'
@@ -37,7 +38,7 @@ COLUMNS_SCHEMA = {
     "required": ["seq", "t", "step", "values"],
     "properties": {
         "seq": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": "of the first record"},
-        "t": {"type": "array", "items": {"type": "number"}, "description": "Unix seconds"},
+        "t": {"type": "array", "items": {"anyOf": CELL["anyOf"][:2]}, "description": "Unix seconds"},
         "step": {"type": "array", "items": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}},
         "axes": {**BY_KEY, "description": "progress of the run: tokens, samples, gpu_seconds"},
         "values": {**BY_KEY, "description": "measured values, by key"},
@@ -55,6 +56,7 @@ BODY = {
     auth=[Token("ingest")],
     tags=["records"],
     summary="Push records",
+    exclude_none=True,
     openapi_extra={"requestBody": {"required": True, "content": BODY}},
 )
 def push(
@@ -67,13 +69,15 @@ def push(
     Needs scope ingest, bound to this run.
 
     Safe to repeat: known records are skipped. A push that omits records is refused as a whole with 409, and `expected`
-    is the seq to continue from. 422 if lines cannot be stored; then none is stored.
+    is the seq to continue from. 422 if lines cannot be stored; then none is stored. A record whose `t` is no time in
+    Unix seconds is stored without a time; `problems` names it, with the likely unit.
     """
     attempt = get_attempt(request.auth, key)
     body = read_body(request)
     pushed = read_columns(body) if request.content_type == COLUMNAR else read_lines(body)
     result = writer.push(attempt, epoch, pushed)
-    return PushOut(kept=result.new, next_seq=result.next_seq)
+    problems = [RecordProblemOut(path=problem.path, message=problem.message) for problem in time_problems(pushed)]
+    return PushOut(kept=result.new, next_seq=result.next_seq, problems=problems or None)
 
 
 def _gap(_: HttpRequest, error: Gap) -> HttpResponse:

@@ -118,8 +118,8 @@ def _wrong_steps(seq: int, steps: list[Any]) -> Iterator[Problem]:
 
 
 def _wrong_times(t: list[Any], records: int) -> Iterator[Problem]:
-    if not set(map(type, t)) <= NUMBERS:
-        yield Problem("t", "must contain finite numbers, seconds since 1970")
+    if not set(map(type, t)) <= {*NUMBERS, str} or {v for v in t if type(v) is str} - NON_FINITE.keys():
+        yield Problem("t", f"must contain numbers, seconds since 1970, or {', '.join(NON_FINITE)} if unknown")
     if len(t) != records:
         yield Problem("t", _unequal(len(t), records))
 

@@ -17,7 +17,17 @@ from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Length
 
 from runs.ingest.writer import lock_run
-from runs.metrics import POINTS, Column, columns_of, join, pack_chunk, unpack, unpack_chunk
+from runs.metrics import (
+    POINTS,
+    TIMES,
+    Column,
+    columns_of,
+    join,
+    known_times,
+    pack_chunk,
+    unpack,
+    unpack_chunk,
+)
 from runs.models import Batch, Chunk, Run, Series
 from workers.executors.states import OPEN_STATES
 
@@ -81,16 +91,18 @@ def _compact_writer(run_id: int, writer: Writer, batches: Sequence[Batch]) -> No
     open_chunks.delete()
     cursor = max(batch.pk for batch in batches)
     Chunk.objects.bulk_create(
-        _chunk(part, run_id=run_id, attempt_id=attempt_id, epoch=epoch, key=key, cursor=cursor)
+        _chunk(key, part, run_id=run_id, attempt_id=attempt_id, epoch=epoch, cursor=cursor)
         for key, parts in columns.items()
         for part in join([*([grown[key]] if key in grown else []), *parts]).cut()
     )
 
 
-def _chunk(points: Column, **fields: object) -> Chunk:
-    numbers = points.values[~np.isnan(points.values)]
+def _chunk(key: str, points: Column, **fields: object) -> Chunk:
+    values = known_times(points.values) if key == TIMES else points.values
+    numbers = values[~np.isnan(values)]
     return Chunk(
         **fields,
+        key=key,
         first_seq=points.records[0],
         points=len(points),
         first_step=points.steps[0],

@@ -100,7 +100,7 @@ def insert_push(token: str, key: str, epoch: int, columns: Columns) -> PushResul
     Return None, with nothing written, if `push` must handle the request. Raise psycopg.Error if the database does not
     reply, and PoolTimeout if no connection is free.
     """
-    if not columns.points.cells:
+    if not columns.points.cells or not metrics.are_times(columns.points.t).all():
         return None
     data = metrics.pack(columns.points)
     params = writer(token, key) | summary(columns.points)

@@ -56,8 +56,6 @@ def _complaints(line: Line) -> Iterator[str]:
     step = getattr(record, "step", None) or 0
     if line.seq >= BIG or not -BIG <= step < BIG:
         yield "seq and step must fit 64 bits"
-    if not math.isfinite(line.t):
-        yield f"t must be a finite number of seconds, not {line.t}"
     yield from _record_complaints(record)
 
 

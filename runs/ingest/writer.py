@@ -21,6 +21,7 @@ from runs.ingest.events import (
 )
 from runs.ingest.limits import refusal
 from runs.ingest.metrics import StoredBatch, save_points
+from runs.ingest.record_times import bad_times, warn_of_times
 from runs.ingest.response_rows import save_checkpoints, save_engines, save_populations, save_probes, save_responses
 from runs.metrics import block, live
 from runs.models import Attempt, RecordFile
@@ -122,6 +123,7 @@ def _store_lines(
         _check_gaps(attempt, file, fresh, offset)
         accepted = _accept_lines(attempt, epoch, fresh)
         warn_of_broken(attempt, epoch, broken)
+        warn_of_times(attempt, epoch, bad_times(accepted))
         stored = _save_records(attempt, file, accepted)
         _advance(file, fresh, offset)
         transaction.on_commit(
@@ -139,6 +141,7 @@ def _store_columns(attempt: Attempt, epoch: int, columns: Columns) -> PushResult
         fresh = columns.since(file.next_seq)
         if len(fresh):
             stored = save_points(attempt, epoch, (fresh.first_seq, fresh.next_seq - 1), fresh.points)
+            warn_of_times(attempt, epoch, bad_times(fresh))
             file.next_seq = fresh.next_seq
             file.save(update_fields=["next_seq"])
             transaction.on_commit(partial(_publish, attempt.run.uid, stored, []))

@@ -1,7 +1,7 @@
 """Storage of points (a packed batch per flush, chunks later) and reading of curves, exact at pixel width."""
 
 from runs.metrics.catalogue import HIGHER, LOWER, good_direction
-from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
+from runs.metrics.chunks import POINTS, TIMES, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.curve_stream import json_pieces, needs_turns, read_in_turn, sizes
 from runs.metrics.downsample import Span, m4, sample_evenly
 from runs.metrics.headline import (
@@ -33,6 +33,7 @@ from runs.metrics.provenance import (
     with_origins,
 )
 from runs.metrics.reading import (
+    AXIS_KEYS,
     X_AXES,
     Curve,
     backlog,
@@ -47,15 +48,18 @@ from runs.metrics.reading import (
     recorded_keys,
     since,
 )
+from runs.metrics.times import are_times, known_times
 
 __all__ = [
     "AXES",
+    "AXIS_KEYS",
     "HEADLINE",
     "HEADLINE_KEYS",
     "HIGHER",
     "LOWER",
     "MEASURES",
     "POINTS",
+    "TIMES",
     "X_AXES",
     "Block",
     "Column",
@@ -67,6 +71,7 @@ __all__ = [
     "Provenance",
     "Provenances",
     "Span",
+    "are_times",
     "backlog",
     "block",
     "columns_of",
@@ -84,6 +89,7 @@ __all__ = [
     "json_floats",
     "json_pieces",
     "keys",
+    "known_times",
     "latest",
     "m4",
     "needs_turns",

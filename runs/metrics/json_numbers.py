@@ -16,7 +16,7 @@ def wire(points: Block) -> Points:
     out: Points = {}
     for key in points.keys:
         rows, values = points.column(key)
-        out[key] = {"step": points.steps[rows].tolist(), "t": points.t[rows].tolist(), "value": json_floats(values)}
+        out[key] = {"step": points.steps[rows].tolist(), "t": json_floats(points.t[rows]), "value": json_floats(values)}
     return out
 
 

@@ -17,6 +17,7 @@ from runs.metrics.downsample import Span, m4
 from runs.metrics.memory import start_read
 from runs.metrics.packing import AXES, Block, Floats, Ints, Progression, unpack
 from runs.metrics.segments import SeriesPoints, first_times, read_points
+from runs.metrics.times import known_times
 from runs.models import Batch, Chunk, Run, Series
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
@@ -100,7 +101,7 @@ def read(
     """Return curves by run, then key, in the order given, without pairs that have no point. One query, however many.
 
     x: step, wall (Unix seconds), relative (seconds since the run's first point), or a counter: tokens, samples,
-    gpu_seconds; points of records without that counter are left out.
+    gpu_seconds; points of records without that counter, or with a time that is no Unix seconds, are left out.
     px: width in pixels of the chart that all curves share: each curve is down-sampled so that its line looks the same
     (M4).
     zoom: the x range that is viewed, which gets as many pixels of its own.
@@ -201,8 +202,10 @@ def _drawable(
     if axis is None:
         return _by_step(run_id, key, points[key], lines)
     axis_points = points.get(axis)
-    x_values = np.full(len(points[key]), np.nan) if axis_points is None else axis_points.at(points[key]) - zero
-    return _whole(run_id, key, points[key], x_values)
+    if axis_points is None:
+        return _whole(run_id, key, points[key], np.full(len(points[key]), np.nan))
+    x_values = axis_points.at(points[key])
+    return _whole(run_id, key, points[key], (known_times(x_values) if axis == TIMES else x_values) - zero)
 
 
 def _by_step(run_id: int, key: str, points: SeriesPoints, lines: Lines) -> Drawable:

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import groupby
+from itertools import chain, groupby
+from math import nan
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -18,10 +19,12 @@ from django.db import connection
 from numpy.typing import NDArray
 from psycopg import Cursor
 
-from runs.metrics.chunks import POINTS, TIMES, Packed, columns_of
+from runs.metrics.chunks import POINTS, TIMES, Packed, columns_of, unpack_chunk
 from runs.metrics.memory import POINT_BYTES, take_memory
 from runs.metrics.packing import Floats, Ints, Progression, unpack
+from runs.metrics.times import are_times
 from runs.models import Batch, Chunk
+from workers.records.times import is_time
 
 ROWS_SQL = """
 COPY (
@@ -199,11 +202,28 @@ def _parts(row: Row, keys: Sequence[str]) -> list[tuple[Position, str, Part, int
 
 
 def first_times(runs: Sequence[int]) -> dict[int, float]:
-    """Return run id -> time of its first point of any key, Unix seconds. The oldest batches are compacted first."""
+    """Return run id -> time of its first point of any key, Unix seconds, for the runs that have a time.
+
+    The oldest batches are compacted first.
+    """
     rows = Batch.objects.filter(run__in=runs).order_by("run_id", "id").distinct("run_id")
-    loose = {row.run_id: float(unpack(row.keys, row.data).t.min()) for row in rows}
+    first = {row.run_id: float(unpack(row.keys, row.data).t.min()) for row in rows}
     chunks = Chunk.objects.filter(run__in=runs, key=TIMES).order_by("run_id", "cursor", "id").distinct("run_id")
-    return loose | {run_id: time for run_id, time in chunks.values_list("run_id", "min_value") if time is not None}
+    first |= {run_id: nan if time is None else time for run_id, time in chunks.values_list("run_id", "min_value")}
+    # A few runs began with times in another unit: all of their points are read.
+    times = {run_id: time if is_time(time) else _first_known_time(run_id) for run_id, time in first.items()}
+    return {run_id: time for run_id, time in times.items() if time is not None}
+
+
+def _first_known_time(run_id: int) -> float | None:
+    """Return the least time of the oldest batch or chunk of a run that has any; None if none has."""
+    chunks = Chunk.objects.filter(run=run_id, key=TIMES).order_by("cursor", "id").values_list("data", flat=True)
+    batches = Batch.objects.filter(run=run_id).order_by("id").values_list("keys", "data")
+    parts = chain(
+        (unpack_chunk(bytes(data)).values for data in chunks.iterator()),
+        (unpack(keys, data).t for keys, data in batches.iterator()),
+    )
+    return next((float(t[mask].min()) for t in parts if (mask := are_times(t)).any()), None)
 
 
 def _rows(runs: Sequence[int], keys: Sequence[str]) -> Iterator[Row]:

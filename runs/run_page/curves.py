@@ -14,6 +14,7 @@ from runs.chart_layouts import Layout, PlacedChart, arrange, layout_of
 from runs.charts import Chart, Group, Spec, draw_charts, draw_names
 from runs.charts.own import OwnChart, parse_own
 from runs.http import ChartControls, SignedIn, UnknownChoice, chart_controls, chart_response, visible_run
+from runs.metrics.metric_charts import BY_TIME
 from runs.models import ChartLayout, Run
 from runs.responses.outcomes import read_outcomes
 from runs.run_page.charts.population import population
@@ -47,7 +48,7 @@ def curve_sections(run: Run, keys: list[str], controls: ChartControls) -> list[S
 def curve_chart(run: Run, keys: list[str], name: str, controls: ChartControls, px: int | None) -> Chart | None:
     """Return one of the charts of these keys, read alone; None if there is none of this name."""
     specs = [spec for plan in _plans(run, keys) for spec in plan.specs if spec.name == name][:1]
-    charts = _charts(run, specs, controls, px) or [spec.empty() for spec in specs]
+    charts = _charts(run, specs, controls, px) or [spec.empty(controls.options(px).x) for spec in specs]
     return charts[0] if charts else None
 
 
@@ -63,19 +64,25 @@ def _plans(run: Run, keys: list[str]) -> list[Plan]:
 
 
 def _charts(run: Run, specs: list[Spec], controls: ChartControls, px: int | None) -> list[Chart]:
-    """Return the charts of those specs that have points. Those with an axis and a width in common are read together."""
+    """Return the charts of those specs that have points. Those with an axis and a width in common are read together.
+
+    Those that are always drawn by time are drawn by step if none of their records has a time.
+    """
     options, groups = controls.options(px), dict[tuple[str, int | None], list[Spec]]()
     for spec in specs:
         # Phases are added up, and lines smoothed, over all points.
         width = None if spec.draw or options.smoothing else px
         groups.setdefault((spec.x or options.x, width), []).append(spec)
     charts: list[Chart] = []
+    untimed: list[Spec] = []
     for (x, width), group in groups.items():
         keys = [key for spec in group for key in (*spec.keys, *spec.also)]
         zoom = options.zoom if width and x == options.x else None
         curves = {curve.key: curve for curve in metrics.read([run], keys, x=x, px=width, zoom=zoom)}
         charts += draw_charts(run, group, curves, replace(options, x=x, zoom=zoom))
-    return charts
+        is_by_time = x == BY_TIME and options.x != BY_TIME
+        untimed += [replace(spec, x="step") for spec in group if is_by_time and curves.keys().isdisjoint(spec.keys)]
+    return [*charts, *_charts(run, untimed, controls, px)] if untimed else charts
 
 
 def named_charts(run: Run, keys: list[str], selected: Sequence[str], controls: ChartControls) -> list[Chart]:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop as _
 
 from runs.models import EngineReport, Population, RecordFile, Run
 from runs.tables import NONE, SHARES, Badge, Cell, Code, Column, Table, share
+from workers.records.times import is_time
 
 Engine = dict[str, Any]
 """An engine as a report stores it."""
@@ -177,7 +178,7 @@ def _table(last: Sequence[EngineReport], before: EngineReport | None) -> Table:
     earlier = {engine["number"]: engine for engine in before.engines} if before else {}
     now = {engine["number"]: engine for engine in newest.engines}
     members = sum(total["members"] for total in totals.values())
-    seconds = newest.t - before.t if before else 0.0
+    seconds = newest.t - before.t if before and is_time(before.t) and is_time(newest.t) else 0.0
     columns = (
         Column("engine", gettext("Engine"), str), Column("state", gettext("State"), Badge),
         Column("node", gettext("Node"), str), Column("device", gettext("Device"), str),

@@ -62,5 +62,6 @@ def _flags_context(request: SignedIn, run: Run) -> dict[str, Any]:
 def _charts_context(request: SignedIn, run: Run) -> dict[str, Any]:
     keys = metrics.keys(run)
     headline = resolve_fallbacks((metric.key for metric in headline_of_run(run) if metric.key in keys), keys)
-    charts = named_charts(run, keys, headline, chart_controls(request))[:MAX_CHARTS]
-    return {"charts": charts, "known_keys": keys, "key_count": len(keys)}
+    controls = chart_controls(request)
+    charts = named_charts(run, keys, headline, controls)[:MAX_CHARTS]
+    return {"charts": charts, "known_keys": keys, "key_count": len(keys), "controls": controls}

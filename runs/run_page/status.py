@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from runs.run_page.tiles import read_tiles
 from runs.run_page.time_left import seconds_left
 from workers.executors.mirror import MirrorState, read_state
 from workers.executors.states import State
+from workers.records.times import to_datetime
 
 
 def with_delivery(attempts: QuerySet[Attempt]) -> list[Attempt]:
@@ -70,7 +70,8 @@ def _copy_age(copy: MirrorState | None) -> SafeString | str:
 
 
 def _ago(seconds: float) -> str:
-    return ago(datetime.fromtimestamp(seconds, UTC))
+    time = to_datetime(seconds)
+    return gettext("at an unknown time") if time is None else ago(time)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ def seconds_left(run: Run, attempt: Attempt | None, steps: int) -> float | None:
     """Return the seconds until the run's last step, `steps`, at the speed of its recent steps.
 
     Evaluations between the steps are included; what follows the last step is not. None if the run is not running, its
-    number of steps is unknown (0), this attempt has not yet recorded two steps, or the expected end has passed.
+    number of steps is unknown (0), this attempt has not yet recorded two steps, a record has no time in Unix seconds,
+    or the expected end has passed.
     """
     if attempt is None or attempt.started_at is None or run.state != State.RUNNING or not steps:
         return None
@@ -27,6 +28,9 @@ def seconds_left(run: Run, attempt: Attempt | None, steps: int) -> float | None:
         return None
     by_step, by_time = (metrics.read([run], [newest.key], x=axis) for axis in ("step", "wall"))
     if not by_step or not by_time:
+        return None
+    if len(by_step[0].x) != len(by_time[0].x):
+        # Some records have no usable time.
         return None
     is_of_attempt = (by_time[0].x >= attempt.started_at.timestamp()) & ~by_time[0].overwritten
     recorded, times = (curve.x[is_of_attempt][-RECENT_POINTS:] for curve in (by_step[0], by_time[0]))

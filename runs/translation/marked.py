@@ -326,7 +326,7 @@ WORDS = (
     _("GPUs of each node."),
     _("gpu type"),
     _("Type of GPU, as the cluster names it, such as h100; empty takes any."),
-    _("empty, or letters, digits, dots, dashes and underscores, such as h100"),
+    _("empty, or letters, digits and . - _ +, such as h100 or 2080ti"),
     _("memory mb"),
     _("Memory of each node in MB; 0 leaves it to the cluster."),
     _("time limit seconds"),

@@ -1,5 +1,5 @@
 // Formats numbers as the server does: number() and share() of runs/tables/numbers.py. A readout and the text above it
-// then agree in every digit.
+// then agree in every digit. Also formats times of charts.
 
 const MINUS = "\u2212";
 const THIN = "\u202f";
@@ -53,6 +53,12 @@ export function share(value) {
   const rest = percent - below;
   const isUp = rest > 0.5 || (rest === 0.5 && below % 2 !== 0);
   return `${BigInt(below) + BigInt(isUp)}${THIN}%`;
+}
+
+/** Returns milliseconds since 1970 as a time in UTC, 2026-11-01T12:30:00.000; undefined if they are no date. */
+export function utcText(ms) {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString().slice(0, -1);
 }
 
 export const FORMATS = { number, share };

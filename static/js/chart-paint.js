@@ -1,5 +1,7 @@
 // Paints a figure with the tokens of the page's theme. A trace names its token, or its own colour #rrggbb, in meta.colour.
 
+import { utcText } from "./chart-numbers.js";
+
 const GREY_TOKENS = ["ink", "ink-2", "line", "grid", "surface-2"];
 
 /** Returns colours as rgb, by their names: tokens, whose own value may still be light-dark(…), or #rrggbb. `scheme`, light
@@ -27,7 +29,7 @@ export function paint({ data, layout }, scheme) {
 
 /** Returns the trace with its times, milliseconds since 1970, as text: Plotly would show numbers in the browser's zone. */
 function withUtc(trace) {
-  const text = (ms) => (typeof ms === "number" ? new Date(ms).toISOString().slice(0, -1) : ms);
+  const text = (ms) => (typeof ms === "number" ? (utcText(ms) ?? null) : ms);
   return { ...trace, x: trace.x?.map(text) };
 }
 

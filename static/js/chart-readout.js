@@ -1,7 +1,7 @@
 // Reads out the values at the pointer above a chart, where no label covers the lines, and draws the cursor that all charts
 // of an x axis share. A figure with `layout.meta.readout` lists its traces that have a `meta.label`.
 
-import { FORMATS, number } from "./chart-numbers.js";
+import { FORMATS, number, utcText } from "./chart-numbers.js";
 import { shareCursor } from "./chart-sync.js";
 
 const MAX_LINES = 5;
@@ -23,7 +23,8 @@ const POSITIONS = {
 
 /** Returns a position on an axis as the page's sentences write it. */
 function position(x, axis) {
-  const text = axis === "wall" ? new Date(x).toISOString().slice(0, 16).replace("T", " ") : number(x);
+  const time = axis === "wall" ? utcText(x) : undefined;
+  const text = time?.slice(0, 16).replace("T", " ") ?? number(x);
   return interpolate(POSITIONS[axis] ?? "%(x)s", { x: text }, true);
 }
 

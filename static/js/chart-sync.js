@@ -3,6 +3,7 @@
 // the page's axis is in the page's address, as `from` and `to` in the server's unit.
 
 import { pageAxis, parameter, setParameters } from "./address-state.js";
+import { utcText } from "./chart-numbers.js";
 
 const PRECISION = 1000;
 const TOLERANCE = 2 / PRECISION;
@@ -73,7 +74,7 @@ function rangeOf({ from, to }, type) {
 
 function dayOf(seconds) {
   const ms = Math.max(0, Math.min(LAST_MS, seconds * MS));
-  return new Date(ms).toISOString().slice(0, -1);
+  return utcText(ms);
 }
 
 const ends = ["from", "to"].map((name) => Number(parameter(name) || NaN));

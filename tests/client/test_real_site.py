@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import signal
 import socket
 import subprocess
@@ -117,6 +118,24 @@ def test_offline_run_is_sent_later(server: tuple[str, str], spools: Path) -> Non
     assert stored(Run.objects.get(), "x") == [1.0]
     assert Attempt.objects.get().state == "succeeded"
     assert list(spools.iterdir()) == []
+
+
+def test_records_with_times_in_another_unit_are_stored_and_reported(
+    server: tuple[str, str], spools: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = esweb_client.init("conciseness", mode="offline", dir=spools, **QUIET)
+    for step in range(3):
+        run.log({"x": float(step)}, step=step)
+    finish(run)
+    [records] = spools.glob("*/*/records.0.jsonl")
+    records.write_bytes(
+        re.sub(rb'"t":([\d.]+)', lambda match: b'"t":%d' % (float(match[1]) * 1e9), records.read_bytes())
+    )
+    assert sync(spools, server, lambda line: None).count(SENT) == 1
+    row = Run.objects.get()
+    assert stored(row, "x") == [0.0, 1.0, 2.0]
+    assert [why for level, why in alerts(row) if level == "warning" and "look like nanoseconds (ns)" in why]
+    assert capsys.readouterr().err.count("the server cannot use the times of some records: ") == 1
 
 
 def test_record_that_the_site_refuses_is_reported_there(online: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def _pack_floats(seq: int, t: float, metric: Metric) -> bytes | None:
     """
     numbers = (*metric.values.values(), *metric.axes.values())
     # A sum with NaN or an infinity in it is not finite; one that overflows only takes the slower way.
-    if set(map(type, numbers)) != FLOATS or type(metric.step) is not int or not math.isfinite(sum(numbers)):
+    if set(map(type, numbers)) != FLOATS or type(metric.step) is not int or not math.isfinite(sum(numbers, t)):
         return None
     template = _template(tuple(metric.values), tuple(metric.axes))
     return (template % (seq, t, metric.step, *numbers)).encode("utf-8", errors="replace")

@@ -94,6 +94,17 @@ def _print_result(url: str, result: dict[str, Any]) -> None:
                 print(f"{run['uid']}  {label}  {plain(run['name'])}  {url}{run['url']}")
         for remark in file["not_understood"]:
             print(f"{plain(file['name'])}  {plain(remark['place'])}  not understood: {plain(remark['why'])}")
+        _print_cells(file)
     for refused in result["not_read"]:
         print(f"{plain(refused['name'])}  not read: {plain(refused['why'])}")
     print(plain(result["said"]))
+
+
+def _print_cells(file: dict[str, Any]) -> None:
+    """Print the cells that were not read. An older server names none."""
+    name = plain(file["name"])
+    for cell in file.get("refused_cells", []):
+        position = f"line {cell['line']}, column {plain(cell['column'])}"
+        print(f"{name}  {position}  not read: {plain(repr(cell['text']))} {plain(cell['why'])}")
+    if more := file.get("refused_cells_more", 0):
+        print(f"{name}  not read: {more} more cell{'' if more == 1 else 's'}")

@@ -27,6 +27,7 @@ from runs.models import ApiToken, Attempt, Experiment, ExternalRun, Origin, Run,
 from runs.models.attempt import RESTORED_REASON
 from workers.config import Problem
 from workers.executors.states import State
+from workers.records.times import describe_bad_time, is_time, to_datetime
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 UNKNOWN_SEED = -1
@@ -62,6 +63,7 @@ def create_external_run(caller: Caller, new: NewExternalRun, start_id: str) -> S
             external, problems = _create(person, new, experiment)
         else:
             problems = _update(external, new)
+        problems += time_problems("started_at", new.started_at)
         attempt = _get_or_create_attempt(external, new, start_id)
         note_problems(attempt, problems)
         ApiToken.objects.filter(run=external.run, name=attempt.key, expires_at__lt=timezone.now()).delete()
@@ -70,14 +72,21 @@ def create_external_run(caller: Caller, new: NewExternalRun, start_id: str) -> S
 
 
 def bounded_time(seconds: float | None, earliest: datetime, now: datetime) -> datetime:
-    """Return the reported time, between `earliest` and now; now if it is unknown or before `EARLIEST`.
+    """Return the reported time, between `earliest` and now; now if it is unknown, no time in Unix seconds, or before
+    `EARLIEST`.
 
     The sender's clock may be wrong, and must not create a time that has not come yet."""
-    if seconds is None or seconds < EARLIEST.timestamp():
+    time = None if seconds is None else to_datetime(seconds)
+    if time is None or time < EARLIEST or time >= now:
         return now
-    if seconds >= now.timestamp():
-        return now
-    return max(datetime.fromtimestamp(seconds, tz=UTC), min(earliest, now))
+    return max(time, min(earliest, now))
+
+
+def time_problems(name: str, seconds: float | None) -> list[Problem]:
+    """Return a problem if the reported time is no time in Unix seconds, with the likely unit."""
+    if seconds is None or is_time(seconds):
+        return []
+    return [Problem(name, f"{describe_bad_time(seconds)}: the time of this report is stored instead")]
 
 
 def merge_news(external: ExternalRun, news: Heartbeat) -> list[Problem]:
@@ -209,8 +218,8 @@ def _get_or_create_attempt(external: ExternalRun, new: NewExternalRun, start_id:
 
 def _refuse_earlier_start(running: Attempt, new: NewExternalRun) -> None:
     """Raise HttpError if the start is of an earlier program than the attempt that runs: its records came late."""
-    began = running.started_at
-    if new.started_at is not None and began is not None and new.started_at < began.timestamp():
+    began, starts = running.started_at, None if new.started_at is None else to_datetime(new.started_at)
+    if starts is not None and began is not None and starts < began:
         raise HttpError(
             409,
             f"Attempt {running.key} of this run started later and still runs; report the earlier start after its end",

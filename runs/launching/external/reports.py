@@ -15,6 +15,7 @@ from runs.launching.external.create import (
     merge_news,
     merge_summary,
     note_contact,
+    time_problems,
 )
 from runs.launching.external.limits import note_problems
 from runs.launching.external.schemas import End, Heartbeat
@@ -60,7 +61,7 @@ def record_end(key: str, end: End) -> tuple[Attempt, list[Problem]]:
         attempt = _lock(key)
         if not (attempt.is_open or is_presumed(attempt)):
             return attempt, []
-        problems = merge_summary(attempt.run.external, end.summary)
+        problems = merge_summary(attempt.run.external, end.summary) + time_problems("ended_at", end.ended_at)
         note_problems(attempt, problems)
         transition(
             attempt, State(end.state), end.reason or _usual_reason(end), exit_code=end.exit_code,

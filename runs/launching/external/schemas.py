@@ -117,7 +117,8 @@ class End(Input):
 
 
 class ProblemOut(Output):
-    """A part of a report that exceeds a limit and was not stored, unlike the rest. An event of the attempt names it."""
+    """A part of a report that was not stored, unlike the rest: it exceeds a limit, or is a time that is not in Unix
+    seconds. An event of the attempt names it."""
 
     path: str
     message: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
@@ -13,6 +13,7 @@ from workers.attempt import ALREADY_CLAIMED, claim_path, is_stop, read_json
 from workers.executors.diagnosis import diagnose, explain_message, tail
 from workers.executors.mirror import read_state
 from workers.records import Status
+from workers.records.times import to_datetime
 
 TAIL_BYTES = 64 * 1024
 MAX_MESSAGE_LENGTH = 1000
@@ -22,7 +23,8 @@ JOB_LOG = "slurm.log"
 
 @dataclass(frozen=True)
 class Ending:
-    """Content of exit.json: the end of the program. Times are by the clock of the machine where it ran.
+    """Content of exit.json: the end of the program. Times are by the clock of the machine where it ran;
+    None if a number of the file is no time.
 
     `oom_kills`: processes of its control group that the kernel killed for lack of memory in its last minute; None if
     that machine does not report them.
@@ -32,8 +34,8 @@ class Ending:
     signal: int | None
     timed_out: bool
     stopped: bool
-    started_at: datetime
-    ended_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
     oom_kills: int | None = None
 
     @property
@@ -54,8 +56,8 @@ class Ending:
             signal=data["signal"],
             timed_out=bool(data["timed_out"]),
             stopped=bool(data["stopped"]),
-            started_at=datetime.fromtimestamp(float(data["started_at"]), UTC),
-            ended_at=datetime.fromtimestamp(float(data["ended_at"]), UTC),
+            started_at=to_datetime(float(data["started_at"])),
+            ended_at=to_datetime(float(data["ended_at"])),
             oom_kills=data.get("oom_kills"),
         )
 

@@ -80,11 +80,11 @@ def decide(facts: JobFacts) -> Decision | None:
 def _decide_recorded(facts: JobFacts, ending: Ending) -> Decision:
     """Decide the state of a job with an exit record."""
     state, reason = _cause(facts, ending)
+    times = {"started_at": ending.started_at, "ended_at": ending.ended_at}
     updates = {
         "exit_code": ending.code,
         "exit_signal": ending.signal,
-        "started_at": ending.started_at,
-        "ended_at": ending.ended_at,
+        **{name: at for name, at in times.items() if at is not None},
     }
     has_other_cause = facts.is_cancelled and state not in (State.CANCELLED, State.SUCCEEDED)
     return Decision(state, reason, updates, REQUESTED if has_other_cause else "")

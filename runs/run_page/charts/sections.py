@@ -44,7 +44,7 @@ SECTIONS = (
 )  # fmt: skip
 LAST_SECTIONS = (
     ("training-details", _("Training, in detail"), ""), ("details", _("Held-out, in detail"), ""),
-    (MACHINE, _("Machine"), _("Processes and GPUs of the training, every few seconds. The x axis is always time.")),
+    (MACHINE, _("Machine"), _("Processes and GPUs of the training, every few seconds. The x axis is time, if known.")),
 )  # fmt: skip
 """Sections (slug, title, help) before and after those of other keys and of prior tasks."""
 SLUGS = frozenset(slug for slug, _title, _help in (*SECTIONS, *LAST_SECTIONS))

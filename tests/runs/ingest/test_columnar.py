@@ -129,7 +129,8 @@ def test_each_problem_is_named_with_its_position():
     assert wrong(step=[1, 2.5]) == {"step": "must contain 64-bit whole numbers"}
     assert wrong(step=[1, 2**63]) == {"step": "must contain 64-bit whole numbers"}
     assert "has 1 entries, but step has 2" in wrong(t=[1])["t"]
-    assert "finite numbers" in wrong(t=[1, "NaN"])["t"]
+    assert "must contain numbers, seconds since 1970" in wrong(t=[1, "2.5"])["t"]
+    assert "must contain numbers, seconds since 1970" in wrong(t=[1, None])["t"]
     assert "must contain numbers, NaN, Infinity, -Infinity, or null" in wrong(values={"a": [1, "1.5"]})["values.a"]
     assert "must contain numbers" in wrong(values={"a": [1, True]})["values.a"]
     assert wrong(values=[]) == {"values": "must be an object of lists, each with one entry per record"}

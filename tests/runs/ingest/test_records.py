@@ -222,10 +222,6 @@ def test_a_limit_is_named(record, message):
     assert message in (refusal(Line(0, NOON, record)) or "")
 
 
-def test_a_time_that_is_no_time_is_refused():
-    assert "t must be a finite number" in (refusal(Line(0, math.nan, Metric(0, {"a": 1.0}))) or "")
-
-
 def test_an_ordinary_record_is_not_refused():
     ours = (Metric(0, {"reward/mean": math.nan}), answer(), Status("training"), Engines(0, 0, (engine(),)))
     for record in (*ours, Alert("info", "x")):

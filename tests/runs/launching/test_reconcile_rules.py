@@ -144,6 +144,14 @@ def test_final_state_reported_only_by_the_cluster_is_used(native: State) -> None
     assert decision and (decision.state, decision.reason) == (native, "its words")
 
 
+@each_case("number", [1.7e18, 1e300, -1.0, float("nan")])
+def test_exit_record_with_a_bad_time_decides_without_it(number: float) -> None:
+    record = {"code": 0, "signal": None, "timed_out": False, "stopped": False, "ended_at": NOW.timestamp()}
+    decision = verdict(observe(State.SUCCEEDED), ending=Ending.from_json(record | {"started_at": number}))
+    assert decision is not None and decision.state == State.SUCCEEDED
+    assert decision.updates == {"exit_code": 0, "exit_signal": None, "ended_at": NOW}
+
+
 def test_while_the_cluster_calls_it_running_a_fresh_exit_record_waits() -> None:
     assert state_of(observe(State.RUNNING), DONE, final_since_at=ago(9)) == State.RUNNING
     assert state_of(observe(State.RUNNING), DONE, final_since_at=ago(10)) == State.SUCCEEDED

@@ -103,6 +103,13 @@ def test_first_report_names_unknown_values(ada_client, run):
     assert "The update of step 1 sent 480 bytes to each engine." in text
 
 
+@pytest.mark.parametrize("factor", [1e3, -1, 1e300])
+def test_share_of_time_is_unknown_if_a_report_has_no_time(ada_client, run, factor):
+    for step in (1, 2):
+        report_at(run, step, factor * (NOON + 10 * step) - NOON, engine(0, step, tokens=100 * step, seconds=4.0 * step))
+    assert "ready cuda:0 2 100 % 200 25 – 0 –" in panel(ada_client, run)
+
+
 def test_engines_that_have_answered_nothing_have_no_share(ada_client, run):
     report_at(run, 1, 10, engine(0), engine(1, state="given_up", restarts=3))
     assert "1 ✕ given up cuda:1 0 – 0 – – 3 –" in panel(ada_client, run)

@@ -6,11 +6,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from runs.ingest import ingest
 from runs.models import AttemptEvent
 from tests.runs import checkpoint_files
-from tests.runs.attempt_records import make_attempt
+from tests.runs.attempt_records import NOON, make_attempt
 from tests.runs.full_runs import a_bit_of_everything, end, make_run, record
-from workers.records import Metric
+from workers.records import Line, Metric
 
 pytestmark = pytest.mark.django_db
 PARTS = ("run", "run-state", "run-past", "run-curves", "run-weights", "run-config", "run-log")
@@ -141,6 +142,17 @@ def test_the_number_of_queries_does_not_grow_with_what_a_run_wrote(ada_client, r
     assert max(before.values()) <= 32
 
 
+def test_machine_usage_without_times_is_plotted_along_steps(ada_client, recorded):
+    usage = [Line(seq, NOON * 1e3, Metric(seq, {"system/cpu_cores": 1.0 + seq})) for seq in range(2)]
+    ingest(recorded.newest_attempt(), 2, usage)
+    assert 'id="chart-system-cpu"' in page(ada_client, recorded, "run-curves")
+    address = reverse("run-chart", args=[recorded.uid])
+    rows = ada_client.get(address, {"name": "system/cpu", "as": "csv"}).content.decode().splitlines()
+    assert [row.split(",")[:3] for row in rows] == [
+        ["key", "step", "value"], ["system/cpu_cores", "0.0", "1.0"], ["system/cpu_cores", "1.0", "2.0"],
+    ]  # fmt: skip
+
+
 def test_machine_usage_is_plotted_along_time(ada_client, recorded):
     record(recorded, [Metric(5, {"system/cpu_cores": 1.0 + look, "system/gpu0/busy": 0.5}) for look in range(3)])
     text = page(ada_client, recorded, "run-curves")
@@ -150,3 +162,13 @@ def test_machine_usage_is_plotted_along_time(ada_client, recorded):
     assert rows[0] == "key,relative,value,overwritten"
     assert [row.split(",")[2:] for row in rows[1:]] == [["1.0", ""], ["2.0", ""], ["3.0", ""]]
     assert "step 5 of 60" in text
+
+
+def test_page_of_metrics_without_times_offers_the_step_as_axis(ada_client, run):
+    ingest(run.newest_attempt(), 2, [Line(0, NOON * 1e9, Metric(1, {"reward/mean": 1.0}))])
+    for route in ("run", "run-curves"):
+        for x in ("wall", "relative"):
+            text = ada_client.get(reverse(route, args=[run.uid]), {"x": x}).content.decode()
+            assert "No values along this x axis" in text and "Nothing measured yet" not in text
+            assert "Records without a time in Unix seconds are left out." in text
+        assert 'id="chart-reward"' in page(ada_client, run, route)

@@ -54,6 +54,12 @@ def test_seconds_since_the_newest_step_are_subtracted(run: Run) -> None:
     assert left(run) == pytest.approx(40 - 30, abs=2)
 
 
+def test_run_with_a_time_of_another_unit_has_no_estimate(run: Run) -> None:
+    now = time.time()
+    write(run.newest_attempt(), {10: now - 40, 20: now - 30, 30: (now - 20) * 1e3})
+    assert left(run) is None
+
+
 def test_estimate_that_has_passed_is_not_shown(run: Run) -> None:
     write(run.newest_attempt(), {10: time.time() - 3000, 20: time.time() - 2900})
     assert left(run) is None

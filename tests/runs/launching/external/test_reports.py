@@ -129,6 +129,19 @@ def test_end_time_is_between_the_start_and_now(ada: User) -> None:
     assert ends["future"] is not None and ends["future"] <= timezone.now()
 
 
+def test_time_of_another_unit_is_reported_and_not_stored(ada: User) -> None:
+    program = start(ada, started_at=1.7e12)
+    (problem,) = program.created["problems"]
+    assert problem["path"] == "started_at" and "looks like milliseconds (ms), not Unix seconds" in problem["message"]
+    again = start(ada, start="s2", started_at=-5.0)
+    assert again.attempt.n == 2
+    (problem,) = again.end(ended_at=1.7e18).json()["problems"]
+    assert problem["path"] == "ended_at" and "nanoseconds (ns)" in problem["message"]
+    began, ended = again.attempt.started_at, again.attempt.ended_at
+    assert began is not None and ended is not None and began <= ended <= timezone.now()
+    assert again.attempt.events.filter(why__startswith="ended_at: ", level="warning").count() == 1
+
+
 @pytest.mark.parametrize("report", ["heartbeat", "end"])
 def test_launched_attempt_is_not_reported_on(ada: User, experiment: Experiment, report: str) -> None:
     attempt = make_attempt(make_run(experiment))
