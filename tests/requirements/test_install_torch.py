@@ -150,7 +150,7 @@ def test_installer_fails_and_says_what_is_missing_if_no_source_works(checkout: C
     assert checkout.torch_file() == ""
 
 
-def test_indexes_are_not_asked_if_they_are_switched_off(checkout: Checkout, tmp_path: Path) -> None:
+def test_indexes_are_not_requested_if_they_are_switched_off(checkout: Checkout, tmp_path: Path) -> None:
     folder = wheels(tmp_path / "wheels", WRONG)
     cpu = index(tmp_path / "index", wheels(tmp_path / "cpu", WORKS))
     status, words = checkout.install(PIP_FIND_LINKS=folder, UV_NO_INDEX=1, TORCH_INDEX=cpu)

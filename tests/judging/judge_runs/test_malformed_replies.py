@@ -96,7 +96,7 @@ def test_most_frequent_reasons_are_listed_and_the_others_counted(
     assert "1 with other reasons: see the transcript" in page
 
 
-def test_stored_reply_that_is_understood_by_now_is_not_asked_again(
+def test_stored_reply_that_is_readable_by_now_is_not_requested_again(
     ada: User, server: JudgeServer, experiment: Experiment
 ) -> None:
     tournament = make_tournament(ada, experiment, prompts=1, contestants=2)
