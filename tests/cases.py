@@ -103,7 +103,7 @@ def _case(
     if label is None and callable(ids):
         label = "-".join(str(ids(part)) for part in values)
     elif label is None and ids is not None:
-        label = ids[number]
+        label = str(ids[number])
     return label or f"{number} ({', '.join(map(_short, values))})", dict(zip(names, values, strict=True))
 
 

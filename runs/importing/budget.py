@@ -36,7 +36,7 @@ FREE_MEMBERS, BYTES_PER_MEMBER = 200, 50
 """Maximum members of archives, or one for so many bytes if that is more. Headers of tar pack to 60 bytes."""
 FREE_VALUES, VALUES_PER_BYTE, FIRST_BYTES = 12_000, 4, 4_000
 """Maximum numbers to save, or so many for each byte beyond the first ones if that is more."""
-RESPONSE_VALUES = 10
+RESPONSE_VALUES, MEMBER_VALUES = 10, 3
 """Values that cost as much to save as a response."""
 
 

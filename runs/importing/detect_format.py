@@ -3,141 +3,28 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from runs.importing import partial_json
+from runs.importing import refusals
 from runs.importing.files import MB, File, RefusedFile, natural_key, window
-from runs.importing.readers import (
-    countdown_results,
-    evaluations,
-    event_files,
-    final_results,
-    npy,
-    reports,
-    scored_responses,
-    tables,
-    tfrecord,
-    trainer_state,
-)
-from runs.importing.readers.event_files import first_time
-from runs.importing.readers.log import Log
-from runs.importing.readers.scored_responses import is_points, is_summary, tag_of
+from runs.importing.readers import event_files, npy, scored_responses, tables, tfrecord, trainer_log
+from runs.importing.readers.event_writers import group_by_writer
+from runs.importing.readers.scored_responses import is_points, tag_of
+from runs.importing.readers.table_records import parse_object
 from runs.importing.readers.tables import is_table
-from runs.importing.records import Entry, ImportReport
+from runs.importing.records import Refusal
+from runs.importing.source_kinds import DOCUMENT_CHECKS, DOCUMENT_KEYS, KINDS, MULTI_FILE_KINDS, ORDER, TEXT
+from runs.importing.sources import MAX_DOCUMENT_BYTES, PIECE, Source, read_document
 from runs.importing.text import BOM
 
 HEAD = 4096
-PIECE = 256 * 1024
-MAX_DOCUMENT_BYTES = 64 * MB
-"""Maximum size of a JSON document, which is in memory as a whole while it is read."""
 MAX_LINE_BYTES = MB
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 ZERO_BLOCKS = re.compile(rb"\x00{64,}")
 """Match blocks of zeros. A log that was rotated while it was written begins with them, and a crash leaves some."""
-TEXT = "text"
 NO_MEMORY = "reading it needs more memory than an import may have (ESWEB_IMPORT_MEMORY_MB)"
-KINDS = (
-    "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
-    "rewards and costs of responses, CSV and JSON lines with a step"
-)
-NOTHING_READ = f"Nothing was read. Supported are: {KINDS}."
-ORDER = (
-    TEXT, tables.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND,
-    countdown_results.KIND, scored_responses.KIND, reports.KIND,
-)  # fmt: skip
-"""Order in which sources are read. Reports come last, because they are checked against evaluations."""
-DOCUMENT_CHECKS = {
-    evaluations.KIND: evaluations.is_evaluation,
-    reports.KIND: reports.is_report,
-    trainer_state.KIND: trainer_state.is_trainer_state,
-    final_results.KIND: final_results.is_final_evaluation,
-    countdown_results.KIND: countdown_results.is_countdown_evaluation,
-    scored_responses.KIND: is_summary,
-}
-MULTI_FILE_KINDS = (event_files.KIND, scored_responses.KIND)
-"""Kinds with several files in one source."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A source is imported as one: a file, the event files of one folder, or the files of one model's answers."""
-
-    kind: str
-    files: tuple[File, ...]
-
-    @property
-    def name(self) -> str:
-        if len(self.files) == 1:
-            return self.files[0].name
-        tag = tag_of(self.files[0])[0] if self.kind == scored_responses.KIND else ""
-        return f"{self.files[0].folder}/{tag} ({len(self.files)} files)"
-
-    @property
-    def modified_at(self) -> float | None:
-        return self.files[-1].modified_at
-
-    @property
-    def holds_runs(self) -> bool:
-        """Return whether it may have entries: that is known once it was read."""
-        return True
-
-    def digests(self, sizes: Iterable[int]) -> tuple[int, str, dict[int, str]]:
-        """Return (number of bytes, SHA-256 of all, n -> SHA-256 of the first n bytes for each n of `sizes` below)."""
-        remaining_sizes = sorted(set(sizes), reverse=True)
-        digest, size, sums = hashlib.sha256(), 0, dict[int, str]()
-        for piece in self._identity():
-            rest = memoryview(piece)
-            while remaining_sizes and remaining_sizes[-1] <= size + len(rest):
-                upto = remaining_sizes.pop() - size
-                digest.update(rest[:upto])
-                size, rest = size + upto, rest[upto:]
-                sums[size] = digest.hexdigest()
-            digest.update(rest)
-            size += len(rest)
-        return size, digest.hexdigest(), sums
-
-    def _identity(self) -> Iterator[bytes]:
-        """Yield the bytes that identify the source. A source that has grown begins with its earlier bytes."""
-        if self.kind == trainer_state.KIND:
-            document = _document(self.files[0])
-            yield trainer_state.identity(document.value) if document else b""
-            return
-        for file in self.files:
-            with file.open() as opened:
-                while piece := opened.read(PIECE):
-                    yield piece
-
-    def entries(self, report: ImportReport) -> Iterator[Entry]:
-        """Yield the records, run by run."""
-        report.is_cut = any(file.is_cut for file in self.files)
-        is_damaged = any(file.is_damaged for file in self.files)
-        for entry in self._entries(report):
-            if is_damaged:
-                entry.run.mark_damaged()
-            yield entry
-
-    def _entries(self, report: ImportReport) -> Iterator[Entry]:
-        file = self.files[0]
-        if self.kind == TEXT:
-            with file.open() as opened:
-                yield from Log(opened, file.path, report).entries()
-        elif self.kind == tables.KIND:
-            with file.open() as opened:
-                yield from tables.entries(opened, file.path, report)
-        elif self.kind == event_files.KIND:
-            yield from event_files.entries([event_file.open for event_file in self.files], file.path, report)
-        elif self.kind == scored_responses.KIND:
-            yield from scored_responses.entries(self.files, report)
-        elif (document := _document(file)) is not None:
-            if document.reason:
-                report.add_line_remark(document.line, document.reason)
-            report.is_cut = bool(document.reason) and not document.has_more
-            yield from _document_entries(self.kind, document.value, file.path, report)
 
 
 def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source], list[RefusedFile]]:
@@ -148,37 +35,43 @@ def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source]
             refused.append(file)
             continue
         try:
-            kind, reason = _kind(file)
+            kind, refusal = _kind(file)
         except OSError as error:
-            kind, reason = "", f"cannot be read: {error.strerror}"
+            kind, refusal = "", Refusal(f"cannot be read: {error.strerror}")
         except MemoryError:
-            kind, reason = "", f"cannot be read: {NO_MEMORY}"
-        if reason:
-            refused.append(RefusedFile(file.name, reason))
+            kind, refusal = "", Refusal(f"cannot be read: {NO_MEMORY}")
+        if refusal.reason:
+            refused.append(RefusedFile(file.name, refusal.reason, refusal.expected_what, refusal.expected))
         elif kind in MULTI_FILE_KINDS:
             tag = (tag_of(file)[0] or file.name) if kind == scored_responses.KIND else ""
             together.setdefault((kind, file.folder, tag), []).append(file)
         else:
             sources.append(Source(kind, (file,)))
-    sources += [Source(kind, tuple(_in_order(kind, group))) for (kind, _, _), group in together.items()]
+    for (kind, _, _), group in together.items():
+        sources += _group_sources(kind, group)
     return sorted(sources, key=lambda source: (ORDER.index(source.kind), natural_key(source.name))), refused
 
 
-def _kind(file: File) -> tuple[str, str]:
-    """Return (kind, reason why it is not read); one of them is empty."""
+def _kind(file: File) -> tuple[str, Refusal]:
+    """Return (kind, why it is not read); one of them is empty."""
     if not file.size:
-        return "", "is empty"
+        return "", Refusal("is empty")
     head = file.head(HEAD)
     kind, reason = _kind_by_head(file, head)
-    if kind or reason:
-        return kind, reason
-    if is_points(_first_line(file, head)):
-        return scored_responses.KIND, ""
-    if _is_table(file):
-        return tables.KIND, ""
+    return (kind, Refusal(reason)) if kind or reason else _kind_of_text(file, head)
+
+
+def _kind_of_text(file: File, head: bytes) -> tuple[str, Refusal]:
+    first = _first_line(file, head)
+    if is_points(first):
+        return scored_responses.KIND, Refusal()
+    if trainer_log.is_trainer_log(first):
+        return trainer_log.KIND, Refusal()
+    if not _is_document(first) and _is_table(file):
+        return tables.KIND, Refusal()
     start = head.removeprefix(BOM).split()
     looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
-    return _kind_of_document(file) if looks_json else (TEXT, "")
+    return _kind_of_document(file) if looks_json else (TEXT, Refusal())
 
 
 def _kind_by_head(file: File, head: bytes) -> tuple[str, str]:
@@ -219,44 +112,37 @@ def _first_line(file: File, head: bytes) -> bytes:
         return opened.readline(MB)
 
 
+def _is_document(first: bytes) -> bool:
+    """Return whether a first line is a whole document, which may have a step as the rows of a table have."""
+    if not first.startswith(b"{") or b'"' not in first:
+        return False
+    value = parse_object(first.decode("utf-8", errors="replace"))
+    return any(is_kind(value) for is_kind in DOCUMENT_CHECKS.values())
+
+
 def _is_table(file: File) -> bool:
     head = file.head(PIECE)
-    parts = head.removeprefix(BOM).lstrip().split(b"\n")
-    whole = [line for line in (parts if len(head) == file.size else parts[:-1]) if line.strip()]
-    return bool(whole) and is_table(whole[0], whole[1] if len(whole) > 1 else b"")
+    return is_table(head if len(head) == file.size else head[: head.rfind(b"\n") + 1])
 
 
-def _kind_of_document(file: File) -> tuple[str, str]:
+def _kind_of_document(file: File) -> tuple[str, Refusal]:
     if file.size > MAX_DOCUMENT_BYTES:
-        return "", f"is a JSON document of {file.size} bytes; at most {MAX_DOCUMENT_BYTES} are read"
-    document = _document(file)
+        return "", Refusal(f"is a JSON document of {file.size} bytes; at most {MAX_DOCUMENT_BYTES} are read")
+    document = read_document(file)
     if document is None:
-        return TEXT, ""
+        return TEXT, Refusal()
     kind = next((kind for kind, is_kind in DOCUMENT_CHECKS.items() if is_kind(document.value)), "")
     if document.has_more and not kind:
-        return TEXT, ""
-    return kind, "" if kind else "is JSON, but not an evaluation, a report, a summary or a trainer state"
+        return TEXT, Refusal()
+    return kind, Refusal() if kind else refusals.explain_document(document.value, DOCUMENT_KEYS)
 
 
-def _document(file: File) -> partial_json.Document | None:
-    with file.open() as opened:
-        text = opened.read(min(file.size, MAX_DOCUMENT_BYTES) + 1).decode("utf-8-sig", errors="replace")
-    return partial_json.parse(text)
-
-
-def _document_entries(kind: str, value: Any, name: str, report: ImportReport) -> Iterator[Entry]:
-    if kind == evaluations.KIND:
-        return evaluations.entries(value, name, report)
-    if kind == reports.KIND:
-        return reports.entries(value, name, report)
-    if kind == final_results.KIND:
-        return final_results.entries(value, name, report)
-    if kind == countdown_results.KIND:
-        return countdown_results.entries(value, name, report)
-    return trainer_state.entries(value, name, report)
-
-
-def _in_order(kind: str, files: Sequence[File]) -> list[File]:
+def _group_sources(kind: str, files: Sequence[File]) -> list[Source]:
+    """Return the sources of the files of one kind in one folder: one, or one for each writer of event files."""
     if kind == scored_responses.KIND:
-        return sorted(files, key=lambda file: file.name)
-    return sorted(files, key=lambda file: (first_time(file.open), natural_key(file.name)))
+        return [Source(kind, tuple(sorted(files, key=lambda file: file.name)))]
+    try:
+        return [Source(kind, tuple(group), writer) for writer, group in group_by_writer(files)]
+    except OSError:
+        # Reading the source will report the error.
+        return [Source(kind, tuple(sorted(files, key=lambda file: natural_key(file.name))))]

@@ -47,10 +47,15 @@ class File:
 
 @dataclass(frozen=True)
 class RefusedFile:
-    """A file, member or folder that is not read, and the reason."""
+    """A file, member or folder that is not read, and the reason.
+
+    `expected`: names that would do, such as those of a column of steps; `expected_what` says of what they are names.
+    """
 
     name: str
     reason: str
+    expected_what: str = ""
+    expected: tuple[str, ...] = ()
 
 
 class Window(io.RawIOBase):

@@ -27,7 +27,8 @@ ALIASES = {
     "max_completion_length": "longest", "max_new_tokens": "longest", "max_tokens": "longest", "temp": "temperature",
     "model_name": "model", "base_model": "model", "baseline_model_name": "model", "model_name_or_path": "model",
     "policy_model_path": "model", "dtype": "precision", "torch_dtype": "precision", "initial_seed": "seed",
-    "global_seed": "seed", "eval_every": "eval_steps", "eval_interval": "eval_steps", "save_every": "save_steps",
+    "global_seed": "seed", "base_seed": "seed", "eval_every": "eval_steps", "eval_interval": "eval_steps",
+    "save_every": "save_steps",
 }  # fmt: skip
 """Other spellings of a hyperparameter -> its name here."""
 CONFIG_PATHS = {

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 
 from runs import metrics
 from runs.importing.hyperparameters import config_of, seed_of
-from runs.importing.readers.log import JOB
+from runs.importing.readers.log_runs import JOB
 from runs.importing.records import UNKNOWN_SEED, ImportedRun, ImportReport
 from runs.importing.run_names import is_same_path, job_path
 from runs.importing.stored_sources import ReadableSource

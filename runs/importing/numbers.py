@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3}){1,8}|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
+BARE = r"[-+]?(?:(?:[1-9]\d{0,2}(?:,\d{3}){1,8}|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
+"""A number. Commas group thousands; 0,693 has a decimal comma, and is none."""
 # Repetitions that could share characters with the next part are possessive (`*+`) or few: a mismatch takes linear time.
 WRAPPED = re.compile(
-    r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*+(?:\[\s*+)?(?P<bare>" + BARE + r")\s*+(?:\]\s*+)?(?:,[^()]*+)?\)+",
+    r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*+(?:\[\s*+)?(?P<bare>"
+    + BARE
+    + r")\s*+(?:\]\s*+)?(?:,(?!\d)[^()]*+)?\)+",
     re.IGNORECASE,
 )
 PLAIN = re.compile(BARE, re.IGNORECASE)

@@ -228,7 +228,7 @@ def _load(
             is_listed = True
             described, refusals = frames.load(offset)
             sources = [_source(description, frames, places) for description in described]
-            refused = [RefusedFile(*refusal) for refusal in refusals]
+            refused = [RefusedFile(name, reason, what, tuple(names)) for name, reason, what, names in refusals]
         elif kind == BEGIN:
             current += 1
         elif kind == END:

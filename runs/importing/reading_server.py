@@ -19,17 +19,19 @@ import socket
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import astuple
 from itertools import chain
 from typing import IO, Any
 
-from runs.importing.budget import RESPONSE_VALUES, Budget, Limits
-from runs.importing.detect_format import NO_MEMORY, Source, recognise_sources
+from runs.importing.budget import MEMBER_VALUES, RESPONSE_VALUES, Budget, Limits
+from runs.importing.detect_format import NO_MEMORY, recognise_sources
 from runs.importing.files import MB
 from runs.importing.records import Entry, ImportReport
 from runs.importing.scan import read_upload
+from runs.importing.sources import Source
 from runs.importing.spool import Unpacking
 from runs.importing.stored_sources import BEGIN, END, FAILED, SOURCES, FrameWriter, pack_report
-from workers.records import Metric
+from workers.records import Metric, Population, Record
 
 MAX_FILES = 128
 NICE = 5
@@ -143,7 +145,7 @@ def _write_sources(
         spool.flush()
         places = [spool, *uploads]
         described = [_describe(source, places) for source in sources]
-        writer.write(SOURCES, (described, [(file.name, file.reason) for file in refused]))
+        writer.write(SOURCES, (described, [astuple(file) for file in refused]))
         sizes = set(request["sizes"])
         for source in sources:
             _write_source(source, sizes, budget, writer)
@@ -187,5 +189,11 @@ def _counted(entries: Iterable[Entry], budget: Budget) -> Iterator[Entry]:
             part = entry.run.part
             budget.add_run()
         if entry.record is not None:
-            budget.add_values(2 + len(entry.record.values) if isinstance(entry.record, Metric) else RESPONSE_VALUES)
+            budget.add_values(_value_count(entry.record))
         yield entry
+
+
+def _value_count(record: Record) -> int:
+    if isinstance(record, Metric):
+        return 2 + len(record.values)
+    return MEMBER_VALUES * len(record.members) if isinstance(record, Population) else RESPONSE_VALUES

@@ -15,6 +15,12 @@ UNKNOWN_SEED = -1
 STEP = 1
 """Step of an evaluation with a file that states none; 0 would be the base model."""
 MAX_REMARKS = 200
+MAX_REFUSED_CELLS = 20
+"""Refused cells of one source that are named; further ones are counted."""
+MAX_CELL_TEXT = 80
+NO_NUMBER = "is not a number"
+STEP_COLUMNS, STEP_KEYS, KEYS, KINDS = "step columns", "step keys", "keys", "kinds"
+"""What the names are that would do in place of those of a file that is not read."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,37 @@ class Remark:
         return f"{self.position}: {self.reason}" if self.position else self.reason
 
 
+@dataclass(frozen=True)
+class RefusedCell:
+    """A cell of a table, or a labelled value of a log's line, that was left out. `line` counts from 1.
+
+    `text` is the cell's own, cut after MAX_CELL_TEXT characters.
+    """
+
+    line: int
+    column: str
+    text: str
+    reason: str = NO_NUMBER
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.text!r} {self.reason}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A reason why nothing of a file is read, empty if it is read. `expected`: names that would do; `expected_what`
+    says of what."""
+
+    reason: str = ""
+    expected_what: str = ""
+    expected: tuple[str, ...] = ()
+
+    @property
+    def is_of_a_table(self) -> bool:
+        """Return whether the file is a table that lacks a step."""
+        return self.expected_what in (STEP_COLUMNS, STEP_KEYS)
+
+
 @dataclass
 class ImportReport:
     """Remarks on one source, the first ones in full and the others counted; and facts about what was understood.
@@ -37,10 +74,14 @@ class ImportReport:
 
     remarks: list[Remark] = field(default_factory=list)
     omitted_remarks: int = 0
+    refused_cells: list[RefusedCell] = field(default_factory=list)
+    omitted_cells: int = 0
     facts: list[str] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
     is_cut: bool = False
     """True if the file ends before its content does."""
+    refusal: Refusal | None = None
+    """Why nothing was read, of a source that holds nothing; None for any other."""
 
     def add_remark(self, position: str, reason: str) -> None:
         """Add a remark on a part that was not understood, or count it beyond MAX_REMARKS."""
@@ -52,6 +93,29 @@ class ImportReport:
     def add_line_remark(self, number: int, reason: str) -> None:
         """Add a remark on a line of a text, counted from 1."""
         self.add_remark(f"line {number}", reason)
+
+    def refuse_cell(self, line: int, column: str, text: str, reason: str = NO_NUMBER) -> None:
+        """Name a cell that was left out, with its own text, or count it beyond MAX_REFUSED_CELLS."""
+        if len(self.refused_cells) >= MAX_REFUSED_CELLS:
+            self.omitted_cells += 1
+            return
+        short = text if len(text) <= MAX_CELL_TEXT else f"{text[:MAX_CELL_TEXT]}…"
+        self.refused_cells.append(RefusedCell(line, column[:MAX_CELL_TEXT], short, reason))
+
+    @property
+    def cell_count(self) -> int:
+        """Return the number of refused cells, named or not."""
+        return len(self.refused_cells) + self.omitted_cells
+
+    @property
+    def is_understood(self) -> bool:
+        """Return whether a reader understood something besides runs."""
+        return bool(self.facts or self.disagreements)
+
+    @property
+    def has_problems(self) -> bool:
+        """Return whether a part of the source was left out."""
+        return bool(self.remarks or self.refused_cells)
 
 
 @dataclass
@@ -116,12 +180,12 @@ class SeedSums:
 
 @dataclass(frozen=True)
 class Entry:
-    """A record of a run, `at` seconds after the run began, in its `epoch`, which counts restarts. Without a record the
-    entry only reports that the run exists."""
+    """A record of a run, `at` seconds after the run began (None: the file states times, but none for this record), in
+    its `epoch`, which counts restarts. Without a record the entry only reports that the run exists."""
 
     run: ImportedRun
     record: Record | None = None
-    at: float = 0.0
+    at: float | None = 0.0
     epoch: int = 0
     sums: SeedSums | None = None
 

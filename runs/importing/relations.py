@@ -15,7 +15,7 @@ from django.db import transaction
 from runs import metrics
 from runs.experiments import trash
 from runs.importing.readers import countdown_results, evaluations, final_results, reports, scored_responses
-from runs.importing.readers.log import JOB
+from runs.importing.readers.log_runs import JOB
 from runs.importing.readers.reports import check_stored
 from runs.importing.records import UNKNOWN_SEED, ImportReport
 from runs.models import Experiment, Run
@@ -34,7 +34,7 @@ def link_evaluations(experiment: Experiment) -> list[Run]:
     """
     Experiment.objects.select_for_update().get(pk=experiment.pk)
     runs = experiment.runs.filter(deleted_at=None).exclude(seed=UNKNOWN_SEED)
-    evaluated = list(runs.filter(source__kind__in=EVALUATIONS))
+    evaluated = list(runs.filter(source__kind__in=EVALUATIONS).order_by("pk"))
     trainings = defaultdict[tuple[str, int], list[Run]](list)
     alike = runs.filter(seed__in={run.seed for run in evaluated}, method__in={run.method for run in evaluated})
     for run in alike.exclude(source__kind__in=NO_TRAININGS).only("experiment", "method", "seed", "config"):

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from django.db import DataError
 
 from runs.importing import relations
-from runs.importing.detect_format import KINDS, recognise_sources
+from runs.importing.detect_format import recognise_sources
 from runs.importing.files import File, RefusedFile
-from runs.importing.records import ImportReport
+from runs.importing.records import ImportReport, Refusal
+from runs.importing.source_kinds import KINDS
 from runs.importing.store import ImportTarget, Outcome, save_source
 from runs.importing.stored_sources import ReadableSource
 from runs.models import Experiment, Run
@@ -92,10 +93,11 @@ def import_sources(sources: Iterable[ReadableSource], refused: list[RefusedFile]
                 RefusedFile(source.name, f"contains data that cannot be stored, so nothing of it was saved: {error}")
             )
             continue
-        if outcome.is_understood or outcome.report.remarks:
+        refusal = outcome.report.refusal or Refusal(f"contains nothing of a supported kind ({KINDS})")
+        if outcome.is_understood or (outcome.report.has_problems and not refusal.is_of_a_table):
             imported.outcomes.append(outcome)
         else:
-            imported.refused.append(RefusedFile(source.name, f"contains nothing of a supported kind ({KINDS})"))
+            imported.refused.append(RefusedFile(source.name, refusal.reason, refusal.expected_what, refusal.expected))
     _relate(imported)
     return imported
 

@@ -9,6 +9,7 @@ from typing import Any
 from runs.importing.readers.event_files import KIND as EVENT_FILES
 from runs.importing.readers.scored_responses import KIND as SCORED_ANSWERS
 from runs.importing.readers.scored_responses import NAMED
+from runs.importing.readers.tables import KIND as TABLE
 from runs.importing.readers.trainer_state import KIND as TRAINER_STATE
 from runs.importing.records import UNKNOWN_SEED, ImportedRun
 
@@ -16,6 +17,7 @@ MAX_NAME_LENGTH, MAX_SETTING_LENGTH = 200, 100
 SYMBOLS = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
 NAMED_SETTINGS = {"es": ("alpha", "sigma"), "grpo": ("beta",)}
 CHECKPOINT = re.compile(r"(?:^|/)checkpoint-\d+$")
+SEED_IN_NAME = re.compile(r"[ _/,-]?seed[ _=-]?\d{1,20}|[ _/-]s\d{1,20}(?![\w.])", re.IGNORECASE)
 SEVERAL_FILES = re.compile(r" \(\d+ files\)$")
 
 
@@ -31,7 +33,9 @@ def name_of(run: ImportedRun, config: Mapping[str, Any], file: str) -> str:
 
 def setting_of(run: ImportedRun, config: Mapping[str, Any]) -> str:
     """Return the settings that seeds share, such as `α0.0005 σ0.001`, for tables; empty if none is stated."""
-    label = run.name or _describe_settings(run, config)
+    described = _describe_settings(run, config)
+    # A table names its runs, often with their seeds.
+    label = described or SEED_IN_NAME.sub("", run.name).strip() if run.kind == TABLE else run.name or described
     return f"{label}{run.suffix}"[:MAX_SETTING_LENGTH] if label else ""
 
 

@@ -42,11 +42,22 @@ class NotUnderstood(Output):
     why: str = Field(validation_alias="reason")
 
 
+class RefusedCellOut(Output):
+    """A cell of a table, or a value of a log's line, that is not saved: its line, counted from 1, its column or label,
+    its text (at most 80 characters) and the reason."""
+
+    line: int
+    column: str
+    text: str
+    why: str = Field(validation_alias="reason")
+
+
 class ImportedFile(Output):
     """Report what became of a file. `went_on`: runs with a file that holds more now; `known`: runs that existed already
     and are not created again.
 
     `facts`: checks that agree; `disagreements`: sums in the file that differ from the values that they sum.
+    `refused_cells`: the first 20 of them; `refused_cells_more` counts the others.
     """
 
     name: str
@@ -59,13 +70,21 @@ class ImportedFile(Output):
     disagreements: list[str] = Field(validation_alias="report.disagreements")
     not_understood: list[NotUnderstood] = Field(validation_alias="report.remarks")
     not_understood_more: int = Field(validation_alias="report.omitted_remarks")
+    refused_cells: list[RefusedCellOut] = Field(validation_alias="report.refused_cells")
+    refused_cells_more: int = Field(validation_alias="report.omitted_cells")
 
 
 class NotRead(Output):
-    """A file that has no known kind, or that cannot be read; `why` is the reason."""
+    """A file that has no known kind, or that cannot be read; `why` is the reason.
+
+    `expected`: names that would do. `expected_what` says of what: "step columns" of a table without one, or "kinds" of
+    files that are read; both are empty if the reason is another.
+    """
 
     name: str
     why: str = Field(validation_alias="reason")
+    expected_what: str
+    expected: Annotated[list[str], BeforeValidator(list)]
 
 
 class ImportedTo(Output):

@@ -5,6 +5,7 @@ A source is written in one transaction: all of its runs, or none.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs import flags
-from runs.importing.detect_format import TEXT
 from runs.importing.files import MB
 from runs.importing.hyperparameters import config_of
 from runs.importing.matching_imports import KnownRuns
@@ -23,18 +23,21 @@ from runs.importing.readers.reports import is_compared
 from runs.importing.records import Entry, ImportedRun, ImportReport, SeedSums
 from runs.importing.relations import evaluated_seeds
 from runs.importing.run_names import name_of, setting_of
+from runs.importing.source_kinds import TEXT
 from runs.importing.stored_sources import ReadableSource
 from runs.ingest import delete_records, ingest
 from runs.ingest.storable import storable
 from runs.models import Attempt, AttemptEvent, Experiment, Import, Origin, Run, key_of
 from workers.executors.states import State
 from workers.records import Line
+from workers.records.times import is_time
 
 BATCH_SIZE = 2_000
 """Number of records per call of ingest."""
 MAX_RUN_REMARKS = 20
 MAX_LOG_BYTES = 64 * MB
-MAX_TIMESTAMP = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
+MAX_SECONDS = 3e9
+"""Durations of a century and more are no seconds, and not stored."""
 
 
 @dataclass
@@ -98,9 +101,7 @@ class Outcome:
     @property
     def is_understood(self) -> bool:
         """Return whether the source held something that is read here."""
-        return bool(
-            self.new_runs or self.continued_runs or self.known_runs or self.report.facts or self.report.disagreements
-        )
+        return bool(self.new_runs or self.continued_runs or self.known_runs or self.report.is_understood)
 
 
 def save_source(source: ReadableSource, target: ImportTarget) -> Outcome:
@@ -147,8 +148,8 @@ class _SourceWriter:
             return
         if entry.epoch != self._epoch or len(self._lines) >= BATCH_SIZE:
             self._flush(entry.epoch)
-        base = self._base(entry.run)
-        self._lines.append(Line(self._seq, base + entry.at, entry.record))
+        t = math.nan if entry.at is None else self._base(entry.run) + entry.at
+        self._lines.append(Line(self._seq, t, entry.record))
         self._seq += 1
         self._records += 1
 
@@ -225,7 +226,8 @@ class _SourceWriter:
         run.config, run.state, run.preset = config, imported_run.state, setting_of(imported_run, config)
         run.note = run.note or storable(f"Imported from {source.name}. {imported_run.note}".strip())
         run.save(update_fields=["name", "method", "seed", "config", "state", "preset", "note"])
-        began, seconds = _to_datetime(self._base(imported_run)), min(max(imported_run.seconds, 0.0), 3e9)
+        began = datetime.fromtimestamp(self._base(imported_run), UTC)
+        seconds = imported_run.seconds if 0 <= imported_run.seconds < MAX_SECONDS else 0.0
         attempt.state, attempt.reason, attempt.native_id = (
             imported_run.state,
             storable(imported_run.reason),
@@ -251,18 +253,15 @@ class _SourceWriter:
         """Save the attempt's events: its source, and the remarks on what was not understood."""
         text = f"imported from {self._source.name}: {self._records} record{'' if self._records == 1 else 's'}"
         attempt.note(storable(text), after=attempt.state)
+        report = self._outcome.report
         AttemptEvent.objects.bulk_create(
             AttemptEvent(attempt=attempt, level="warning", why=storable(f"{self._source.name}, {remark}"))
-            for remark in self._outcome.report.remarks[:MAX_RUN_REMARKS]
+            for remark in [*report.remarks[:MAX_RUN_REMARKS], *report.refused_cells]
         )
 
     def _base(self, imported_run: ImportedRun) -> float:
         """Return the Unix time at which the run began, if the file states it; else of the last write, or now."""
         for timestamp in (imported_run.started_at, self._source.modified_at):
-            if timestamp is not None and 0 <= timestamp < MAX_TIMESTAMP:
+            if timestamp is not None and is_time(timestamp):
                 return timestamp
         return timezone.now().timestamp()
-
-
-def _to_datetime(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -10,15 +10,15 @@ import io
 import json
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from typing import IO, Any, Protocol
 
 import numpy as np
 
 from runs.importing.files import File
-from runs.importing.records import Entry, ImportedRun, ImportReport, Remark, SeedSums
+from runs.importing.records import Entry, ImportedRun, ImportReport, Refusal, RefusedCell, Remark, SeedSums
 from workers.executors.states import State
-from workers.records import Metric, Record, Response
+from workers.records import Member, Metric, Population, Record, Response
 
 BATCH_SIZE = 1_000
 """Number of entries in a frame."""
@@ -26,6 +26,7 @@ HEAD = struct.Struct("<BQ")
 SOURCES, BEGIN, ENTRIES, END_RUN, END, FAILED = range(6)
 """Kinds of frames: the list of sources; of each source a beginning, entries, ends of runs, and its end; a traceback."""
 RESPONSE_FIELDS = tuple(part.name for part in fields(Response))
+MEMBER_FIELDS = tuple(part.name for part in fields(Member))
 REPORT_LISTS = ("remarks", "facts", "disagreements")
 
 
@@ -67,7 +68,8 @@ class FrameWriter:
     ) -> None:
         self.write(ENTRIES, (_pack_run(run, batch[0][-1] if batch else run.started_at), [row[:-1] for row in batch]))
         if is_end:
-            self.write(END_RUN, (_pack_run(run, run.started_at), len(report.remarks)))
+            counts = len(report.remarks), len(report.refused_cells)
+            self.write(END_RUN, (_pack_run(run, run.started_at), counts))
 
 
 class ReadableSource(Protocol):
@@ -141,13 +143,14 @@ class StoredSource:
             raise OverflowError(self.unstorable)
         run: ImportedRun | None = None
         remarks = [Remark(*remark) for remark in self.report["remarks"]]
+        cells = [RefusedCell(*cell) for cell in self.report["refused_cells"]]
         for kind, offset in self.at:
             facts, content = self.frames.load(offset)
             if run is None or run.part != facts["part"]:
                 run = ImportedRun(facts["part"], facts["kind"])
             vars(run).update(facts, state=State(facts["state"]), tags=tuple(facts["tags"]))
             if kind == END_RUN:
-                report.remarks[:] = remarks[:content]
+                report.remarks[:], report.refused_cells[:] = remarks[: content[0]], cells[: content[1]]
                 continue
             for record, at, epoch, sums in content:
                 yield Entry(run, _unpack(record), at, epoch, None if sums is None else SeedSums(*sums))
@@ -157,6 +160,11 @@ class StoredSource:
         """Put into the report what reading the whole source put into it."""
         report.remarks[:] = [Remark(*remark) for remark in self.report["remarks"]]
         report.omitted_remarks, report.is_cut = self.report["omitted_remarks"], self.report["is_cut"]
+        report.refused_cells[:] = [RefusedCell(*cell) for cell in self.report["refused_cells"]]
+        report.omitted_cells = self.report["omitted_cells"]
+        if (refusal := self.report["refusal"]) is not None:
+            reason, expected_what, expected = refusal
+            report.refusal = Refusal(reason, expected_what, tuple(expected))
         report.facts += self.report["facts"]
         report.disagreements += self.report["disagreements"]
 
@@ -197,9 +205,12 @@ def pack_report(report: ImportReport) -> dict[str, Any]:
     return {
         "remarks": [(remark.position, remark.reason) for remark in report.remarks],
         "omitted_remarks": report.omitted_remarks,
+        "refused_cells": [(cell.line, cell.column, cell.text, cell.reason) for cell in report.refused_cells],
+        "omitted_cells": report.omitted_cells,
         "facts": report.facts,
         "disagreements": report.disagreements,
         "is_cut": report.is_cut,
+        "refusal": None if report.refusal is None else astuple(report.refusal),
     }
 
 
@@ -216,12 +227,17 @@ def _pack(record: Record | None) -> tuple[Any, ...] | None:
         return record.step, record.values, record.axes
     if isinstance(record, Response):
         return tuple(getattr(record, name) for name in RESPONSE_FIELDS)
+    if isinstance(record, Population):
+        return record.step, [tuple(getattr(member, name) for name in MEMBER_FIELDS) for member in record.members]
     if record is None:
         return None
-    raise TypeError(f"a reader yields metrics and responses, not {type(record).__name__}")
+    raise TypeError(f"a reader yields metrics, responses and populations, not {type(record).__name__}")
 
 
 def _unpack(packed: Sequence[Any] | None) -> Record | None:
     if packed is None:
         return None
+    if len(packed) == 2:
+        step, members = packed
+        return Population(step, tuple(Member(*member) for member in members))
     return Metric(*packed) if len(packed) == 3 else Response(*packed)

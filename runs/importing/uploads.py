@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
-from runs.importing.detect_format import MAX_DOCUMENT_BYTES
 from runs.importing.files import MB
 from runs.importing.reading_process import read_uploads
 from runs.importing.run_import import ImportResult, import_sources
+from runs.importing.sources import MAX_DOCUMENT_BYTES
 from runs.importing.store import ImportTarget
 
 MAX_UPLOAD_BYTES = 256 * MB

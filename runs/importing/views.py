@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.access import changeable, may_change, may_make
 from runs.experiments.trash import delete_experiment, delete_runs, restore_runs
 from runs.http import SignedIn, whole_number
-from runs.importing.detect_format import NOTHING_READ
 from runs.importing.readers.reports import KIND
 from runs.importing.run_import import ImportResult
+from runs.importing.source_kinds import NOTHING_READ
 from runs.importing.store import ImportTarget
 from runs.importing.uploads import import_uploads, upload_limits, upload_problem
 from runs.models import Experiment, Run

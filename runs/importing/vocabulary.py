@@ -29,7 +29,7 @@ def es_key(label: str) -> str:
     name = slug(label)
     if name in ("time", "iteration_time", "elapsed"):
         return "time/step_seconds"
-    bare = name.removesuffix("_reward").removeprefix("reward_")
+    bare = name.removesuffix("_reward").removesuffix("_fitness").removeprefix("reward_")
     return f"train/reward/{STATISTICS[bare]}" if bare in STATISTICS else f"train/{name}"
 
 

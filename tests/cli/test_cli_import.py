@@ -54,6 +54,14 @@ def test_folder_is_sent_with_the_names_of_its_files(run_cli: RunCli, tmp_path: P
     assert set(Run.objects.values_list("seed", "config__es__sigma")) == {(0, 0.001), (1, 0.001)}
 
 
+def test_cells_that_are_not_read_are_named(run_cli: RunCli, tmp_path: Path) -> None:
+    file = tmp_path / "verl.log"
+    file.write_text("".join(f"step:{step} - a:1 - b:x{step}\n" for step in range(21)))
+    lines = run_cli("import", str(file))[1].splitlines()
+    assert len(lines) == 23 and lines[2].endswith("verl.log  line 2, column b  not read: 'x1' is not a number")
+    assert lines[21].endswith("verl.log  not read: 1 more cell")
+
+
 def test_nothing_read_is_bad_input(run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.md"
     file.write_text("# no\n")

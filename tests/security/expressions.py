@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from judging.voting import blinding
-from workers.analysis.right import mention
+from workers.analysis.right import letter_clauses, mention
 from workers.executors import diagnosis, failures
 from workers.executors.openssh import connection
+from workers.executors.slurm import reasons, refusals
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("client", "esweb", "judging", "runs", "workers")
@@ -32,7 +33,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "judging/stats/ratings/reasons.py _FixedParts._all_positions": {"part": " votes in ", "is_last": True},
     "runs/importing/readers/scored_responses.py is_points": {"key": "prompt"},
     "runs/responses/viewer/sql_fragments.py tables": {"k": 1},
-    "workers/tasks/choice_letter.py read_letter": {"letter": "[ABCD]"},
+    "workers/analysis/right/letter_clauses.py _patterns": {
+        "letters": "ABCD",
+        "small": "abcd",
+        "one": letter_clauses.ONE % "ABCD",
+    },
     "workers/tasks/math_answer.py closing_bracket": {"brackets": "{}"},
 }
 """Place -> sample values of the variables that the function's patterns depend on."""
@@ -43,6 +48,10 @@ SAMPLES: dict[str, Callable[[], Iterable[str | re.Pattern[str]]]] = {
     "workers/executors/diagnosis.py explain": lambda: [pattern for pattern, _ in diagnosis.OWN_PATTERNS],
     "workers/executors/failures.py PATTERNS": lambda: [pattern for _, pattern, _, _ in failures.PATTERNS],
     "workers/executors/openssh/connection.py describe_error": lambda: [pattern for pattern, _ in connection.SENTENCES],
+    "workers/executors/slurm/reasons.py describe_reason": lambda: [pattern for pattern, _ in reasons.LIMITS],
+    "workers/executors/slurm/refusals.py _cause": lambda: [
+        pattern for table in (refusals.ROOM, refusals.LATER, refusals.EITHER, refusals.SILENCE) for pattern, _ in table
+    ],
     "workers/analysis/right/mention.py mention_pattern": lambda: [
         mention.mention_pattern("8"),
         mention.mention_pattern("new york"),

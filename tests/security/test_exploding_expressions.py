@@ -18,7 +18,7 @@ from django.test import Client
 from runs import access
 from runs.access import Scope, link_text
 from runs.importing import numbers, partial_json
-from runs.importing.readers import log_lines
+from runs.importing.readers import log_lines, trl_dictionaries
 from runs.models import Experiment, Run
 from runs.responses.viewer import queries
 from tests.cases import each_case
@@ -170,7 +170,7 @@ UNITS = ["a", "1,111", " ", "_", "a: ", "f(1,", "f(f(", "{'a': [", "Namespace(a=
 STARTS = ["", "Namespace(", "assistant A"]
 ENDS = ["", ")"]
 READERS: list[Callable[[str], object]] = [
-    numbers.unwrap_numbers, numbers.parse_number, log_lines.find_settings, log_lines.parse_dictionary,
+    numbers.unwrap_numbers, numbers.parse_number, log_lines.find_settings, trl_dictionaries.parse_dictionary,
     log_lines.parse_start_time,
     lambda line: log_lines.continues_row("x:", line), lambda line: log_lines.continues_row("x,", line),
 ]  # fmt: skip

@@ -71,6 +71,7 @@ SMALL: dict[str, dict[str, bytes]] = {
     "events": {"a.tfevents": version() + b"".join(event(n, scalar("a", 1.0)) for n in range(150))},
     "tags": {"a.tfevents": version() + event(1, *(scalar(f"a{n}", 1.0) for n in range(500)))},
     "rows": {"a.csv": joined("#,1\n", "step,a\n")},
+    "runs of a table": {"a.csv": joined("#,1,1\n", "run,step,a\n")},
     "columns": {"a.csv": ("step" + "".join(f",{n}" for n in range(900)) + "\n" + f"1{',1' * 900}\n" * 3).encode()},
 }  # fmt: skip
 """Files of one upload by name, each upload at most MAX_UPLOAD_BYTES."""

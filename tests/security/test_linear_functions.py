@@ -27,6 +27,12 @@ ANSWER_UNITS = (
     "(", '"', "#### ", "user", "1. a\n2. b\n", "1/", "no, ", "paris, ", "isn't paris ", "*", "true)", "it is ", "red, ",
 )  # fmt: skip
 """Repeated, what could make a search for the answer of a response take quadratic time."""
+REPLY_UNITS = (
+    "answer A: 1 ", "answer A: 1 answer B: 2 ", "answer A: ", "[[1, ", "[[1,2]] ", '{"verdict":"A"} ', "{", '{"',
+    '{"a":"', '{"a":1,', '{"a":[', '{"a":"{",}', '{"verdict":"A",}', "{'a':'", "{a: b, ", '{"a":/*', '{"a":1#',
+    '{"a":"\\"', "\\", "<think>", "</think>", "Verdict: A\n", "\\boxed{A}", "<answer>",
+)  # fmt: skip
+"""Repeated, what could make a judge's reply take quadratic time."""
 SENTENCE_PAIR = f"{UNSEEN} {UNBEATEN} ".format(who="a")
 
 
@@ -46,7 +52,7 @@ def test_sentences_in_names_are_parsed_in_linear_time(end: str) -> None:
     assert_linear(parse_sentences, lambda length: SENTENCE_PAIR * (length // len(SENTENCE_PAIR)) + end, 25_000)
 
 
-@each_case("unit", ["answer A: 1 ", "answer A: 1 answer B: 2 ", "answer A: ", "[[1, ", "[[1,2]] ", '{"verdict":"A"} '])
+@each_case("unit", REPLY_UNITS)
 def test_reply_of_a_judge_is_read_in_linear_time(unit: str) -> None:
     assert_linear(
         lambda text: parser.read(text, Scale("polite", "says please")),
@@ -80,6 +86,7 @@ def test_changes_of_a_rubric_take_linear_time(line: str) -> None:
         ("What is 12 × 7?", "84"),
         ("True or false?", "True"),
         ("Name one primary color", "Red"),
+        ("Which is red?\nA. Venus\nB. Mars", "B"),
     ],
 )
 def test_answer_of_a_response_is_extracted_in_linear_time(question: str, target: str) -> None:

@@ -1,10 +1,11 @@
-"""Read TensorBoard's event files: scalars, as `simple_value` and as tensors. The files of one folder are one run."""
+"""Read TensorBoard's event files: scalars, as `simple_value` and as tensors. The files of one writer are one run."""
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -13,6 +14,7 @@ import numpy as np
 from runs.importing import vocabulary
 from runs.importing.hyperparameters import seed_of, settings_from_name
 from runs.importing.readers.tfrecord import BYTES, FIXED32, FIXED64, VARINT, Payload, fields, payloads
+from runs.importing.readers.timestamps import RunClock
 from runs.importing.records import Entry, ImportedRun, ImportReport
 from workers.executors.states import State
 from workers.records import Metric
@@ -23,22 +25,28 @@ TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 4: "<u1", 5: "<i2", 6: "<i1", 9: "<i8", 1
 PACKED = {5: "<f4", 6: "<f8"}
 VALUES, VARINTS, HALVES = (5, 6), (7, 10, 16, 17), (13,)
 """Fields of a TensorProto that hold numbers: floats, whole ones, and half-precision ones as bits."""
+TIME_KEY, STEP_KEY = b"\x09", b"\x10"
+"""First bytes of an event's time, which has eight more, and of its step, if it has both."""
 MAX_FIRST_EVENTS = 500
 """Number of events at the start of a file from which its writer is detected, by their tags."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """The scalars of one event. `others`: its tags that hold no scalar."""
+    """The scalars of one event. `others`: its tags that hold no scalar. `wall_time`: Unix seconds, NaN if missing.
+
+    `has_step` is false both for step 0, which protocol buffers omit, and for a point that states no step.
+    """
 
     wall_time: float
     step: int
     values: dict[str, float]
     others: tuple[str, ...] = ()
+    has_step: bool = True
 
 
 def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, report: ImportReport) -> Iterator[Entry]:
-    """Yield the scalars of a folder's files, oldest first. Each file is an epoch, since each start writes one."""
+    """Yield the scalars of a writer's files, oldest first. Each file is an epoch, since each start writes one."""
     run = ImportedRun(0, KIND, settings=settings_from_name(name), state=State.UNKNOWN)
     run.seed = seed_of(run.settings)
     tags = {tag for opener in openers for tag in _first_tags(opener)}
@@ -46,50 +54,54 @@ def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, report: Import
     trl = [tag.replace("eval/", "eval_").removeprefix("train/") for tag in tags if tag.startswith(("train/", "eval/"))]
     guess = "es" if is_es else "grpo" if vocabulary.is_grpo(trl) else ""
     run.method = str(run.settings.get("method") or guess)
-    passed, unnamed = Counter[str](), Counter[str]()
+    passed, unnamed, unplaced = Counter[str](), Counter[str](), Counter[str]()
+    clock = RunClock("wall_time", run)
     points, last = 0, 0
     for epoch, opener in enumerate(openers):
-        for event in _events(opener, report):
-            run.started_at = event.wall_time if run.started_at is None else run.started_at
+        stepless = _stepless_tags(opener)
+        for event in events(opener, report):
+            clock.begin(event.wall_time)
             passed.update(event.others)
-            unnamed.update(tag for tag in event.values if not any(map(vocabulary.is_usable, _keys(tag, is_es))))
-            if event.values:
+            values = event.values
+            if not event.has_step and not stepless.isdisjoint(values):
+                unplaced.update(tag for tag in values if tag in stepless)
+                values = {tag: value for tag, value in values.items() if tag not in stepless}
+            unnamed.update(tag for tag in values if not any(map(vocabulary.is_usable, _keys(tag, is_es))))
+            if values:
                 points, last = points + 1, max(last, event.step)
-                at = event.wall_time - run.started_at
-                run.seconds = max(run.seconds, at)
-                yield Entry(run, Metric(event.step, _rename_tags(event.values, is_es)), at, epoch)
+                at = clock.at(event.wall_time, f"step {event.step}")
+                yield Entry(run, Metric(event.step, _rename_tags(values, is_es)), at, epoch)
     for tag, count in passed.most_common():
         report.add_remark(f"tag {tag[:100]}", f"contains no scalar: {count} event{'' if count == 1 else 's'} omitted")
     for tag, count in unnamed.most_common():
         report.add_remark(f"tag {tag[:100]!r}", f"cannot be the name of a series: {count} omitted")
+    for tag, count in unplaced.most_common():
+        report.add_remark(f"tag {tag[:100]}", f"states no step in {count} points: omitted")
+    clock.report_bad_times(report)
     if points:
         run.reason = f"Its events end at step {last} and do not state how it ended"
         yield Entry(run)
 
 
-def first_time(opener: Callable[[], BinaryIO]) -> float:
-    """Return the time of a file's first event; infinity for a file without events, which sorts it last."""
-    return next((event.wall_time for event in _events(opener, ImportReport())), float("inf"))
-
-
 def parse_event(data: bytes) -> Event:
     """Parse the message of an event. Raise ValueError if the bytes are not one."""
-    wall_time, step, values, others = 0.0, 0, dict[str, float](), list[str]()
+    wall_time, step, values, others, has_step = float("nan"), 0, dict[str, float](), list[str](), False
     for number, kind, raw in fields(data):
         if number == 1 and kind == FIXED64:
             wall_time = struct.unpack("<d", raw)[0]
         elif number == 2 and kind == VARINT:
-            step = int.from_bytes(raw, "little", signed=True)
+            step, has_step = int.from_bytes(raw, "little", signed=True), True
         elif number == 5 and kind == BYTES:
             for tag, value in (_value(inner) for n, k, inner in fields(raw) if n == 1 and k == BYTES):
                 if value is None:
                     others.append(tag)
                 else:
                     values[tag] = value
-    return Event(wall_time if np.isfinite(wall_time) else 0.0, step, values, tuple(others))
+    return Event(wall_time, step, values, tuple(others), has_step)
 
 
-def _events(opener: Callable[[], BinaryIO], report: ImportReport) -> Iterator[Event]:
+def events(opener: Callable[[], BinaryIO], report: ImportReport) -> Iterator[Event]:
+    """Yield the events of a file. Records that are none go into the report."""
     with opener() as file:
         for payload in payloads(file):
             if payload.reason:
@@ -107,10 +119,23 @@ def _parse_payload(payload: Payload, report: ImportReport) -> Event | None:
 
 
 def _first_tags(opener: Callable[[], BinaryIO]) -> Iterator[str]:
-    for i, parsed in enumerate(_events(opener, ImportReport())):
+    for i, parsed in enumerate(events(opener, ImportReport())):
         if i >= MAX_FIRST_EVENTS:
             return
         yield from parsed.values
+
+
+def _stepless_tags(opener: Callable[[], BinaryIO]) -> frozenset[str]:
+    """Return the tags with several points of a file that state no step; a single one is step 0."""
+    counts = Counter[str]()
+    with opener() as file:
+        for payload in payloads(file, is_checked=False):
+            if payload.data[:1] == TIME_KEY and payload.data[9:10] == STEP_KEY:
+                continue
+            with suppress(ValueError):
+                event = parse_event(payload.data)
+                counts.update(event.values.keys() if not event.has_step else ())
+    return frozenset(tag for tag, count in counts.items() if count > 1)
 
 
 def _value(data: bytes) -> tuple[str, float | None]:

@@ -1,4 +1,4 @@
-"""Parse single lines of training logs: settings, iterations, TRL's dictionaries, progress, answers, the end."""
+"""Parse single lines of training logs: settings, iterations, progress, answers, the end."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from itertools import pairwise
 from typing import Any
 
 from runs.importing import hyperparameters
-from runs.importing.numbers import BARE, PLAIN, parse_number, unwrap_numbers
-from workers.config.shallow_json import MAX_DEPTH
+from runs.importing.numbers import BARE, PLAIN, unwrap_numbers
 
 # Every pattern takes time linear in its text: a repetition is possessive (`*+`) where the next part could match the
 # same characters, and a label is located from the sign after it.
-ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\s*+(\S.*)", re.IGNORECASE)
+COUNT = r"(\d{1,3}(?:,\d{3}){1,4}(?!\d)|\d{1,15})"
+"""A whole number as programs print it: commas group thousands, `1,000`."""
+ITERATION = re.compile(r"\bIteration\s+" + COUNT + r"(?:\s*/\s*" + COUNT + r")?\s*[,:|]\s*+(\S.*)", re.IGNORECASE)
 HELD_OUT = re.compile(
-    r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+(\d{1,15})(?:\s*/\s*\d+)?\s*[:,]?\s*(.*)", re.IGNORECASE
+    r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+" + COUNT + r"(?:\s*/\s*[\d,]+)?\s*[:,]?\s*(.*)", re.IGNORECASE
 )
 UNIT = r"(?:s|secs?|seconds?|%|x|[KMGT]i?B|it/s|s/it|tok(?:en)?s?(?:/s)?)?"
 VALUE = re.compile(
@@ -33,6 +34,8 @@ PLAIN_ROW = re.compile("(?:" + PLAIN_LABEL + r"[:=]\s*+(?:" + BARE + ")" + UNIT 
 """Match a row whose every number has a label, a sign and a comma, and no other number before it: most rows are such,
 and take a third of the time of others."""
 ASSIGNMENT = re.compile(r"[:=]\s*+(?=\S)")
+VALUE_END = re.compile(r",\s|[;|]")
+MAX_VALUE_LENGTH = 100
 LABEL_END = re.compile(r"[A-Za-z][\w /.()%-]*+\Z")
 MAX_LABEL_LENGTH, MAX_GAP = 61, 60
 """Maximum characters of a label, and of the space between it and its sign or number."""
@@ -40,20 +43,13 @@ Labelled = tuple[int, str, re.Match[str]]
 """(start of a label, the label, the match after it)."""
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d{1,15}):)?(\d{1,15}):(\d\d)<")
-ITEM_KEY = re.compile(r"""['"]([^'"]{1,250})['"]\s*+:(\s*+)""")
-ITEM_VALUE = re.compile(r"""['"][^'"]*['"]|[^,{}\[\]]+""")
-DICTIONARY = re.compile(r"""\{\s*['"]""")
-NESTED, BRACE = re.compile(r"\{[^{}]*\}"), re.compile(r"[{}]")
 MAX_LINE_LENGTH, MAX_ROW_LENGTH = 8_192, 2_048
 """Maximum characters of a line, and of an iteration in it. Patterns search within a line, and must not search a line of
 megabytes."""
-TRL_WORDS = ("loss", "grad_norm", "learning_rate", "reward", "epoch", "eval_loss", "eval_reward", "train_runtime", "kl")
-TRL_BEGINS = re.compile(
-    r"""\{\s*['"](?:loss|grad_norm|learning_rate|reward|rewards/|epoch|eval_|train_|kl|step|num_tokens|completions/)"""
-)
 FOLLOWING = re.compile(r"""(?<=\})(?=[^{}\n]{0,200}\{\s*['"])""")
 RECORD = re.compile(
-    r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+\d|Iteration\s+\d+(?:\s*/\s*\d+)?\s*[,:|]|GPU Memory: "
+    r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+\d|Iteration\s+\d+(?:\s*/\s*\d+)?\s*[,:|]|GPU Memory: |"
+    r"Mean fitness: |VALIDATION SCORE="
 )
 SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*)$")
 MIN_RECORD_LENGTH = len("Iteration 1,")
@@ -62,7 +58,9 @@ KNOWN_SETTINGS = {
     "alpha", "sigma", "beta", "seed", "population", "steps", "longest", "learning_rate", "num_generations", "model",
     "precision", "temperature", "top_p", "eval_steps", "save_steps", "algorithm",
 }  # fmt: skip
-SECTION = re.compile(r"^\[((?:\w+ )*(?:Config|Settings|Dataset|Distributed|Arguments|Hyperparameters))\]\s*$", re.I)
+SECTION = re.compile(
+    r"^(?:\[((?:\w+ )*(?:Config|Settings|Dataset|Distributed|Arguments|Hyperparameters))\]|--- Arguments ---)\s*$", re.I
+)
 NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\(")
 KEYWORD = re.compile(r"(?<!\w)(\w++)=('[^']*'|\"[^\"]*\"|[^\s,()\[\]{}]+)")
 ARRAY = re.compile(r"^\[SLURM\][^>]*->\s*(.*)$")
@@ -81,12 +79,12 @@ ANSWERS = re.compile(r"^\[(?:TRL )?(Eval|Train)(?:uation|ing)? Completions - Ste
 @dataclass(frozen=True)
 class Row:
     """Numbers of an iteration: labels and values as printed. `total` is 0 if it is not stated; `unreadable` are the
-    labels with values that are not numbers."""
+    labels with texts that are not numbers."""
 
     step: int
     total: int
     pairs: tuple[tuple[str, str], ...]
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
     is_held_out: bool = False
 
 
@@ -99,9 +97,14 @@ def parse_row(text: str) -> Row | None:
 @functools.lru_cache(maxsize=8)
 def _parse_short_row(text: str) -> Row | None:
     if match := HELD_OUT.search(text):
-        return Row(int(match[1]), 0, *_pairs(match[2]), is_held_out=True)
+        return Row(count_of(match[1]), 0, *_pairs(match[2]), is_held_out=True)
     match = ITERATION.search(text)
-    return Row(int(match[1]), int(match[2] or 0), *_pairs(match[3])) if match else None
+    return Row(count_of(match[1]), count_of(match[2] or "0"), *_pairs(match[3])) if match else None
+
+
+def count_of(text: str) -> int:
+    """Return a whole number whose commas group thousands."""
+    return int(text.replace(",", ""))
 
 
 def continues_row(before: str, text: str) -> bool:
@@ -116,8 +119,8 @@ def continues_row(before: str, text: str) -> bool:
     return first is not None and first[0] == 0 and not RECORD.match(text)
 
 
-def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """Return (pairs of label and number, labels with values that are not numbers)."""
+def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Return (pairs of label and number, pairs of label and a text that is not a number)."""
     text = unwrap_numbers(text)
     if PLAIN_ROW.fullmatch(text):
         return tuple(PLAIN_PAIR.findall(text)), ()
@@ -126,7 +129,12 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     if _has_only(matches, text):
         return pairs, ()
     labels = {label for label, _ in pairs}
-    return pairs, tuple(label for _, label, _ in _labelled(ASSIGNMENT, text) if label not in labels)
+    others = [(label, match.end()) for _, label, match in _labelled(ASSIGNMENT, text) if label not in labels]
+    unreadable = [(label, at, VALUE_END.split(text[at : at + MAX_VALUE_LENGTH], 1)[0]) for label, at in others]
+    # The number within a value that is none, such as `1m 30.5s`, has no label of its own.
+    inside = {place for _, at, value in unreadable for place in range(at, at + len(value))}
+    pairs = tuple((label, match[1]) for begin, label, match in matches if begin not in inside)
+    return pairs, tuple((label, value) for label, _, value in unreadable)
 
 
 def _has_only(matches: Sequence[Labelled], text: str) -> bool:
@@ -148,59 +156,6 @@ def _labelled(pattern: re.Pattern[str], text: str) -> Iterator[Labelled]:
             yield at - len(before) + len(bare) - len(label[0]), label[0], match
 
 
-def parse_dictionary(text: str) -> dict[str, float] | None:
-    """Return the numbers of a dictionary that TRL prints, `{'loss': 0.1, …}`; None if it is not one of TRL's."""
-    numbers = {key: value for key, text_value in _items(text) if (value := parse_number(text_value)) is not None}
-    is_trl = any(key in TRL_WORDS or key.startswith(("eval_", "rewards/", "completions/")) for key in numbers)
-    return numbers if is_trl else None
-
-
-def _items(text: str) -> Iterator[tuple[str, str]]:
-    """Yield keys and values as printed; a nested dictionary has the value None."""
-    begin = text.find("{") + 1
-    inside = unwrap_numbers(text[begin : text.rfind("}")])
-    for _ in range(MAX_DEPTH):
-        inside, count = NESTED.subn("None", inside)
-        if not count:
-            break
-    at, last_bracket = 0, inside.rfind("]")
-    while key := ITEM_KEY.search(inside, at):
-        begin = key.end()
-        is_list = inside.startswith("[", begin) and begin < last_bracket
-        value = None if is_list else ITEM_VALUE.match(inside, begin)
-        if is_list or value:
-            at = value.end() if value else inside.index("]", begin) + 1
-            yield key[1], inside[begin:at]
-        elif key[2]:
-            at = begin
-            yield key[1], ""
-        else:
-            at = key.start() + 1
-
-
-def find_closing_brace(text: str, depth: int = 0) -> tuple[int, int]:
-    """Return (index of the brace that ends a dictionary, its depth there): -1 and the depth at the end if none does.
-
-    depth: number of braces that are open before the text.
-    """
-    for match in BRACE.finditer(text):
-        depth += 1 if match[0] == "{" else -1
-        if not depth:
-            return match.start(), 0
-    return -1, depth
-
-
-def find_dictionary(text: str) -> int:
-    """Return the index at which a dictionary begins that TRL may have printed; -1 if none does."""
-    match = DICTIONARY.search(text) if "{" in text else None
-    return match.start() if match else -1
-
-
-def begins_trl(text: str) -> bool:
-    """Return whether a text begins with a dictionary of TRL's, complete or not."""
-    return TRL_BEGINS.match(text) is not None
-
-
 def split_records(text: str) -> list[str]:
     """Split a text at records that follow another record, or a progress bar, without a line end between them."""
     begins = [match.start() for match in RECORD.finditer(text)] if len(text) >= MIN_RECORD_LENGTH else []
@@ -209,11 +164,6 @@ def split_records(text: str) -> list[str]:
     cuts = [at for i, at in enumerate(begins) if at and (i or not text[at - 1].isspace())]
     pieces = [text[a:b] for a, b in pairwise((0, *cuts, len(text)))]
     return [part for piece in pieces for part in (FOLLOWING.split(piece) if "}" in piece else [piece])]
-
-
-def unreadable_keys(text: str) -> list[str]:
-    """Return the keys of a TRL dictionary with values that are not numbers."""
-    return [key for key, value in _items(text) if parse_number(value) is None]
 
 
 def parse_setting(text: str, *, in_section: bool) -> tuple[str, Any] | None:

@@ -12,6 +12,9 @@ from runs.importing.records import ImportedRun
 from workers.executors.failures import Failures
 from workers.executors.states import State
 
+MAX_STEP_SECONDS = 1e8
+"""Three years. Above it, a number is no duration of a step."""
+
 
 @dataclass
 class LogRun:
@@ -32,6 +35,8 @@ class LogRun:
     has_header: bool = False
     """True if the log printed settings under a heading."""
     last_row: Row | None = None
+    steps_done: int | None = None
+    """Number of steps whose update is complete, if the program states that or counts steps from 0; else None."""
     counted: int = 0
     failures: Failures = field(default_factory=Failures)
 
@@ -52,13 +57,27 @@ class LogRun:
 
     def _end_of_training(self) -> None:
         run, sign = self.run, self.failures.sign
-        if self.is_finished or (self.total and self.step >= self.total):
+        done = self.step if self.steps_done is None else self.steps_done
+        if self.is_finished or (self.total and done >= self.total):
             run.state = State.SUCCEEDED
         elif sign is not None:
             run.state, run.reason = State.FAILED, sign.reason
         else:
             total = f" of {self.total}" if self.total else ""
             run.reason = f"Its log ends at step {self.step}{total} and states no reason"
+
+    @property
+    def stated_steps(self) -> int:
+        """Return the number of steps that the settings state; 0 if they state none."""
+        steps = self.run.settings.get("steps")
+        return steps if isinstance(steps, int) and not isinstance(steps, bool) and steps > 0 else 0
+
+    def end_step(self, done: int | None, total: int, seconds: float, *, is_end: bool) -> None:
+        """Take what a program stated of its progress: see `log_programs.Reading`."""
+        self.steps_done = self.steps_done if done is None else done
+        self.total = total or self.total
+        self.seconds += seconds if 0 <= seconds < MAX_STEP_SECONDS else 0.0
+        self.is_finished |= is_end
 
     def axes(self, step: int) -> dict[str, float]:
         """Return the axis `samples`, the answers scored so far, if the log states their number per iteration."""

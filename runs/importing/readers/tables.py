@@ -1,152 +1,250 @@
-"""Read tables of numbers by step: CSV with a heading, and JSON lines. The method is unknown unless the path names it.
+"""Read tables of numbers by step: CSV with a heading, and JSON lines. The method is unknown unless the table names it.
 
-A table does not state what its columns measure, so each column retains its own name.
+A table does not state what its columns measure, so each column retains its own name. It is read twice: all of its rows
+decide how its numbers are written, which column holds the steps, and which columns tell runs apart.
 """
 
 from __future__ import annotations
 
-import csv
+import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, BinaryIO, cast
 
-from runs.importing.hyperparameters import seed_of, settings_from_name
-from runs.importing.numbers import parse_number
-from runs.importing.records import Entry, ImportedRun, ImportReport
-from runs.importing.text import BOM, Line, lines
+from runs.importing.numbers import json_number
+from runs.importing.readers.table_columns import HIGH, LOW, hyperparameter_of
+from runs.importing.readers.table_records import HEAD, JSON_LINES, Record, find_layout, records, states_numbers
+from runs.importing.readers.table_runs import RunBuffer, TableRun, make_name_distinct, new_run
+from runs.importing.readers.table_separation import separation_fact
+from runs.importing.readers.table_survey import RunKey, Survey, TableRow, is_blank, survey_of
+from runs.importing.readers.timestamps import parse_timestamp
+from runs.importing.records import Entry, ImportReport
+from runs.importing.steps import StatedStep, parse_step, stated_step, whole_number
 from runs.importing.vocabulary import is_usable
-from runs.ingest import MAX_KEY
-from workers.config.shallow_json import loads
-from workers.executors.states import State
 from workers.records import Metric
 
 KIND = "table of steps"
-STEP_NAMES = ("step", "_step", "global_step", "train/global_step", "iteration", "iter")
-"""Names of the column of steps, in any case; the first that a table has is taken."""
-DELIMITERS = (",", "\t", ";")
-MAX_DEPTH = 4
-Row = tuple[int, Mapping[str, Any]]
-"""(number of the line, column -> cell)."""
+REPEATS = "both are saved; if the rows are those of several runs, name these in a column run"
+MAX_FIRST_RECORDS = 20
+"""Records of a CSV file of which one states a step, if it is a table of steps."""
 
 
-def is_table(first: bytes, second: bytes) -> bool:
-    """Return whether a file with these two lines is a table of steps."""
-    heading, row = (line.removeprefix(BOM).decode("utf-8", errors="replace") for line in (first, second))
-    if heading.lstrip().startswith("{"):
-        return all(_is_object_of_a_step(text) for text in (heading, row) if text)
-    columns, delimiter = _heading(heading)
-    cells = dict(zip(columns, _cells(row, delimiter), strict=False)) if columns else {}
-    return len(columns) > 1 and _step(cells) is not None
+def is_table(head: bytes) -> bool:
+    """Return whether a file that begins with these whole lines is a table of steps."""
+    layout = find_layout(head)
+    if layout is None:
+        return False
+    first = list(islice(records(io.BytesIO(head), layout, ImportReport()), MAX_FIRST_RECORDS))
+    if layout.delimiter != JSON_LINES:
+        survey = Survey(layout)
+        return any(stated_step(row.cells) is not None for record in first for row in survey.rows(record))
+    line_numbers = [number for number, line in enumerate(head.split(b"\n"), 1) if line.strip()][:2]
+    return [record.line for record in first[:2]] == line_numbers and all(map(states_numbers, first[:2]))
 
 
 def entries(file: BinaryIO, name: str, report: ImportReport) -> Iterator[Entry]:
-    """Yield the numbers of each row. A step that goes back begins a new epoch: the run was started again."""
-    run = ImportedRun(0, KIND, settings=settings_from_name(name), state=State.UNKNOWN)
-    run.method, run.seed = str(run.settings.get("method") or ""), seed_of(run.settings)
-    epoch, before, last, unread = 0, None, 0, Counter[str]()
-    for at, cells in _rows(lines(file, report), report):
-        step = _step(cells)
-        if step is None:
-            report.add_line_remark(at, "has no whole number as step: omitted")
-            continue
-        values, texts = _values(cells)
-        unread.update(texts)
-        epoch += int(before is not None and step < before)
-        before, last = step, max(last, step)
-        if values:
-            yield Entry(run, Metric(step, values), 0.0, epoch)
-    for column, count in unread.most_common():
-        report.add_remark(f"column {column[:100]}", f"contains no number in {count} row{'' if count == 1 else 's'}")
-    if before is not None:
-        run.reason = f"Its rows end at step {last} and do not state how it ended"
-        yield Entry(run)
-
-
-def _rows(file_lines: Iterator[Line], report: ImportReport) -> Iterator[Row]:
-    columns, delimiter = list[str](), ","
-    for line in file_lines:
-        if not line.text.strip():
-            continue
-        if line.text.lstrip().startswith("{"):
-            if cells := _object(line.text):
-                yield line.number, cells
-            else:
-                report.add_line_remark(line.number, "is not a JSON object, or is cut off: omitted")
-        elif not columns:
-            columns, delimiter = _heading(line.text)
-        else:
-            yield from _row(line, columns, delimiter, report)
-
-
-def _row(line: Line, columns: Sequence[str], delimiter: str, report: ImportReport) -> Iterator[Row]:
-    cells = _cells(line.text, delimiter)
-    if len(cells) != len(columns):
-        report.add_line_remark(line.number, f"has {len(cells)} cells for {len(columns)} columns: omitted")
+    """Yield the numbers of each row, run by run. A step that goes back begins a new epoch of its run."""
+    opened = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
+    start = opened.tell()
+    layout = find_layout(opened.read(HEAD))
+    if layout is None:
         return
-    if not line.is_whole:
-        report.facts.append("its last line has no line end: its last number was read as it is")
-    yield line.number, dict(zip(columns, cells, strict=True))
+    survey = survey_of(opened, start, layout)
+    if separating := survey.separating_columns():
+        survey = survey_of(opened, start, layout, separating)
+        report.facts.append(separation_fact(separating))
+    opened.seek(start)
+    yield from _Table(survey, name, report).entries(records(opened, layout, report))
 
 
-def _heading(text: str) -> tuple[list[str], str]:
-    """Return the columns and their delimiter; no columns if none of them holds steps, or two have the same name."""
-    for delimiter in DELIMITERS:
-        columns = [cell.strip() for cell in _cells(text, delimiter)]
-        if any(column.lower() in STEP_NAMES for column in columns):
-            return (columns, delimiter) if len(set(columns)) == len(columns) else ([], delimiter)
-    return [], ","
+class _Table:
+    """The second pass over a table."""
 
+    def __init__(self, survey: Survey, name: str, report: ImportReport) -> None:
+        self._survey, self._name, self._report = survey, name, report
+        self._unread, self._unnamed = Counter[str](), Counter[str]()
+        self._buffers: dict[RunKey, RunBuffer] = {}
+        self._names = set[str]()
+        self._has_repeats = False
+        self._is_series: dict[str, bool] = {}
+        self._hyperparameters: dict[str, str] = {}
 
-def _cells(text: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([text], delimiter=delimiter), [])
-    except csv.Error:
-        # A cell of more than 131 072 characters is not a number.
-        return []
+    def entries(self, table_records: Iterator[Record]) -> Iterator[Entry]:
+        """Yield the entries: at once if the table has one run, otherwise run by run after all rows are read."""
+        rows = (row for record in table_records for row in self._survey.rows(record))
+        if self._survey.has_several_runs:
+            self._read_all(rows)
+            for buffer in self._buffers.values():
+                yield from buffer.entries(self._report, is_long=self._survey.is_long)
+            self._report_columns()
+            return
+        table_run = self._new_run(())
+        for row in rows:
+            step = self._step(row)
+            if step is None:
+                continue
+            values = self._numbers(row, table_run)
+            epoch = table_run.epoch(step)
+            self._compare(table_run, step.step, values, row.line)
+            table_run.has_values |= bool(values)
+            if values:
+                yield Entry(table_run.run, Metric(step.step, values), self._at(row, table_run), epoch)
+        is_run = table_run.finish(self._report)
+        self._report_columns()
+        if is_run:
+            yield Entry(table_run.run)
 
+    def _read_all(self, rows: Iterator[TableRow]) -> None:
+        for row in rows:
+            step = self._step(row)
+            if step is None:
+                continue
+            buffer = self._buffer(row)
+            values = self._numbers(row, buffer.table_run)
+            series = self._survey.series_of(row.cells)
+            if self._survey.metric or series:
+                values = self._long_values(row, series, values)
+            epoch = buffer.table_run.epoch(step, series)
+            self._compare(buffer.table_run, step.step, values, row.line)
+            if values:
+                buffer.add(step.step, epoch, self._at(row, buffer.table_run), values)
 
-def _is_object_of_a_step(text: str) -> bool:
-    cells = _object(text)
-    return _step(cells) is not None and bool(_numbers(cells))
+    # Runs -------------------------------------------------------------------------------------------------------
 
+    def _buffer(self, row: TableRow) -> RunBuffer:
+        key = (row.chart_run, *self._survey.run_key(row.cells))
+        if key not in self._buffers:
+            self._buffers[key] = RunBuffer(self._new_run(key[1:], row.chart_run))
+        return self._buffers[key]
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = loads(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    def _new_run(self, key: RunKey, chart_run: str = "") -> TableRun:
+        identity = self._survey.identities.get(key, {})
+        table_run = new_run(len(self._buffers), KIND, self._name, identity, chart_run, self._survey.time)
+        make_name_distinct(table_run.run, identity, self._names)
+        return table_run
 
+    # Cells ------------------------------------------------------------------------------------------------------
 
-def _step(cells: Mapping[str, Any]) -> int | None:
-    by_name = {name.strip().lower(): cell for name, cell in cells.items()}
-    cell = next((by_name[name] for name in STEP_NAMES if name in by_name), None)
-    step = None if cell is None or isinstance(cell, bool | dict | list) else parse_number(str(cell))
-    return int(step) if step is not None and abs(step) < 2**53 and step == int(step) else None
+    def _step(self, row: TableRow) -> StatedStep | None:
+        """Return the step of a row, and its total; None if the row states none, which the report has then."""
+        cell = row.cells.get(self._survey.step)
+        step = self._parse_step(self._survey.step, cell)
+        if step is None:
+            self._report.add_line_remark(row.line, "has no whole number as step: omitted")
+            return None
+        totals = (self._parse_step(column, row.cells.get(column)) for column in self._survey.totals)
+        total = step.total or next((total.step for total in totals if total is not None), 0)
+        return StatedStep(step.step, max(total, 0))
 
+    def _parse_step(self, column: str, cell: Any) -> StatedStep | None:
+        if not isinstance(cell, str) or "/" in cell:
+            return parse_step(cell)
+        step = whole_number(self._survey.signs.parse_whole(column, cell))
+        return None if step is None else StatedStep(step)
 
-def _values(cells: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
-    """Return the numbers by column, and the columns whose cells are neither empty nor numbers."""
-    numbers = _numbers(cells)
-    empty = {name for name, cell in cells.items() if cell is None or (isinstance(cell, str) and not cell.strip())}
-    skipped = {name for name in cells if name.strip().lower() in ("", *STEP_NAMES)} | empty
-    unread = [name for name, cell in cells.items() if name.strip() not in numbers and not isinstance(cell, Mapping)]
-    return numbers, [name for name in unread if name not in skipped]
+    def _compare(self, table_run: TableRun, step: int, values: Mapping[str, float], line: int) -> None:
+        """Report the first row that states a step again, with another number than the row before."""
+        column = table_run.repeated_column(step, values)
+        if column and not self._has_repeats:
+            self._has_repeats = True
+            self._report.add_line_remark(line, f"states step {step} again, with another number as {column}: {REPEATS}")
 
+    def _at(self, row: TableRow, table_run: TableRun) -> float | None:
+        """Return the seconds since the run began; None if the row states no time, and 0 if no row does."""
+        survey, run = self._survey, table_run.run
+        runtime = self._number(survey.runtime, row)
+        if runtime is not None and not 0 <= runtime < float("inf"):
+            runtime = None
+        if not survey.time:
+            run.seconds = max(run.seconds, runtime or 0.0)
+            return runtime if survey.runtime else 0.0
+        cell = row.cells.get(survey.time)
+        number = self._number(survey.time, row)
+        time = parse_timestamp(cell) if number is None and not is_blank(cell) else number
+        if time is None:
+            return runtime
+        if run.started_at is None and runtime is not None:
+            began = parse_timestamp(time - runtime)
+            run.started_at = began
+        at = table_run.clock.at(time, f"line {row.line}")
+        return runtime if at is None else at
 
-def _numbers(cells: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, float]:
-    """Return every number by its column; a number within objects by its path, such as `loss/policy`."""
-    numbers: dict[str, float] = {}
-    for name, cell in cells.items():
-        key = prefix + name.strip()
-        if isinstance(cell, Mapping) and depth < MAX_DEPTH and len(key) <= MAX_KEY:
-            numbers |= _numbers(cell, f"{key}/", depth + 1)
-        elif key.lower() not in STEP_NAMES and is_usable(key) and (value := _number(cell)) is not None:
-            numbers[key] = value
-    return numbers
+    def _number(self, column: str, row: TableRow) -> float | None:
+        cell = row.cells.get(column)
+        return self._survey.signs.parse(column, cell)[0] if isinstance(cell, str) else json_number(cell)
 
+    def _numbers(self, row: TableRow, table_run: TableRun) -> dict[str, float]:
+        """Return the numbers of a row by column. Other cells are named or counted."""
+        values: dict[str, float] = {}
+        for column, cell in row.cells.items():
+            if not self._is_column_series(column) or is_blank(cell):
+                continue
+            number = self._cell(row, column, cell)
+            if number is None:
+                continue
+            values[column] = number
+            if column in self._hyperparameters:
+                table_run.see_hyperparameter(self._hyperparameters[column], number)
+        return values
 
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, bool):
-        return float(cell)
-    return parse_number(str(cell)) if isinstance(cell, str | int | float) else None
+    def _cell(self, row: TableRow, column: str, cell: Any) -> float | None:
+        """Return the number in a cell; None if there is none, which is reported."""
+        if isinstance(cell, bool):
+            return float(cell)
+        if not isinstance(cell, str):
+            number = json_number(cell)
+            self._unread.update([column] if number is None else ())
+            return number
+        number, reason = self._survey.signs.parse(column, cell)
+        if number is None and "/" in cell and (stated := parse_step(cell)) is not None:
+            return float(stated.step)
+        if number is None and (reason or self._survey.signs.is_numeric(column) or self._may_be_number(column, cell)):
+            heading = f"{row.chart_run} - {column}" if row.chart_run else column
+            self._report.refuse_cell(row.line, heading, cell, *([reason] if reason else []))
+        elif number is None:
+            self._unread[column] += 1
+        return number
+
+    def _may_be_number(self, column: str, cell: str) -> bool:
+        """Return whether a cell such as `62.5%` stands in a column of numbers, and is no sentence."""
+        return self._survey.signs.has_numbers(column) and len(cell.split()) <= 2
+
+    def _is_column_series(self, column: str) -> bool:
+        if column not in self._is_series:
+            survey = self._survey
+            others = {
+                survey.step,
+                survey.time,
+                survey.runtime,
+                survey.metric,
+                survey.split,
+                *survey.totals,
+                *survey.names,
+            }
+            others |= {f"{survey.step}{LOW}", f"{survey.step}{HIGH}"}
+            is_named = bool(column) and column not in others
+            self._is_series[column] = is_named and is_usable(column)
+            if is_named and not is_usable(column):
+                self._report.add_remark(f"column {column[:100]!r}", "cannot be the name of a series: omitted")
+            if self._is_series[column] and (hyperparameter := hyperparameter_of(column)):
+                self._hyperparameters[column] = hyperparameter
+        return self._is_series[column]
+
+    def _long_values(self, row: TableRow, series: str, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the values of a row that names what its column `value` measures."""
+        named = {
+            series if column == self._survey.value else f"{series}/{column}": value for column, value in values.items()
+        }
+        if values and not series:
+            self._report.add_line_remark(row.line, f"has no name in column {self._survey.metric}: omitted")
+        self._unnamed.update(name for name in named if series and not is_usable(name))
+        return {name: value for name, value in named.items() if series and is_usable(name)}
+
+    def _report_columns(self) -> None:
+        for column, count in self._unread.most_common():
+            rows = f"{count} row{'' if count == 1 else 's'}"
+            self._report.add_remark(f"column {column[:100]}", f"contains no number in {rows}")
+        for column, count in self._unnamed.most_common():
+            self._report.add_remark(f"column {column[:100]!r}", f"cannot be the name of a series: {count} omitted")
+        self._report.facts += self._survey.signs.facts()

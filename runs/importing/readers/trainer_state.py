@@ -51,6 +51,9 @@ def entries(document: Mapping[str, Any], name: str, report: ImportReport) -> Ite
         seconds, *(float(parse_number(str(_plain(e).get("train_runtime", 0))) or 0) for e in history), 0.0
     )
     _end(run, last, has_ended, document)
+    if report.is_cut or before < 0:
+        run.state = State.UNKNOWN
+        run.reason = "The file is cut off" if report.is_cut else "Its log_history holds no number"
     yield Entry(run)
 
 
@@ -80,6 +83,8 @@ def _values(entry: Any, i: int, report: ImportReport) -> dict[str, float]:
             out[key] = number_value
         elif isinstance(value, list | dict):
             report.add_remark(f"log_history[{i}]", f"{key} is a {type(value).__name__} and not a number")
+        elif isinstance(value, str) and number_value is None:
+            report.add_remark(f"log_history[{i}]", f"{key} is {value[:80]!r} and not a number")
     return out
 
 

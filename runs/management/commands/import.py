@@ -72,7 +72,10 @@ def _describe_file(outcome: Outcome) -> list[str]:
     lines += [f"  disagrees: {text}" for text in outcome.report.disagreements]
     lines += [f"  not understood: {remark}" for remark in outcome.report.remarks[:MAX_REMARKS]]
     more = len(outcome.report.remarks) - MAX_REMARKS + outcome.report.omitted_remarks
-    return lines + ([f"  … and {more} more; --json lists them"] if more > 0 else [])
+    lines += [f"  … and {more} more; --json lists them"] if more > 0 else []
+    lines += [f"  not read: {cell}" for cell in outcome.report.refused_cells]
+    omitted = outcome.report.omitted_cells
+    return lines + ([f"  not read: {omitted} more cell{'' if omitted == 1 else 's'}"] if omitted else [])
 
 
 def _state(state: str) -> str:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterator
 
 from runs.importing import File
-from runs.importing.detect_format import TEXT, recognise_sources
+from runs.importing.detect_format import recognise_sources
 from runs.importing.files import window
 from runs.importing.readers import (
     countdown_results,
@@ -17,9 +17,11 @@ from runs.importing.readers import (
     reports,
     scored_responses,
     tables,
+    trainer_log,
     trainer_state,
 )
 from runs.importing.records import ImportReport
+from runs.importing.source_kinds import TEXT
 from tests.runs.importing.event_file_writer import event, nested, record, scalar, tensor, varint, version
 from tests.runs.importing.sample_logs import HEADER
 
@@ -32,6 +34,8 @@ TEXT_UNITS = (
     "Iteration 1/1 ", "Iteration #, a: 1\n", "[Eval] Step 1", "[Eval] Step #: a: 1\n", "GPU Memory: 1", "1%|#| 1/1 [",
     "word ", "Training complete in 1 ", "Error: #\n", "Traceback (most recent call last)\nError\n", "a.Error: ",
     "[1/1]\n  Prompt: a\n", "  Completion: a\n", "seed: #\nIteration 1, a: 1\n",
+    " - a:1", "; a: 1", "step:# - a:1\n", "Seed #; avg reward: 1; normalized reward: 1\n", "a -- eval a: 1 --\n",
+    "=== Epoch 1; Iteration # ===\n", "a.b=1 ", "'adv_estimator': ", "  a: 1\n", "\ta: 1\n",
 )  # fmt: skip
 JSON_UNITS = (
     '"#": 1, ', '"#": {"a": #}, ', '{"a": #}, ', "[], ", "[", '{"a":', '{"a": [', "]", "}", '"', '\\"', "(", ",", " ",
@@ -44,8 +48,11 @@ LONG_NAME = "n" * 2000
 HEADS: dict[str, tuple[str, ...]] = {
     TEXT: ("", HEADER.format(seed=0), "Iteration 1/9, a: 1, ", "Iteration 1,", "{'loss': 1, ", "Namespace(",
              "[Eval Completions - Step 1]\n  [1/2]\n  Prompt: a\n  Generated: ", "Training complete", "GPU Memory: ",
-             "1%|"),
-    tables.KIND: ("step,a\n1,2\n", '{"step": 1, "a": 1}\n{"step": 2, "a": {', "step\t" + "a\t" * 50),
+             "1%|", "=== Epoch 1; Iteration 1 ===\nMean reward: ", "step:1 - ", "actor_rollout_ref.",
+             "======= ES Step 0 / 9 =======\nMean fitness: 1, ", "Mean fitness: 1; std fitness: 1\n"),
+    tables.KIND: ("step,a\n1,2\n", "run,step,a\nx,1,2\ny,1,2\nx,2,",
+                  '{"step": 1, "a": 1}\n{"step": 2, "a": {', "step\t" + "a\t" * 50),
+    trainer_log.KIND: ('{"a": 1, "global_step/max_steps": "1/2"}\n{"a": ', '{"global_step/max_steps": "1/2", "a": '),
     trainer_state.KIND: ('{"log_history": [{"step": 1, "loss": 1}, ', '{"log_history": [{"step": 1}], "a": '),
     evaluations.KIND: (f'{{"seed_results": {{"0": {SEED}}}, ',
                        f'{{"config": {{}}, "seed_results": {{"{LONG_NAME}": {SEED}, ',

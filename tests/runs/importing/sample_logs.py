@@ -50,6 +50,10 @@ class Read:
     def remarks(self) -> list[str]:
         return [str(remark) for remark in self.report.remarks]
 
+    @property
+    def cells(self) -> list[str]:
+        return [str(cell) for cell in self.report.refused_cells]
+
     def points(self, key: str, part: int = 0) -> list[tuple[int, int, float]]:
         """Return (epoch, step, value) of each point of a key."""
         return [

@@ -296,6 +296,12 @@ def test_entries_without_a_step_or_a_number_are_named():
     assert [remark.split(":")[0] for remark in remarks] == [f"log_history[{i}]" for i in range(3)] + ["log_history[3]"]
 
 
+def test_values_of_an_entry_that_are_no_numbers_are_named():
+    entries, remarks, _ = state({"loss": "n/a", "reward": 1.0, "step": 5})
+    assert numbers(entries) == {"train/reward": 1.0, "train/reward/mean": 1.0}
+    assert [str(remark) for remark in remarks] == ["log_history[0]: loss is 'n/a' and not a number"]
+
+
 def test_a_step_may_be_a_text_and_a_loss_infinite():
     entries, remarks, _ = state({"loss": "0.5", "step": "5"}, {"loss": float("inf"), "step": 10.0})
     assert [(e.record.step, e.record.values["train/loss"]) for e in entries if e.record] == [(5, 0.5), (10, math.inf)]
@@ -358,3 +364,12 @@ def test_missing_requested_seeds_are_named():
 def test_file_with_fewer_answers_than_claimed_is_partial():
     _, remarks, _ = evaluated(evaluation(seed_results={"0": seed(total_samples=160)}, aggregate={}))
     assert remarks == ["seed 0: is partial: 2 of 160 responses are in the file"]
+
+
+def test_state_without_numbers_or_that_is_cut_off_does_not_prove_success() -> None:
+    document = {"global_step": 20, "max_steps": 20}
+    empty = list(trainer_state.entries({**document, "log_history": []}, "a", ImportReport()))[-1].run
+    assert (empty.state, empty.reason) == ("unknown", "Its log_history holds no number")
+    report = ImportReport(is_cut=True)
+    cut = list(trainer_state.entries({**document, "log_history": [{"step": 1, "loss": 1.0}]}, "a", report))[-1].run
+    assert (cut.state, cut.reason) == ("unknown", "The file is cut off")

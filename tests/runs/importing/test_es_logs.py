@@ -227,3 +227,27 @@ def test_endless_line_takes_bounded_memory(monkeypatch):
     log = read(iteration(1).encode() + bars + b"\n" + b"x" * 30_000 + b"\n" + iteration(2).encode())
     assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 2]
     assert log.remarks[0].startswith("line 3: longer than")
+
+
+def test_iterations_above_a_thousand_may_be_grouped():
+    rows = "".join(
+        f"Iteration {step:,}/2,000, Time: 1.00s, Mean: -1,250.50, Std: 1.00\n[Eval] Iteration {step:,}: Mean: -2.00\n"
+        for step in (999, 1_000, 1_001)
+    )
+    log = read(rows)
+    assert log.points("train/reward/mean") == [(0, step, -1250.5) for step in (999, 1_000, 1_001)]
+    assert [step for _, step, _ in log.points("reward/mean")] == [999, 1_000, 1_001]
+    assert log.runs[0].state == State.LOST
+
+
+def test_number_within_a_refused_value_is_no_series():
+    log = read("Iteration 1/1, Time: 1m 30.5s, Mean: -2.98, Std: 6.25\n")
+    assert set(log.entries[0].record.values) == {"train/reward/mean", "train/reward/std", "es/dead"}
+    assert log.cells == ["line 1, column Time: '1m 30.5s' is not a number"]
+
+
+def test_processes_that_print_other_numbers_for_one_iteration_are_reported():
+    log = read("".join(f"[rank{rank}]: Iteration 1/1, Mean: {rank}.50, Std: 1.00\n" for rank in (0, 1)))
+    assert [str(remark) for remark in log.remarks] == [
+        "line 2: states step 1 again, with another train/reward/mean: both are saved; split a log of several runs"
+    ]

@@ -72,6 +72,29 @@ def test_simple_values_and_times_are_read():
     assert entries[0].run.started_at == 100.0
 
 
+@each_case(
+    ("factor", "unit"),
+    [(1e3, "looks like milliseconds (ms)"), (1e9, "looks like nanoseconds (ns)"), (-1, "is no time"), (1e300, "is no")],
+)
+def test_points_with_times_in_another_unit_have_none_and_are_reported(factor, unit):
+    at = 1_700_000_000.0
+    bad = [event(step, scalar("a", 1.0), at=factor * (at + step)) for step in (1, 2)]
+    entries, remarks = read(version() + b"".join(bad) + event(3, scalar("a", 1.0), at=at + 30))
+    assert points(entries, "a") == [(0, 1, 1.0), (0, 2, 1.0), (0, 3, 1.0)]
+    assert [entry.at for entry in entries if entry.record] == [None, None, 30.0]
+    assert (entries[0].run.started_at, entries[0].run.seconds) == (at, 30.0)
+    (remark,) = remarks
+    assert remark.startswith("step 1, wall_time: ") and remark.endswith("2 records are imported without a time")
+    assert unit in remark
+
+
+def test_event_without_a_time_is_not_of_1970():
+    entries, remarks = read(record(b"\x10\x01" + nested(5, scalar("a", 1.0))))
+    assert [entry.at for entry in entries if entry.record] == [None]
+    assert entries[0].run.started_at is None
+    assert remarks == ["step 1, wall_time: nan is no time in Unix seconds: 1 record is imported without a time"]
+
+
 def test_other_values_than_scalars_are_named_with_their_count():
     picture = nested(1, nested(1, b"samples") + nested(4, b"png"))
     several = tensor("dist", b"\x08\x01" + nested(5, struct.pack("<2f", 1.0, 2.0)))

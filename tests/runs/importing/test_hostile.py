@@ -88,7 +88,15 @@ def check(data: bytes) -> None:
         )
 
 
-@each_case("data", [ES, TRL, EVENTS, json.dumps(evaluation()).encode()], ids=["ES", "TRL", "TB", "JSON"])
+TABLE = b"run,seed,step,total_steps,_timestamp,a,b\n" + b'x,0,1,9,1700000000,"0,5","q\n9,1,2"\ny,1,1,9,1,2.5,3\n' * 3
+CHART = b'"Step","a - r","a - r__MIN","a - r__MAX","es s0 - r"\n' + b'1,1,1,"1,5",2\n' * 5
+
+
+@each_case(
+    "data",
+    [ES, TRL, EVENTS, json.dumps(evaluation()).encode(), TABLE, CHART],
+    ids=["ES", "TRL", "TB", "JSON", "table", "chart"],
+)
 def test_bytes_that_went_wrong_are_read_to_the_end(data: bytes) -> None:
     chance = random.Random(7)
     for _ in range(ROUNDS):

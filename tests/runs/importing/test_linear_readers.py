@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from runs import importing
-from runs.importing import detect_format, hyperparameters, numbers, partial_json
-from runs.importing.readers import evaluations, log_lines, log_responses
+from runs.importing import hyperparameters, numbers, partial_json, source_kinds
+from runs.importing.readers import evaluations, log_lines, log_responses, trl_dictionaries
 from runs.importing.records import ImportReport
 from runs.importing.text import MAX_BLANK_LINES, lines
 from tests.cases import each_case
@@ -78,7 +78,7 @@ def test_expression_takes_linear_time(name: str) -> None:
 
 
 def test_each_kind_of_source_has_hostile_files() -> None:
-    assert HEADS.keys() | BINARY.keys() == set(detect_format.ORDER)
+    assert HEADS.keys() | BINARY.keys() == set(source_kinds.ORDER)
 
 
 def test_reader_takes_linear_time() -> None:
@@ -122,8 +122,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "JSON": partial_json.parse,
     "row": log_lines.parse_row,
     "continued row": lambda text: log_lines.continues_row("a,", text),
-    "dictionary": log_lines.parse_dictionary,
-    "unreadable keys": lambda text: log_lines.unreadable_keys(f"{{'loss': 1, {text}}}"),
+    "dictionary": trl_dictionaries.parse_dictionary,
+    "unreadable values": lambda text: trl_dictionaries.unreadable_values(f"{{'loss': 1, {text}}}"),
     "settings": log_lines.find_settings,
     "records": log_lines.split_records,
     "answer": lambda text: log_responses.answer(1, "eval", text, text[: len(text) // 2] + "b", 0, text, 0.0),

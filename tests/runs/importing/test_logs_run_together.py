@@ -63,7 +63,7 @@ def test_invalid_value_is_named_and_not_truncated(value):
     log = read(iteration(1, mean=value) + iteration(2))
     assert means(log) == [(0, 2, -10.5)]
     assert log.values("train/reward/min") == [-20.0, -20.0]
-    assert log.remarks == ["line 1: iteration 1: Mean is not a number"]
+    assert log.cells == [f"line 1, column Mean: {value!r} is not a number"] and log.remarks == []
 
 
 @each_case("label", ["0: ", " 3: ", "[rank0]: ", "[rank0]:", "[default0]:", "(Trainer pid=12) "])

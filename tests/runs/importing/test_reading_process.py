@@ -39,6 +39,7 @@ FILES: dict[str, bytes] = {
     "report.json": json.dumps(REPORT).encode(),
     "tb/events": version() + b"".join(event(n, scalar("train/loss", 1.0 / n)) for n in range(1, 5)),
     "t.csv": b"step,a\n1,2\n2,x\n",
+    "runs.csv": b"run,step,_timestamp,a\nx,1,1700000000,1\ny,1,1700000005,z\ny,2,1700000015,3\nx,2,1700000010,2\n",
     "m_points.jsonl": b'{"prompt": "p", "response": "\xc3\xa9", "reward": 1, "cost": -1}\n{"prompt": 1}\n',
     "state.json": b'{"log_history": [{"step": 1, "loss": 1.0}, {"step": 2, "loss": NaN}], "max_steps": 2}',
     "wide.log": LOG.replace("0.0005", "0.0007").encode("utf-16"),

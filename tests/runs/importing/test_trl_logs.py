@@ -83,7 +83,7 @@ def test_not_a_number_is_a_number_and_a_word_is_named():
     log = read(HEAD + logged(5, more=", 'grad_norm': nan, 'entropy': inf, 'note': 'hello'") + SUMMARY)
     assert math.isnan(log.values("train/grad_norm")[0])
     assert log.values("train/entropy") == [math.inf]
-    assert log.remarks == ["line 7: note is not a number"]
+    assert log.cells == ["line 7, column note: 'hello' is not a number"]
 
 
 def test_step_given_in_the_dictionary_is_used():
@@ -132,7 +132,7 @@ def test_nested_dictionary_is_left_out_alone():
     log = read("{'loss': 1.0, 'reward': 0.0, 'extra': {'mean': 3.0, 'deep': {'kl': 9.0}}, 'kl': 0.5, 'step': 5}\n")
     assert log.points("train/kl") == [(0, 5, 0.5)]
     assert log.values("train/mean") == []
-    assert log.remarks == ["line 1: extra is not a number"]
+    assert log.cells == ["line 1, column extra: '<dictionary>' is not a number"]
     assert read("{'beta': 0.1, 'reward': 'length', 'seed_results': {'kl': 1.0}}\n").runs == []
 
 
@@ -150,3 +150,35 @@ def test_sampled_answers_are_numbered_from_one_because_none_is_greedy():
         (1, "7", {"right": 1.0, "exact": 1.0, "contains": 1.0}),
         (2, "7", {"right": 1.0, "exact": 1.0, "contains": 1.0}),
     ]
+
+
+@each_case(
+    ("first", "second"),
+    [
+        ("'global_step/max_steps': '10/20', 'percentage': '50.00%'", "'global_step/max_steps': '20/20'"),
+        ("'current_steps': 10, 'total_steps': 20, 'elapsed_time': '0:00:10'", "'current_steps': 20, 'total_steps': 20"),
+        ("'train/global_step': 10, 'max_steps': '20'", "'train/global_step': 20, 'max_steps': '20'"),
+    ],
+)
+def test_step_that_a_dictionary_states_is_never_counted(first, second):
+    log = read(f"{{'loss': 0.5, 'reward': 1.0, {first}}}\n{{'loss': 0.25, 'reward': '0,693', {second}}}\n")
+    assert log.points("train/loss") == [(0, 10, 0.5), (0, 20, 0.25)]
+    assert {key for entry in log.entries if entry.record for key in entry.record.values} == {
+        "train/loss", "train/reward", "train/reward/mean",
+    }  # fmt: skip
+    assert (log.runs[0].state, len(log.cells)) == (State.SUCCEEDED, 1)
+
+
+@each_case(
+    ("before", "steps"),
+    [
+        ("2026-01-01 10:00:00.123 | INFO | openrlhf.trainer:fit:100 - Global step {}: ", (50, 1_000, 1_001)),
+        ("step={} metrics: ", (50, 60, 70)),
+        ("[Iteration {}/90] ", (50, 60, 70)),
+        ("Step {:,}/2,000 | ", (999, 1_000, 1_001)),
+    ],
+)
+def test_step_that_a_line_states_before_its_dictionary_is_never_counted(before, steps):
+    log = read("".join(before.format(step) + f"{{'loss': 0.{step}, 'reward': 0.5}}\n" for step in steps))
+    assert [step for _, step, _ in log.points("train/loss")] == list(steps)
+    assert log.report.facts == []

@@ -41,7 +41,7 @@ EXCEPTIONS = {
     ("judging/boards/charts.py", "table of es, grpo"): COLOURS,
     ("judging/boards/panels/disputes.py", "kind != 'scorer'"): DISPUTE,
     ("runs/charts/style.py", "table of es, grpo"): COLOURS,
-    ("runs/importing/detect_format.py", "evaluations.is_evaluation"): READER,
+    ("runs/importing/source_kinds.py", "evaluations.is_evaluation"): READER,
     ("runs/importing/hyperparameters.py", "table of es, grpo"): READER,
     ("runs/importing/readers/log_run.py", "'grpo' in algorithm"): READER,
     ("runs/importing/run_names.py", "table of es, grpo"): READER,
