@@ -28,10 +28,11 @@ EXAMPLE = {"files": LOG, "experiment_name": "Imported", "path": "alpha0.0005_sig
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": EXAMPLE}}}},
 )
 def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewImport]) -> ImportedOut:
-    """Create runs from files of other programs: ES and TRL logs, evaluation, report and trainer state JSON, TensorBoard
-    event files, CSV and JSON lines with a step, rewards and costs of answers (points, summaries, NumPy arrays), logs of
-    jobs that failed; single, or in a zip or tar. The response lists for each file what was understood and, with its
-    line, what was not. 422 if nothing could be read. Needs scope launch, and an experiment of your own.
+    """Create runs from run folders of esweb, and from files of other programs: ES and TRL logs, evaluation, report and
+    trainer state JSON, TensorBoard event files, CSV and JSON lines with a step, rewards and costs of answers (points,
+    summaries, NumPy arrays), logs of jobs that failed; single, or in a zip or tar. The response lists for each file
+    what was understood and, with its line, what was not. 422 if nothing could be read. Needs scope launch, and an
+    experiment of your own.
 
     Safe to repeat without an Idempotency-Key, because a file is identified by its content: the same file creates
     nothing again, and a file that has grown replaces what was read of it. At most 256 MB and 100 files per request. To

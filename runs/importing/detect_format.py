@@ -29,7 +29,9 @@ from runs.importing.readers.log import Log
 from runs.importing.readers.scored_responses import is_points, is_summary, tag_of
 from runs.importing.readers.tables import is_table
 from runs.importing.records import Entry, ImportReport
+from runs.importing.run_folders.assemble import RunFolder, find_run_folders
 from runs.importing.text import BOM
+from runs.models import RUN_FOLDER
 
 HEAD = 4096
 PIECE = 256 * 1024
@@ -42,12 +44,12 @@ ZERO_BLOCKS = re.compile(rb"\x00{64,}")
 TEXT = "text"
 NO_MEMORY = "reading it needs more memory than an import may have (ESWEB_IMPORT_MEMORY_MB)"
 KINDS = (
-    "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
-    "rewards and costs of responses, CSV and JSON lines with a step"
+    "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, "
+    "TensorBoard events, rewards and costs of responses, CSV and JSON lines with a step, run folders of esweb"
 )
 NOTHING_READ = f"Nothing was read. Supported are: {KINDS}."
 ORDER = (
-    TEXT, tables.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND,
+    RUN_FOLDER, TEXT, tables.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND,
     countdown_results.KIND, scored_responses.KIND, reports.KIND,
 )  # fmt: skip
 """Order in which sources are read. Reports come last, because they are checked against evaluations."""
@@ -140,13 +142,27 @@ class Source:
             yield from _document_entries(self.kind, document.value, file.path, report)
 
 
-def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source], list[RefusedFile]]:
+def recognise_sources(
+    files: Iterable[File | RefusedFile],
+) -> tuple[list[Source | RunFolder], list[RefusedFile]]:
     """Return the sources, in the order in which they are to be read, and the refused files."""
-    sources, refused, together = list[Source](), list[RefusedFile](), dict[tuple[str, str, str], list[File]]()
+    readable, refused = list[File](), list[RefusedFile]()
     for file in files:
         if isinstance(file, RefusedFile):
             refused.append(file)
-            continue
+        else:
+            readable.append(file)
+    try:
+        run_folders, others = find_run_folders(readable)
+    except OSError as error:
+        return [], [*refused, RefusedFile("the folder", f"cannot be read: {error.strerror or error}")]
+    return [*run_folders, *_recognise_files(others, refused)], refused
+
+
+def _recognise_files(files: Iterable[File], refused: list[RefusedFile]) -> list[Source]:
+    """Return the sources among files that belong to no run folder, and add the refused ones."""
+    sources, together = list[Source](), dict[tuple[str, str, str], list[File]]()
+    for file in files:
         try:
             kind, reason = _kind(file)
         except OSError as error:
@@ -161,7 +177,7 @@ def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source]
         else:
             sources.append(Source(kind, (file,)))
     sources += [Source(kind, tuple(_in_order(kind, group))) for (kind, _, _), group in together.items()]
-    return sorted(sources, key=lambda source: (ORDER.index(source.kind), natural_key(source.name))), refused
+    return sorted(sources, key=lambda source: (ORDER.index(source.kind), natural_key(source.name)))
 
 
 def _kind(file: File) -> tuple[str, str]:
