@@ -16,6 +16,7 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation, PathView
 from ninja.parser import Parser
 
+import esweb.experiment_archives.api  # noqa: F401  (adds its operations to the router)
 import judging.api  # noqa: F401  (adds its operations to the router)
 import runs.api  # noqa: F401  (likewise)
 from runs.http import add_error_handlers, add_etag, add_refusals, description, not_allowed, router

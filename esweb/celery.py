@@ -29,6 +29,7 @@ TASK_PACKAGES = (
     "runs.clusters.connection_test",
     "runs.experiments.trash",
     "runs.flags",
+    "runs.importing.server_folders",
     "runs.ingest",
     "runs.launching",
     "runs.responses.collapse",

@@ -8,9 +8,10 @@ from celery import current_app, shared_task
 from django.conf import settings
 
 from judging.models import Assignment
-from runs.models import Attempt, Cluster, ClusterTest, Rebuild, Scoring
+from runs.models import Attempt, Cluster, ClusterTest, Rebuild, Scoring, ServerFolder
 
 WAITING_JOBS = {
+    "runs.jobs.import_server_folders": ServerFolder.objects.due(),
     "runs.jobs.score_answers": Scoring.objects.filter(state=Scoring.State.GOING),
     "judging.jobs.ask_judges": Assignment.objects.filter(state=Assignment.State.RUNNING),
 }

@@ -29,6 +29,7 @@ register_pages(PalettePage("api-docs", _("API")))
 urlpatterns = [
     path("", include("runs.urls")),
     path("", include("judging.urls")),
+    path("", include("esweb.experiment_archives.urls")),
     path("api/v1/docs", api_docs, name="api-docs"),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),

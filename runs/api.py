@@ -7,8 +7,10 @@ import runs.clusters.api
 import runs.experiments.api
 import runs.experiments.run_api
 import runs.experiments.saved_views.api
+import runs.exporting.api
 import runs.flags.api
 import runs.importing.api
+import runs.importing.server_folders.api
 import runs.ingest.api
 import runs.labels.api
 import runs.launching.api

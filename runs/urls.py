@@ -19,6 +19,7 @@ FEATURES = (
     "reward_audits",
     "chart_layouts",
     "sharing",
+    "exporting",
     "importing",
     "service_registry",
 )

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+RUN_CONFIG, EXIT_RECORD, LOG_FILE, REPLAY_LOG = "run.json", "exit.json", "log.txt", "replay.jsonl"
 SITE_TOKEN, SCORER_TOKEN = "site-token", "scorer-token"
 TOKEN_FILES = (SITE_TOKEN, SCORER_TOKEN)
 NODE_CONTACT = "engine-nodes.json"

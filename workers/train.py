@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workers import code, tasks
-from workers.attempt import DISK_FULL, drop_output_if_full, is_disk_full
+from workers.attempt import DISK_FULL, RUN_CONFIG, drop_output_if_full, is_disk_full, write_whole
 from workers.client import environment, push_records, record_usage
 from workers.client.metric_copies import copy_metrics
 from workers.config import ConfigError, Problem, RunConfig
@@ -74,6 +74,8 @@ def main(argv: Sequence[str] | None = None, control: Control | None = None) -> i
         else push_records(config.tracking, arguments.out, epoch)
     )
     try:
+        if not isinstance(records, SilentWriter):
+            _keep_config(arguments)
         with records, pushing:
             return _run_and_report(config, records, stop, arguments, control)
     except OSError as error:
@@ -81,6 +83,14 @@ def main(argv: Sequence[str] | None = None, control: Control | None = None) -> i
             raise
         # Not even the last record could be written.
         return DISK_FULL
+
+
+def _keep_config(arguments: argparse.Namespace) -> None:
+    """Copy the config into the folder of the records, unless it is there: the folder then holds all that an import, an
+    evaluation or a replay of the run needs. Raise OSError."""
+    copy = arguments.out / RUN_CONFIG
+    if not copy.exists():
+        write_whole(copy, arguments.config.read_text(encoding="utf-8"))
 
 
 def _supervise(config: RunConfig, arguments: argparse.Namespace, python: str, stop: Stop) -> int:

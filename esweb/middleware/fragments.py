@@ -23,6 +23,7 @@ PAGES = {
     "experiment-lambda-chart": ("experiment-lambda", ""),
     "experiment-runs": ("experiment", "runs-now"),
     "home-standing": ("home", ""),
+    "import-folder-list": ("import-folders", "server-folders"),
     "judging-news": ("home", "judging-news"),
     "palette": ("home", ""),
     "probes-chart": ("probes", ""),

@@ -20,6 +20,14 @@ def save_layout(person: User, page: str, experiment: Experiment | None, cards: S
     ChartLayout.objects.update_or_create(person=person, page=page, experiment=experiment, defaults=values)
 
 
+def store_imported_layout(person: User, experiment: Experiment, cards: Sequence[Card]) -> bool:
+    """Store a layout of the experiment's page that came with it, unless the user has one. Return whether it is new."""
+    values = {"cards": [card.text for card in cards]}
+    page = ChartLayout.Page.EXPERIMENT
+    _, is_new = ChartLayout.objects.get_or_create(person=person, page=page, experiment=experiment, defaults=values)
+    return is_new
+
+
 def reset_layout(person: User, page: str, experiment: Experiment | None) -> None:
     """Delete the user's layout of a page, so that the page has its default layout again."""
     ChartLayout.objects.filter(person=person, page=page, experiment=experiment).delete()

@@ -106,8 +106,8 @@ class ClusterForm(forms.Form):
         label=gettext_lazy("More"),
         required=False,
         widget=LINES,
-        help_text=gettext_lazy('Other keys, as JSON: limits, partitions, waits, task_paths, data_paths, site_url, and '
-                               'what the kind needs, such as {"partitions": ["gpu", "cpu"]}.'),
+        help_text=gettext_lazy('Other keys, as JSON: limits, partitions, waits, task_paths, data_paths, import_paths, '
+                               'site_url, and what the kind needs, such as {"partitions": ["gpu", "cpu"]}.'),
     )  # fmt: skip
     order = ("name", "kind", *FIELDS, "more")
 

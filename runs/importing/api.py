@@ -28,12 +28,12 @@ EXAMPLE = {"files": LOG, "experiment_name": "Imported", "path": "alpha0.0005_sig
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": EXAMPLE}}}},
 )
 def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewImport]) -> ImportedOut:
-    """Create runs from files of other programs: ES and TRL logs, logs of es-at-scale, verl, eggroll-vllm and
-    HyperscaleES, logs of jobs that failed, evaluation, report and trainer state JSON, JSON lines of ms-swift and
-    LLaMA-Factory, TensorBoard event files, CSV and JSON lines with a step, rewards and costs of answers (points,
-    summaries, NumPy arrays); single, or in a zip or tar. The response lists for each file what was understood and what
-    was not, with its line, and for each file that is not read the names that would do. 422 if nothing could be read.
-    Needs scope launch, and an experiment of your own.
+    """Create runs from run folders of esweb, and from files of other programs: ES and TRL logs, logs of
+    es-at-scale, verl, eggroll-vllm and HyperscaleES, logs of jobs that failed, evaluation, report and trainer state
+    JSON, JSON lines of ms-swift and LLaMA-Factory, TensorBoard event files, CSV and JSON lines with a step, rewards and
+    costs of answers (points, summaries, NumPy arrays); single, or in a zip or tar. The response lists for each file
+    what was understood and what was not, with its line, and for each file that is not read the names that would do.
+    422 if nothing could be read. Needs scope launch, and an experiment of your own.
 
     Safe to repeat without an Idempotency-Key, because a file is identified by its content: the same file creates
     nothing again, and a file that has grown replaces what was read of it. At most 256 MB and 100 files per request. To

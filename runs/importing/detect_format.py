@@ -15,6 +15,7 @@ from runs.importing.readers.scored_responses import is_points, tag_of
 from runs.importing.readers.table_records import parse_object
 from runs.importing.readers.tables import is_table
 from runs.importing.records import Refusal
+from runs.importing.run_folders.assemble import RunFolder, find_run_folders
 from runs.importing.source_kinds import DOCUMENT_CHECKS, DOCUMENT_KEYS, KINDS, MULTI_FILE_KINDS, ORDER, TEXT
 from runs.importing.sources import MAX_DOCUMENT_BYTES, PIECE, Source, read_document
 from runs.importing.text import BOM
@@ -27,13 +28,25 @@ ZERO_BLOCKS = re.compile(rb"\x00{64,}")
 NO_MEMORY = "reading it needs more memory than an import may have (ESWEB_IMPORT_MEMORY_MB)"
 
 
-def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source], list[RefusedFile]]:
+def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source | RunFolder], list[RefusedFile]]:
     """Return the sources, in the order in which they are to be read, and the refused files."""
-    sources, refused, together = list[Source](), list[RefusedFile](), dict[tuple[str, str, str], list[File]]()
+    readable, refused = list[File](), list[RefusedFile]()
     for file in files:
         if isinstance(file, RefusedFile):
             refused.append(file)
-            continue
+        else:
+            readable.append(file)
+    try:
+        run_folders, others = find_run_folders(readable)
+    except OSError as error:
+        return [], [*refused, RefusedFile("the folder", f"cannot be read: {error.strerror or error}")]
+    return [*run_folders, *_recognise_files(others, refused)], refused
+
+
+def _recognise_files(files: Iterable[File], refused: list[RefusedFile]) -> list[Source]:
+    """Return the sources among files that belong to no run folder, and add the refused ones."""
+    sources, together = list[Source](), dict[tuple[str, str, str], list[File]]()
+    for file in files:
         try:
             kind, refusal = _kind(file)
         except OSError as error:
@@ -49,7 +62,7 @@ def recognise_sources(files: Iterable[File | RefusedFile]) -> tuple[list[Source]
             sources.append(Source(kind, (file,)))
     for (kind, _, _), group in together.items():
         sources += _group_sources(kind, group)
-    return sorted(sources, key=lambda source: (ORDER.index(source.kind), natural_key(source.name))), refused
+    return sorted(sources, key=lambda source: (ORDER.index(source.kind), natural_key(source.name)))
 
 
 def _kind(file: File) -> tuple[str, Refusal]:

@@ -30,6 +30,8 @@ from django.db import connection
 
 from runs.importing.budget import Limits, site_limits
 from runs.importing.files import MB, File, RefusedFile, window
+from runs.importing.run_folders.assemble import KIND
+from runs.importing.run_folders.stored import StoredRunFolder
 from runs.importing.stored_sources import BEGIN, END, FAILED, SOURCES, Frames, StoredSource
 
 MAX_CONCURRENT = 2
@@ -249,4 +251,5 @@ def _source(description: dict[str, Any], frames: Frames, places: Sequence[IO[byt
         File(name, path, size, window(places[number], start, size), description["modified_at"])
         for name, path, size, number, start in description["files"]
     ]
-    return StoredSource(**(description | {"files": files}), frames=frames)
+    stored = StoredRunFolder if description["kind"] == KIND else StoredSource
+    return stored(**(description | {"files": files}), frames=frames)

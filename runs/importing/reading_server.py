@@ -27,6 +27,8 @@ from runs.importing.budget import MEMBER_VALUES, RESPONSE_VALUES, Budget, Limits
 from runs.importing.detect_format import NO_MEMORY, recognise_sources
 from runs.importing.files import MB
 from runs.importing.records import Entry, ImportReport
+from runs.importing.run_folders.assemble import RunFolder
+from runs.importing.run_folders.stored import write_pieces
 from runs.importing.scan import read_upload
 from runs.importing.sources import Source
 from runs.importing.spool import Unpacking
@@ -148,10 +150,13 @@ def _write_sources(
         writer.write(SOURCES, (described, [astuple(file) for file in refused]))
         sizes = set(request["sizes"])
         for source in sources:
-            _write_source(source, sizes, budget, writer)
+            if isinstance(source, RunFolder):
+                _write_folder(source, budget, writer)
+            else:
+                _write_source(source, sizes, budget, writer)
 
 
-def _describe(source: Source, places: Sequence[IO[bytes]]) -> dict[str, Any]:
+def _describe(source: Source | RunFolder, places: Sequence[IO[bytes]]) -> dict[str, Any]:
     """Return a source as plain data. The place of a file is (number of the open file that holds it, offset)."""
     files = []
     for file in source.files:
@@ -178,6 +183,20 @@ def _write_source(source: Source, sizes: set[int], budget: Budget, writer: Frame
         end["error"] = error.strerror or str(error)
     except (OverflowError, RecursionError) as error:
         end["unstorable"] = str(error)
+    writer.write(END, end | {"report": pack_report(report)})
+
+
+def _write_folder(folder: RunFolder, budget: Budget, writer: FrameWriter) -> None:
+    """Write the frames of one run folder."""
+    report = ImportReport()
+    end = {"error": "", "unstorable": ""}
+    writer.write(BEGIN, None)
+    try:
+        write_pieces(writer, folder, budget, report)
+    except MemoryError:
+        end["error"] = NO_MEMORY
+    except OSError as error:
+        end["error"] = error.strerror or str(error)
     writer.write(END, end | {"report": pack_report(report)})
 
 

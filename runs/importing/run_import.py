@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from django.db import DataError
 
@@ -11,10 +12,17 @@ from runs.importing import relations
 from runs.importing.detect_format import recognise_sources
 from runs.importing.files import File, RefusedFile
 from runs.importing.records import ImportReport, Refusal
+from runs.importing.run_folders.assemble import KIND, RunFolder
+from runs.importing.run_folders.links import link_named_runs
+from runs.importing.run_folders.save import save_run_folder
+from runs.importing.run_folders.stored import StoredRunFolder
 from runs.importing.source_kinds import KINDS
 from runs.importing.store import ImportTarget, Outcome, save_source
 from runs.importing.stored_sources import ReadableSource
 from runs.models import Experiment, Run
+
+FOLDERS = (RunFolder, StoredRunFolder)
+AnySource: TypeAlias = ReadableSource | RunFolder | StoredRunFolder
 
 
 @dataclass
@@ -79,12 +87,12 @@ def import_runs(files: Iterable[File | RefusedFile], target: ImportTarget) -> Im
     return import_sources(*recognise_sources(files), target)
 
 
-def import_sources(sources: Iterable[ReadableSource], refused: list[RefusedFile], target: ImportTarget) -> ImportResult:
+def import_sources(sources: Iterable[AnySource], refused: list[RefusedFile], target: ImportTarget) -> ImportResult:
     """Save the runs of these sources. `refused`: files that are not read."""
     imported = ImportResult(target, refused=refused)
     for source in sources:
         try:
-            outcome = save_source(source, target)
+            outcome = _save(source, target)
         except OSError as error:
             imported.refused.append(RefusedFile(source.name, f"cannot be read: {error.strerror or error}"))
             continue
@@ -102,6 +110,10 @@ def import_sources(sources: Iterable[ReadableSource], refused: list[RefusedFile]
     return imported
 
 
+def _save(source: AnySource, target: ImportTarget) -> Outcome:
+    return save_run_folder(source, target) if isinstance(source, FOLDERS) else save_source(source, target)
+
+
 def _relate(imported: ImportResult) -> None:
     changed = {
         run.experiment_id: run.experiment
@@ -110,6 +122,12 @@ def _relate(imported: ImportResult) -> None:
     for experiment in changed.values():
         imported.joined += relations.link_evaluations(experiment)
         imported.replaced += relations.replace_aggregates(experiment, imported.target.person, imported.report)
+    if any(KIND in outcome.kinds for outcome in imported.outcomes):
+        linked = link_named_runs(imported.target.person)
+        names = {run.pk: run.name for run in linked}
+        for run in (*imported.new_runs, *imported.continued_runs, *imported.known_runs):
+            run.name = names.get(run.pk, run.name)
+        imported.joined += linked
 
 
 def _count(number: int, singular: str, plural: str = "") -> str:

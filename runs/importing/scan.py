@@ -23,6 +23,7 @@ from runs.importing.files import (
     natural_key,
     window,
 )
+from runs.importing.run_folders.assemble import is_attempt_file
 from runs.importing.spool import Unpacking, is_archive
 
 SIGNS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -160,6 +161,8 @@ def _unpack(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
 
 
 def _inside(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
+    if is_attempt_file(file.name):
+        return iter((file,))
     if compressed_files.is_single_file(file):
         return compressed_files.unpack(file, unpacking)
     return members(file, unpacking) if is_archive(file.head(BLOCK)) else iter((file,))
@@ -167,5 +170,5 @@ def _inside(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
 
 def _readable(file: File, unpacking: Unpacking) -> File:
     """Return the file as UTF-8, on the clock of the import."""
-    file = to_utf8(file, unpacking)
+    file = file if is_attempt_file(file.name) else to_utf8(file, unpacking)
     return replace(file, open=unpacking.budget.timed_opener(file.open))

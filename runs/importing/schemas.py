@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from runs.http import Input, Name, Output, Pk, RowText, Word
 
@@ -26,7 +26,13 @@ class NewImport(Input):
         return self
 
 
-class ImportedRunOut(Output):
+class _Reported(Output):
+    """A part of a result, read from an import or from an earlier reply that was stored."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+class ImportedRunOut(_Reported):
     """A run of an import. `url` is its page."""
 
     uid: str
@@ -35,14 +41,14 @@ class ImportedRunOut(Output):
     url: str = Field(validation_alias="get_absolute_url")
 
 
-class NotUnderstood(Output):
+class NotUnderstood(_Reported):
     """A part that was left out. `place`: `line 12`, `byte 4096` or `seed 3`, or empty for the whole file."""
 
     place: str = Field(validation_alias="position")
     why: str = Field(validation_alias="reason")
 
 
-class RefusedCellOut(Output):
+class RefusedCellOut(_Reported):
     """A cell of a table, or a value of a log's line, that is not saved: its line, counted from 1, its column or label,
     its text (at most 80 characters) and the reason."""
 
@@ -52,7 +58,7 @@ class RefusedCellOut(Output):
     why: str = Field(validation_alias="reason")
 
 
-class ImportedFile(Output):
+class ImportedFile(_Reported):
     """Report what became of a file. `went_on`: runs with a file that holds more now; `known`: runs that existed already
     and are not created again.
 
@@ -74,7 +80,7 @@ class ImportedFile(Output):
     refused_cells_more: int = Field(validation_alias="report.omitted_cells")
 
 
-class NotRead(Output):
+class NotRead(_Reported):
     """A file that has no known kind, or that cannot be read; `why` is the reason.
 
     `expected`: names that would do. `expected_what` says of what: "step columns" of a table without one, or "kinds" of
@@ -87,14 +93,14 @@ class NotRead(Output):
     expected: Annotated[list[str], BeforeValidator(list)]
 
 
-class ImportedTo(Output):
+class ImportedTo(_Reported):
     """Experiment of an import."""
 
     id: int
     name: str
 
 
-class ImportedOut(Output):
+class ImportedOut(_Reported):
     """Result of an import. `said` sums it up; `experiment` is null if no run was created or known.
 
     `joined`: evaluations that name their training now. `replaced`: means over seeds that are in the trash now, because

@@ -15,20 +15,21 @@ from runs.importing.readers import (
 )
 from runs.importing.readers.log import LOG_KINDS
 from runs.importing.readers.scored_responses import is_summary
+from runs.models import RUN_FOLDER
 
 TEXT = "text"
 KINDS = (
     "ES and TRL logs, logs of es-at-scale, verl, eggroll-vllm and HyperscaleES, logs of jobs that failed, JSON of "
     "evaluations, reports and trainer states, logging.jsonl of ms-swift and trainer_log.jsonl of LLaMA-Factory, "
-    "TensorBoard events, rewards and costs of responses, CSV and JSON lines with a step"
+    "TensorBoard events, rewards and costs of responses, CSV and JSON lines with a step, run folders of esweb"
 )
 NOTHING_READ = f"Nothing was read. Supported are: {KINDS}."
 ORDER = (
-    TEXT, tables.KIND, trainer_log.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND,
-    countdown_results.KIND, scored_responses.KIND, reports.KIND,
+    RUN_FOLDER, TEXT, tables.KIND, trainer_log.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND,
+    final_results.KIND, countdown_results.KIND, scored_responses.KIND, reports.KIND,
 )  # fmt: skip
 """Order in which sources are read. Reports come last, because they are checked against evaluations."""
-READ_KINDS = (*LOG_KINDS, *ORDER[1:])
+READ_KINDS = (*LOG_KINDS, *(kind for kind in ORDER if kind != TEXT))
 DOCUMENT_CHECKS = {
     evaluations.KIND: evaluations.is_evaluation,
     reports.KIND: reports.is_report,

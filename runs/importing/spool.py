@@ -9,6 +9,7 @@ from typing import IO, Protocol
 from runs.importing.budget import MAX_HEADER_BYTES, Budget
 from runs.importing.detect_format import refusal_by_head
 from runs.importing.files import MAX_FILE_BYTES, File, RefusedFile, window
+from runs.importing.run_folders.assemble import is_attempt_file
 
 NESTED = "is an archive inside an archive: not opened; upload it separately"
 SIGNS = ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"), (0, b"\x1f\x8b"), (0, b"BZh"), (0, b"\xfd7zXZ\x00"), (257, b"ustar"))
@@ -40,7 +41,8 @@ class Unpacking:
         """
         left = MAX_FILE_BYTES if size is None else size
         head = stream.read(min(MAX_HEADER_BYTES, left))
-        if reason := NESTED if is_archive(head) else refusal_by_head(name, head):
+        reason = "" if is_attempt_file(name) else NESTED if is_archive(head) else refusal_by_head(name, head)
+        if reason:
             return RefusedFile(name, reason)
         start = self._used
         self.write(head)

@@ -23,8 +23,9 @@ from workers.records import Member, Metric, Population, Record, Response
 BATCH_SIZE = 1_000
 """Number of entries in a frame."""
 HEAD = struct.Struct("<BQ")
-SOURCES, BEGIN, ENTRIES, END_RUN, END, FAILED = range(6)
-"""Kinds of frames: the list of sources; of each source a beginning, entries, ends of runs, and its end; a traceback."""
+SOURCES, BEGIN, ENTRIES, END_RUN, END, FAILED, PIECE = range(7)
+"""Kinds of frames: the list of sources; of each source a beginning, entries, ends of runs, and its end; a traceback; a
+piece of the records of a run folder."""
 RESPONSE_FIELDS = tuple(part.name for part in fields(Response))
 MEMBER_FIELDS = tuple(part.name for part in fields(Member))
 REPORT_LISTS = ("remarks", "facts", "disagreements")

@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.access import changeable, may_change, may_make
+from runs.access import changeable, may_change, may_make, may_manage_clusters
 from runs.experiments.trash import delete_experiment, delete_runs, restore_runs
 from runs.http import SignedIn, whole_number
 from runs.importing.readers.reports import KIND
@@ -61,6 +61,7 @@ def import_files(request: SignedIn) -> HttpResponse:
         "problem": problem,
         "imported": imported,
         "mine": _experiment_names(request),
+        "may_read_server": may_manage_clusters(request.user),
         **upload_limits(),
     }
     return TemplateResponse(request, "importing/import.html", context, status=400 if problem or form.errors else 200)

@@ -45,12 +45,13 @@ def time_problems(pushed: Sequence[Line] | Columns) -> list[Problem]:
     return problems
 
 
-def warn_of_times(attempt: Attempt, epoch: int, bad: Sequence[BadTime]) -> None:
+def warn_of_times(attempt: Attempt, epoch: int, bad: Sequence[BadTime], *, is_record_file: bool = False) -> None:
     """Store a warning with the first record for each likely unit, once for the file of an epoch: a program that sends
-    such times sends them with every record. Readers of imported files give NaN after a remark of their own."""
+    such times sends them with every record. Readers of files that hold no records give NaN after a remark of their own.
+    """
     first: dict[str, BadTime] = {}
     for seq, t in bad:
-        if attempt.origin == Origin.IMPORT and math.isnan(t):
+        if attempt.origin == Origin.IMPORT and not is_record_file and math.isnan(t):
             continue
         first.setdefault(likely_unit(t), (seq, t))
     for unit, (seq, t) in first.items():

@@ -15,6 +15,7 @@ from runs.ingest.prompts import StoredPrompt, store_prompts
 from runs.ingest.response_tasks import TaskNames
 from runs.ingest.storable import number, numbers, storable
 from runs.models import (
+    RUN_FOLDER,
     Attempt,
     Checkpoint,
     EngineReport,
@@ -33,20 +34,20 @@ INSERT INTO runs_collapse (run_id, split, step, arrived, measured)
 SELECT %s, split, step, n, 0 FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS come (split, step, n)
 ON CONFLICT (run_id, split, step) DO UPDATE SET arrived = runs_collapse.arrived + excluded.arrived
 """
-SUPERSEDE = """
+SUPERSEDE = f"""
 UPDATE runs_response SET is_superseded = true WHERE id = ANY(ARRAY(
     SELECT ranked.id FROM (
         SELECT r.id, row_number() OVER (
             PARTITION BY split, step, prompt_id, sample ORDER BY a.n DESC, epoch DESC, seq DESC
         ) AS place, rank() OVER (
             PARTITION BY split, step ORDER BY a.n DESC, epoch DESC
-        ) AS evaluation, a.cluster_id IS NOT NULL AS is_native
-        FROM runs_response r JOIN runs_attempt a ON a.id = r.attempt_id
+        ) AS evaluation, a.cluster_id IS NOT NULL OR i.kind = '{RUN_FOLDER}' AS is_native
+        FROM runs_response r JOIN runs_attempt a ON a.id = r.attempt_id LEFT JOIN runs_import i ON i.run_id = r.run_id
         WHERE r.run_id = %s AND step = ANY(%s) AND NOT is_superseded
     ) AS ranked
     WHERE place > 1 OR is_native AND evaluation > 1
 ))
-"""
+"""  # noqa: S608  (the kind is a constant)
 """Mark superseded answers. A run that evaluates a step again after a resume replaces the whole evaluation with its
 first answer, so that answers of two trainings are never mixed.
 

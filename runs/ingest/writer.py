@@ -123,7 +123,7 @@ def _store_lines(
         _check_gaps(attempt, file, fresh, offset)
         accepted = _accept_lines(attempt, epoch, fresh)
         warn_of_broken(attempt, epoch, broken)
-        warn_of_times(attempt, epoch, bad_times(accepted))
+        warn_of_times(attempt, epoch, bad_times(accepted), is_record_file=offset is not None)
         stored = _save_records(attempt, file, accepted)
         _advance(file, fresh, offset)
         transaction.on_commit(

@@ -20,6 +20,6 @@ def imported(kind: Kind) -> Kind:
         location_text="was imported",
         has_progress=False,
         has_plain_note=True,
-        resume_refusal=_("%(name)s was imported and has no checkpoint here to resume from; clone it to train it here"),
-        rebuild_refusal=_("The run was imported; its checkpoints and its replay log are on the machine where it ran."),
+        resume_refusal=_("%(name)s was imported and is not resumed here; clone it to train it here"),
+        rebuild_refusal=_("The run was imported: only the checkpoints that came with it can be downloaded."),
     )

@@ -21,6 +21,7 @@ from runs.launching.resume import (
     restart_budget,
     resume_refusal,
 )
+from runs.launching.run_names import default_run_name, parent_name
 from runs.launching.schemas import (
     AttemptDetail,
     AttemptOut,
@@ -58,11 +59,13 @@ __all__ = [
     "create_due_restarts",
     "create_resume_attempt",
     "create_run",
+    "default_run_name",
     "ended_with_site",
     "hold_run",
     "launch_sweep",
     "move_run",
     "new_attempt",
+    "parent_name",
     "plan_restart",
     "purge_arrays",
     "purge_code",

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from django.db.models import Case, Exists, F, Func, JSONField, OuterRef, QuerySet, TextField, Value, When
+from django.db.models import Case, Exists, F, Func, JSONField, OuterRef, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Concat
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.metrics.catalogue import metric_of
-from runs.models import Attempt, Run
+from runs.models import RUN_FOLDER, Attempt, Run
 from workers.analysis.keys import COMPARED, MARGIN, PREFERS_RIGHT
 from workers.csv_cells import fields_text
 
@@ -116,7 +116,9 @@ def origin_expression() -> Case:
     """Return the origin of a run as SQL, as `origins_of` gives it."""
     is_started = Exists(Attempt.objects.filter(run=OuterRef("pk"), cluster__isnull=False))
     imported = Concat(Value(f"{IMPORTED}:"), F("source__kind"))
+    is_own = Q(source__kind=RUN_FOLDER)
     return Case(
+        When(is_own, source__series_origin="", then=Value(EVALUATOR)), When(is_own, then=F("source__series_origin")),
         When(source__isnull=False, then=imported), When(external__isnull=False, then=Value(EXTERNAL)),
         When(is_started, then=Value(EVALUATOR)), default=Value(PUSHED), output_field=TextField(),
     )  # fmt: skip

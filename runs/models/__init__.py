@@ -10,7 +10,7 @@ from runs.models.experiment import Experiment, Run
 from runs.models.external import LOST_AFTER_SECONDS, ExternalRun
 from runs.models.flag import Flag, FlagCheck, FlagDismissal, FlagThresholds, mark_flag_checks_due
 from runs.models.idempotency_key import KeptAnswer
-from runs.models.imported import Import
+from runs.models.imported import RUN_FOLDER, Import
 from runs.models.job import Cluster, Job
 from runs.models.label import Label, LabelItem, LabelSet
 from runs.models.limit import Limit
@@ -32,6 +32,7 @@ from runs.models.saved_view import SavedView
 from runs.models.scoring import Scoring
 from runs.models.secret import ScorerSecret
 from runs.models.series import Batch, Chunk, RecordFile, Series
+from runs.models.server_folder import ServerFolder
 from runs.models.service import Service
 from runs.models.sweep import Sweep
 from runs.models.token import ApiToken
@@ -39,6 +40,7 @@ from runs.models.token import ApiToken
 __all__ = [
     "EVALUATION",
     "LOST_AFTER_SECONDS",
+    "RUN_FOLDER",
     "TRAINING",
     "WAITING_STATES",
     "ApiToken",
@@ -85,6 +87,7 @@ __all__ = [
     "ScorerSecret",
     "Scoring",
     "Series",
+    "ServerFolder",
     "Service",
     "Sweep",
     "checkpoint_folder",

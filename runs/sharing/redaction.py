@@ -8,7 +8,7 @@ and a path, a reference to a run and an address with a password by their form, w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -51,7 +51,13 @@ MAX_CACHED_LENGTH = 1000
 def shared_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a config without clusters, the files of tokens, folders, the names of other runs, and secrets."""
     shown = {name: value for name, value in config.items() if name not in UNSHARED}
-    return dict(_entries(shown, is_secret=False))
+    return dict(_entries(shown, _setting_text, is_secret=False))
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a config, or another JSON value, without what its names or its form show to be secret; paths and
+    references to runs stay. For files that users with an account take with them."""
+    return _value("", value, _secret_free, is_secret=False)
 
 
 def is_shared_key(key: str) -> bool:
@@ -77,20 +83,25 @@ def is_token_name(name: str) -> bool:
     return any(word.lower().endswith(TOKEN_ENDS) for word in WORDS.findall(name))
 
 
-def _entries(config: Mapping[str, Any], *, is_secret: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the shown entries of a mapping. {"name": "API_KEY", "value": …} is an entry of that name."""
+def _entries(
+    config: Mapping[str, Any], text_rule: Callable[[str], str], *, is_secret: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yield the shown entries of a mapping. {"name": "API_KEY", "value": …} is an entry of that name.
+
+    text_rule: what is shown of a text.
+    """
     named = next((value for key in ("name", "key") if isinstance(value := config.get(key), str)), "")
     taken = set[str]()
     for name, value in config.items():
         owner = named if name == "value" else name
-        shown = shared_text(name)
+        shown = _secret_free(name) if text_rule is _secret_free else shared_text(name)
         while shown in taken:
             shown += HIDDEN
         taken.add(shown)
-        yield shown, _value(owner, value, is_secret=is_secret)
+        yield shown, _value(owner, value, text_rule, is_secret=is_secret)
 
 
-def _value(name: str, value: Any, *, is_secret: bool) -> Any:
+def _value(name: str, value: Any, text_rule: Callable[[str], str], *, is_secret: bool) -> Any:
     """Return the shown value of a setting. is_secret: it is part of a setting with the name of a token."""
     if value is None or isinstance(value, bool) or value in ("", [], {}):
         return value
@@ -98,14 +109,16 @@ def _value(name: str, value: Any, *, is_secret: bool) -> Any:
         return HIDDEN
     is_secret = is_secret or is_token_name(name)
     if isinstance(value, Mapping):
-        return dict(_entries(value, is_secret=is_secret))
+        return dict(_entries(value, text_rule, is_secret=is_secret))
     if isinstance(value, Sequence) and not isinstance(value, str):
         # An option in a list of arguments names the argument after it.
         options = ["", *(item if isinstance(item, str) and item.startswith("-") else "" for item in value)]
-        return [_value(option, item, is_secret=is_secret) for option, item in zip(options, value, strict=False)]
+        return [
+            _value(option, item, text_rule, is_secret=is_secret) for option, item in zip(options, value, strict=False)
+        ]
     if not isinstance(value, str):
         return value
-    return HIDDEN if is_secret else _setting_text(value)
+    return HIDDEN if is_secret else text_rule(value)
 
 
 def _setting_text(value: str) -> str:
@@ -120,11 +133,14 @@ def _cached_text(text: str) -> str:
     return _text(text)
 
 
-def _text(text: str) -> str:
+def _secret_free(text: str) -> str:
     if "://" in text and "@" in text:
         text = re.sub(r"\S++", _without_user, text)
-    text = _without_values(text)
-    text = TOKEN_TEXT.sub(HIDDEN, text)
+    return TOKEN_TEXT.sub(HIDDEN, _without_values(text))
+
+
+def _text(text: str) -> str:
+    text = _secret_free(text)
     text = REFERENCE.sub(f"run:{HIDDEN}", text)
     return PATH.sub(_without_folder, text)
 

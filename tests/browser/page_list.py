@@ -29,11 +29,20 @@ STATUSES = {
     "people, not for members": 403,
 }
 """Pages that are errors on purpose, with their status."""
-FOR_ADMINISTRATORS = {"people", "thresholds of the site", "clusters", "cluster", "cluster, new", "secrets"}
+FOR_ADMINISTRATORS = {
+    "people",
+    "thresholds of the site",
+    "clusters",
+    "cluster",
+    "cluster, new",
+    "secrets",
+    "folders of the server",
+}
 FILES = {
     "attempt-code", "attempt-log-file", "attempt-packages", "compare-table", "costs-table", "evaluations-table",
     "experiment-table", "label-file", "probes-table", "run-audit-table", "run-evaluations-table", "run-log-file",
-    "run-ratings-table", "sweep-table", "tournament-board-file", "tournament-file", "viewer-export",
+    "experiment-export-file", "run-export-file", "run-ratings-table",
+    "sweep-table", "tournament-board-file", "tournament-file", "viewer-export",
 }  # fmt: skip
 PARTS_WITHOUT_PAGE = {
     "run-checkpoint", "run-past", "run-reward-and-gold", "run-state", "tournament-panels", "viewer-response",
@@ -73,6 +82,7 @@ def pages_of_experiments(experiment: Experiment, ada: User, bo: User) -> dict[st
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")]),
         "λ, none": reverse("experiment-lambda", args=[experiment.pk]),
         "evaluations": reverse("evaluations", args=[experiment.pk]),
+        "experiment, export": reverse("experiment-export", args=[experiment.pk]),
         "probes": reverse("probes", args=[experiment.pk]),
         "label sets": reverse("label-sets"), "label sets, none": reverse("experiment-labels", args=[experiment.pk]),
         "label set, new": reverse("label-set-new", args=[item.label_set.experiment_id]),
@@ -99,6 +109,7 @@ def pages_of_runs(ada: User, runs: QuerySet[Run]) -> dict[str, str]:
         return {}
     pages = {
         **run_pages("run", first), "run, edited": reverse("run-edit", args=[first.uid]),
+        "run, export": reverse("run-export", args=[first.uid]),
         "launch, clone": f"{reverse('launch', args=[first.experiment_id])}?clone={first.uid}",
         "launch, evaluate": f"{reverse('launch', args=[first.experiment_id])}?evaluate={first.uid}",
         "launch, probe": f"{reverse('launch', args=[first.experiment_id])}?probe={first.uid}",
@@ -146,6 +157,8 @@ def pages_of_site() -> dict[str, str]:
     return {
         "queue": reverse("queue"), "costs": f"{reverse('costs')}?by=experiment&since=all",
         "services": reverse("services"), "side by side, none": reverse("viewer"), "import": reverse("import"),
+        "import of an experiment": reverse("experiment-import"),
+        "folders of the server": reverse("import-folders"),
         "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
         "password": reverse("settings-password"), "people": reverse("settings-people"),
         "clusters": reverse("settings-clusters"), "cluster, new": reverse("settings-cluster-new"),

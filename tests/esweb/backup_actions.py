@@ -64,6 +64,9 @@ def make(pid: int) -> dict[str, Any]:
         models.ClusterTest.objects.create(
             cluster=cluster, asked_by=site_rows.caller, steps=steps, ended_at=timezone.now()
         )
+        models.ServerFolder.objects.create(
+            cluster=cluster, path="/srv/runs", person=site_rows.caller, next_look_at=None
+        )
     tournament = make_tournament(
         site_rows.caller, models.Experiment.objects.get(pk=site_rows.experiments[0]), name="Judged"
     )

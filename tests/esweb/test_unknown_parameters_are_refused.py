@@ -55,7 +55,7 @@ TEXTS = [
     Exempt("key", COMPARED, "a pattern of keys, which says that it matches none"),
     Exempt("key value", "experiment", "a form writes it into q, whose mistakes have own tests"),
     Exempt("experiment", "import", "a new name, for a field of a form"),
-    Exempt("name", "judgments-import|labels-import", "a new name, for a field of a form"),
+    Exempt("name", "judgments-import|labels-import|experiment-import", "a new name, for a field of a form"),
     Exempt("next", "login", "Django checks where it leads"),
     Exempt("charts", CHARTED, "the order of charts, which selects no data; a page reports its mistakes"),
 ]

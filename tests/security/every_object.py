@@ -22,7 +22,19 @@ from runs import access
 from runs.access import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.launching.budgets import set_limit
-from runs.models import Attempt, Experiment, Flag, LabelSet, LineStyle, Rebuild, Run, SavedView, Scoring
+from runs.models import (
+    Attempt,
+    Cluster,
+    Experiment,
+    Flag,
+    LabelSet,
+    LineStyle,
+    Rebuild,
+    Run,
+    SavedView,
+    Scoring,
+    ServerFolder,
+)
 from runs.responses.collapse.tasks import measure_collapse
 from runs.service_registry.api import EXAMPLE
 from runs.service_registry.commands import Registration, register
@@ -165,7 +177,10 @@ def _names_of_site(owner: User) -> Names:
     public = full_runs.make_run(Experiment.objects.create(name="Shared", owner=owner))
     full_runs.record(public, full_runs.a_bit_of_everything())
     uid = urlsafe_base64_encode(force_bytes(owner.pk))
+    local = Cluster.objects.get(name="local")
+    folder = ServerFolder.objects.create(cluster=local, path=f"/{SECRET}", person=owner, next_look_at=None)
     return {
+        ("folders", "pk"): folder.pk,
         ("tokens", "pk"): token.pk, ("secrets", "pk"): secret.pk, ("people", "pk"): owner.pk,
         ("services", "kind"): "scorer", ("scorer", "name"): SECRET, ("of", "name"): "local",
         ("clusters", "name"): "local", ("presets", "name"): "es-micro",

@@ -23,7 +23,8 @@ POSTED = {
     "run-resume", "run-restore", "run-rebuild-stop", "saved-view-change", "settings-token-revoke", "settings-person",
     "settings-secret-delete",
     "logout", "api:cancel", "api:resume", "api:clone", "api:push", "api:restore_run", "api:restore_experiment",
-    "api:ask_for_checkpoint", "api:revoke_token", "import-undo", "api:import_files", "api:beat_service",
+    "api:ask_for_checkpoint", "api:revoke_token", "import-undo", "import-folder-stop", "api:import_folder",
+    "api:stop_folder", "api:import_files", "api:beat_service",
     "api:withdraw_service", "api:cancel_sweep", "api:extend_sweep", "api:pause_sweep", "api:plan_sweep",
     "api:resume_sweep", "api:uncancel_sweep", "sweep-change", "sweep-extend", "api:hold", "api:move", "api:release",
     "api:remove_limit", "limit-set", "limit-remove", "queue-change",
@@ -36,12 +37,13 @@ POSTED = {
     "api:test_cluster", "api:plan_gpu_memory", "api:check_preflight", "api:adapt_preset",
     "api:dismiss_flag", "api:undo_flag_dismissal", "api:send_heartbeat", "api:end_attempt",
     "launch-audit", "launch-audit-line",
+    "api:import_experiment_archive",
     "label-set-archive", "api:decide_response", "api:import_label_file", "api:undo_last_label",
 }  # fmt: skip
 WITHOUT_SITE_CONTENT = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
     "script-words",
-    "import",
+    "import", "experiment-import",
 }  # fmt: skip
 OVERVIEWS = {
     "home", "home-standing", "experiments", "palette", "compare", "compare-chart", "compare-section", "compare-table",

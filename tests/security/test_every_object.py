@@ -42,6 +42,7 @@ FOR_EVERYBODY = {
 """Routes of objects that all members see."""
 FOR_ADMINS = {
     "settings-cluster", "settings-cluster-test", "settings-cluster-test-steps", "settings-person", "limit-remove",
+    "import-folder-stop", "import_folder", "read_folder", "stop_folder",
     "put_cluster", "test_cluster", "remove_limit",
 }  # fmt: skip
 

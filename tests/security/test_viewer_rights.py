@@ -26,8 +26,8 @@ OWN = {
 VOTES = {"vote-choices", "vote-reveal"}
 """Routes that accept no form; they are tested in tests/judging/voting/test_pages.py."""
 HARMLESS = {"launch-audit-line", "launch-check", "invitation", "script-words"}
-FOR_ADMINS = ("settings-", "limit-")
-IMPORTS = {"import", "import-undo"}
+FOR_ADMINS = ("settings-", "limit-", "import-folder")
+IMPORTS = {"import", "import-undo", "experiment-import"}
 """Imports, whose effect for entitled users is tested elsewhere."""
 PAGES = [(name, address) for name, address in ROUTES if ":" not in name]
 API_AND_ADMIN = list({address: (name, address) for name, address in ROUTES if ":" in name}.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -25,7 +26,20 @@ from runs.launching import rebuilds
 from runs.launching.budgets import set_limit
 from runs.launching.config_form import initial_from
 from runs.launching.sweeps.commands import NewSweep, launch_sweep
-from runs.models import Experiment, Flag, Import, LabelItem, Limit, LineStyle, Run, SavedView, Scoring, Sweep
+from runs.models import (
+    Cluster,
+    Experiment,
+    Flag,
+    Import,
+    LabelItem,
+    Limit,
+    LineStyle,
+    Run,
+    SavedView,
+    Scoring,
+    ServerFolder,
+    Sweep,
+)
 from runs.service_registry.commands import Registration, register
 from tests.runs import full_runs
 from tests.runs.attempt_records import answer
@@ -187,6 +201,16 @@ def _draw_label_set(subjects: WriteSubjects) -> WriteRequest:
     return WriteRequest([subjects.experiment.pk], form | {"runs": [subjects.stopped.uid]})
 
 
+def _make_server_folder(subjects: WriteSubjects) -> ServerFolder:
+    cluster = Cluster.objects.get(name="local")
+    return ServerFolder.objects.create(cluster=cluster, path="/srv/runs", person=subjects.caller)
+
+
+def _import_folder(subjects: WriteSubjects) -> WriteRequest:
+    Cluster.objects.filter(name="local").update(config={"import_paths": [str(TESTS)]})
+    return WriteRequest(form={"cluster": "local", "path": str(TESTS / "security")})
+
+
 def _import_labels(subjects: WriteSubjects) -> WriteRequest:
     item = _make_label_item(subjects)
     text = f"question,response,reader,verdict\n{item.question},{item.response},ann,right\n"
@@ -199,6 +223,7 @@ A_BOARD = {
     "whose": "all", "identical": "left-out", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95",
     "prior": "0", "init": "1000", "k": "32", "shuffle": "123", "failed": "tie",
 }  # fmt: skip
+TESTS = Path(__file__).resolve().parents[1]
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
 A_JUDGMENT = b'{"model_a": "ada", "model_b": "bo", "winner": "tie", "question_id": 1}'
 A_GOLD_PAIR = b'{"prompt": "?", "response_a": "1", "response_b": "2", "expected": {"polite": "a"}}'
@@ -271,6 +296,8 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "settings-cluster-new": lambda subjects: WriteRequest(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
     "settings-cluster-test": lambda subjects: WriteRequest(["local"]),
     "settings-cluster": lambda subjects: WriteRequest(["local"], {"more": '{"cores": 3}'}),
+    "import-folders": _import_folder,
+    "import-folder-stop": lambda subjects: WriteRequest([_make_server_folder(subjects).pk]),
     "settings-secrets": lambda subjects: WriteRequest(
         form={"name": "beaver", "token": "x", "address": "http://127.0.0.1:8000"}
     ),

@@ -79,7 +79,7 @@ def test_the_axes_count_what_training_generated(out: Path) -> None:
 
 
 def test_nothing_is_written_outside_the_directory(out: Path) -> None:
-    assert sorted(p.name for p in out.iterdir()) == ["checkpoints", "records.0.jsonl"]
+    assert sorted(p.name for p in out.iterdir()) == ["checkpoints", "records.0.jsonl", "run.json"]
     assert list(working_folder(out).iterdir()) == []
 
 

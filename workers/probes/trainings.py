@@ -21,8 +21,8 @@ def step_in_name(folder: Path) -> int:
 
 
 def training_config(attempts: Sequence[Path], field: str) -> RunConfig | None:
-    """Return the config of a training, with its paths as they were written; None without run.json, as in a run that
-    somebody started by hand.
+    """Return the config of a training, with its paths as they were written; None without run.json, which
+    earlier versions wrote only for runs of a site.
 
     Raise ConfigError, with the path `field` of the config that names the run, for a run that saves no weights.
     """

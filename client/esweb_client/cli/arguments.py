@@ -46,7 +46,7 @@ TOPICS = {
         "ls": "list runs, experiments or presets",
         "watch": "follow a run until it finishes: state, last reward, KL and open flags",
         "logs": "print the log of a run, or follow it",
-        "export": "export curves or responses as CSV or JSON Lines",
+        "export": "export curves or responses as CSV or JSON Lines, or whole runs and experiments",
         "download": "download a checkpoint",
     },
     "Sweeps and queue": {

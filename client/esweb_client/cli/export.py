@@ -1,4 +1,5 @@
-"""`esweb export RUN…`: every point of the curves, or every answer, as CSV or as a JSON object a line."""
+"""`esweb export RUN…`: every point of the curves, or every answer, as CSV or as a JSON object a line; or whole runs,
+as a zip of their folders that another esweb imports."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+from esweb_client.cli import archive
 from esweb_client.cli.account import account
 from esweb_client.cli.csv_cells import fields_text, inert
 from esweb_client.cli.errors import BAD_INPUT, Failure
@@ -28,8 +30,14 @@ Write = Callable[[Row], None]
 
 def add(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `esweb export` to the command, and set `export` as the function that runs it."""
-    command.add_argument("run_uids", nargs="+", metavar="RUN", help="uid of a run")
-    command.add_argument("--what", choices=["series", "responses"], default="series", help="data to export (series)")
+    command.add_argument("run_uids", nargs="*", metavar="RUN", help="uid of a run")
+    command.add_argument(
+        "--what", choices=["series", "responses", "folder"], default="series",
+        help="data to export (series); folder: the whole run as a zip, for another esweb",
+    )  # fmt: skip
+    command.add_argument("--experiment", type=int, metavar="ID", help="export a whole experiment as a zip")
+    command.add_argument("--checkpoints", action="store_true", help="with checkpoints, in a zip")
+    command.add_argument("--no-logs", action="store_true", help="without log.txt and replay.jsonl, in a zip")
     command.add_argument("--format", choices=["csv", "jsonl"], help="output format (csv; with --json, jsonl)")
     command.add_argument("--key", action="append", metavar="KEY", help="export only this curve, such as kl; repeatable")
     command.add_argument("--x", choices=AXES, default="step", help="x axis of the curves (step)")
@@ -41,6 +49,10 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Write row after row as they arrive: a run of any size takes little memory."""
+    if options.what == "folder" or options.experiment is not None:
+        return archive.export_archives(options)
+    if not options.run_uids:
+        raise Failure(BAD_INPUT, "name at least one RUN, or --experiment ID")
     rows = _answers(options) if options.what == "responses" else _points(options)
     # The first row is fetched before the file is created, so that a caller without the right leaves no file.
     first = next(rows, None)

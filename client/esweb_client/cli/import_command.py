@@ -1,4 +1,4 @@
-"""`esweb import FILE…`: upload files of other programs, which become runs."""
+"""`esweb import FILE…`: upload run folders, and files of other programs, which become runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from esweb_client.cli.server import Server
 MAX_FILES = 100
 MAX_BYTES = 256 * 1024 * 1024
 """Limits of one request to the server."""
+NEVER_SENT = ("site-token", "scorer-token", "engine-nodes.json")
+"""Files with tokens in the folder of an attempt."""
 GROUPS = (("made", "new"), ("went_on", "continued"), ("known", "already imported"))
 
 
@@ -53,7 +55,7 @@ def _find_files(names: Sequence[str]) -> Iterator[tuple[str, Path]]:
         if path.is_dir():
             root = path.resolve()
             for file in sorted(root.rglob("*")):
-                if file.is_file() and not file.is_symlink():
+                if file.is_file() and not file.is_symlink() and file.name not in NEVER_SENT:
                     yield f"{root.name}/{file.relative_to(root).as_posix()}", file
         elif path.is_file():
             parts = [part for part in path.parts if part not in ("..", path.anchor)]

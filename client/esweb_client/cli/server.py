@@ -77,12 +77,14 @@ class Server:
         """Return the response to a POST of a form with files, which is safe to repeat. Raise Failure."""
         return self._call("POST", self._address(path), body, {"Content-Type": content_type})
 
-    def download(self, path: str, read: Callable[[http.client.HTTPResponse], Result]) -> Result:
+    def download(
+        self, path: str, read: Callable[[http.client.HTTPResponse], Result], query: Query | None = None
+    ) -> Result:
         """Return what `read` makes of the response at an address. Raise Failure.
 
         `read` is called again if the transfer breaks, which it reports by an OSError or HTTPException.
         """
-        result: Result = self._call("GET", self._address(path), headers={"Accept": "*/*"}, read=read)
+        result: Result = self._call("GET", self._address(path, query), headers={"Accept": "*/*"}, read=read)
         return result
 
     def pages(self, path: str, query: Query, limit: int | None = None) -> Iterator[Any]:

@@ -84,6 +84,11 @@ def folder_errors(key: str, folders: Any, config: Mapping[str, Any]) -> Iterator
             yield f"{key}: {folder} is not a folder on this machine"
 
 
+def server_folder_errors(key: str, folders: Any, config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a message for each error in a list of folders that are on this machine, wherever the cluster is."""
+    return folder_errors(key, folders, {})
+
+
 def dashboard_errors(key: str, address: Any, config: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for an address that is none, or whose host is not in ESWEB_RAY_HOSTS."""
     rule = f"{key} must be an address such as http://127.0.0.1:8265"

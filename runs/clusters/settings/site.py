@@ -15,6 +15,7 @@ from runs.clusters.settings.rules import (
     is_project,
     is_site_url,
     limit_errors,
+    server_folder_errors,
     timeout_errors,
 )
 from runs.models import Cluster
@@ -23,6 +24,7 @@ from workers.executors import ray, slurm
 from workers.executors.site_rules import AbsolutePath, Rule, is_count, is_list
 
 Folders = Annotated[tuple[str, ...], folder_errors]
+ServerFolders = Annotated[tuple[str, ...], server_folder_errors]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class ClusterSite:
     cluster."""
     data_paths: Folders = ()
     """Folders in which runs may name models and files; by default none."""
+    import_paths: ServerFolders = ()
+    """Folders of this server below which admins may import runs; by default none. Name none that users can write to and
+    that holds files of others."""
     wandb_projects: Annotated[
         tuple[str, ...],
         Rule('a list of projects as entity/project, such as ["my-team/es"]', is_list(is_project)),

@@ -8,15 +8,11 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import Any
 
-from workers import records
 from workers.attempt import ALREADY_CLAIMED, claim_path, is_stop, read_json
-from workers.executors.diagnosis import diagnose, explain_message, tail
+from workers.executors.diagnosis import tail
 from workers.executors.mirror import read_state
-from workers.records import Status
 from workers.records.times import to_datetime
 
-TAIL_BYTES = 64 * 1024
-MAX_MESSAGE_LENGTH = 1000
 JOB_LOG = "slurm.log"
 """File of the output of a Slurm job outside of its program."""
 
@@ -85,40 +81,3 @@ def read_traces(directory: Path) -> Traces:
         is_behind=(copy := read_state(directory)) is not None and copy.is_behind,
         was_refused=any(ALREADY_CLAIMED in line for line in tail(directory / JOB_LOG)),
     )
-
-
-def failure_message(directory: Path) -> str:
-    """Return the run's own failure message: its last "failed" status, else the last line that it printed. A hint how to
-    fix it is added if one is known."""
-    return explain_message(_failure_message(directory))
-
-
-def full_disk(directory: Path) -> str:
-    """Return why a run with a full disk ended: its own message, if there was space to write it."""
-    message = f"disk full: {directory} cannot be written; free space, then resume the run"
-    return _failed_status(directory)[:MAX_MESSAGE_LENGTH].replace("\x00", "") or message
-
-
-def _failure_message(directory: Path) -> str:
-    return (_failed_status(directory) or _last_line(directory / "log.txt") or "no output")[:MAX_MESSAGE_LENGTH].replace(
-        "\x00", ""
-    )
-
-
-def diagnosis(directory: Path) -> str:
-    """Return the cause in the job's logs if its program reported none; an empty text if they show none."""
-    return diagnose(directory / JOB_LOG, directory / "log.txt")
-
-
-def _failed_status(directory: Path) -> str:
-    files = sorted(directory.glob("records.*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
-    if not files:
-        return ""
-    piece = records.read(files[-1], max(0, files[-1].stat().st_size - TAIL_BYTES), TAIL_BYTES)
-    failed = [r.message for r in (line.record for line in piece.lines) if isinstance(r, Status) and r.phase == "failed"]
-    return failed[-1] if failed else ""
-
-
-def _last_line(log: Path) -> str:
-    lines = (line.strip() for line in reversed(tail(log)))
-    return next((line for line in lines if line and "esweb agent:" not in line), "")

@@ -15,6 +15,7 @@ from runs.clusters import Timeouts
 from runs.launching.reconcile.attempt_files import Ending, Traces
 from runs.models import Job
 from workers.attempt import RESUMABLE
+from workers.config import ConfigError
 from workers.executors.base import Observation
 from workers.executors.states import State
 
@@ -77,6 +78,12 @@ def decide(facts: JobFacts) -> Decision | None:
     return _decide_unrecorded(facts, observation) if observation.state.is_final else _decide_going(facts, observation)
 
 
+def decide_by_record(job: Job, ending: Ending, now: datetime) -> Decision:
+    """Return the state of a job of which only the exit record is known, as of one that no cluster knows."""
+    facts = JobFacts(job, None, Traces(ending=ending), Timeouts(), trust_running=False, now=now)
+    return _decide_recorded(facts, ending)
+
+
 def _decide_recorded(facts: JobFacts, ending: Ending) -> Decision:
     """Decide the state of a job with an exit record."""
     state, reason = _cause(facts, ending)
@@ -101,8 +108,7 @@ def _cause(facts: JobFacts, ending: Ending) -> tuple[State, str]:
     if ending.signal == signal.SIGKILL and facts.traces.was_refused:
         return State.LOST, _restart_reason(facts)
     if ending.timed_out and ending.is_stop:
-        limit = facts.job.compute.time_limit_seconds
-        return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
+        return State.TIMEOUT, f"reached {_time_limit(facts.job)}" + ("; a checkpoint was saved" if saved else "")
     if saved:
         return State.INTERRUPTED, "was stopped and saved a checkpoint"
     if ending.stopped and ending.is_stop:
@@ -110,6 +116,13 @@ def _cause(facts: JobFacts, ending: Ending) -> tuple[State, str]:
     if ending.is_out_of_memory:
         return State.OOM, describe_failure(ending)
     return State.FAILED, describe_failure(ending)
+
+
+def _time_limit(job: Job) -> str:
+    try:
+        return f"its time limit of {job.compute.time_limit_seconds} s"
+    except ConfigError:
+        return "its time limit"
 
 
 def _is_by_cancel(facts: JobFacts, ending: Ending) -> bool:

@@ -16,7 +16,8 @@ from runs.clusters import executor_for, refresh_due_inventory, timeouts_of
 from runs.launching import queue, rebuilds
 from runs.launching.cancel import cancel_job, end_leftover_job, withdraw_jobs
 from runs.launching.create import clear_moves
-from runs.launching.reconcile.attempt_files import Traces, diagnosis, failure_message, full_disk, read_traces
+from runs.launching.reconcile.attempt_files import Traces, read_traces
+from runs.launching.reconcile.end_reasons import explain_end, read_last_words
 from runs.launching.reconcile.rebuild_results import progress_of, result_of
 from runs.launching.reconcile.rules import Decision, JobFacts, decide
 from runs.launching.resume import create_due_restarts, plan_restart
@@ -26,7 +27,6 @@ from runs.launching.submit_pauses import make_room
 from runs.launching.sweeps import commands
 from runs.launching.transitions import begun_at, transition, update_facts
 from runs.models import Attempt, Cluster, Job, Rebuild
-from workers.attempt import DISK_FULL
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
@@ -37,8 +37,6 @@ LATE_TICKS = 5
 TIMEOUT_STARTS = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
 SILENT_POLL_INTERVAL = timedelta(minutes=1)
 """Time between two polls of a silent cluster that has no jobs."""
-UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
-"""Final states about which a job's log may explain more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
 log = logging.getLogger(__name__)
 
@@ -226,16 +224,7 @@ def _apply(job: Job, decision: Decision, observation: Observation | None) -> Non
         executor_for(job.cluster).cancel(job.key, 0.0)
     elif decision.must_fence and observation is not None and not observation.state.is_final:
         end_leftover_job(job)
-    reason = decision.reason
-    code = decision.updates.get("exit_code")
-    if decision.state == State.FAILED and code == DISK_FULL:
-        reason = full_disk(job.directory)
-    elif decision.state == State.FAILED and code:
-        reason = f"{reason}: {failure_message(job.directory)}"
-    elif decision.state in UNEXPLAINED and _recorded_no_end(decision) and (findings := diagnosis(job.directory)):
-        reason = f"{reason}: {findings}"
-    if decision.remark:
-        reason = f"{reason} ({decision.remark})"
+    reason = explain_end(decision, lambda: read_last_words(job.directory))
     with transaction.atomic():
         has_moved = transition(
             job, decision.state, reason or _usual_reason(decision.state, observation), **decision.updates
@@ -254,11 +243,6 @@ def _plan_next(attempt: Attempt, decision: Decision) -> None:
             attempt.note(f"not moved: it ended before it could be removed from {attempt.cluster}", "warning")
     if not decision.must_withdraw:
         plan_restart(attempt)
-
-
-def _recorded_no_end(decision: Decision) -> bool:
-    """Return whether the program recorded no end of its own: there is no exit code, or a signal killed it."""
-    return "exit_code" not in decision.updates or decision.updates.get("exit_signal") is not None
 
 
 def _usual_reason(state: State, observation: Observation | None) -> str:

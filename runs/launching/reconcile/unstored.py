@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from runs.launching.reconcile.attempt_files import Ending, full_disk
+from runs.launching.reconcile.attempt_files import Ending
+from runs.launching.reconcile.end_reasons import full_disk, read_last_words
 from runs.launching.reconcile.rules import describe_failure
 from runs.models import Attempt
 from workers.attempt import DISK_FULL, read_json
@@ -26,7 +27,7 @@ def unstored_end(attempt: Attempt) -> str:
         if ending is None:
             return ""
         if ending.code == DISK_FULL:
-            return full_disk(attempt.directory)
+            return full_disk(read_last_words(attempt.directory))
     except (OSError, ValueError, KeyError, TypeError) as error:
         log.warning("Page cannot read the exit record of %s: %s", attempt.key, error)
         return ""

@@ -1,5 +1,5 @@
-"""`manage.py import PATH…`: import logs, evaluations, reports, trainer states, event files and scored responses as
-runs."""
+"""`manage.py import PATH…`: import run folders, logs, evaluations, reports, trainer states, event files and scored
+responses as runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_NAME_LENGTH = 200
 class Command(QuickCommand):
     """Command that imports files; importing the same files again creates nothing."""
 
-    help = "Import logs, evaluations, trainer states, TensorBoard events and scored responses as runs. Safe to repeat."
+    help = "Import run folders, logs, evaluations, TensorBoard events and scored responses as runs. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, a folder, a zip or tar")
@@ -34,19 +34,32 @@ class Command(QuickCommand):
         parser.add_argument(
             "--owner", default="", help="owner of the experiment; default: the only user, or the only admin"
         )
+        parser.add_argument(
+            "--follow",
+            action="store_true",
+            help="import again while the paths grow, until their attempts have ended",
+        )
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
-    def handle(self, *, paths: list[Path], experiment: str, owner: str, json: bool, **_: Any) -> None:
+    def handle(self, *, paths: list[Path], experiment: str, owner: str, json: bool, follow: bool, **_: Any) -> None:
         target = _target(_owner(owner), experiment, paths)
         if missing := [str(path) for path in paths if not path.exists()]:
             raise CommandError(f"Not found: {', '.join(missing)}")
-        with ExitStack() as stack:
-            budget = importing.Budget()
-            files = chain.from_iterable(importing.files_from_path(path, stack, budget) for path in paths)
-            imported = importing.import_runs(files, target)
-        self.stdout.write(_as_json(imported) if json else _describe(imported))
-        if imported.is_empty:
+        looks = importing.follow_paths(paths) if follow else [True]
+        imported = None
+        for has_changed in looks:
+            if has_changed:
+                imported = _import(paths, target)
+                self.stdout.write(_as_json(imported) if json else _describe(imported))
+        if imported is None or imported.is_empty:
             raise CommandError(importing.NOTHING_READ)
+
+
+def _import(paths: list[Path], target: ImportTarget) -> ImportResult:
+    with ExitStack() as stack:
+        budget = importing.Budget()
+        files = chain.from_iterable(importing.files_from_path(path, stack, budget) for path in paths)
+        return importing.import_runs(files, target)
 
 
 def _as_json(imported: ImportResult) -> str:

@@ -21,6 +21,7 @@ from judging import boards
 from judging.models import Assignment, Tournament
 from runs import access
 from runs.experiments import trash
+from runs.exporting import Member, zip_pieces
 from runs.http import EXAMPLE_UID
 from runs.labels.commands import Decision, save_label
 from runs.launching.budgets import set_limit
@@ -40,6 +41,7 @@ from runs.models import (
     Run,
     SavedView,
     Scoring,
+    ServerFolder,
     Sweep,
 )
 from runs.models.label import digest_of
@@ -95,6 +97,12 @@ def hold_run(run: Run) -> None:
 def make_admin(run: Run) -> None:
     """Make the caller an admin, who may add clusters."""
     User.objects.filter(pk=run.created_by_id).update(is_superuser=True)
+
+
+def make_server_folder(run: Run) -> None:
+    """Import a folder of the server, of number 1."""
+    local = Cluster.objects.get(name="local")
+    ServerFolder.objects.create(id=1, cluster=local, path="/srv", person=run.created_by, next_look_at=None)
 
 
 def make_meeting(run: Run) -> None:
@@ -192,6 +200,9 @@ PREPARED = {
     "read_board": make_board,
     "read_reward_audit": lambda run: complete_audit(run.experiment),
     "put_cluster": make_admin,
+    "import_folder": lambda run: Cluster.objects.filter(name="local").update(config={"import_paths": ["/srv"]}),
+    "read_folder": make_server_folder,
+    "stop_folder": make_server_folder,
     "dismiss_flag": make_flag,
     "undo_flag_dismissal": make_flag,
     "set_site_thresholds": make_admin,
@@ -277,8 +288,14 @@ def body_of(kind: str, example: Any) -> dict[str, Any]:
     """Return the example as arguments of the client; a form is sent as Django's client makes one."""
     if kind == "multipart/form-data":
         field = "files" if "files" in example else "file"
-        return {"data": {**example, field: SimpleUploadedFile("run.log", example[field].encode())}}
+        content = archive_of_nothing() if example[field].endswith(".zip") else example[field].encode()
+        return {"data": {**example, field: SimpleUploadedFile("run.log", content)}}
     return {"data": example, "content_type": kind}
+
+
+def archive_of_nothing() -> bytes:
+    """Return an archive of an experiment without runs: the example names only its file."""
+    return b"".join(zip_pieces([Member("x/esweb-experiment.json", [b'{"format": 1, "name": "Paper"}'])]))
 
 
 def example_bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -301,7 +318,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_operations_with_a_body_have_an_example() -> None:
-    assert len(BODIES) == 40
+    assert len(BODIES) == 42
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

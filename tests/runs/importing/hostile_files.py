@@ -21,7 +21,9 @@ from runs.importing.readers import (
     trainer_state,
 )
 from runs.importing.records import ImportReport
+from runs.importing.run_folders.assemble import RunFolder
 from runs.importing.source_kinds import TEXT
+from runs.models import RUN_FOLDER
 from tests.runs.importing.event_file_writer import event, nested, record, scalar, tensor, varint, version
 from tests.runs.importing.sample_logs import HEADER
 
@@ -45,6 +47,8 @@ JSON_UNITS = (
 SEED = '{"completions": [{"question": "a", "completions": [{"completion": "b", "reward": 1}]}], "reward": {"mean": 1}'
 SAMPLE = '{"reward": 1, "cost": 1, "format_reward": 1, "answer_reward": 1, "combined_reward": 1}'
 LONG_NAME = "n" * 2000
+RECORD = '{"seq":0,"t":1,"kind":"status","phase":"training"}\n'
+"""The beginning of a file of records of our own, which are recognised by the name of the file as well."""
 HEADS: dict[str, tuple[str, ...]] = {
     TEXT: ("", HEADER.format(seed=0), "Iteration 1/9, a: 1, ", "Iteration 1,", "{'loss': 1, ", "Namespace(",
              "[Eval Completions - Step 1]\n  [1/2]\n  Prompt: a\n  Generated: ", "Training complete", "GPU Memory: ",
@@ -62,6 +66,7 @@ HEADS: dict[str, tuple[str, ...]] = {
     scored_responses.KIND: ('{"prompt": "a", "response": "b", "reward": 1, "cost": 1}\n',
                             '{"counts": {}, "R_mean": 1, "C_mean": 1, ', '{"prompt":"'),
     reports.KIND: ('[{"mean_a": 1}, ', '[{"mean_a": 1, '),
+    RUN_FOLDER: (RECORD, f'{RECORD}{{"seq":1,"t":1,"kind":"metric","step":1,"values":{{"a":', RECORD * 9),
 }  # fmt: skip
 """Kind of source -> beginnings of files of that kind, which a unit follows."""
 BINARY: dict[str, dict[str, Callable[[int], bytes]]] = {
@@ -112,6 +117,11 @@ def hostile_files(size: int) -> Iterator[tuple[str, str, bytes]]:
 
 def read_all(data: bytes) -> int:
     """Read a file to its end, and return the number of its entries."""
-    file = File("m_Rs.npy", "m", len(data), window(io.BytesIO(data), 0, len(data)))
+    name = "records.0.jsonl" if data.startswith(RECORD.encode()) else "m_Rs.npy"
+    file = File(name, "m", len(data), window(io.BytesIO(data), 0, len(data)))
     sources, _ = recognise_sources([file])
-    return sum(1 for source in sources for _ in source.entries(ImportReport()))
+    return sum(
+        1
+        for source in sources
+        for _ in (source.pieces if isinstance(source, RunFolder) else source.entries)(ImportReport())
+    )

@@ -12,6 +12,7 @@ from runs.importing.readers.log import LOG_KINDS
 from runs.importing.records import ImportReport
 from runs.importing.source_kinds import ORDER, READ_KINDS, TEXT
 from runs.importing.steps import STEP_NAMES
+from runs.models import RUN_FOLDER
 from tests.cases import each_case
 from tests.guides.blocks import FENCE, ROOT
 from tests.guides.tables import compare_with_guide
@@ -33,7 +34,7 @@ def test_kinds_are_those_of_every_source() -> None:
     assert {*READ_KINDS} == {*LOG_KINDS, *ORDER} - {TEXT}
 
 
-@each_case("kind", READ_KINDS)
+@each_case("kind", [kind for kind in READ_KINDS if kind != RUN_FOLDER])
 def test_sample_of_the_guide_is_read_as_its_kind(kind: str) -> None:
     samples = [match[3] for match in FENCE.finditer(section(kind))]
     assert samples and "Refused: " in section(kind)
@@ -47,6 +48,15 @@ def test_sample_of_the_guide_is_read_as_its_kind(kind: str) -> None:
         assert refused == [] and {entry.run.kind for entry in entries} == {kind}
         assert kind == LOG_KINDS[-1] or any(entry.record is not None for entry in entries)
         assert not report.has_problems, [*map(str, report.remarks), *map(str, report.refused_cells)]
+
+
+def test_record_of_the_guide_makes_a_run_folder() -> None:
+    (sample,) = (match[3] for match in FENCE.finditer(section(RUN_FOLDER)))
+    data, name, report = sample.encode(), "es-seed1/records.0.jsonl", ImportReport()
+    sources, refused = recognise_sources([File(name, name, len(data), window(io.BytesIO(data), 0, len(data)))])
+    assert refused == [] and [source.kind for source in sources] == [RUN_FOLDER]
+    (piece,) = sources[0].pieces(report)
+    assert [body["kind"] for body in piece.bodies] == ["metric"] * 2 and "Refused: " in section(RUN_FOLDER)
 
 
 def test_guide_lists_the_names_that_are_read_as_a_step() -> None:

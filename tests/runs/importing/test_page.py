@@ -150,7 +150,7 @@ def test_an_imported_run_has_all_of_its_pages(ada_client):
     assert "launched" not in page.split("</h1>")[1].split("</p>")[0]
     assert "/resume/" not in page
     checkpoints = ada_client.get(reverse("run-checkpoints", args=[run.uid])).content.decode()
-    assert "its replay log are on the machine where it ran" in checkpoints
+    assert "only the checkpoints that came with it can be downloaded" in checkpoints
     assert ada_client.get(f"/runs/{run.uid}/log.txt").getvalue().decode() == LOG
     for address in (run.experiment.get_absolute_url(), f"/compare/?run={run.uid}", f"/runs/{run.uid}/responses/"):
         assert ada_client.get(address, follow=True).status_code == 200
