@@ -23,8 +23,10 @@ from runs.importing.files import (
     natural_key,
     window,
 )
+from runs.importing.open_regular import open_regular
 from runs.importing.run_folders.assemble import is_attempt_file
 from runs.importing.spool import Unpacking, is_archive
+from workers.attempt import LOG_FILE
 
 SIGNS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOUR_BYTES = codecs.BOM_UTF32_LE
@@ -52,14 +54,18 @@ def _add(piece: bytes, unpacking: Unpacking) -> None:
     unpacking.write(piece)
 
 
-def files_from_path(path: Path, stack: ExitStack, budget: Budget | None = None) -> Iterator[File | RefusedFile]:
+def files_from_path(
+    path: Path, stack: ExitStack, budget: Budget | None = None, *, is_real: bool = False
+) -> Iterator[File | RefusedFile]:
     """Yield a file, an archive's members, or all files in a folder, in natural order (2 before 10).
+
+    `is_real`: the path has no link; one that appears in it is not followed.
 
     Nothing more is yielded beyond a limit of the budget, and the last RefusedFile names that limit. Files can be read
     until `stack` is closed.
     """
     unpacking = Unpacking(stack, budget or Budget())
-    return _within_budget(path.name, _read_path(path, unpacking))
+    return _within_budget(path.name, _read_path(path if is_real else path.resolve(), path.name, unpacking))
 
 
 def files_from_upload(
@@ -81,11 +87,10 @@ def _within_budget(name: str, files: Iterator[File | RefusedFile]) -> Iterator[F
         yield RefusedFile(name, f"cannot be read further: {error.strerror}")
 
 
-def _read_path(path: Path, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
-    if not path.is_dir():
-        yield from _read_file(path, path.name, unpacking)
+def _read_path(root: Path, file_name: str, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
+    if not root.is_dir():
+        yield from _read_file(root, file_name, unpacking)
         return
-    root = path.resolve()
     for file, reason in _walk(root, root):
         name = f"{root.name}/{file.relative_to(root).as_posix()}"
         yield from (RefusedFile(name, reason),) if reason else _read_file(file, name, unpacking)
@@ -131,7 +136,7 @@ def _describe_link(path: Path, root: Path) -> str:
 
 def _read_file(path: Path, name: str, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
     try:
-        status = path.stat()
+        status = path.lstat()
     except OSError as error:
         yield RefusedFile(name, f"cannot be read: {error.strerror}")
         return
@@ -140,7 +145,8 @@ def _read_file(path: Path, name: str, unpacking: Unpacking) -> Iterator[File | R
         return
     above = clean_name("/".join(path.absolute().parts[1:][-MAX_PATH_PARTS:]))
     yield from _unpack(
-        File(clean_name(name), above, status.st_size, lambda: path.open("rb"), status.st_mtime), unpacking
+        File(clean_name(name), above, status.st_size, lambda: open_regular(path, status.st_size), status.st_mtime),
+        unpacking,
     )
 
 
@@ -170,5 +176,6 @@ def _inside(file: File, unpacking: Unpacking) -> Iterator[File | RefusedFile]:
 
 def _readable(file: File, unpacking: Unpacking) -> File:
     """Return the file as UTF-8, on the clock of the import."""
-    file = file if is_attempt_file(file.name) else to_utf8(file, unpacking)
+    is_own = is_attempt_file(file.name) and file.name.rpartition("/")[2] != LOG_FILE
+    file = file if is_own else to_utf8(file, unpacking)
     return replace(file, open=unpacking.budget.timed_opener(file.open))

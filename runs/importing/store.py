@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from runs import flags
@@ -104,6 +104,13 @@ class Outcome:
         return bool(self.new_runs or self.continued_runs or self.known_runs or self.report.is_understood)
 
 
+def take_turn(name: str) -> None:
+    """Wait for other transactions that have taken this turn, and hold it until this one ends. No row is locked, so that
+    an import of minutes delays nothing else that its user does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [name])
+
+
 def save_source(source: ReadableSource, target: ImportTarget) -> Outcome:
     """Save the runs of a source. Raise OSError if it cannot be read."""
     outcome = Outcome(source.name, {} if source.kind == TEXT else {source.kind: None})
@@ -113,7 +120,7 @@ def save_source(source: ReadableSource, target: ImportTarget) -> Outcome:
         return outcome
     with transaction.atomic():
         # A user's imports run one at a time, so that two uploads of the same file create its runs once.
-        User.objects.select_for_update().get(pk=target.person.pk)
+        take_turn(f"imports of user {target.person.pk}")
         writer = _SourceWriter(source, target, outcome)
         for entry in source.entries(outcome.report):
             writer.add(entry)

@@ -113,7 +113,7 @@ def _wrong_shape(body: Any) -> Iterator[Problem]:
 def _wrong_steps(seq: int, steps: list[Any]) -> Iterator[Problem]:
     if steps and (set(map(type, steps)) != {int} or not -BIG <= min(steps) <= max(steps) < BIG):
         yield Problem("step", "must contain 64-bit whole numbers")
-    if seq + len(steps) > BIG:
+    if seq + len(steps) >= BIG:
         yield Problem("seq", "must fit 64 bits, also for the last record")
 
 

@@ -54,8 +54,7 @@ def refusal(line: Line) -> str | None:
 def _complaints(line: Line) -> Iterator[str]:
     record = line.record
     step = getattr(record, "step", None) or 0
-    # The seq after the last one is stored too.
-    if line.seq >= BIG - 1 or not -BIG <= step < BIG:
+    if line.seq >= BIG or not -BIG <= step < BIG:
         yield "seq and step must fit 64 bits"
     yield from _record_complaints(record)
 

@@ -12,6 +12,8 @@ from workers.config.shallow_json import loads
 from workers.records.kinds import KINDS, Line, Metric, Record
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
+MAX_SEQ = 2**63 - 1
+"""A seq is less, so that the one after the last fits 64 bits too."""
 FLOATS = {float}
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -46,8 +48,8 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
         raise BadLine("a record must be a JSON object")
     body = dict(data)
     seq, t, kind = body.pop("seq", None), body.pop("t", None), body.pop("kind", None)
-    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
-        raise BadLine(f"seq must be a whole number from 0, not {seq!r}"[:200])
+    if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq < MAX_SEQ:
+        raise BadLine(f"seq must be a whole number from 0 that fits 64 bits, not {str(seq)[:40]!r}")
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadLine(f"kind must be one of {', '.join(KINDS)}, not {kind!r}"[:200])
     return Line(seq, _number("t", t), _build(KINDS[kind], body))

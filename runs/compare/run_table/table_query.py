@@ -201,6 +201,8 @@ def _default_keys(experiment: Experiment, vocabulary: Vocabulary) -> list[str]:
     runs, (state, *others) = experiment.runs.current().trainings(), FIRST_DEFAULTS
     newest = runs.order_by("-pk").annotate(has_flags=Exists(runs.filter(pk__in=flagged_runs())))
     task, has_flags = newest.values_list("config__task__name", "has_flags").first() or ("", False)
+    # The config of an imported run may have any form.
+    task = task if isinstance(task, str) else ""
     flags = ["flags"] if has_flags else []
     named = [metric.key for metric in headline_metrics(task) if not metric.fallback_for]
     expected = named if has_task_metrics(task) else DEFAULT_METRICS

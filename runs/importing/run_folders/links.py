@@ -32,6 +32,7 @@ def link_named_runs(person: User) -> list[Run]:
     runs_by_uid: dict[str, list[Run]] = defaultdict(list)
     examining: list[Run] = []
     rows = Import.objects.not_deleted().filter(kind=KIND, run__created_by=person).select_related("run__experiment")
+    rows = rows.defer("run__config", "files")
     for row in rows.order_by("pk"):
         if row.foreign_uid:
             runs_by_uid[row.foreign_uid].append(row.run)

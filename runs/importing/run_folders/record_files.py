@@ -21,9 +21,6 @@ PIECE_LINES, PIECE_BYTES = 2_000, 2 * 1024 * 1024
 MAX_BROKEN = 100_000
 """Broken lines of a piece at most: each piece stores one warning about its own."""
 
-MAX_SEQ = 2**62
-"""Numbers of records fit 64 bits, and so does the one after the last."""
-
 
 @dataclass(frozen=True)
 class RecordPiece:
@@ -120,8 +117,6 @@ def _parse(number: int, start: int, end: int, raw: bytes) -> _Read:
         line = unpack(body)
     except BadLine as error:
         return _Read(number, start, end, wrong=str(error))
-    if line.seq >= MAX_SEQ:
-        return _Read(number, start, end, wrong=f"seq must be less than {MAX_SEQ}")
     return _Read(number, start, end, line, body)
 
 

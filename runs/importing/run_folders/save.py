@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator
 from typing import Protocol
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from runs import flags
@@ -31,7 +30,7 @@ from runs.importing.run_folders.site_facts import (
     apply_site_facts,
     read_site_facts,
 )
-from runs.importing.store import ImportTarget, Outcome
+from runs.importing.store import ImportTarget, Outcome, take_turn
 from runs.ingest import delete_records
 from runs.ingest.storable import storable
 from runs.launching import default_run_name
@@ -75,19 +74,21 @@ def save_run_folder(folder: ReadableFolder, target: ImportTarget) -> Outcome:
     outcome.report.remarks += folder.left_out
     with transaction.atomic():
         # A user's imports run one at a time, so that two uploads of the same folder create its run once.
-        User.objects.select_for_update().get(pk=target.person.pk)
-        run = _save(folder, target, outcome)
+        take_turn(f"imports of user {target.person.pk}")
+        run, older = _save(folder, target, outcome)
     if run in (*outcome.new_runs, *outcome.continued_runs):
         flags.mark_ended(run)
     attempts = {attempt.n: attempt for attempt in run.attempts.select_related("run")}
-    for attempt_folder in folder.attempts:
-        if attempt_folder.n in attempts:
-            copy_files(attempt_folder, attempts[attempt_folder.n], outcome.report)
+    with transaction.atomic():
+        take_turn(f"files of run {run.pk}")
+        for attempt_folder in folder.attempts:
+            if attempt_folder.n in attempts and attempt_folder.n not in older:
+                copy_files(attempt_folder, attempts[attempt_folder.n], outcome.report)
     return outcome
 
 
-def _save(folder: ReadableFolder, target: ImportTarget, outcome: Outcome) -> Run:
-    """Save the records, and return the run that has them."""
+def _save(folder: ReadableFolder, target: ImportTarget, outcome: Outcome) -> tuple[Run, frozenset[int]]:
+    """Save the records, and return (the run that has them, the attempts whose files here are not those of the run)."""
     known = KnownFolders(folder.uid, folder.attempts, target.known_imports())
     match = known.find()
     if match is not None:
@@ -97,13 +98,13 @@ def _save(folder: ReadableFolder, target: ImportTarget, outcome: Outcome) -> Run
             for _ in folder.pieces(outcome.report):
                 pass
             outcome.known_runs.append(match.row.run)
-            return match.row.run
+            return match.row.run, frozenset(n for n, _ in match.files) if match.differs else match.older
         if match.differs:
             _empty(match.row)
             match = Match(match.row, {})
     writer = _RunWriter(folder, target, outcome, match)
     writer.write(known)
-    return writer.run
+    return writer.run, match.older if match is not None else frozenset()
 
 
 def _is_continued(match: Match, folder: ReadableFolder, outcome: Outcome) -> bool:
@@ -187,8 +188,8 @@ class _RunWriter:
     def _end_run(self, writers: dict[int, AttemptWriter]) -> None:
         """Store the method, the config and the state of the run, which is that of its newest attempt."""
         run, own = self.run, self._own
-        stated = next((writer.end.method for writer in writers.values() if writer.end.method), "")
-        run.method = stated_method(own, stated) if own.data or run.method == UNKNOWN_METHOD else run.method
+        recorded = next((writer.end.method for writer in writers.values() if writer.end.method), "")
+        run.method = stated_method(own, recorded) if own.data or run.method == UNKNOWN_METHOD else run.method
         if own.data and max(writers) not in self._older:
             run.config, run.seed = own.data, own.seed
         run.state = run.attempts.order_by("-n").values_list("state", flat=True)[0]

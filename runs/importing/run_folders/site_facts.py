@@ -36,11 +36,14 @@ MAX_BITS = 900
 """Bits of a whole number that every reader of the database's JSON takes."""
 LINE_BYTES = 64 * 1024
 SCORES_PER_QUERY = 1000
+MAX_SCORERS = 50
+"""Scorers of an attempt: each costs queries of its own."""
 STATED_ORIGINS = ("push", "external")
 """Origins of series that a file may state. Its claim to be of the common evaluator changes nothing: an import from a
 folder of ours is that already, as far as its records tell."""
 IMPORTED = "import:"
-FINAL = {state.value for state in State} - {state.value for state in OPEN_STATES}
+STATES = {state.value for state in State}
+FINAL = STATES - {state.value for state in OPEN_STATES}
 
 
 def apply_site_facts(attempt: Attempt, facts: SiteFacts, report: ImportReport) -> None:
@@ -99,8 +102,8 @@ def _replace_events(attempt: Attempt, events: Iterable[EventFacts]) -> None:
         AttemptEvent(
             attempt=attempt,
             level=event.level if event.level in LEVELS else "info",
-            from_state=storable(event.from_state)[:20],
-            to_state=storable(event.to_state)[:20],
+            from_state=_state(event.from_state),
+            to_state=_state(event.to_state),
             why=storable(event.why),
         )
         for event in valid
@@ -108,6 +111,11 @@ def _replace_events(attempt: Attempt, events: Iterable[EventFacts]) -> None:
     for row, event in zip(rows, valid, strict=True):
         row.at = _moment(event.at) or row.at
     AttemptEvent.objects.bulk_update(rows, ["at"], batch_size=1000)
+
+
+def _state(name: str) -> str:
+    """Return the name of a state; an empty text for any other, which no page could show."""
+    return name if name in STATES else ""
 
 
 def apply_run_facts(run: Run, facts: RunFacts, *, is_new: bool) -> None:
@@ -152,9 +160,15 @@ def _apply_program(run: Run, facts: ProgramFacts) -> None:
 def apply_scores(attempt: Attempt, file: File, report: ImportReport) -> None:
     """Save the scores of a file, and report the lines that are none. Raise OSError."""
     waiting: list[tuple[int, int, str, str, float]] = []
+    scorers = set[str]()
     for number, raw in enumerate(_lines(file), 1):
         try:
-            waiting.append(_score(loads(raw)))
+            score = _score(loads(raw))
+            scorers.add(score[2])
+            if len(scorers) > MAX_SCORERS:
+                scorers.discard(score[2])
+                raise ValueError(f"scores of at most {MAX_SCORERS} scorers are read")
+            waiting.append(score)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             report.add_remark(f"{file.name}, line {number}", f"is no score: {error}"[:300])
         if len(waiting) == SCORES_PER_QUERY:

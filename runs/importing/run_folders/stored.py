@@ -8,13 +8,17 @@ from functools import cached_property
 from typing import Any
 
 from runs.importing.budget import RESPONSE_VALUES, Budget
+from runs.importing.files import MB, File
 from runs.importing.records import ImportReport, Remark
 from runs.importing.run_folders.assemble import RunFolder, assemble
 from runs.importing.run_folders.attempt_folder import AttemptFolder
 from runs.importing.run_folders.record_files import RecordPiece
 from runs.importing.stored_sources import PIECE, FrameWriter, StoredSource
-from workers.records import BrokenLine, Metric, Population, Record, unpack
+from runs.models.attempt_files import SITE_SCORES
+from workers.records import BrokenLine, Engines, Metric, Population, Probe, Record, Response, unpack
 
+SCORE_VALUES = 5
+"""Values that cost as much to save as a score."""
 Packed = tuple[int, int, int, int, list[dict[str, Any]], list[tuple[int, str]], bool, int]
 
 
@@ -65,15 +69,30 @@ def write_pieces(writer: FrameWriter, folder: RunFolder, budget: Budget, report:
             budget.add_run()
         budget.add_values(sum(_cost(line.record) for line in piece.lines))
         writer.write(PIECE, _pack_piece(piece))
+    for attempt in folder.attempts:
+        if (scores := attempt.files.get(SITE_SCORES)) is not None:
+            budget.add_values(SCORE_VALUES * _count_lines(scores))
 
 
 def _cost(record: Record) -> int:
-    """Return the numbers to save for a record; other kinds than those with numbers cost as much as a response."""
+    """Return the numbers to save for a record; each row of other kinds costs as much as a response."""
     if isinstance(record, Metric):
-        return 2 + len(record.values)
+        return 2 + len(record.values) + len(record.axes)
     if isinstance(record, Population):
         return 2 + sum(2 + len(member.parts) for member in record.members)
+    if isinstance(record, Response):
+        return RESPONSE_VALUES + 2 * len(record.parts)
+    if isinstance(record, Engines):
+        return RESPONSE_VALUES * (1 + len(record.engines))
+    if isinstance(record, Probe):
+        return RESPONSE_VALUES + 2 * len(record.values)
     return RESPONSE_VALUES
+
+
+def _count_lines(file: File) -> int:
+    """Return the number of lines of a file of scores. Raise OSError."""
+    with file.open() as opened:
+        return sum(piece.count(b"\n") for piece in iter(lambda: opened.read(MB), b""))
 
 
 def _pack_piece(piece: RecordPiece) -> Packed:

@@ -6,6 +6,7 @@ An import is safe to repeat, so a look that was killed is done again, and a look
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -27,15 +28,18 @@ from workers.config import ConfigError
 
 LOOK_SHARE = 0.1
 """Share of the time that looks at a folder may take: after a long import, the next look is later."""
+TURN_SECONDS = 20.0
+"""Time after which a call begins no other look."""
 UNCHANGED = timedelta(days=2)
 """A folder that has not changed for this long is followed no more."""
 log = logging.getLogger(__name__)
 
 
 def look_at_due_folders() -> int:
-    """Look at every folder that is due, and return their number."""
-    looks = 0
-    while (folder := _claim()) is not None:
+    """Look at the folders that are due, and return their number. After TURN_SECONDS the next call looks at the others:
+    the time limit of the task is that of one import."""
+    looks, end = 0, time.monotonic() + TURN_SECONDS
+    while time.monotonic() < end and (folder := _claim()) is not None:
         looks += 1
         try:
             look_at(folder)
@@ -83,7 +87,7 @@ def _import(folder: ServerFolder, path: Path) -> ImportResult:
     if target.experiment is not None and target.experiment.deleted_at is not None:
         target.experiment = None
     with ExitStack() as stack:
-        imported = import_runs(files_from_path(path, stack, Budget()), target)
+        imported = import_runs(files_from_path(path, stack, Budget(), is_real=True), target)
     folder.result, folder.experiment = ImportedOut.from_row(imported).model_dump(mode="json"), imported.experiment
     return imported
 

@@ -345,3 +345,12 @@ def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(att
     assert b"Follower reached PostgreSQL again" in errors
     for _ in range(2):
         wait_until(lambda: subscription.get_message(ignore_subscribe_messages=True), "news of the run in Redis")
+
+
+def test_seq_beyond_64_bits_is_a_broken_line_and_the_next_one_counts(attempt):
+    """The seq after the last one is stored too, so 2^63 - 1 is beyond as well."""
+    write(attempt, 1)
+    append(attempt, metric_line(2**63 - 1, 7) + metric_line(2**64, 8) + metric_line(1, 2))
+    Follower().look()
+    assert values(attempt) == [1, 2]
+    assert AttemptEvent.objects.get(level="warning").why.count("seq must be") >= 1

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from runs import metrics
+from runs import importing, metrics
 from runs.models import Run
 from tests.runs.importing.run_folders.folders import (
+    BEGAN,
     UID,
     es_records,
     import_path,
@@ -19,7 +23,7 @@ from tests.runs.importing.run_folders.folders import (
     write_exit,
 )
 from tests.runs.row_comparison import different_tables
-from workers.records import Status
+from workers.records import Metric, Status, pack
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
 
@@ -92,3 +96,32 @@ def test_other_records_of_a_known_run_replace_them_only_if_there_are_more(ada: U
     assert import_path(root, ada).continued_runs == [run]
     assert run.attempts.get().environment["node"] == "other"
     assert run.population_set.count() == 4
+
+
+def test_files_of_an_older_or_refused_copy_replace_none(ada: User, tmp_path: Path) -> None:
+    run = import_path(write_attempt(tmp_path / "whole" / f"esweb-{UID}-a1"), ada).new_runs[0]
+    copies = {file: file.read_bytes() for file in run.root.rglob("*") if file.is_file()}
+    for name, records in (("older", es_records()[:5]), ("other", es_records("other")[:5])):
+        folder = write_attempt(tmp_path / name / f"esweb-{UID}-a1", records, seed=99)
+        (folder / "log.txt").write_text("other\n")
+        assert import_path(folder, ada).known_runs == [run]
+        assert {file: file.read_bytes() for file in run.root.rglob("*") if file.is_file()} == copies, name
+
+
+def test_records_written_during_an_import_are_those_of_the_next(ada: User, tmp_path: Path) -> None:
+    folder = write_attempt(tmp_path / "d", es_records()[:5], code=None)
+    with ExitStack() as stack:
+        files = list(importing.files_from_path(folder, stack))
+        with (folder / "records.0.jsonl").open("ab") as records:
+            records.write(pack(5, BEGAN, Metric(9, {"a": 1.0})))
+        imported = importing.import_runs(files, importing.ImportTarget(ada, "Folders"))
+    assert "cut off" not in str(remarks_of(imported))
+    assert import_path(folder, ada).outcomes[0].records == 1
+
+
+def test_import_locks_no_row_of_its_user(ada: User, tmp_path: Path) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        import_path(write_attempt(tmp_path / "d"), ada)
+    statements = [query["sql"] for query in queries]
+    assert any("pg_advisory_xact_lock" in sql for sql in statements)
+    assert not [sql for sql in statements if "auth_user" in sql and "FOR UPDATE" in sql]

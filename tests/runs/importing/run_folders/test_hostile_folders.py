@@ -6,13 +6,22 @@ import io
 import json
 import os
 import tarfile
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
-from runs.models import Attempt, Experiment, Run
+from runs import importing
+from runs.importing.budget import Budget, OverBudget
+from runs.importing.records import ImportReport
+from runs.importing.run_folders.assemble import find_run_folders
+from runs.importing.run_folders.stored import write_pieces
+from runs.importing.stored_sources import FrameWriter
+from runs.models import Attempt, Experiment, Run, Score
 from tests.cases import each_case
 from tests.runs.importing.run_folders.folders import (
     BEGAN,
@@ -169,3 +178,80 @@ def test_many_epochs_cost_what_they_hold(ada: User, tmp_path: Path) -> None:
         (folder / f"records.{epoch * 1000}.jsonl").write_bytes(metric(0, step=epoch))
     run = import_path(folder, ada).new_runs[0]
     assert run.attempts.get().record_files.count() == 60
+
+
+@each_case("is_outer", [False, True], ids=["file", "folder"])
+def test_link_that_replaces_a_listed_file_is_not_followed(ada: User, tmp_path: Path, is_outer: bool) -> None:
+    """Who may write to a disk that the server reads may replace a file or a folder after it was listed."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "log.txt").write_text("TOKEN\n")
+    folder = write_attempt(tmp_path / "d")
+    with ExitStack() as stack:
+        files = list(importing.files_from_path(folder, stack))
+        if is_outer:
+            folder.rename(tmp_path / "moved")
+            folder.symlink_to(tmp_path / "secret")
+        else:
+            (folder / "log.txt").unlink()
+            (folder / "log.txt").symlink_to(tmp_path / "secret" / "log.txt")
+        imported = importing.import_runs(files, importing.ImportTarget(ada, "Links"))
+    assert imported.refused or "log.txt" in str(remarks_of(imported))
+    copies = [path for run in Run.objects.all() for path in run.root.rglob("*") if path.is_file()]
+    assert not [path for path in copies if b"TOKEN" in path.read_bytes()]
+
+
+def test_pipe_that_replaces_a_listed_file_is_not_waited_for(ada: User, tmp_path: Path) -> None:
+    folder = write_attempt(tmp_path / "d")
+    with ExitStack() as stack:
+        files = list(importing.files_from_path(folder, stack))
+        (folder / "replay.jsonl").unlink()
+        os.mkfifo(folder / "replay.jsonl")
+        imported = importing.import_runs(files, importing.ImportTarget(ada, "Pipes"))
+    assert "is not a regular file any more" in str(imported.refused)
+
+
+def test_facts_and_scores_that_no_page_could_show_are_left_out(ada: User, ada_client: Client, tmp_path: Path) -> None:
+    folder = write_attempt(tmp_path / "d")
+    event = {"at": 1e9, "level": "fatal", "why": "<script>alert(1)</script>", "from_state": "x", "to_state": "y"}
+    run = {"uid": "a", "name": "<script>alert(2)</script>", "method": "es", "seed": 1, "state": "running"}
+    attempt = {"n": 1, "origin": "x", "state": "succeeded", "exit_signal": -7, "started_at": 3.2e10, "ended_at": 0}
+    facts = {"format": 1, "records": "files", "events": [event], "run": {**run, "series_origin": ""}}
+    (folder / "site.json").write_text(json.dumps({**facts, "attempt": attempt}))
+    score = b'{"epoch":0,"seq":4,"scorer":"a","key":"k","value":%s}\n'
+    others = [score.replace(b'"a"', b'"%d"' % number) % b"1" for number in range(60)]
+    (folder / "scores.jsonl").write_bytes(b"".join([score % b"1", score % (b"1" * 400), *others]))
+    imported = import_path(folder, ada)
+    (saved,) = imported.new_runs
+    assert "scores.jsonl, line 2: is no score" in str(remarks_of(imported))
+    assert Score.objects.filter(response__run=saved).values("scorer").distinct().count() == 50
+    for page in ("", "log/"):
+        shown = ada_client.get(f"/runs/{saved.uid}/{page}")
+        assert shown.status_code == 200 and b"<script>alert" not in shown.content
+
+
+def test_site_facts_beyond_their_size_are_not_parsed(ada: User, tmp_path: Path) -> None:
+    folder = write_attempt(tmp_path / "d")
+    (folder / "site.json").write_bytes(b" " * (8 * 1024**2 + 1))
+    assert "at most 8388608 are read" in str(remarks_of(import_path(folder, ada)))
+
+
+def test_scores_of_an_upload_count_before_they_are_saved(ada: User, tmp_path: Path) -> None:
+    folder = write_attempt(tmp_path / "d")
+    line = b'{"epoch":0,"seq":4,"scorer":"%05d","key":"k","value":1}\n'
+    (folder / "scores.jsonl").write_bytes(b"".join(line % number for number in range(3_000)))
+    budget = Budget()
+    with ExitStack() as stack, TemporaryFile() as frames:
+        files = [file for file in importing.files_from_path(folder, stack) if isinstance(file, importing.File)]
+        with pytest.raises(OverBudget, match="numbers"):
+            write_pieces(FrameWriter(frames), find_run_folders(files)[0][0], budget, ImportReport())
+    assert not Run.objects.exists()
+
+
+def test_config_of_any_form_leaves_the_pages_of_its_experiment_whole(
+    ada: User, ada_client: Client, tmp_path: Path
+) -> None:
+    folder = write_attempt(tmp_path / "d")
+    (folder / "run.json").write_text(json.dumps({"method": "es", "task": {"name": {"a": 1}}, "model": [1], "es": "x"}))
+    run = import_path(folder, ada).new_runs[0]
+    for page in (run.get_absolute_url(), run.experiment.get_absolute_url()):
+        assert ada_client.get(page).status_code == 200

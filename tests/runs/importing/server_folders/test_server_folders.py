@@ -192,3 +192,17 @@ def test_command_follows_a_folder(root: User, disk: Path, monkeypatch: pytest.Mo
         (disk / "empty").mkdir()
         monkeypatch.setattr("time.sleep", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         call_command("import", str(disk / "empty"), "--owner", "root")
+
+
+def test_call_leaves_folders_to_the_next_one_when_its_time_is_over(
+    root: User, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time limit of a task is that of one import: it must not end a folder that came later in the same call."""
+    for name in ("a", "b"):
+        (disk / name).mkdir()
+        post(root, disk / name)
+    monkeypatch.setattr(look, "TURN_SECONDS", 0.0)
+    assert server_folders.look_at_due_folders() == 0
+    assert ServerFolder.objects.due().count() == 2
+    monkeypatch.setattr(look, "TURN_SECONDS", 20.0)
+    assert server_folders.look_at_due_folders() == 2
