@@ -48,7 +48,7 @@ NOT_COMPARED = {"last_used_at": "asking for an answer sets it"}
 KINDS: dict[str, Any] = {
     "experiments": models.Experiment, "views": models.SavedView, "sweeps": models.Sweep,
     "tournaments": Tournament, "assignments": Assignment, "judges": Judge,
-    "label-sets": models.LabelSet,
+    "label-sets": models.LabelSet, "imports": models.ServerFolder,
 }  # fmt: skip
 
 

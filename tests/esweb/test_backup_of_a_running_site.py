@@ -141,10 +141,11 @@ def back_up_while_it_writes(actions: Actions, data: Path, folder: Path, archive:
 
 
 def cut_to_the_moment_of_the_backup(archive: Path, file: Path, copy: Path) -> str:
-    """Give the original's growing file the size of its copy, and return the time of the backup."""
+    """Give the original's growing file the size and time of its copy, and return the time of the backup."""
     with tarfile.open(archive) as tar:
         manifest: dict[str, Any] = json.load(tar.extractfile("manifest.json"))  # type: ignore[arg-type]
     os.truncate(file, copy.stat().st_size)
+    os.utime(file, ns=(copy.stat().st_atime_ns, copy.stat().st_mtime_ns))
     assert file.read_bytes() == copy.read_bytes()
     return str(manifest["created_at"])
 
