@@ -40,7 +40,7 @@ ReadRuns = Callable[[ImportTarget], ImportResult]
 
 @dataclass(frozen=True)
 class Destination:
-    """Where an archive goes: the user's experiment of this name, by default the archive's name. is_private: a new one,
+    """Target of an archive: the user's experiment of this name, by default the archive's name. is_private: a new one,
     and its tournaments, are visible to their owner alone."""
 
     person: User

@@ -27,7 +27,7 @@ TIE = (
 WORDS = re.compile(rf"(?:{ORDER}|{BOTH_BAD}|{TIE}|{SIDE})", re.IGNORECASE)
 ENDING = re.compile(r"[.!;*_`\"'”\s]{0,6}")
 FOLLOWING = re.compile(r"\s{0,3}(?:[.!;:(—–*`\"'”\n]|-\s|,?\s{0,2}(?:because|since|as|due\sto)\b|$)", re.IGNORECASE)
-"""What may follow a verdict on its line: its end, a remark or its reason. `A and B` and `A, but` are no verdicts."""
+"""Text after a verdict on its line: its end, a remark or its reason. `A and B` and `A, but` are no verdicts."""
 LETTER = re.compile(r"\b[AB]\b")
 SPACES = re.compile(r"\s+")
 SIDES = {"a": Outcome.A, "b": Outcome.B}

@@ -1,4 +1,4 @@
-"""What the site knows of an attempt and no record states, as `site.json` and `scores.jsonl`."""
+"""Facts about an attempt that the site knows and no record states, as `site.json` and `scores.jsonl`."""
 
 from __future__ import annotations
 

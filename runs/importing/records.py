@@ -20,7 +20,7 @@ MAX_REFUSED_CELLS = 20
 MAX_CELL_TEXT = 80
 NO_NUMBER = "is not a number"
 STEP_COLUMNS, STEP_KEYS, KEYS, KINDS = "step columns", "step keys", "keys", "kinds"
-"""What the names are that would do in place of those of a file that is not read."""
+"""Names that would do in place of those of a file that is not read."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a job waits for that its cluster refuses for now, and when it is submitted again."""
+"""Waits of jobs that their clusters refuse for now, and the times at which they are submitted again."""
 
 from typing import ClassVar
 

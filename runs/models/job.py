@@ -97,7 +97,7 @@ class Job(models.Model):
     submit_again_at = models.DateTimeField(null=True, blank=True)
     """Time before which it is not submitted again."""
     obstacle = models.CharField(max_length=10, choices=OBSTACLES, blank=True)
-    """What it waits for that its cluster refuses now; empty for none."""
+    """Thing that it waits for because its cluster refuses now; empty for none."""
     gone_since_at = models.DateTimeField(null=True, blank=True)
     final_since_at = models.DateTimeField(null=True, blank=True)
     stuck_since_at = models.DateTimeField(null=True, blank=True)

@@ -41,7 +41,7 @@ OPEN_STATES = frozenset(
 
 
 class Obstacle(StrEnum):
-    """What a job waits for that a cluster does not accept now."""
+    """Thing that a job waits for because a cluster does not accept it now."""
 
     ROOM = "room"
     """Room for another submitted job: other jobs wait for it too, until one ends."""

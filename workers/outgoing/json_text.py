@@ -11,7 +11,7 @@ LATEX = (
     r"r(?:ho|ight[a-z]{0,10}|angle|floor|ceil|m|ef|oot)(?![A-Za-z])",
     r"[bf][A-Za-z]",
 )
-"""What follows a backslash in LaTeX and would be a control character in JSON."""
+"""Letters that follow a backslash in LaTeX and would be a control character in JSON."""
 ESCAPE = re.compile(rf"""\\(?:(?P<json>(?!{"|".join(LATEX)})(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}))|(?P<quote>')|)""")
 
 

@@ -43,7 +43,7 @@ GAP = r"(?:\s++|//[^\n]*+\n|#[^\n]*+\n|/\*[^*]*+\*/)*+"
 ANY_KEY = rf"(?:{QUOTED_KEY}|{BARE_KEY_COLON})"
 AFTER_QUOTED_MEMBER = re.compile(rf"{GAP}(?:}}|,{GAP}(?:{QUOTED_KEY}|}})|(?<=\s){QUOTED_KEY})")
 AFTER_BARE_MEMBER = re.compile(rf"{GAP}(?:}}|,{GAP}(?:{ANY_KEY}|}})|(?<=\s){ANY_KEY})")
-"""What follows the value of a member, in an object whose keys have quotes, or none."""
+"""Text that follows the value of a member, in an object whose keys have quotes, or none."""
 AFTER_ENTRY = re.compile(rf"""{GAP}(?:\]|,{GAP}(?:["'“\[{{\]\d-]|true|false|null|None|True|False))""")
 
 

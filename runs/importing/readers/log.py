@@ -39,7 +39,7 @@ from workers.records import Metric, Population, Response
 LOG_KINDS = (*ES_KINDS, TRL, verl.KIND, JOB)
 MAX_EARLY_ENTRIES = 1_000
 REPEATED = re.compile(r" \[repeated \d{1,9}x across ")
-"""What Ray writes after a line that several processes printed."""
+"""Text of Ray after a line that several processes printed."""
 
 
 class Log:

@@ -25,7 +25,7 @@ class IterationLines:
         self._has_decimal_commas = has_decimal_commas
         self._joined: Line | None = None
         self.has_taken = False
-        """Whether the line that was read last belongs to an iteration."""
+        """True if the line that was read last belongs to an iteration."""
 
     @property
     def is_wrapped(self) -> bool:

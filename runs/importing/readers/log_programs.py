@@ -1,4 +1,4 @@
-"""What the line of a training program states: the contract between `log` and the readers of programs' own lines."""
+"""Readings of a line of a training program: the contract between `log` and the readers of programs' own lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns of a table are by their names: steps, totals, times, runs, and metrics of runs side by side."""
+"""Roles of the columns of a table by their names: steps, totals, times, runs, and metrics of runs side by side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOW, HIGH = "__MIN", "__MAX"
 
 
 class Role(Enum):
-    """What a column holds."""
+    """Role of a column, by what it holds."""
 
     SERIES = "numbers by step"
     STEP = "step"

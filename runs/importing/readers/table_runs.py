@@ -31,7 +31,7 @@ from workers.executors.states import State
 from workers.records import Metric
 
 GROUP = "Group: "
-"""What W&B's charts write before the name of a group of runs, of which each value is the mean."""
+"""Prefix in W&B's charts of the name of a group of runs, of which each value is the mean."""
 MAX_METHOD_LENGTH = 20
 
 

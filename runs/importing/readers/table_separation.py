@@ -36,7 +36,7 @@ MAX_VALUES, MAX_TEXT_LENGTH = 200, 80
 
 
 class _Kind(Enum):
-    """What a column is, by its name and its first cell."""
+    """Kind of a column, by its name and its first cell."""
 
     TEXT = "a text that may name a run or a split"
     SETTING = "a hyperparameter"

@@ -44,7 +44,7 @@ class TableRow:
 
 @dataclass
 class Survey:
-    """What a table's rows state together. `add` sees each row, `settle` decides."""
+    """Survey of all rows of a table. `add` sees each row, `settle` decides."""
 
     layout: Layout
     separated_by: tuple[str, ...] = ()

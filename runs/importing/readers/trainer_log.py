@@ -37,7 +37,7 @@ NO_OBJECT = "is not a JSON object, or is cut off: omitted"
 
 @dataclass
 class Progress:
-    """What the lines of a trainer's log stated so far. `seconds` are those since its first process began."""
+    """Statements of the lines of a trainer's log so far. `seconds` are those since its first process began."""
 
     step: StatedStep | None = None
     epoch: int = 0

@@ -29,7 +29,7 @@ KEY_PREFIXES = {"es/": "es", "train/learning_rate": "grpo"}
 
 @dataclass
 class RecordsEnd:
-    """What the records of an attempt show about its method and its end, collected piece by piece."""
+    """Method and end of an attempt as its records show them, collected piece by piece."""
 
     count: int = 0
     last_step: int = 0

@@ -59,8 +59,8 @@ class OwnConfig:
 
 @dataclass(frozen=True)
 class Arguments:
-    """Of the arguments of an attempt in spec.json: the code that it was to run, and the attempt and step that it
-    resumed from. The environment there is not read: it may hold secrets."""
+    """Arguments of an attempt in spec.json: the code that it was to run, and the attempt and step that it resumed
+    from. The environment there is not read: it may hold secrets."""
 
     code_sha256: str = ""
     resumed_attempt: int | None = None

@@ -1,4 +1,4 @@
-"""What is not read is named with its reason and the names that would do: by the command, on the page and in the API."""
+"""A file or cell that is not read is named with its reason and the names that would do, by command, page and API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sbatch means when it submits no job. The texts are those of Slurm 22.05 to 25.11 and of sites' plug-ins."""
+"""Meanings of sbatch when it submits no job. The texts are those of Slurm 22.05 to 25.11 and of sites' plug-ins."""
 
 from __future__ import annotations
 

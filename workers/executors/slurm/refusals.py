@@ -1,4 +1,4 @@
-"""What sbatch means when it submits no job: refused for ever, refused for now, or perhaps not refused at all.
+"""Meaning of sbatch when it submits no job: refused for ever, refused for now, or perhaps not refused at all.
 
 This is the only place that decides it. Texts: `slurm_errtab` in Slurm's src/common/slurm_errno.c, `jsra` in
 src/common/job_state_reason.c, and src/sbatch/sbatch.c, of versions 22.05 to 25.11.
@@ -74,7 +74,7 @@ FOREVER = re.compile(
 
 
 class Meaning(Enum):
-    """What a message of sbatch means for the job."""
+    """Meaning of a message of sbatch for the job."""
 
     FOREVER = auto()
     """Refused, and it would be refused again."""

@@ -1,4 +1,4 @@
-"""How an imported attempt ended: by its exit record as on a site, otherwise by the end of its records."""
+"""End of an imported attempt: by its exit record as on a site, otherwise by the end of its records."""
 
 from __future__ import annotations
 
