@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-tools check bench client soak fix lock config-reference words
+.PHONY: help setup torch demo run test test-tools check bench client soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 # Tests start hundreds of processes; without bytecode on disk each would compile the project again.
@@ -12,7 +12,7 @@ help: ## Print this list
 # make run PORT=8001 starts on another port.
 PORT_OPTION = $(if $(PORT),--port $(PORT))
 
-setup: .venv/.installed-web-train $(if $(VLLM),.venv-vllm/.installed) ## Create .venv and install what running needs (pinned, with hashes); VLLM=1 adds vLLM
+setup: .venv/.installed-web-train $(if $(TORCH),torch) $(if $(VLLM),.venv-vllm/.installed) ## Create .venv and install what running needs (pinned, with hashes); TORCH=cuda replaces a torch for CPUs; VLLM=1 adds vLLM
 
 demo: setup ## Show everything: servers, a tiny model, ES against GRPO, live at http://127.0.0.1:8000; PORT=8001
 	$(PY) manage.py demo $(PORT_OPTION)
@@ -60,6 +60,10 @@ lock: .venv/.installed-dev ## Regenerate the locks from requirements/*.in
 .venv/.installed-web-train: requirements/web.lock requirements/train.lock requirements/scorer.lock requirements/torch.txt requirements/install.sh
 	requirements/install.sh web train scorer
 	@touch $@
+
+# The file above says that a torch is installed, not which build.
+torch: .venv/.installed-web-train
+	requirements/install.sh torch
 
 .venv-vllm/.installed: requirements/vllm.lock requirements/install.sh | .venv/.installed-web-train
 	requirements/install.sh vllm

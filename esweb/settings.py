@@ -256,6 +256,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "purge-tournaments": {"task": "judging.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "check-external-runs": {"task": "runs.jobs.check_external_runs", "schedule": 15.0, "options": {"expires": 15.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
+    "measure-disk": {"task": "runs.jobs.measure_disk", "schedule": 60.0, "options": {"expires": 60.0}},
     "purge-copies": {"task": "runs.jobs.purge_copies", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 if TICK_SECONDS > WAITING_JOBS_SECONDS:

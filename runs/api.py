@@ -21,6 +21,7 @@ import runs.launching.preflight.api
 import runs.launching.presets.api
 import runs.launching.queue.api
 import runs.launching.rebuilds.api
+import runs.launching.storage.api
 import runs.launching.sweeps.api
 import runs.probes.api
 import runs.responses.api

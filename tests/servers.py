@@ -30,6 +30,8 @@ os.environ["ESWEB_DATA"] = str(DATA)
 # All tests call from one address, more in a second than people in an hour. Tests of the limits set their own.
 for limit in ("CALLS", "PUSHES", "STRANGERS", "SIGN_INS"):
     os.environ.setdefault(f"ESWEB_{limit}_PER_MINUTE", "1000000")
+# No test sees the GPUs of the machine that it runs on, unless it asks the driver itself.
+os.environ["ESWEB_NVML_LIBRARY"] = ""
 # Trainings share the cores with the tests that wait for them.
 os.environ.setdefault("ESWEB_RUN_NICENESS", "0")
 # Built once per machine: the models, named by the hash of their recipe, and what `migrated_database` and Ray need.

@@ -129,12 +129,15 @@ def _set_overflow_checks(monkeypatch: pytest.MonkeyPatch, are_made: bool) -> Non
 
 
 def _shrink_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow steps of four rows, and divide a vocabulary of 512 into two full spans and an empty one.
+    """Allow steps of four rows, also in evaluations, and divide a vocabulary of 512 into two full spans and an empty
+    one.
 
     Unused rows and empty spans take as long as others. There would be steps of 16 rows, half a span and 15 empty ones.
     """
-    from workers.models.decoder.gpu import captured, step
+    from workers.models.decoder.gpu import captured, decoder, step
 
+    monkeypatch.setattr(decoder, "ROWS", 4)
+    monkeypatch.setattr(decoder, "READ_ROWS", 8)
     monkeypatch.setattr(captured, "SMALLEST", 4)
     monkeypatch.setattr(step, "SPANS", 3)
     monkeypatch.setattr(step, "SPAN_BLOCK", 256)

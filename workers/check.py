@@ -14,9 +14,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from workers.client.gpus import gpus
 from workers.config import ConfigError, RunConfig
 from workers.config.resources import connect
+from workers.gpus import gpus
 from workers.memory_plan import GB
 from workers.preflight import make_report
 

@@ -19,17 +19,22 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workers import code, tasks
 from workers.attempt import DISK_FULL, RUN_CONFIG, drop_output_if_full, is_disk_full, write_whole
+from workers.checkpoint_folders import hold, is_address, root_of
 from workers.client import environment, push_records, record_usage
 from workers.client.metric_copies import copy_metrics
 from workers.config import ConfigError, Problem, RunConfig
+from workers.config.cache import share_compiled_code
 from workers.config.resources import connect, locate
 from workers.engines.not_resumable import NotResumable
 from workers.engines.stop import Interrupted, Stop
+from workers.gpus.context import begin_context
+from workers.gpus.device_numbers import number_devices
 from workers.records import Alert, RecordWriter, SilentWriter, Status, next_epoch
 from workers.scorer.client import ScorerFailed
 from workers.trainer_processes import Control, PeerLost, check_server, supervise, threads_of, trainer_python
@@ -55,6 +60,8 @@ def main(argv: Sequence[str] | None = None, control: Control | None = None) -> i
     except ConfigError as error:
         print(error, file=sys.stderr)
         return BAD_CONFIG
+    if config.uses_vllm:
+        os.environ.update(number_devices())
     if control is None and (config.processes > 1 or python != sys.executable):
         return _supervise(config, arguments, python, stop)
     epoch = next_epoch(arguments.out) if arguments.epoch is None else arguments.epoch
@@ -230,7 +237,8 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
     if not config.is_training:
         return _examine(config, records, stop)
     with stop.interruptible():
-        context = _load_context(config, records, stop, resume)
+        _set_up_torch(config)
+        context = _load_context(_with_model(config, records, stop), records, stop, resume)
         if context is None:
             return ""
         from workers.engines import engine
@@ -255,6 +263,7 @@ def _examine(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
             raise ValueError(f"method {config.method} has no program")
 
         _set_up_torch(config)
+        config = _with_model(config, records, stop)
     try:
         examine(config, records, stop, _progress(records, stop))
     except Interrupted:
@@ -279,6 +288,10 @@ def _audit(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
 def _set_up_torch(config: RunConfig) -> None:
     """Set threads and seeds. Imported here, because torch takes seconds, which a mistake in the config should not wait
     for."""
+    share_compiled_code()
+    # Other processes use other GPUs, and engines elsewhere their own.
+    if config.model.device != "cpu" and config.processes == 1 and not config.is_answered_elsewhere:
+        begin_context()
     import torch
     from transformers.utils import logging
 
@@ -286,6 +299,7 @@ def _set_up_torch(config: RunConfig) -> None:
 
     logging.disable_progress_bar()
     models.keep_freed_memory()
+    models.limit_gpu_memory(config.model, config.compute)
     torch.set_num_threads(threads_of(config))
     torch.manual_seed(config.seed)
     random.seed(config.seed)
@@ -311,19 +325,22 @@ def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: 
     from workers.engines.context import Context, is_complete, latest_checkpoint
     from workers.evaluation import Evaluator
 
-    _set_up_torch(config)
     say = _progress(records, stop)
     if config.processes > 1:
         from workers.engines.grpo.process_group import join_processes
 
         join_processes(lambda: models.resolve(config.model.path, say))
-    if resume is not None and not resume.is_dir():
-        raise NotResumable(
-            f"--resume {resume}: the folder does not exist; leave it out to resume from the latest in --out"
-        )
-    resume = resume or latest_checkpoint(records.directory)
+    if resume is not None:
+        resume = resume.parent.resolve() / resume.name
+        if not resume.is_dir() and not _is_replayed(config, resume):
+            raise NotResumable(
+                f"--resume {resume}: the folder does not exist; leave it out to resume from the latest in --out"
+            )
+    resume = resume or latest_checkpoint(records.directory.resolve())
     if resume is not None and is_complete(resume, config.steps):
         return None
+    if resume is not None and _is_replayed(config, resume):
+        resume = _provide(resume, say)
     task = tasks.make(config.task)
     say(f"loading the model {config.model.path}", None)
     loaded = models.load(
@@ -332,6 +349,38 @@ def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: 
     prompts = models.PromptFormat.from_config(config, loaded.tokenizer)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens, prompts)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
+
+
+def _with_model(config: RunConfig, records: RecordWriter, stop: Stop) -> RunConfig:
+    """Return the config with the folder of the checkpoint that model.path names, if it is the address of one: it may
+    have been deleted, and is rebuilt then. Raise ConfigError."""
+    folder = Path(config.model.path)
+    if not is_address(folder) or not root_of(folder).is_dir():
+        return config
+    hold(folder)
+    if not folder.is_dir():
+        try:
+            folder = _provide(folder, _progress(records, stop))
+        except NotResumable as error:
+            raise ConfigError([Problem("model.path", f"names the checkpoint {folder}, and {error}")]) from error
+    return replace(config, model=replace(config.model, path=str(folder)))
+
+
+def _is_replayed(config: RunConfig, checkpoint: Path) -> bool:
+    """Return whether a training resumes from the address of a checkpoint that a replay log may rebuild."""
+    return config.es is not None and is_address(checkpoint) and root_of(checkpoint).is_dir()
+
+
+def _provide(checkpoint: Path, say: Callable[[str, float | None], None]) -> Path:
+    """Return a folder with the checkpoint of this address, rebuilt if necessary. Raise NotResumable."""
+    from workers.engines.es.rebuild import provide
+    from workers.engines.es.replay_history import CannotReplay
+
+    message = f"rebuilding {checkpoint.name} of {root_of(checkpoint).name} from its replay log"
+    try:
+        return provide(checkpoint, progress=lambda done, total: say(message, done / total))
+    except CannotReplay as error:
+        raise NotResumable(f"it is not on disk and cannot be rebuilt: {error}") from error
 
 
 def _progress(records: RecordWriter, stop: Stop) -> Callable[[str, float | None], None]:
@@ -357,9 +406,20 @@ def _describe_error(error: BaseException) -> str:
     """Describe the error in a sentence for the run's page; the traceback is in the log."""
     if isinstance(error, tasks.RewardFailed):
         return f"the reward of the prompt {error.prompt!r} ({error.example_id}) failed twice: {error.reason}"
+    if reason := _memory_reason(error):
+        return reason
     if isinstance(error, ScorerFailed):
         return f"{error}; once it does, the run can resume from its last checkpoint"
     return f"{type(error).__name__}: {error}"
+
+
+def _memory_reason(error: BaseException) -> str:
+    """Return a sentence if the run exceeded its share of a GPU; else an empty text. Without torch, it did not."""
+    if "torch" not in sys.modules:
+        return ""
+    from workers.models import exceeded_reason
+
+    return exceeded_reason(error)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import torch
 
 from benchmarks.gpu.reference import with_packages
 from workers.engine_nodes.links import EngineCommand
-from workers.engine_nodes.mps import MpsDaemon
 from workers.engines.es.engine_group import EngineProcess, EngineSetup
 from workers.engines.es.engine_group.wire import Ids, pack_update
+from workers.gpus.mps import MpsDaemon
 from workers.models.decoder import Completion
 
 START_SECONDS, REPLY_SECONDS = 300.0, 120.0

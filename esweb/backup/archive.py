@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from esweb.backup.weights import LeftOut
 from workers.attempt import sync_directory
 
 FORMAT = 2
@@ -37,12 +38,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """An archive describes itself here. `migrations` are (app, name) of those that its database has."""
+    """An archive describes itself here. `migrations` are (app, name) of those that its database has, `left_out` the
+    checkpoints that it lacks on purpose."""
 
     esweb: str
     created_at: str
     migrations: list[tuple[str, str]]
     members: dict[str, Member] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
     format: int = FORMAT
 
     @property
@@ -68,7 +71,8 @@ class Manifest:
                 )
             members = {name: Member(member["size"], member["sha256"]) for name, member in data["members"].items()}
             migrations = [(app, name) for app, name in data["migrations"]]
-            return cls(data["esweb"], data["created_at"], migrations, members, data["format"])
+            left_out = [LeftOut(**folder) for folder in data.get("left_out", ())]
+            return cls(data["esweb"], data["created_at"], migrations, members, left_out, data["format"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BackupError("The archive's manifest cannot be read. Use another backup.") from error
 

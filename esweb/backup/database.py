@@ -29,10 +29,12 @@ RESTORE_LOCK = 0x6573776562
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A dump holds these migrations, and of each run the keys of these attempts and rebuilds."""
+    """A dump holds these migrations, and of each run the keys of these attempts and rebuilds; `imported` are those of
+    imported attempts."""
 
     migrations: list[tuple[str, str]]
     jobs: dict[str, list[str]]
+    imported: frozenset[str]
 
 
 def is_bundled() -> bool:
@@ -99,7 +101,8 @@ def dump(into: Path) -> Snapshot:
             )
             for uid, key in connection.execute(rows):
                 jobs.setdefault(str(uid), []).append(str(key))
-        return Snapshot(migrations, jobs)
+        imported = connection.execute("SELECT key FROM runs_attempt WHERE origin = 'import'").fetchall()
+        return Snapshot(migrations, jobs, frozenset(str(key) for (key,) in imported))
 
 
 def load(dump_file: Path) -> None:

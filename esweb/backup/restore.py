@@ -26,6 +26,7 @@ from django.db import DatabaseError, transaction
 from esweb.backup.archive import DUMP, FOLDERS, SECRET_KEY, BackupError, Manifest, extract
 from esweb.backup.database import claimed_database, connect, is_bundled, load
 from esweb.backup.restored_folder import POSTGRES, UNPACKED, describe, marked, place_files, refuse_files, without_traces
+from esweb.backup.weights import describe_left_out
 from esweb.bootstrap.prepare import release_database
 from esweb.bootstrap.schema_version import sentence, unknown_migrations
 from esweb.bootstrap.unfinished_restore import (
@@ -111,6 +112,8 @@ def _put_in_place(new: Path, data: Path, manifest: Manifest, report: Report) -> 
         finally:
             release_database()
         report(f"placing {len(manifest.members)} files")
+        for sentence_of_lack in describe_left_out(manifest.left_out):
+            report(sentence_of_lack)
         place_files(new, data)
     return ended
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+from django.contrib.auth.models import User
 from django.http import Http404
 from ninja import P, PathEx, Schema
 from ninja.errors import HttpError
@@ -14,6 +15,7 @@ from runs import access
 from runs.clusters import connection_test
 from runs.clusters.commands import add_cluster, change_cluster
 from runs.clusters.connection_test import report_steps
+from runs.clusters.gpu_use import report_gpus
 from runs.clusters.inventory import usable_shapes
 from runs.clusters.settings import KEYS
 from runs.http import ApiRequest, Input, Invalid, Output, RowText, Username, needs, router
@@ -34,7 +36,8 @@ class NewCluster(Input):
 
 class NodesOut(Output):
     """So many equal nodes, and what each has in total, used or not. `memory_mb` is 0 if the cluster does not report it,
-    and `gpu_type` is empty if it does not name one. A node that is in several partitions counts in each.
+    and `gpu_type` is empty if it does not name one. `gpu_shards` are those of all GPUs of a node of Slurm, 0 if it does
+    not divide them. A node that is in several partitions counts in each.
     """
 
     count: int
@@ -42,14 +45,31 @@ class NodesOut(Output):
     memory_mb: int
     gpus: int
     gpu_type: str
+    gpu_shards: int
     partition: str
+
+
+class GpuOut(Output):
+    """A GPU of this machine that runs may use. Memory is in GB of 10⁹ bytes: `memory_gb` is null if the driver does not
+    report it, and `others_gb` is what programs outside esweb hold. `share` is the part of the GPU that `jobs` jobs
+    have.
+    """
+
+    index: int
+    name: str
+    memory_gb: float | None
+    used_gb: float
+    others_gb: float
+    share: float
+    jobs: int
 
 
 class ClusterOut(Output):
     """A cluster. `config` is null unless an admin calls. `answered_at` is when it last replied, null until it has;
     `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last checked. `nodes` are
     those that runs may use, as read at `nodes_at`; the list is empty until they are read. `nodes_at` is null for this
-    machine, whose config is always current.
+    machine, whose config is always current. `gpus` are those of this machine that runs may use now, and
+    `gpus_reason` says why there are no others; both are empty for clusters elsewhere.
     """
 
     name: str
@@ -59,6 +79,8 @@ class ClusterOut(Output):
     unreachable_since_at: datetime | None
     nodes: list[NodesOut]
     nodes_at: datetime | None = Field(validation_alias="inventory_at")
+    gpus: list[GpuOut]
+    gpus_reason: str
     config: dict[str, Any] | None
 
 
@@ -97,14 +119,14 @@ EXAMPLE: dict[str, Any] = {"kind": "local", "config": {"cores": 4}}
 @router.get("/clusters", response=ClustersOut, auth=needs("read"), tags=["clusters"], summary="List clusters")
 def list_clusters(request: ApiRequest) -> ClustersOut:
     """Return the clusters on which runs can run; `compute.cluster` names one of them. Only admins see configs."""
-    clusters, is_admin = Cluster.objects.order_by("name")[:MAX_CLUSTERS], _is_admin(request)
-    return ClustersOut(items=[_cluster_out(cluster, is_admin) for cluster in clusters])
+    clusters = Cluster.objects.order_by("name")[:MAX_CLUSTERS]
+    return ClustersOut(items=[_cluster_out(cluster, request.auth.person) for cluster in clusters])
 
 
 @router.get("/clusters/{name}", response=ClusterOut, auth=needs("read"), tags=["clusters"], summary="Read a cluster")
 def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
     """Return one cluster. Only admins see its config."""
-    return _cluster_out(_get_cluster(name), _is_admin(request))
+    return _cluster_out(_get_cluster(name), request.auth.person)
 
 
 @router.put(
@@ -120,11 +142,11 @@ def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, 
     _check_admin(request, "add or change")
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
-        return 201, _cluster_out(add_cluster(name, new.kind, new.config), is_admin=True)
+        return 201, _cluster_out(add_cluster(name, new.kind, new.config), request.auth.person)
     if cluster.kind != new.kind:
         raise Invalid(Problem("kind", f"must stay {cluster.kind}; add a cluster with another name instead"))
     change_cluster(cluster, new.config)
-    return 200, _cluster_out(cluster, is_admin=True)
+    return 200, _cluster_out(cluster, request.auth.person)
 
 
 @router.post(
@@ -159,17 +181,20 @@ def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
     return ClusterTestOut.from_row(test)
 
 
-def _cluster_out(cluster: Cluster, is_admin: bool) -> ClusterOut:
-    return ClusterOut.from_row(cluster, nodes=usable_shapes(cluster), config=cluster.config if is_admin else None)
-
-
-def _is_admin(request: ApiRequest) -> bool:
-    return access.may_manage_clusters(request.auth.person)
+def _cluster_out(cluster: Cluster, person: User) -> ClusterOut:
+    report = report_gpus(cluster, person)
+    return ClusterOut.from_row(
+        cluster,
+        nodes=usable_shapes(cluster),
+        config=cluster.config if access.may_manage_clusters(person) else None,
+        gpus=report.gpus,
+        gpus_reason=report.reason,
+    )
 
 
 def _check_admin(request: ApiRequest, action: str) -> None:
     """Raise HttpError (403) unless an admin calls."""
-    if not _is_admin(request):
+    if not access.may_manage_clusters(request.auth.person):
         raise HttpError(403, f"Only admins may {action} clusters")
 
 

@@ -1,4 +1,4 @@
-"""Check whether a cluster has the nodes that a run requests, so that no run waits for nodes that do not exist."""
+"""Find requests of a run that no nodes of its cluster can meet, so that no run waits for nodes that do not exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from runs.clusters.inventory import Inventory, count_text, gpu_types_of, inventory_of
 from runs.clusters.limits import PARTITION_PATH, partitions_of
 from runs.models import Cluster
-from workers.config import ConfigError, Problem, RunConfig
+from workers.config import Problem
 from workers.config.run import ComputeConfig
 from workers.executors.base import NodeShape
 
@@ -17,16 +17,15 @@ AMOUNTS = ("gpus", "cores", "memory_mb")
 """What a node has so much of, in the order in which a run is fitted to nodes."""
 
 
-def check_capacity(config: RunConfig, cluster: Cluster) -> None:
-    """Raise ConfigError for requests that no nodes of the cluster can meet, as far as its nodes are known.
+def capacity_problems(compute: ComputeConfig, cluster: Cluster) -> list[Problem]:
+    """Return the requests that no nodes of the cluster can meet, as far as its nodes are known.
 
     A cluster that adds nodes on demand may get any, so its present nodes refuse nothing.
     """
     inventory = inventory_of(cluster)
     if not inventory.shapes or cluster.config.get("autoscales"):
-        return
-    if problems := list(_problems(config.compute, cluster, inventory)):
-        raise ConfigError([Problem(p.path, p.message + _age(inventory, cluster)) for p in problems])
+        return []
+    return list(_problems(compute, cluster, inventory))
 
 
 def spelled_gpu_type(compute: ComputeConfig, cluster: Cluster) -> str:
@@ -35,6 +34,18 @@ def spelled_gpu_type(compute: ComputeConfig, cluster: Cluster) -> str:
         return ""
     types = {name.casefold(): name for name in gpu_types_of(inventory_of(cluster).shapes)}
     return types.get(compute.gpu_type.casefold(), compute.gpu_type)
+
+
+def divides_gpus(cluster: Cluster, compute: ComputeConfig) -> bool:
+    """Return whether several runs can share a GPU of the nodes on which such a run may run.
+
+    This machine and Ray divide any GPU, Slurm those of nodes with shards; a Slurm whose nodes are not known is taken
+    to have none.
+    """
+    if cluster.kind != "slurm":
+        return True
+    inventory = inventory_of(cluster)
+    return bool(_with_type(compute, cluster, _in_partitions(compute, cluster, inventory)).dividing())
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,10 @@ class _Pool:
         """Return the nodes with this amount. A node whose memory is unknown has any."""
         unknown = ("memory_mb", 0)
         return [s for s in self.shapes if getattr(s, name) >= amount or (name, getattr(s, name)) == unknown]
+
+    def dividing(self) -> list[NodeShape]:
+        """Return the nodes of a Slurm whose GPUs are divided into shards."""
+        return [shape for shape in self.shapes if shape.gpu_shards >= shape.gpus > 0]
 
     def most(self, name: str) -> int:
         """Return the largest amount that a node has; 0 without nodes."""
@@ -65,19 +80,11 @@ class _Pool:
 def _problems(compute: ComputeConfig, cluster: Cluster, inventory: Inventory) -> Iterator[Problem]:
     """Yield every request that is impossible by itself. If there is none, yield the first that is impossible together
     with others."""
-    partitions = _partitions(compute, cluster, inventory)
-    in_partitions = [shape for shape in inventory.shapes if not partitions or shape.partition in partitions]
-    if not in_partitions:
+    every = _in_partitions(compute, cluster, inventory)
+    if not every.shapes:
         yield Problem(PARTITION_PATH, _partition_message(compute, cluster, inventory))
         return
-    place = f"cluster {cluster.name}"
-    every = _Pool(in_partitions, f"partition {', '.join(partitions)} on {place}" if partitions else place)
-    gpu_type = _gpu_type(compute, cluster)
-    with_type = _Pool(
-        [shape for shape in in_partitions if not gpu_type or shape.gpu_type.casefold() == gpu_type.casefold()],
-        every.place,
-        f" of type {gpu_type}" if gpu_type else "",
-    )
+    with_type = _with_type(compute, cluster, every)
     alone = list(_problems_alone(compute, cluster, every, with_type))
     yield from alone or _problems_together(compute, with_type)
 
@@ -85,10 +92,12 @@ def _problems(compute: ComputeConfig, cluster: Cluster, inventory: Inventory) ->
 def _problems_alone(compute: ComputeConfig, cluster: Cluster, every: _Pool, with_type: _Pool) -> Iterator[Problem]:
     if compute.nodes > every.count():
         yield Problem("compute.nodes", _nodes_message(compute, cluster, every))
-    if compute.gpus and every.most("gpus") and not with_type.most("gpus"):
+    if compute.devices and every.most("gpus") and not with_type.most("gpus"):
         yield Problem("compute.gpu_type", _type_message(compute, cluster, every))
-    elif not with_type.fitting("gpus", compute.gpus):
+    elif not with_type.fitting("gpus", compute.devices):
         yield Problem("compute.gpus", _amount_message(compute, "gpus", with_type if with_type.shapes else every))
+    elif cluster.kind == "slurm" and _is_fraction(compute) and not with_type.dividing():
+        yield Problem("compute.gpus", _share_message(compute, every, with_type))
     for name in ("cores", "memory_mb"):
         if not every.fitting(name, getattr(compute, name)):
             yield Problem(f"compute.{name}", _amount_message(compute, name, every))
@@ -99,7 +108,7 @@ def _problems_together(compute: ComputeConfig, pool: _Pool) -> Iterator[Problem]
     large."""
     conditions: list[str] = []
     for name in AMOUNTS:
-        amount = getattr(compute, name)
+        amount = compute.devices if name == "gpus" else getattr(compute, name)
         if not (fitting := pool.fitting(name, amount)):
             yield Problem(f"compute.{name}", _amount_message(compute, name, pool, conditions))
             return
@@ -109,6 +118,24 @@ def _problems_together(compute: ComputeConfig, pool: _Pool) -> Iterator[Problem]
     if compute.nodes > pool.count():
         message = f"must be at most {pool.count()}, not {compute.nodes}: so many nodes of {pool.place} have "
         yield Problem("compute.nodes", f"{message}{_join(conditions)} each")
+
+
+def _is_fraction(compute: ComputeConfig) -> bool:
+    """Return whether the run requests a stated fraction of a GPU. auto takes a whole one where none are divided."""
+    return compute.shares_gpu and compute.gpu_share is not None
+
+
+def _in_partitions(compute: ComputeConfig, cluster: Cluster, inventory: Inventory) -> _Pool:
+    partitions = _partitions(compute, cluster, inventory)
+    shapes = [shape for shape in inventory.shapes if not partitions or shape.partition in partitions]
+    place = f"cluster {cluster.name}"
+    return _Pool(shapes, f"partition {', '.join(partitions)} on {place}" if partitions else place)
+
+
+def _with_type(compute: ComputeConfig, cluster: Cluster, every: _Pool) -> _Pool:
+    gpu_type = _gpu_type(compute, cluster)
+    shapes = [s for s in every.shapes if not gpu_type or s.gpu_type.casefold() == gpu_type.casefold()]
+    return _Pool(shapes, every.place, f" of type {gpu_type}" if gpu_type else "")
 
 
 def _partitions(compute: ComputeConfig, cluster: Cluster, inventory: Inventory) -> list[str]:
@@ -121,7 +148,7 @@ def _partitions(compute: ComputeConfig, cluster: Cluster, inventory: Inventory) 
 def _gpu_type(compute: ComputeConfig, cluster: Cluster) -> str:
     """Return the type of GPU that the job requests, which may be the one in the cluster's config."""
     default: str = cluster.config.get("gpu_type", "")
-    return (compute.gpu_type or default) if compute.gpus else ""
+    return (compute.gpu_type or default) if compute.devices else ""
 
 
 def _partition_message(compute: ComputeConfig, cluster: Cluster, inventory: Inventory) -> str:
@@ -159,6 +186,16 @@ def _amount_message(compute: ComputeConfig, name: str, pool: _Pool, conditions: 
     return f"must be at most {most}, not {amount}: {nodes} has more{pool.type_words if name == 'gpus' else ''}"
 
 
+def _share_message(compute: ComputeConfig, every: _Pool, with_type: _Pool) -> str:
+    """Return why a fraction of a GPU is refused, with the nodes that do divide theirs."""
+    message = (
+        f"must be a whole number, not {compute.gpus}: no node of {every.place} divides its GPUs{with_type.type_words} "
+        "into shards (gres/shard in slurm.conf), by which runs share a GPU"
+    )
+    types = ", ".join(gpu_types_of(every.dividing()))
+    return f"{message}; those of type {types} are divided" if types else message
+
+
 def _describe_amount(name: str, amount: int, pool: _Pool) -> str:
     if name == "gpus":
         return count_text(amount, "GPU") + pool.type_words
@@ -167,10 +204,3 @@ def _describe_amount(name: str, amount: int, pool: _Pool) -> str:
 
 def _join(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def _age(inventory: Inventory, cluster: Cluster) -> str:
-    """Return a remark on nodes that were read long ago; an empty text for others."""
-    if inventory.read_at is None or not inventory.is_stale:
-        return ""
-    return f" (the nodes of {cluster.name} were last read at {inventory.read_at:%Y-%m-%d %H:%M} UTC)"

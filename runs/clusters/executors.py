@@ -9,6 +9,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from django.conf import settings
 
+from runs.clusters.offered_gpus import cards_of
 from runs.clusters.settings import TIMEOUTS_BY_KIND, LocalSite, SlurmSite, Timeouts, site_of
 from runs.models import Cluster
 from workers.executors.base import Executor
@@ -64,9 +65,10 @@ def _local(cluster: Cluster) -> Local:
     return Local(
         settings.DATA_DIR / "queue" / cluster.name,
         cores=int(site.cores or settings.LOCAL_SLOTS),
-        gpus=[str(device) for device in site.gpus],
+        gpus=cards_of(cluster),
         beat_seconds=timeouts_of(cluster).beat,
         niceness=settings.RUN_NICENESS,
+        uses_mps=site.mps,
     )
 
 

@@ -100,7 +100,9 @@ def _describe(shape: NodeShape) -> str:
     text = f"{count_text(shape.count, 'node')} with {count_text(shape.cores, 'core')}"
     if not shape.gpus:
         return text
-    return f"{text} and {count_text(shape.gpus, 'GPU')}{f' ({shape.gpu_type})' if shape.gpu_type else ''}"
+    shards = f"{shape.gpu_shards // shape.gpus} shards each" if shape.gpu_shards else ""
+    details = ", ".join(filter(None, (shape.gpu_type, shards)))
+    return f"{text} and {count_text(shape.gpus, 'GPU')}{f' ({details})' if details else ''}"
 
 
 def count_text(number: int, noun: str) -> str:
@@ -118,7 +120,7 @@ def _check(shapes: Sequence[NodeShape]) -> None:
     if len(shapes) > MAX_ROWS:
         raise ValueError(f"a cluster with {len(shapes)} kinds of nodes; at most {MAX_ROWS} are stored")
     for shape in shapes:
-        numbers = (shape.count, shape.cores, shape.memory_mb, shape.gpus)
+        numbers = (shape.count, shape.cores, shape.memory_mb, shape.gpus, shape.gpu_shards)
         if not all(0 <= number <= MAX_NUMBER for number in numbers):
             raise ValueError(f"the numbers of nodes must be between 0 and {MAX_NUMBER}, not {numbers}")
         for text in (shape.gpu_type, shape.partition):

@@ -20,17 +20,21 @@ def check_fits(config: RunConfig, cluster: Cluster) -> None:
         )
 
 
-def _requested(compute: ComputeConfig, name: str) -> int:
-    amount: int = compute.all_gpus if name == "total_gpus" else getattr(compute, name)
+def _requested(compute: ComputeConfig, name: str) -> float:
+    """Return the amount that counts against a limit. A run that shares a GPU counts with its fraction, auto as 1."""
+    if name == "total_gpus" or (name == "gpus" and compute.shares_gpu):
+        return compute.all_gpus
+    amount: float = getattr(compute, name)
     return amount
 
 
 def _limit_message(compute: ComputeConfig, cluster: Cluster, name: str, most: int) -> str:
-    requested = _requested(compute, name)
     if name == "total_gpus":
-        product = f"{compute.nodes} × {compute.gpus}"
-        return f"must be at most {most} on all nodes together on cluster {cluster.name}, not {requested} ({product})"
-    return f"must be at most {most} on cluster {cluster.name}, not {requested}"
+        amount = f"{compute.all_gpus:g} ({compute.nodes} × {compute.gpus})"
+        request = f"on all nodes together on cluster {cluster.name}, not {amount}"
+    else:
+        request = f"on cluster {cluster.name}, not {getattr(compute, name)}"
+    return f"must be at most {most} {request}; an admin can change limits.{name} in its config (Settings → Clusters)"
 
 
 def partitions_of(cluster: Cluster) -> list[str]:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.clusters.connection_test import test_context
 from runs.clusters.forms import ClusterForm
+from runs.clusters.gpu_use import report_gpus
 from runs.clusters.inventory import inventory_of
 from runs.http import SignedIn, page_of, require_admin
 from runs.models import Cluster
@@ -52,5 +53,9 @@ def _form(request: SignedIn, cluster: Cluster | None) -> HttpResponse:
         return redirect("settings-cluster", name=saved.name)
     context: dict[str, Any] = {"tab": "clusters", "cluster": cluster, "form": form}
     if cluster:
-        context |= {"inventory": inventory_of(cluster), **test_context(cluster)}
+        context |= {
+            "inventory": inventory_of(cluster),
+            "gpu_report": report_gpus(cluster, request.user),
+            **test_context(cluster),
+        }
     return TemplateResponse(request, "clusters/edit.html", context, status=400 if form.errors else 200)

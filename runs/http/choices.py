@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from django.utils.translation import gettext
 
-MAX_CHOICES = 20
+MAX_CHOICES = 30
 
 
 def must_be_one_of(name: str, choices: Collection[str], value: str) -> str:

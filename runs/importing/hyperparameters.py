@@ -11,6 +11,7 @@ from runs.importing.numbers import json_number, parse_number
 from runs.importing.records import UNKNOWN_SEED
 from runs.ingest.storable import storable
 from workers.config import ConfigField, RunConfig, config_fields
+from workers.config.fields import Divisible
 from workers.config.methods import TRAINING_METHODS
 from workers.config.tasks import TASKS
 
@@ -127,6 +128,9 @@ def _locate(method: str, name: str, value: Any) -> tuple[str, Any]:
 
 
 def _fit(setting: ConfigField, value: Any) -> Any | None:
+    if isinstance(setting.bounds, Divisible):
+        value = setting.bounds.plain(value)
+        return None if setting.bounds.complaint(value) else value
     if setting.kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         value = float(value)
     if setting.choices:

@@ -30,6 +30,7 @@ from runs.kinds import EXTERNAL, LAUNCHED
 from runs.launching.cancel import cancel_refusal
 from runs.launching.commands import cancel_run, launch_run, resume_run
 from runs.launching.external import ExternalRunOut, NewExternalRun, create_external_run
+from runs.launching.gpu_memory import GpuDefaults
 from runs.launching.request import get_own_experiment, merged, over_preset
 from runs.launching.resume import CannotResume
 from runs.launching.run_names import copy_name
@@ -71,7 +72,8 @@ def _is_external(arguments: Mapping[str, Any]) -> bool:
 def launch(request: ApiRequest, new: BodyEx[NewRunOfAnyKind, P()]) -> tuple[int, ExternalRunOut | RunOut | RunsOut]:
     """Launch a run and return it without waiting; it starts when there is room. Needs scope launch.
 
-    `config` is merged over the preset's, and holds only values that differ from the defaults. With `seeds` one run is
+    `config` is merged over the preset's, and holds only values that differ from the defaults. Without `compute.gpus`, a
+    model of 100 M parameters or more takes a GPU, or a part of one, where the cluster has one. With `seeds` one run is
     created for each, all of them or none, and the response lists them. If a config is invalid, the response is 422 with
     all problems, each with the path of its key and the valid choices.
 
@@ -87,7 +89,8 @@ def launch(request: ApiRequest, new: BodyEx[NewRunOfAnyKind, P()]) -> tuple[int,
     with transaction.atomic():
         experiment = get_own_experiment(request.auth, new.experiment, new.experiment_name)
         seeds: Sequence[int | None] = new.seeds or [new.seed]
-        runs = [_launch(request.auth, new, experiment, seed) for seed in seeds]
+        gpus = GpuDefaults(request.auth.person)
+        runs = [_launch(request.auth, new, experiment, seed, gpus) for seed in seeds]
     return 201, runs_out(runs) if new.seeds else run_out(runs[0])
 
 
@@ -162,9 +165,9 @@ def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[i
     return 201, run_out(cloned)
 
 
-def _launch(caller: Caller, new: NewRun, experiment: Experiment, seed: int | None) -> Run:
+def _launch(caller: Caller, new: NewRun, experiment: Experiment, seed: int | None, gpus: GpuDefaults) -> Run:
     seeded = {} if seed is None else {"seed": seed}
-    config = RunConfig.from_json(over_preset(new.preset, new.config) | seeded)
+    config = gpus.decode(over_preset(new.preset, new.config) | seeded)
     return launch_run(experiment=experiment, person=caller.person, config=config, name=new.name, preset=new.preset)
 
 

@@ -207,4 +207,5 @@ def _no_folder_message(cluster: Cluster) -> str:
     others = [c.name for c in Cluster.objects.order_by("name") if task_folders(c)]
     if others:
         return f"{message}; these do: {', '.join(others)}"
-    return f"{message}, and no other does; an admin can set task_paths in its config"
+    command = cluster.set_command("task_paths", ["/srv/tasks"])
+    return f"{message}, and no other does; an administrator allows folders of tasks, such as {command}"

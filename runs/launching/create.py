@@ -84,7 +84,10 @@ def estimate_demands(
 def _estimate(person: User, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
     estimator = Estimator(person)
     estimates = [(config, estimator.estimate(config, preset)) for config in configs]
-    return [Demand(config, estimate.median if estimate else None) for config, estimate in estimates]
+    return [
+        Demand(config, estimate.median, estimate.gpu_share) if estimate else Demand(config, None)
+        for config, estimate in estimates
+    ]
 
 
 def check_config(config: RunConfig, person: User) -> Cluster:

@@ -18,10 +18,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.access import may_launch
 from runs.http import SignedIn, require_choice, visible_experiment, visible_run
 from runs.kinds import EXAMINATIONS, TRAINING, Examination
-from runs.launching.budgets import resources_of
 from runs.launching.commands import launch_run
 from runs.launching.config_form import LaunchForm, can_be_cloned, initial_from, problems_of
 from runs.launching.create import check_config, estimate_demands
+from runs.launching.gpu_memory import GpuDefaults, describe_gpus, planned_resources
 from runs.launching.missing_models import missing_model_notes
 from runs.launching.preflight import check_launch
 from runs.launching.presets.adaptation import fill_form, find_form_adaptation
@@ -35,6 +35,7 @@ from runs.models import Experiment, Run, Sweep
 from workers.config import ConfigError, RunConfig, current_name, preset, presets
 
 FIRST_PRESET = "es-tiny"
+GPUS = "compute.gpus"
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _posted_form(request: SignedIn) -> LaunchForm:
     """Return the form as sent. A cloned run that was deleted meanwhile only loses its part in the name."""
     uid = request.POST.get("cloned", "")
     cloned = Run.objects.visible_to(request.user).filter(uid=uid).first() if uid else None
-    return LaunchForm(request.POST, cloned=cloned)
+    return LaunchForm(request.POST, cloned=cloned, decode=GpuDefaults(request.user).decode)
 
 
 def _both_valid(form: LaunchForm, sweep_form: SweepForm) -> bool:
@@ -153,7 +154,8 @@ def _check_runs(request: SignedIn, experiment: Experiment, form: LaunchForm) -> 
     missing = missing_model_notes(configs[:1])
     return {
         "estimate": preflight.hours.longest, "cost": preflight.hours.cost, "preflight": preflight, "names": names,
-        "missing_models": missing, "resources": resources_of(configs[0].to_json()),
+        "missing_models": missing, "resources": planned_resources(configs[0], request.user),
+        "gpu_reasons": describe_gpus(configs[:1], request.user, are_open=form.leaves_open(GPUS)),
     }  # fmt: skip
 
 
@@ -162,8 +164,14 @@ def _check_sweep(request: SignedIn, experiment: Experiment, form: LaunchForm, sw
     if (sweep_plan := plan(request.user, experiment, form, sweep_form)) is None:
         return {"plan": None}
     configs = [planned.config for planned in sweep_plan.runs]
+    open_configs = [planned.config for planned in sweep_plan.runs if GPUS not in planned.cell]
     preflight = check_launch(configs, request.user, form.cleaned_data.get("preset", ""))
-    return {"plan": sweep_plan, "preflight": preflight, "missing_models": missing_model_notes(configs)}
+    return {
+        "plan": sweep_plan,
+        "preflight": preflight,
+        "missing_models": missing_model_notes(configs),
+        "gpu_reasons": describe_gpus(open_configs, request.user, are_open=form.leaves_open(GPUS)),
+    }
 
 
 def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str]]:

@@ -91,7 +91,7 @@ class _Launch:
             is_usable = self._is_in_folders(name) or HUB_NAME.fullmatch(name)
         except (OutsideFolders, OSError) as error:
             return f"names {name!r}, and {error}"
-        return "" if is_usable else f"{self._model_choices(resource)}, not {name!r}"
+        return "" if is_usable else f"{self._model_choices(resource)}, not {name!r}{self._name_hint(name)}"
 
     def evaluated_run(self, resource: NamedResource) -> str:
         """Return why this run may not be evaluated, or an empty text."""
@@ -143,7 +143,9 @@ class _Launch:
         if not NAME.fullmatch(name):
             return f"must be the name of a file in {self._folder_text()}, not {name!r}{self._name_hint(name)}"
         try:
-            return "" if self._is_in_folders(name) else f"names {name!r}, which is not in {self._folder_text()}"
+            is_usable = self._is_in_folders(name)
+            hint = self._name_hint(name)
+            return "" if is_usable else f"names {name!r}, which is not in {self._folder_text()}{hint}"
         except (OutsideFolders, OSError) as error:
             return f"names {name!r}, and {error}"
 
@@ -216,7 +218,8 @@ class _Launch:
         projects = ", ".join(wandb_projects(self.cluster)) or "none"
         return (
             f"is {name}, to which runs of cluster {self.cluster.name} may not send metrics; allowed projects are: "
-            f"{projects}. An admin lists them in the cluster's config as wandb_projects"
+            f"{projects}. An administrator lists them, such as "
+            f"{self.cluster.set_command('wandb_projects', ['team/project'])}"
         )
 
     def by_hand(self, resource: NamedResource) -> str:
@@ -233,7 +236,7 @@ class _Launch:
             return f"names {reference}, but you see no such run"
         if not run.kind.runs_here:
             return f"names {reference}, but {_elsewhere_reason(run)}"
-        saved = checkpoints.at_step(run, step)
+        saved = checkpoints.readable(run, step)
         if saved is None:
             steps = [str(step) for step in list(checkpoints.by_step(run))[:MAX_NAMED_STEPS]]
             return f"names {reference}, but that run did not save this step; it saved {', '.join(steps) or 'none'}"
@@ -266,7 +269,7 @@ class _Launch:
 
     def _folder_text(self) -> str:
         if not self.folders:
-            return f"a folder that an administrator allows (cluster {self.cluster.name} has no data_paths)"
+            return "a folder that an administrator allows"
         return f"a folder that cluster {self.cluster.name} allows ({', '.join(map(str, self.folders))})"
 
     def _model_choices(self, resource: NamedResource) -> str:
@@ -283,7 +286,19 @@ class _Launch:
         for folder in self.folders:
             if ".." not in Path(path).parts and Path(path).is_relative_to(folder) and Path(path) != folder:
                 return f"; this one is {Path(path).relative_to(folder)}"
-        return ""
+        return self._allow_hint(Path(path))
+
+    def _allow_hint(self, path: Path) -> str:
+        """Return a hint with the command by which an administrator allows the folder that has this path, or any; empty
+        for a name that the allowed folders do not have."""
+        _root, *parts = path.parts or ("",)
+        if path.is_absolute() and len(parts) > 1 and all(map(NAME.fullmatch, parts)):
+            command = self.cluster.set_command("data_paths", [*map(str, self.folders), str(path.parent)])
+            return f"; an administrator allows {path.parent} with {command}, and the name is then {path.name}"
+        if self.folders:
+            return ""
+        command = self.cluster.set_command("data_paths", ["/srv/models"])
+        return f"; cluster {self.cluster.name} allows none: an administrator sets data_paths, such as {command}"
 
 
 RULES: Mapping[ResourceKind, Callable[[_Launch, NamedResource], str]] = {
@@ -346,11 +361,12 @@ def _replacement(path: str) -> str:
 
 
 def checkpoint_of(config: RunConfig, person: User) -> SavedCheckpoint | None:
-    """Return the checkpoint that model.path names as run:<uid>@<step>; None if it names none that the user may see."""
+    """Return the checkpoint that model.path names as run:<uid>@<step>, which the trainer may have to rebuild; None if
+    it names none that the user may see."""
     if not RUN_REFERENCE.fullmatch(config.model.path):
         return None
     run, step = _parse(config.model.path, person)
-    return checkpoints.at_step(run, step) if run is not None and step is not None else None
+    return checkpoints.readable(run, step) if run is not None and step is not None else None
 
 
 def find_parent(config: RunConfig, person: User) -> tuple[Run | None, int | None]:

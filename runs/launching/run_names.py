@@ -12,6 +12,7 @@ from runs.models import Experiment, Run
 from workers.config import OwnOptions, RunConfig, config_fields, preset
 from workers.config.methods import METHODS
 from workers.config.resources import named_runs
+from workers.config.run import AUTO
 
 NAME_LENGTH = 200
 MAX_CHANGES, MAX_CHANGES_LENGTH, MAX_VALUE_LENGTH = 3, 120, 40
@@ -25,6 +26,8 @@ OMITTED_SECTIONS = (
 )  # fmt: skip
 LAST_SECTIONS = ("compute.", "tracking.")
 """Sections that say where and not how a run trains: their settings are the first ones that a name omits."""
+GPUS_BY_DEFAULT = (0, 1, AUTO)
+"""Values of compute.gpus that a launch may have chosen. No name states them unless the preset has another."""
 RUN_SETTINGS = {field.path for field in config_fields(RunConfig) if field.resource in ("run", "runs")}
 """Settings that name runs. No name states them: not every reader of a name may know these runs."""
 
@@ -87,6 +90,8 @@ def changed_settings(config: RunConfig, preset_name: str) -> dict[str, Any]:
     values = dict(_leaves(config.to_json()))
     values |= {path: False for path in (f"{config.method}.lora",) if path in start and path not in values}
     ignored = {"schema", "seed", "method"} if not preset_name else {"schema", "seed"}
+    if config.compute.gpus in GPUS_BY_DEFAULT and not _states_gpus(preset_name):
+        ignored = {*ignored, "compute.gpus"}
     changed = {
         path: value
         for path, value in values.items()
@@ -129,6 +134,11 @@ def _base_name(config: RunConfig, preset_name: str, omitted: frozenset[str] = fr
     return " ".join(
         [preset_name or config.method, *([", ".join(shown)] if shown else []), *([f"+{more}"] if more else [])]
     )
+
+
+@cache
+def _states_gpus(preset_name: str) -> bool:
+    return bool(preset_name) and "gpus" in preset(preset_name).config.get("compute", {})
 
 
 @cache

@@ -7,6 +7,7 @@ is submitted again only after the cluster has replied "no such job" for so long 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.utils import timezone
 from runs.clusters import cache_of, executor_for, python_of, spelled_gpu_type, submit_host_of, timeouts_of
 from runs.launching.code import code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
+from runs.launching.gpu_memory.shares import plan_job_gpu
 from runs.launching.resources import check_resources, checkpoint_of, data_folders, find_measured
 from runs.launching.submit_pauses import (
     MAX_SUBMITS,
@@ -32,6 +34,8 @@ from workers.config import ConfigError
 from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT, RUN_FOLDERS
 from workers.executors.base import Ambiguous, DiskFull, Executor, Postponed, Rejected, Spec, Unreachable
 from workers.executors.states import State
+from workers.memory_plan.limit import limit_environment
+from workers.preflight.memory import planner_name
 
 WITHDRAWN = "its sweep was paused before it was on the cluster"
 
@@ -106,13 +110,17 @@ def spec_of(job: Job) -> Spec:
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
     env |= code_environment(job) | credentials_environment(job)
+    if compute.shares_gpu:
+        env |= limit_environment(compute.node_gpus, job.gpu_memory_mb)
     return Spec(
         key=job.key,
         directory=job.directory,
         argv=(python_of(job.cluster), "-m", *job.command()),
         nodes=compute.nodes,
         cores=compute.cores,
-        gpus=compute.gpus,
+        gpus=compute.node_gpus,
+        gpu_memory_mb=job.gpu_memory_mb or _planned_mb(job),
+        runs_concurrently=compute.shares_gpu and planner_name(job.run.run_config) == "native",
         gpu_type=spelled_gpu_type(compute, job.cluster),
         memory_mb=compute.memory_mb,
         time_limit_seconds=compute.time_limit_seconds,
@@ -129,6 +137,7 @@ def prepare(job: Job) -> None:
     if not job.submits:
         # After the first call the cluster may have the job already, which must then be found, not refused.
         check_resources(job.run.run_config, job.run.created_by, job.cluster)
+        _store_gpu_share(job)
     job.directory.mkdir(parents=True, exist_ok=True)
     # Only attempts have code, a config and credentials to write: a rebuild reads what they left.
     if isinstance(job, Attempt):
@@ -139,6 +148,31 @@ def prepare(job: Job) -> None:
         if not job.submits:
             # The trainer of an earlier call may have read the first token.
             write_credentials(job)
+
+
+def _store_gpu_share(job: Job) -> None:
+    """Store the share of a GPU that the job gets, and note with auto why it gets that."""
+    if not job.compute.shares_gpu:
+        return
+    planned = plan_job_gpu(job.run.run_config, job.run.created_by, job.cluster)
+    if not update_facts(job, gpu_share=planned.share, gpu_memory_mb=planned.limit_mb):
+        return
+    if planned.reason:
+        job.note(f"compute.gpus is auto: takes a whole GPU: {planned.reason}")
+    elif job.run.run_config.compute.gpu_share is None:
+        share = "a whole GPU" if planned.share == 1 else f"{planned.share:g} of a GPU"
+        job.note(f"compute.gpus is auto: takes {share} for {planned.planned_mb} MB of planned memory")
+
+
+def _planned_mb(job: Job) -> int:
+    """Return the memory that a job with whole GPUs of this machine plans to take of each; 0 if that is not known.
+
+    Other programs may hold the rest. Other clusters do not look at it.
+    """
+    compute = job.compute
+    if job.cluster.kind != "local" or not compute.devices or compute.shares_gpu:
+        return 0
+    return plan_job_gpu(replace(job.run.run_config, compute=compute), job.run.created_by, job.cluster).planned_mb
 
 
 def _may_still_appear(job: Job) -> bool:

@@ -61,12 +61,20 @@ def _submit(executor: Slurm, group: Sequence[Job]) -> bool:
         if job.state == State.SUBMITTING.value or transition(job, State.SUBMITTING, SUBMITTING_REASON)
     ]
     try:
-        ready = [job for job in submitting if _is_prepared(job)]
+        ready = _of_equal_requests([job for job in submitting if _is_prepared(job)])
         # If the database was restored, the cluster may have the jobs already.
         observations = executor.poll([job.key for job in ready])
     except Unreachable as error:
         return _note_open(submitting, f"does not reply: {error}")
     return _call(executor, [job for job in ready if observations[job.key] is None and claim_call(job)])
+
+
+def _of_equal_requests(jobs: Sequence[Job]) -> list[Job]:
+    """Return the jobs that request what the first one does: with compute.gpus auto, that is planned by then.
+
+    `submit` handles the others.
+    """
+    return [job for job in jobs if job.compute == jobs[0].compute]
 
 
 def _is_prepared(job: Job) -> bool:

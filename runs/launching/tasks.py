@@ -10,6 +10,7 @@ from runs.launching.cancel import cancel_job
 from runs.launching.code import purge_copies as purge_unused
 from runs.launching.external import check_silence
 from runs.launching.reconcile import reconcile_cluster
+from runs.launching.storage import measure_changed
 from runs.launching.submit import submit_job
 from runs.launching.sweeps.pause import withdraw_sweep as withdraw_runs_of
 from runs.models import Attempt, Cluster, Job, Rebuild, Sweep
@@ -65,6 +66,12 @@ def tick_clusters() -> None:
 def check_external_runs() -> None:
     """Mark silent external runs as lost, and those that are heard again as running."""
     check_silence()
+
+
+@shared_task(name="runs.jobs.measure_disk")  # type: ignore[untyped-decorator]
+def measure_disk() -> None:
+    """Measure the disk space of runs whose files may have changed."""
+    measure_changed()
 
 
 @shared_task(name="runs.jobs.purge_copies")  # type: ignore[untyped-decorator]

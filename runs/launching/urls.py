@@ -10,6 +10,7 @@ from runs.launching.budgets.views import costs, costs_table, limit_remove, limit
 from runs.launching.launch_page import launch, launch_check
 from runs.launching.queue.views import queue, queue_change, queue_tables
 from runs.launching.rebuilds.views import run_checkpoint, run_rebuild_stop
+from runs.launching.storage.views import run_free, storage
 from runs.launching.sweeps.views import (
     sweep,
     sweep_change,
@@ -23,6 +24,7 @@ from runs.launching.views import experiment_resume, run_cancel, run_resume
 register_pages(
     PalettePage("queue", _("Queue")),
     PalettePage("costs", _("Costs and limits")),
+    PalettePage("storage", _("Disk space")),
 )
 
 urlpatterns = [
@@ -33,6 +35,8 @@ urlpatterns = [
     path("runs/<slug:uid>/resume/", run_resume, name="run-resume"),
     path("runs/<slug:uid>/checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
     path("runs/<slug:uid>/checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
+    path("runs/<slug:uid>/free/", run_free, name="run-free"),
+    path("storage/", storage, name="storage"),
     path("sweeps/<int:pk>/", sweep, name="sweep"),
     path("sweeps/<int:pk>/standing/", sweep_status_part, name="sweep-standing"),
     path("sweeps/<int:pk>/results/", sweep_results, name="sweep-results"),

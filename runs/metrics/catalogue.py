@@ -27,6 +27,7 @@ from runs.metrics.metric_charts import (
 )
 from workers.analysis.keys import (
     ACCURACY,
+    CAPTURED,
     COMPARED,
     COST,
     EXACT,
@@ -140,6 +141,9 @@ METRICS = (
     Metric("audit/blind_spots", _("Blind spots of the reward"), SHARE_OF_PROMPTS,
            _("Largest share of prompts on which a wrong response that contains the right answer gets at least 90 % of "
              "its reward."), LOWER, is_share=True),
+    Metric(CAPTURED, _("Evaluated by captured steps"),
+           help=_("1 where captured steps wrote the responses in 16 bits. All such evaluations round alike, but "
+                  "otherwise than those without.")),
     Metric("time/step_seconds", _("Seconds per step")),
     Metric("time/engine_idle_seconds", _("Idle seconds of engines"),
            help=_("Per step, while members were evaluated: time that ready engines had no work, summed over all "

@@ -18,13 +18,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.metrics.catalogue import metric_of
-from runs.models import RUN_FOLDER, Attempt, Run
-from workers.analysis.keys import COMPARED, MARGIN, PREFERS_RIGHT
+from runs.models import RUN_FOLDER, Attempt, Run, Series
+from workers.analysis.keys import CAPTURED, COMPARED, MARGIN, PREFERS_RIGHT
 from workers.csv_cells import fields_text
 
 EVALUATOR, IMPORTED, PUSHED, EXTERNAL = "evaluator", "import", "push", "external"
 EXACT, K3, MEAN, UNKNOWN = "exact", "k3", "mean", "unknown"
 GREEDY, SAMPLED, NO_RESPONSE = "greedy", "sampled", "none"
+CAPTURED_STEPS = "captured"
+"""Rounding of responses that captured steps wrote in 16 bits: the same in all such evaluations, other than before."""
 EVALUATION_FILE = "evaluation"
 """The kind of imports that are evaluations with their settings (`runs.importing.readers.evaluations`)."""
 KL = ("kl", "kl/k3")
@@ -51,19 +53,22 @@ ESTIMATORS = {EXACT: _("exact"), K3: _("k3 estimate"), MEAN: _("mean"), UNKNOWN:
 class Provenance:
     """Measurement of a series. origin: one of ORIGINS. estimator: one of ESTIMATORS. decoding: greedy, sampled,
     none if no response is read, or unknown. temperature and samples (responses per prompt) of sampled responses, None
-    if unknown."""
+    if unknown. rounding: CAPTURED_STEPS if these wrote the responses in 16 bits, None otherwise."""
 
     origin: str
     estimator: str
     decoding: str = UNKNOWN
     temperature: float | None = None
     samples: int | None = None
+    rounding: str | None = None
 
     @property
     def words(self) -> str:
         """Return the provenance as text: `k3 estimate, 20 samples a prompt at T = 0.7, imported`."""
         parts = [gettext(ESTIMATORS[self.estimator])] if self.estimator != MEAN else []
         parts.append(self.decoding_words)
+        if self.rounding == CAPTURED_STEPS:
+            parts.append(gettext("captured steps"))
         return ", ".join([*parts, gettext(ORIGINS[self.origin])] if self.origin != EVALUATOR else parts)
 
     @property
@@ -83,7 +88,7 @@ class Provenance:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as the API and files give them."""
         return {"origin": self.origin, "estimator": self.estimator, "decoding": self.decoding,
-                "temperature": self.temperature, "samples": self.samples}  # fmt: skip
+                "temperature": self.temperature, "samples": self.samples, "rounding": self.rounding}  # fmt: skip
 
     @property
     def text(self) -> str:
@@ -101,8 +106,8 @@ def with_origins(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def origins_of(runs: Collection[Run]) -> dict[int, str]:
-    """Return by run id the origin of its series: EVALUATOR, PUSHED, EXTERNAL, or IMPORTED with the kind of file
-    after a colon.
+    """Return by run id the origin of its series: PUSHED, EXTERNAL, IMPORTED with the kind of file after a colon, or
+    EVALUATOR, with the rounding after a colon if it is CAPTURED_STEPS.
 
     One query, however many runs there are; none for runs that were read `with_origins`.
     """
@@ -117,10 +122,12 @@ def origin_expression() -> Case:
     is_started = Exists(Attempt.objects.filter(run=OuterRef("pk"), cluster__isnull=False))
     imported = Concat(Value(f"{IMPORTED}:"), F("source__kind"))
     is_own = Q(source__kind=RUN_FOLDER)
+    is_captured = Exists(Series.objects.filter(run=OuterRef("pk"), key=CAPTURED))
+    evaluator = Case(When(is_captured, then=Value(f"{EVALUATOR}:{CAPTURED_STEPS}")), default=Value(EVALUATOR))
     return Case(
-        When(is_own, source__series_origin="", then=Value(EVALUATOR)), When(is_own, then=F("source__series_origin")),
+        When(is_own, source__series_origin="", then=evaluator), When(is_own, then=F("source__series_origin")),
         When(source__isnull=False, then=imported), When(external__isnull=False, then=Value(EXTERNAL)),
-        When(is_started, then=Value(EVALUATOR)), default=Value(PUSHED), output_field=TextField(),
+        When(is_started, then=evaluator), default=Value(PUSHED), output_field=TextField(),
     )  # fmt: skip
 
 
@@ -189,9 +196,10 @@ def _provenance(
     if source == EVALUATOR and key in LIKELIHOODS:
         return Provenance(source, MEAN, NO_RESPONSE)
     if source == EVALUATOR:
+        rounding = kind or None
         if key not in KL and not key.startswith("sample/"):
-            return Provenance(source, MEAN, GREEDY)
-        return Provenance(source, {"kl": EXACT, "kl/k3": K3}.get(key, MEAN), SAMPLED, temperature, samples)
+            return Provenance(source, MEAN, GREEDY, rounding=rounding)
+        return Provenance(source, {"kl": EXACT, "kl/k3": K3}.get(key, MEAN), SAMPLED, temperature, samples, rounding)
     # kl/k3 is a key of ours that names its estimator; kl may be any.
     unnamed = K3 if key == "kl/k3" else UNKNOWN if key in KL or key.startswith(FILE_KEY_PREFIX) else MEAN
     if kind != EVALUATION_FILE:

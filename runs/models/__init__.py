@@ -5,6 +5,7 @@ from runs.models.chart_layout import ChartLayout
 from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
 from runs.models.config_value import Knob
+from runs.models.disk_use import DiskUse
 from runs.models.evaluated_step import EVALUATION, TRAINING, EvaluatedStep, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Experiment, Run
 from runs.models.external import LOST_AFTER_SECONDS, ExternalRun
@@ -53,6 +54,7 @@ __all__ = [
     "Cluster",
     "ClusterTest",
     "Collapse",
+    "DiskUse",
     "EngineReport",
     "EvaluatedStep",
     "Experiment",

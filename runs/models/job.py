@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from abc import abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
@@ -50,6 +53,10 @@ class Cluster(models.Model):
     def is_remote(self) -> bool:
         """Return whether the cluster's disk is remote and files are copied over SSH."""
         return bool(self.config.get("address"))
+
+    def set_command(self, key: str, value: object) -> str:
+        """Return the shell command by which an administrator sets a key of the config."""
+        return shlex.join(["./manage.py", "cluster", "set", self.name, f"{key}={json.dumps(value)}"])
 
     def note_answer(self) -> None:
         """Store that the cluster replied now, unless its config was changed since this object was read."""
@@ -108,6 +115,10 @@ class Job(models.Model):
     progress = models.FloatField(null=True, blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
     exit_signal = models.IntegerField(null=True, blank=True)
+    gpu_share = models.FloatField(null=True, blank=True)
+    """Fraction of a GPU that was planned when it was submitted, 1 for a whole one; None if it shares none."""
+    gpu_memory_mb = models.PositiveIntegerField(default=0)
+    """Memory that it may take of the GPU that it shares, in MB of 2²⁰ bytes, as planned; 0: no limit but its share."""
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -141,8 +152,14 @@ class Job(models.Model):
 
     @property
     def compute(self) -> ComputeConfig:
-        """Return the nodes that the job requests. Raise ConfigError if the run's config is no longer valid."""
-        return self.run.run_config.compute
+        """Return the nodes that the job requests, with the planned share of a GPU in place of auto.
+
+        Raise ConfigError if the run's config is no longer valid.
+        """
+        compute = self.run.run_config.compute
+        if self.gpu_share is None or compute.gpu_share is not None:
+            return compute
+        return replace(compute, gpus=self.gpu_share if self.gpu_share < 1 else 1)
 
     @property
     def code_sha256(self) -> str:

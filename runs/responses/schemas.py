@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from ninja import Schema
@@ -17,10 +17,12 @@ JsonNumber = Annotated[Number, BeforeValidator(lambda value: metrics.json_floats
 
 class CheckpointOut(Output):
     """A checkpoint of a run. If `download` is not null, it is available as a tar file. A `rebuilt` checkpoint was made
-    again from the replay log; `state`, `progress` and `reason` describe that rebuild."""
+    again from the replay log; `state`, `progress` and `reason` describe that rebuild. `availability`: on_disk;
+    rebuildable, deleted and to be rebuilt on request; or gone."""
 
     step: int
     rebuilt: bool
+    availability: Literal["on_disk", "rebuildable", "gone"]
     state: str
     progress: float | None
     reason: str
@@ -40,13 +42,15 @@ class CheckpointsOut(Schema):
 
 class MeasuredOut(Schema):
     """A series' provenance. `origin`: evaluator, import or push; `estimator`: exact, k3, mean or unknown; `decoding` of
-    the answers: greedy, sampled or unknown; `temperature` and `samples` (a prompt) are null where they are unknown."""
+    the answers: greedy, sampled or unknown; `temperature` and `samples` (a prompt) are null where they are unknown.
+    `rounding` is captured where captured steps wrote the answers in 16 bits, else null."""
 
     origin: str
     estimator: str
     decoding: str
     temperature: float | None
     samples: int | None
+    rounding: str | None
 
 
 class CurveOut(Schema):

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from django.http import HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from runs import metrics
+from runs import launching, metrics
 from runs.chart_layouts import Layout, PlacedChart, arrange, layout_of
 from runs.charts import Chart, Group, Spec, draw_charts, draw_names
 from runs.charts.own import OwnChart, parse_own
@@ -18,7 +19,7 @@ from runs.metrics.metric_charts import BY_TIME
 from runs.models import ChartLayout, Run
 from runs.responses.outcomes import read_outcomes
 from runs.run_page.charts.population import population
-from runs.run_page.charts.sections import Plan, Section, plans
+from runs.run_page.charts.sections import MACHINE, Plan, Section, plans
 from runs.run_page.reward_and_gold.charts import CHARTS as OUTCOME_CHARTS
 from runs.run_page.reward_and_gold.charts import outcome_chart
 from runs.run_page.tabs import tab_fragment, tab_page
@@ -58,9 +59,15 @@ def curve_names(keys: list[str]) -> list[str]:
 
 
 def _plans(run: Run, keys: list[str]) -> list[Plan]:
-    """Return the sections of these keys, in which every held-out line states how it was measured."""
+    """Return the sections of these keys, in which every held-out line states how it was measured, and the section of
+    the machine states the share of a GPU that the run has."""
     provenances = metrics.provenances([run], keys, metrics.origins_of([run]))
-    return plans(keys, {key: provenance for (_run, key), provenance in provenances.items()})
+    planned = plans(keys, {key: provenance for (_run, key), provenance in provenances.items()})
+    if not launching.resources_of(run.config).shares_gpu:
+        return planned
+    sharing = launching.resources_of(run.config, run.attempts.order_by("-n").first()).sharing
+    note = " ".join([sharing, gettext("Charts of the GPU count all programs on it.")]) if sharing else ""
+    return [replace(plan, help=f"{plan.help} {note}".strip()) if plan.slug == MACHINE else plan for plan in planned]
 
 
 def _charts(run: Run, specs: list[Spec], controls: ChartControls, px: int | None) -> list[Chart]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import FileResponse, Http404, HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from runs import launching
@@ -17,6 +18,7 @@ from runs.compare import (
     load_environments,
 )
 from runs.http import SignedIn, visible_run
+from runs.launching.budgets import Resources
 from runs.models import Attempt
 
 
@@ -31,6 +33,23 @@ class EnvironmentRow:
     environment: AttemptEnvironment
     before: int | None = None
     otherwise: str = ""
+
+    @property
+    def gpus(self) -> str:
+        """Return the attempt's GPUs as text, such as "2 × NVIDIA H100", or "0.25 of 1 × NVIDIA H100"."""
+        share = self._resources.gpu_share
+        if share is None or share >= 1 or not self.environment.devices:
+            return self.environment.gpus
+        return gettext("%(share)s of %(gpus)s") % {"share": f"{share:g}", "gpus": self.environment.gpus}
+
+    @property
+    def sharing(self) -> str:
+        """Return a sentence about the GPU that the attempt shares; empty for whole ones, or none."""
+        return self._resources.sharing
+
+    @property
+    def _resources(self) -> Resources:
+        return launching.resources_of(self.attempt.run.config, self.attempt)
 
 
 def environment_rows(attempts: Sequence[Attempt]) -> list[EnvironmentRow]:

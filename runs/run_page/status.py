@@ -109,7 +109,7 @@ def status_context(run: Run) -> dict[str, Any]:
     state = State.STOPPING.value if unstored else run.state
     return {
         "used_up": _used_up(run, attempts),
-        "resources": launching.resources_of(run.config) if run.kind.runs_here else None,
+        "resources": launching.resources_of(run.config, newest) if run.kind.runs_here else None,
         "attempt": newest, "step": step, "steps": steps,
         "share": share, "shows_progress": _shows_progress(run, share), "seconds": _seconds(attempts),
         "unstored": unstored, "shown_state": state,

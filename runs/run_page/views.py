@@ -10,6 +10,7 @@ from django_htmx.http import replace_url
 
 from runs.http import SignedIn, page_address, visible_run
 from runs.launching.rebuilds import checkpoints_context, request_checkpoint
+from runs.launching.storage import storage_context
 from runs.responses import RESPONSE_PARAMETERS, responses_context
 from runs.run_page.charts.population import population
 from runs.run_page.engines import engines_context
@@ -67,4 +68,5 @@ def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
         if refusal:
             messages.error(request, refusal)
         return redirect("run-checkpoints", uid)
-    return tab_page(request, run, "checkpoints", checkpoints_context(request, run))
+    context = checkpoints_context(request, run) | storage_context(request, run)
+    return tab_page(request, run, "checkpoints", context)

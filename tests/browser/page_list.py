@@ -156,6 +156,7 @@ def drawn_pages(experiment: Experiment) -> dict[str, str]:
 def pages_of_site() -> dict[str, str]:
     return {
         "queue": reverse("queue"), "costs": f"{reverse('costs')}?by=experiment&since=all",
+        "disk space": reverse("storage"),
         "services": reverse("services"), "side by side, none": reverse("viewer"), "import": reverse("import"),
         "import of an experiment": reverse("experiment-import"),
         "folders of the server": reverse("import-folders"),

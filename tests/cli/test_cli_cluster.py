@@ -15,6 +15,8 @@ from runs.clusters.connection_test import advance_tests
 from runs.models import Cluster
 from tests.cli.background import repeating
 from tests.cli.conftest import RunCli
+from tests.runs.clusters.stored_inventories import make_cluster
+from workers.executors.base import NodeShape
 
 
 @pytest.fixture
@@ -25,10 +27,11 @@ def admin(token: str, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_clusters_are_listed(run_cli: RunCli, local: Cluster) -> None:
-    Cluster.objects.create(name="alps", kind="slurm")
+    make_cluster("alps", "slurm", NodeShape(2, 64, 0, 4, "a100", "main", 16), NodeShape(1, 8, 0, 1))
     code, out, _ = run_cli("cluster", "ls")
     assert code == 0 and out.splitlines()[0].split() == ["name", "kind", "state", "nodes"]
     assert out.splitlines()[1].split()[:5] == ["alps", "slurm", "not", "checked", "yet"]
+    assert "2 × 64 cores, 4 a100 in 16 shards; 1 × 8 cores, 1 GPU" in out
     assert "local" in out and "1 × " in out
     assert [row["name"] for row in json.loads(run_cli("cluster", "ls", "--json")[1])] == ["alps", "local"]
 

@@ -15,6 +15,10 @@ def test_queue_commands_hold_release_and_move_runs(run_cli: RunCli, local: Clust
     code, out, _ = run_cli("queue")
     assert code == 0 and out.splitlines()[1].split()[:4] == [run.uid, "queued", "local", "ada"]
     assert "starts waiting runs in order" in out and out.endswith("0 going, 1 waiting\n")
+    assert "1 core " in out.splitlines()[1]
+    run.config["compute"] |= {"gpus": 0.25}
+    run.save()
+    assert "0.25 GPU " in run_cli("queue")[1].splitlines()[1]
     assert json.loads(run_cli("queue", "--cluster", "far", "--mine", "--json")[1])["items"] == []
     assert run_cli("hold", run.uid)[:2] == (0, f"{run.uid}  hold requested; the run is queued\n")
     assert run_cli("hold", run.uid)[0] == 1

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from runs.clusters import submit_host_of
-from runs.clusters.connection_test import advance_test, begin_test, steps
+from runs.clusters.connection_test import advance_test, begin_test, trial
 from runs.models import ClusterTest
 from tests.clusters.fakes import InProcessSsh
 from tests.clusters.fakes.far import ALSO_OVER_SSH, HERE, ON_SLURM, Far
@@ -93,7 +93,7 @@ def test_job_that_did_not_run_names_the_remedy(far: Far, monkeypatch: pytest.Mon
     test = begin_test(far.row, None)
     assert not advance_test(test)
     # The time that the file of a finished job may take to appear.
-    monkeypatch.setattr(steps, "SECONDS", 0.0)
+    monkeypatch.setattr(trial, "SECONDS", 0.0)
     key = f"esweb-test{test.pk}-t"
     here = Path(settings.RUNS_DIR) / f"test{test.pk}" / key
     log = "log.txt" if far.kind == "ray" else "slurm.log"

@@ -40,6 +40,10 @@ def test_tick_reads_the_nodes_of_slurm(slurm: SlurmCluster, access_config: dict[
         ({"cores": CORES + 1}, f"must be at most {CORES}, not {CORES + 1}: no node of cluster far has more"),
         ({"gpus": GPUS + 1}, f"must be at most {GPUS}, not {GPUS + 1}: no node of cluster far has more"),
         ({"memory_mb": MEMORY_MB + 1}, f"must be at most {MEMORY_MB}, not {MEMORY_MB + 1}: no node of cluster far has"),
+        (
+            {"gpus": 0.5, "gpu_type": "h100"},
+            "must be a whole number, not 0.5: no node of cluster far divides its GPUs of type h100 into shards",
+        ),
         ({"gpus": 1, "gpu_type": "b200"}, "must be one of a100, h100 on cluster far, or empty, not 'b200'"),
         (
             {"gpus": 1, "gpu_type": "H100", "nodes": 2},

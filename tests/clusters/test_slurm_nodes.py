@@ -19,7 +19,7 @@ from runs.models import Attempt, Checkpoint, Cluster, EngineReport, Experiment, 
 from tests import soak_plugin
 from tests.clusters.scripted_slurm import cluster_directory, make_slurm_cluster, set_timeouts
 from tests.clusters.slurm import SlurmCluster
-from tests.clusters.slurm.config import CORES, GPUS, MEMORY_MB
+from tests.clusters.slurm.config import CORES, GPU_SHARDS, GPUS, MEMORY_MB
 from tests.clusters.training import launch_by_sweep, read_result, train
 from tests.runs.local_cluster import attempt_of, tick_until_true
 from tests.waiting import wait_until
@@ -166,7 +166,7 @@ def final_weights(run: Run) -> str:
 
 def test_nodes_of_slurm_are_listed_by_partition(clusters: None) -> None:
     shapes = executor_for(Cluster.objects.get(name="far")).node_shapes()
-    assert NodeShape(2, CORES, MEMORY_MB, GPUS, "a100", "main") in shapes
+    assert NodeShape(2, CORES, MEMORY_MB, GPUS, "a100", "main", GPU_SHARDS["a100"]) in shapes
     assert NodeShape(1, CORES, MEMORY_MB, GPUS, "h100", "low") in shapes
     assert sum(shape.count for shape in shapes if shape.partition == "main") == 3
 

@@ -24,7 +24,7 @@ from tests.clusters.scripted_slurm import (
     wait_until_started,
 )
 from tests.clusters.slurm import SlurmCluster
-from tests.clusters.slurm.config import CORES, GPUS, MEMORY_MB
+from tests.clusters.slurm.config import CORES, GPU_SHARDS, GPUS, MEMORY_MB
 from tests.runs.local_cluster import attempt_of, tick_until
 from tests.workers.attempts import CHECKPOINTS
 from workers.executors.base import NodeShape, Rejected, Spec
@@ -38,7 +38,7 @@ def test_slurm_runs_a_job_cancels_another_and_refuses_a_third(
 ) -> None:
     monkeypatch.setenv("DJANGO_SECRET_KEY", "sown-in-the-web")
     monkeypatch.setenv("SBATCH_PARTITION", "high")
-    failing, stopping = launch_run(experiment, gpus=1), launch_run(experiment)
+    failing, stopping = launch_run(experiment, gpus=0.3), launch_run(experiment)
     for run, program in ((failing, SHOWS_ENV), (stopping, CHECKPOINTS)):
         slurm_executor.program = program
         launching.submit_job(attempt_of(run))
@@ -53,6 +53,8 @@ def test_slurm_runs_a_job_cancels_another_and_refuses_a_third(
     environment = (failed.directory / "env").read_text()
     assert "sown-in" not in environment and "'CUDA_VISIBLE_DEVICES': '" in environment
     assert "'SLURM_JOB_PARTITION': 'main'" in environment
+    # Of the four shards of a GPU, two are at least 0.3 of it.
+    assert "'SLURM_SHARDS_ON_NODE': '2'" in environment and "'SLURM_GPUS_ON_NODE': '1'" in environment
     check_replies(slurm_executor, failed.directory.parent / "refused")
     seen = slurm_executor.find(failed.key)
     assert seen is not None and (seen.state, seen.native_id) == (State.FAILED, failed.native_id)
@@ -60,11 +62,12 @@ def test_slurm_runs_a_job_cancels_another_and_refuses_a_third(
 
 def check_replies(executor: ScriptedSlurm, folder: Path) -> None:
     """Check what Slurm lists and refuses; neither starts a job."""
-    assert NodeShape(2, CORES, MEMORY_MB, GPUS, "a100", "main") in executor.node_shapes()
+    assert NodeShape(2, CORES, MEMORY_MB, GPUS, "a100", "main", GPU_SHARDS["a100"]) in executor.node_shapes()
     site = executor.site
     for change, needs, reason in (
         ({"partition": "nosuch"}, {}, r"there are high, low, lowgrace, main, short"),
         ({}, {"gpus": 99}, "^Batch job submission failed: Requested node configuration is not available$"),
+        ({}, {"gpus": 0.5, "gpu_type": "h100"}, "^the nodes that the run may use have no shards of GPUs"),
     ):
         executor.site = replace(site, **change)  # type: ignore[arg-type]
         with pytest.raises(Rejected, match=reason):

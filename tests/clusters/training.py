@@ -22,7 +22,10 @@ from tests.waiting import wait_until
 from workers.config import preset
 from workers.executors.states import State
 
-SMALL = {"es": {"iterations": 2, "population": 4, "checkpoint_every": 1}, "evaluation": {"every": 1, "prompts": 2}}
+SMALL = {
+    "es": {"iterations": 2, "population": 4, "checkpoint_every": 1, "keep": "all"},
+    "evaluation": {"every": 1, "prompts": 2},
+}
 CURVES = ("reward/mean", "kl", "es/update_norm")
 
 

@@ -44,7 +44,11 @@ from tests.runs.labels.label_cases import make_set  # noqa: E402
 from tests.security import sample_rows  # noqa: E402
 from workers.attempt import Process, claim_path, write_json  # noqa: E402
 
-NOT_COMPARED = {"last_used_at": "asking for an answer sets it"}
+NOT_COMPARED = {
+    "last_used_at": "asking for an answer sets it",
+    "measured_at": "a reply measures now",
+    "total_bytes": "drafts and tokens are not in a backup",
+}
 KINDS: dict[str, Any] = {
     "experiments": models.Experiment, "views": models.SavedView, "sweeps": models.Sweep,
     "tournaments": Tournament, "assignments": Assignment, "judges": Judge,

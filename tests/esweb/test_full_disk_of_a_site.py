@@ -30,7 +30,7 @@ from workers.records import records_path
 pytestmark = [pytest.mark.soak, needs_small_disk]
 CHECKPOINT_EVERY = 5
 CONFIG = {
-    "es": {"iterations": 100, "population": 6, "prompts": 4, "checkpoint_every": CHECKPOINT_EVERY},
+    "es": {"iterations": 100, "population": 6, "prompts": 4, "checkpoint_every": CHECKPOINT_EVERY, "keep": "all"},
     "evaluation": {"every": 50, "prompts": 4, "samples": 1},
 }
 WRITE_AHEAD = "SELECT pg_logical_emit_message(false, 'filler', repeat('x', 4000000))"

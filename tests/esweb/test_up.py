@@ -24,21 +24,27 @@ from tests.esweb.web_process import ENCRYPTION
 from tests.small_disks import needs_small_disk, small_disk
 from tests.started_site import make_started_site
 from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.gpus.fake_library import NO_COMPILER, build_library, has_compiler
+from workers.gpus import describe_offer
+from workers.gpus.driver import Driver
+from workers.gpus.offer import choose_cards
+from workers.gpus.torch_build import installed_torch
 
 ROOT = Path(__file__).resolve().parents[2]
+GPUS = ["GPU-aa 143771 0 0", "GPU-bb 143771 0 0"]
 
 
 class Up:
     """One `manage.py up` on a folder of its own, and its output."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(self, data: Path, *options: str, **variables: str) -> None:
         self.data, self.console = data, data.with_suffix(".console")
         with self.console.open("wb") as console:
             self.process = subprocess.Popen(
                 [sys.executable, ROOT / "manage.py", "up", "--data", data, "--port", "0", *options],
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                env=without_servers() | {"ESWEB_LOCAL_SLOTS": "1"},
+                env=without_servers() | {"ESWEB_LOCAL_SLOTS": "1"} | variables,
                 start_new_session=True,
             )
 
@@ -127,7 +133,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     undo_migration_of_sessions(data)
     # As a folder that was made by hand.
     data.chmod(0o755)
-    running = Up(data)
+    running = Up(data, **(build_library(data.parent, GPUS) if has_compiler() else {}))
     yield running
     running.end()
 
@@ -157,6 +163,16 @@ def test_first_start_creates_the_database_and_its_admin(tmp_path: Path) -> None:
 
 def test_up_prints_the_address_of_a_healthy_site(up: Up) -> None:
     wait_until(lambda: get(f"{up.address}/healthz") == 200, "the site to be well", details=up.output)
+
+
+@pytest.mark.skipif(not has_compiler(), reason=NO_COMPILER)
+def test_up_prints_the_gpus_of_the_machine_in_one_line(up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in build_library(tmp_path, GPUS).items():
+        monkeypatch.setenv(name, value)
+    # Whether runs can use them depends on the torch that is installed here.
+    line = describe_offer(choose_cards(None, Driver().read(), installed_torch(), os.environ))
+    assert up.wait_for(r"esweb \| (GPUs.*)") == line
+    assert up.output().count("GPUs") == 1
 
 
 def test_up_prints_the_file_of_the_password_and_not_the_password(up: Up) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pip
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,8 @@ class ones:
     def sum(self): return self
     def item(self): return float(self.value)
 """
+WITH_CUDA = f"{WORKS}\nclass version:\n    cuda = '13.0'\n"
+FOR_CPUS = f"{WORKS}\nclass version:\n    cuda = None\n"
 NO_LIBRARY = "libcudart.so.12: cannot open shared object file: No such file or directory"
 BROKEN = f"raise ImportError({NO_LIBRARY!r})"
 WRONG = WORKS.replace("1 + other", "other")
@@ -156,3 +159,24 @@ def test_indexes_are_not_requested_if_they_are_switched_off(checkout: Checkout, 
     status, words = checkout.install(PIP_FIND_LINKS=folder, UV_NO_INDEX=1, TORCH_INDEX=cpu)
     assert (status, words.count("Installing torch")) == (1, 1)
     assert "it adds numbers wrongly" in words and "unset UV_NO_INDEX and PIP_NO_INDEX" in words
+
+
+def test_build_for_cpus_is_replaced_where_cuda_is_requested(checkout: Checkout, tmp_path: Path) -> None:
+    packages = next(checkout.folder.glob(".venv/lib/python*/site-packages"))
+    # The CUDA build comes by pip, which a real environment has.
+    (packages / "pip").symlink_to(Path(pip.__file__).parent)
+    cpu = wheels(tmp_path / "cpu", FOR_CPUS)
+    subprocess.run([UV, "pip", "install", "-q", "--no-index", "--python", checkout.python, *cpu.iterdir()], check=True)
+    mirror = index(tmp_path / "mirror", wheels(tmp_path / "cuda", WITH_CUDA, VERSION))
+    status, words = checkout.install(TORCH="cuda", UV_DEFAULT_INDEX=mirror)
+    assert status == 0, words
+    assert words == f"Installing torch {VERSION} with CUDA, about 3 GB of downloads ...\nInstalled: torch\n"
+    assert "cuda = '13.0'" in checkout.torch_file() and "cuda = None" not in checkout.torch_file()
+
+
+def test_make_replaces_torch_although_everything_is_installed() -> None:
+    make = ["make", "--dry-run", "--old-file", ".venv/.installed-web-train", "setup"]
+    usual, replaced = (
+        subprocess.check_output([*make, f"TORCH={build}"], cwd=ROOT, text=True) for build in ("", "cuda")
+    )
+    assert "install.sh" not in usual and "requirements/install.sh torch\n" in replaced

@@ -23,8 +23,8 @@ IDENTITY = {
 }  # fmt: skip
 """Fields that differ between equal rows: a copy has ids, a uid and an owner of its own, and runs on no cluster."""
 STORAGE = {
-    "Batch", "Chunk", "RecordFile", "FlagCheck", "Collapse", "ApiToken", "Rebuild", "Import", "Flag", "Score",
-    "Scoring",
+    "Batch", "Chunk", "DiskUse", "RecordFile", "FlagCheck", "Collapse", "ApiToken", "Rebuild", "Import", "Flag",
+    "Score", "Scoring",
 }  # fmt: skip
 """Tables that store the same points in other pieces, derive measures from other rows, or belong to one site."""
 MAX_DIFFERENCES = 8

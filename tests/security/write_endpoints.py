@@ -259,6 +259,7 @@ WRITES: dict[str, Callable[[WriteSubjects], WriteRequest]] = {
     "run-scoring-change": lambda subjects: WriteRequest(
         [subjects.stopped.uid, _make_scoring(subjects).pk], {"do": "cancel"}
     ),
+    "run-free": lambda subjects: WriteRequest([subjects.stopped.uid], {"part": "rebuildable"}),
     "run-rebuild-stop": lambda subjects: WriteRequest([subjects.running.uid, 3]),
     "import": lambda subjects: WriteRequest(
         form={"experiment": "New", "files": SimpleUploadedFile("a.log", ITERATION)}

@@ -24,7 +24,7 @@ from workers.scorer.client import ScorerFailed
 from workers.tasks import Example, Score
 
 pytestmark = needs_small_disk
-ES = {"iterations": 9, "checkpoint_every": 3, "population": 6, "prompts": 4}
+ES = {"iterations": 9, "checkpoint_every": 3, "keep": "all", "population": 6, "prompts": 4}
 LESS_THAN_A_CHECKPOINT = 120 * 1024
 FILLS_THE_DISK = """
 with open('ballast', 'ab', buffering=0) as ballast:

@@ -68,7 +68,7 @@ def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path, monkeypatch: py
     last = records(out, Status)[-1]
     assert last.phase == "saving"
     assert last.message.startswith(f"stopped after step {step} of 100000")
-    assert (out / f"checkpoints/step-{step:06d}/trainer_state.json").is_file()
+    assert (out / f"checkpoints/step-{step:06d}/trainer/trainer_state.json").is_file()
 
 
 @pytest.mark.usefixtures("restored_signals")

@@ -19,7 +19,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a config of six steps of four groups of four, saved after every third."""
     folder = tmp_path_factory.mktemp("grpo")
     groups = {"per_device_train_batch_size": 16, "num_generations": 4}
-    return run_json(folder, "grpo-micro", grpo={"max_steps": 6, "save_steps": 3, "beta": 0.02, **groups})
+    return run_json(folder, "grpo-micro", grpo={"max_steps": 6, "save_steps": 3, "keep": "all", "beta": 0.02, **groups})
 
 
 @pytest.fixture(scope="module")

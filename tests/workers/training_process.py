@@ -59,14 +59,14 @@ def train(
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def train_here(config: Path, out: Path) -> tuple[int, str]:
+def train_here(config: Path, out: Path, *more: str) -> tuple[int, str]:
     """Run the command in this process; return (exit code, stdout). Signal handlers are restored."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
     folder, output = working_folder(out), io.StringIO()
     folder.mkdir(exist_ok=True)
     try:
         with contextlib.chdir(folder), contextlib.redirect_stdout(output):
-            code = main([str(config), "--out", str(out)])
+            code = main([str(config), "--out", str(out), *more])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -15,3 +15,5 @@ SAFE, COST = "safety/safe_ratio", "cost/mean"
 PASS = "pass@1"  # noqa: S105
 PROMPTS, SAMPLES = "evaluate/prompts", "evaluate/samples"
 """Numbers of prompts and samples, which method evaluate records once for each step of a task."""
+CAPTURED = "evaluation/captured"
+"""1 in evaluations whose responses captured steps wrote in 16 bits, which round as all such evaluations do."""

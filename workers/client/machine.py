@@ -8,8 +8,8 @@ import re
 from importlib.metadata import distributions
 from pathlib import Path
 
-from workers.client.gpus import gpus
-from workers.records import Environment
+from workers.gpus import gpus
+from workers.records import Environment, Gpu
 
 CPUINFO = Path("/proc/cpuinfo")
 MB = 2**20
@@ -19,6 +19,7 @@ def environment(code: str = "") -> Environment:
     """Return the environment of this process. `code` is the fingerprint of its code. Unknown values are empty."""
     visible_gpus = gpus()
     driver, cuda = visible_gpus.driver() if visible_gpus else ("", "")
+    cards = visible_gpus.describe() if visible_gpus else ()
     return Environment(
         node=platform.node(),
         os=_system(),
@@ -29,7 +30,7 @@ def environment(code: str = "") -> Environment:
         driver=driver,
         cuda=cuda,
         code=code,
-        gpus=visible_gpus.describe() if visible_gpus else (),
+        gpus=tuple(Gpu(card.name, card.memory_mb, card.device) for card in cards),
         packages=packages(),
     )
 

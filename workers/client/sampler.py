@@ -11,8 +11,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from workers.client.gpus import Gpus, gpus
 from workers.client.processes import Processes
+from workers.gpus import Gpus, gpus
 from workers.records import Metric, RecordWriter
 
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from workers.config.fields import (
-    Bounds,
+    Divisible,
+    Limits,
     Shape,
     Tagged,
     default_of,
@@ -118,7 +119,7 @@ def _field(
     if field.name not in data and tagged is None:
         default = default_of(field)
         if default is dataclasses.MISSING:
-            requirement = bounds.complaint("") if isinstance(bounds, Shape) else _leaf(bare, None)[0]
+            requirement = bounds.complaint("") if isinstance(bounds, Shape | Divisible) else _leaf(bare, None)[0]
             problems.append(Problem(here, f"is missing; it {requirement}"))
         return default
     if tagged is not None:
@@ -127,7 +128,7 @@ def _field(
 
 
 @functools.cache
-def _unwrapped(cls: type, name: str) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
+def _unwrapped(cls: type, name: str) -> tuple[Any, Limits | None, Tagged | None]:
     """Return the type, the bounds and the table of a field. A sweep decodes a thousand configs."""
     return unwrap(hints(cls)[name])
 
@@ -138,7 +139,7 @@ def _tagged(cls: type, tagged: Tagged, data: Mapping[str, Any], name: str, probl
     return None if section is None else _section(section, data.get(name, {}), here, problems)
 
 
-def _value(hint: Any, bounds: Bounds | Shape | None, value: Any, path: str, problems: list[Problem]) -> Any:
+def _value(hint: Any, bounds: Limits | None, value: Any, path: str, problems: list[Problem]) -> Any:
     bare, optional = without_none(hint)
     if value is None and optional:
         return None
@@ -146,7 +147,8 @@ def _value(hint: Any, bounds: Bounds | Shape | None, value: Any, path: str, prob
         return _section(bare, value, path, problems)  # type: ignore[arg-type]
     if (section := item_section(bare)) is not None:
         return _sections(section, value, path, problems)
-    complaint, value = _leaf(bare, value)
+    # A divisible number's limits say what types it has, too.
+    complaint, value = (None, value) if isinstance(bounds, Divisible) else _leaf(bare, value)
     if complaint is None and bounds is not None:
         complaint = bounds.complaint(value)
     if complaint is not None:

@@ -116,6 +116,10 @@ class EsConfig:
     as on a CPU; equal GPUs then give equal responses, whatever their number."""
     checkpoint_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a checkpoint in Hugging Face format every this many iterations; 0 means only at the end."""
+    keep: Literal["last", "all"] = "last"
+    """Checkpoints that stay on disk. last: the newest one; older ones are deleted once it is saved, since the replay
+    log rebuilds the checkpoint of any iteration bit for bit, and that of the last iteration has no float32 weights
+    besides those of the model. all: every one that was saved."""
     on_failure: Literal["fail", "drop_member"] = "fail"
     """If a reward fails twice, or the KL of kl_beta is no finite number. fail: the run fails and names the prompt.
     drop_member: the member is left out of the update, which is recorded."""

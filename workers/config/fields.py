@@ -58,6 +58,40 @@ class Shape:
 
 
 @dataclasses.dataclass(frozen=True)
+class Divisible:
+    """Limits of a number of things of which one can be divided.
+
+    A value is a whole number, a fraction of one, or `word`, which leaves the fraction to the program.
+    """
+
+    at_most: int
+    word: str
+    decimals: int = 3
+
+    def complaint(self, value: Any) -> str | None:
+        """Return the mistake in `value`, or None if it fits. NaN, true and numbers as text fit nothing."""
+        if isinstance(value, str):
+            return None if value == self.word else f"must be {self}"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"must be {self}"
+        is_whole = isinstance(value, int) and 0 <= value <= self.at_most
+        is_fraction = 0 < value < 1 and round(value, self.decimals) == value
+        return None if is_whole or is_fraction else f"must be {self}"
+
+    def plain(self, value: Any) -> Any:
+        """Return a float without a fraction, such as 2.0, as the whole number; any other value as it is."""
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    def __str__(self) -> str:
+        fraction = f"a fraction such as 0.25 with at most {self.decimals} decimals"
+        return f"a whole number from 0 to {self.at_most}, {fraction}, or {self.word}"
+
+
+Limits = Bounds | Shape | Divisible
+"""Marks that decide if a value fits: each has `complaint(value)`, and reads as what a value must be."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Tagged:
     """Mark a field whose type depends on its sibling: `options` on `name` in a task."""
 
@@ -96,7 +130,7 @@ class ConfigField:
     required: bool
     help: str
     choices: tuple[Any, ...] = ()
-    bounds: Bounds | Shape | None = None
+    bounds: Limits | None = None
     tag: str = ""
     """The value of the sibling for which this field exists: the task's name for a task's option. Empty: always."""
     resource: ResourceKind | None = None
@@ -104,12 +138,12 @@ class ConfigField:
     """The dataclass of a list of sections, as `item_section` returns it."""
 
 
-def unwrap(hint: Any) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
+def unwrap(hint: Any) -> tuple[Any, Limits | None, Tagged | None]:
     """Split `Annotated[int, Bounds(...)]` into the bare type and its marks."""
     if get_origin(hint) is not Annotated:
         return hint, None, None
     bare, *marks = get_args(hint)
-    bounds = next((m for m in marks if isinstance(m, Bounds | Shape)), None)
+    bounds = next((m for m in marks if isinstance(m, Limits)), None)
     tagged = next((m for m in marks if isinstance(m, Tagged)), None)
     return bare, bounds, tagged
 
@@ -127,9 +161,11 @@ def resource_of(hint: Any) -> ResourceKind | None:
 
 
 def normalized(hint: Any, value: Any) -> Any:
-    """Return the present name of a choice that was renamed, a number that stands for its digits as text, or the value
-    itself."""
+    """Return the present name of a choice that was renamed, a number that stands for its digits as text, 2 for the 2.0
+    of a divisible thing, or the value itself."""
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    if divisible := next((mark for mark in marks if isinstance(mark, Divisible)), None):
+        return divisible.plain(value)
     if isinstance(value, int) and not isinstance(value, bool) and any(isinstance(m, DigitsAreText) for m in marks):
         return str(value) if 0 <= value < 10**18 else value
     names = next((mark.names for mark in marks if isinstance(mark, Renamed)), {})
@@ -185,11 +221,10 @@ def config_fields(cls: type, prefix: str = "") -> Iterator[ConfigField]:
             yield _make_field(cls, field, path, bare, bounds)
 
 
-def _make_field(
-    cls: type, field: dataclasses.Field[Any], path: str, bare: Any, bounds: Bounds | Shape | None
-) -> ConfigField:
+def _make_field(cls: type, field: dataclasses.Field[Any], path: str, bare: Any, bounds: Limits | None) -> ConfigField:
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     kind = type(choices[0]) if choices else (get_origin(bare) or bare)
+    kind = float if isinstance(bounds, Divisible) else kind
     default = default_of(field)
     missing = default is dataclasses.MISSING
     help_text = help_lines(cls).get(field.name, "")

@@ -103,6 +103,10 @@ class GrpoConfig:
     """Maximum gradient norm; larger gradients are clipped."""
     save_steps: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a checkpoint every this many steps; 0 means only at the end."""
+    keep: Literal["last", "all"] = "last"
+    """What a resume needs besides the model's weights (optimiser, random streams, float32 weights) stays on disk with
+    these checkpoints. last: the newest one, until the run has made its last step, whose checkpoint has float32 weights
+    and nothing else. all: every one."""
     lora: BaseLoraConfig | None = None
     """Train a LoRA adapter instead of the weights; null for the weights."""
     sharding: Literal["none", "fsdp", "zero2"] = "none"

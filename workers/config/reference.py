@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.config.fields import ConfigField, config_fields
+from workers.config.fields import ConfigField, Divisible, config_fields
 from workers.config.methods import METHODS
 from workers.config.presets import presets
 from workers.config.run import RunConfig
@@ -41,6 +41,8 @@ def reference() -> str:
 def _row(field: ConfigField) -> str:
     kind = ", ".join(str(c) for c in field.choices) or field.kind.__name__
     limits = f" {field.bounds}" if field.bounds else ""
+    if isinstance(field.bounds, Divisible):
+        kind = ""
     default = "required" if field.required else f"`{field.default!r}`"
     task_note = f" (task {field.tag})" if field.tag else ""
-    return f"| `{field.path}`{task_note} | {kind}{limits} | {default} | {' '.join(field.help.split())} |"
+    return f"| `{field.path}`{task_note} | {(kind + limits).strip()} | {default} | {' '.join(field.help.split())} |"

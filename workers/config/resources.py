@@ -167,9 +167,12 @@ def _locate(resource: NamedResource, folders: Sequence[Path] | None, checkpoint:
     if RUN_REFERENCE.fullmatch(name):
         if not checkpoint:
             raise ValueError(f"names {name}, which only its site can find; give the checkpoint's folder instead")
-        if not Path(checkpoint).is_dir():
+        folder = Path(checkpoint).resolve()
+        # The trainer rebuilds a checkpoint that was deleted, if it is one of ES.
+        may_be_rebuilt = folder.parent.name == "checkpoints" and folder.parent.parent.is_dir()
+        if not (folder.is_dir() or may_be_rebuilt):
             raise ValueError(f"names {name}, but this checkpoint is not on this machine: {checkpoint} is not a folder")
-        return str(Path(checkpoint).resolve())
+        return str(folder)
     if folders is None or (resource.kind != "data" and name in BUILT_IN_MODELS):
         return name
     path = find(name, folders) if NAME.fullmatch(name) else None

@@ -11,7 +11,7 @@ from workers.config.audit import AuditConfig
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.evaluate import EvaluateConfig
-from workers.config.fields import Bounds, DigitsAreText, Resource, Shape
+from workers.config.fields import Bounds, DigitsAreText, Divisible, Resource, Shape
 from workers.config.grpo import GrpoConfig
 from workers.config.methods import METHODS, MethodName
 from workers.config.probe import ProbeConfig
@@ -23,6 +23,9 @@ SCHEMA = 1
 ONE_NODE = "only the engines of method es and the processes of grpo can be on several nodes"
 WANDB_NAME = Shape(r"([A-Za-z0-9][\w.-]{0,127})?", "empty, or letters, digits, dots, dashes and underscores")
 GPU_TYPE = Shape(r"([A-Za-z0-9][\w.+-]{0,63})?", "empty, or letters, digits and . - _ +, such as h100 or 2080ti")
+
+AUTO = "auto"
+"""Value of compute.gpus: a share of one GPU by the planned memory."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,9 @@ class ComputeConfig:
     them, method grpo its processes."""
     cores: Annotated[int, Bounds(at_least=1, at_most=1024)] = 1
     """CPU cores of each node, and torch threads."""
-    gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
-    """GPUs of each node."""
+    gpus: Annotated[float | Literal["auto"], Divisible(at_most=1024, word=AUTO)] = 0
+    """GPUs of each node. A fraction is a share of one GPU, which other runs may use too. auto is the share that the
+    run's planned memory needs, and a whole GPU above one half."""
     gpu_type: Annotated[str, GPU_TYPE, DigitsAreText()] = ""
     """Type of GPU, as the cluster names it, such as h100; empty takes any."""
     memory_mb: Annotated[int, Bounds(at_least=0, at_most=100_000_000)] = 0
@@ -83,13 +87,39 @@ class ComputeConfig:
     """How often the run restarts automatically after it failed or was lost."""
 
     def problems(self) -> Iterator[Problem]:
-        if self.gpu_type and not self.gpus:
+        if self.gpu_type and not self.devices:
             yield Problem("gpu_type", f"must be empty in a run without GPUs, not {self.gpu_type!r}; or set gpus")
+        if self.shares_gpu and self.nodes > 1:
+            needs = "a run that shares a GPU is on one node; or set compute.gpus to a whole number"
+            yield Problem("nodes", f"must be 1, not {self.nodes}: {needs}")
 
     @property
-    def all_gpus(self) -> int:
-        """Return the number of GPUs on all nodes."""
-        return self.nodes * self.gpus
+    def shares_gpu(self) -> bool:
+        """Return whether the run may share its GPU with others: it requests a fraction of one, or auto."""
+        return isinstance(self.gpus, str) or 0 < self.gpus < 1
+
+    @property
+    def devices(self) -> int:
+        """Return the number of GPUs that the processes of a node see: 1 if the run shares one."""
+        return 1 if self.shares_gpu else int(self.gpus)
+
+    @property
+    def gpu_share(self) -> float | None:
+        """Return the fraction of each of its GPUs that the run has: 1 for whole ones. None for auto, until it is
+        planned."""
+        if isinstance(self.gpus, str):
+            return None
+        return self.gpus if 0 < self.gpus < 1 else 1
+
+    @property
+    def node_gpus(self) -> float:
+        """Return the number of GPUs of each node, or the fraction of one; 1 for auto, until it is planned."""
+        return 1 if isinstance(self.gpus, str) else self.gpus
+
+    @property
+    def all_gpus(self) -> float:
+        """Return the number of GPUs on all nodes, or the fraction of one; 1 for auto, until it is planned."""
+        return self.nodes * self.node_gpus
 
     @property
     def all_cores(self) -> int:
@@ -155,19 +185,20 @@ class RunConfig:
             yield from self._process_problems(self.grpo)
         if self.compute.nodes > 1 and not self.spreads_over_nodes:
             yield Problem("compute.nodes", f"must be 1, not {self.compute.nodes}: {ONE_NODE}")
+        if self.compute.shares_gpu and self.uses_vllm:
+            yield Problem("compute.gpus", f"must be a whole number, not {self.compute.gpus}: vLLM reserves a GPU alone")
 
     def _process_problems(self, grpo: GrpoConfig) -> Iterator[Problem]:
-        on_node = grpo.processes_on(self.compute.gpus)
-        if self.compute.gpus and on_node > self.compute.gpus:
-            yield Problem(
-                "grpo.processes_per_node", f"must be 0 to {self.compute.gpus}, the GPUs of a node, not {on_node}"
-            )
-        if grpo.sharding != "none" and (self.processes == 1 or not self.compute.gpus):
+        on_node = grpo.processes_on(self.compute.devices)
+        devices = self.compute.devices
+        if devices and on_node > devices:
+            yield Problem("grpo.processes_per_node", f"must be 0 to {devices}, the GPUs of a node, not {on_node}")
+        if grpo.sharding != "none" and (self.processes == 1 or not self.compute.devices):
             needs = "it splits the training state over several GPUs; or set compute.gpus"
             yield Problem("grpo.sharding", f"must be none, not {grpo.sharding}: {needs}")
         if grpo.sharding != "none" and grpo.lora is not None:
             yield Problem("grpo.sharding", f"must be none with grpo.lora, not {grpo.sharding}: an adapter's is small")
-        if grpo.vllm is not None and not self.compute.gpus:
+        if grpo.vllm is not None and not self.compute.devices:
             yield Problem("grpo.vllm", "needs GPUs: set compute.gpus, or remove it")
         if grpo.vllm is not None and on_node % grpo.vllm.tensor_parallel_size:
             yield Problem("grpo.vllm.tensor_parallel_size", f"must divide the {on_node} processes of a node")
@@ -175,7 +206,7 @@ class RunConfig:
     @property
     def processes(self) -> int:
         """Return the processes of the trainer on all nodes: several only with method grpo."""
-        return self.compute.nodes * self.grpo.processes_on(self.compute.gpus) if self.grpo else 1
+        return self.compute.nodes * self.grpo.processes_on(self.compute.devices) if self.grpo else 1
 
     @property
     def steps(self) -> int:
@@ -212,6 +243,12 @@ class RunConfig:
     def spreads_over_nodes(self) -> bool:
         """Return whether the run can use several nodes: it has engines or processes that may be on other nodes."""
         return self.grpo is not None or (self.es is not None and self.es.backend != "adapter_server")
+
+    @property
+    def uses_vllm(self) -> bool:
+        """Return whether vLLM generates on the GPUs of the run."""
+        is_colocated = self.grpo is not None and self.grpo.vllm is not None and self.grpo.vllm.mode == "colocate"
+        return is_colocated or (self.es is not None and self.es.backend == "vllm")
 
     @property
     def is_answered_elsewhere(self) -> bool:

@@ -5,7 +5,7 @@ program reads it, connects back and starts engines, whose connections it hands o
 
     training process                                other node
     nodes           all of them                     program         starts engines on request
-      listener      accepts connections             mps             lets engines share a GPU
+      listener      accepts connections
       remote_node   one node
       launchers     srun, or actors of Ray
     job             what a job's scheduler provides: slurm_job, ray_job (and ray_actors, for Ray's own Python)

@@ -27,8 +27,8 @@ from workers.agent import death_signal_setter
 from workers.attempt import read_json
 from workers.engine_nodes.handshake import SECONDS, Refused, introduce, set_timeouts
 from workers.engine_nodes.links import CONTACT, EngineCommand, Link
-from workers.engine_nodes.mps import MpsDaemon
 from workers.engine_nodes.processes import VISIBLE, GpuMissing, start_engine
+from workers.gpus.mps import MpsDaemon
 
 GONE, UNREACHABLE, OTHER_TOKEN = 0, 1, 3
 CONTACT_SECONDS, POLL_SECONDS = 180.0, 0.5

@@ -48,7 +48,7 @@ def ray_nodes(
 
 def _settings(directory: Path, compute: ComputeConfig, count: int, custom: Mapping[str, float]) -> dict[str, object]:
     """Return the argument of ray_actors.py. Other users of the machine can read it."""
-    needs = {"CPU": compute.cores, "GPU": compute.gpus, "memory": compute.memory_mb * 2**20}
+    needs = {"CPU": compute.cores, "GPU": compute.devices, "memory": compute.memory_mb * 2**20}
     return {
         "count": count,
         "bundle": {**{name: amount for name, amount in needs.items() if amount}, **custom},

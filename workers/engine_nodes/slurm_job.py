@@ -47,14 +47,14 @@ def slurm_nodes(
 
 def _srun(directory: Path, compute: ComputeConfig, name: str, number: int) -> tuple[str, ...]:
     """Return the command that runs the node program on the node of this name."""
-    gpus = ":".join(filter(None, ("gpu", compute.gpu_type, str(compute.gpus))))
+    gpus = ":".join(filter(None, ("gpu", compute.gpu_type, str(compute.devices))))
     return (
         "srun",
         "--nodes=1",
         "--ntasks=1",
         f"--nodelist={name}",
         f"--cpus-per-task={compute.cores}",
-        *((f"--gres={gpus}",) if compute.gpus else ()),
+        *((f"--gres={gpus}",) if compute.devices else ()),
         # Another step of an ended program may still be ending.
         "--overlap",
         "--export=ALL",

@@ -14,6 +14,7 @@ from torch import nn
 
 from workers import models
 from workers.attempt import is_disk_full
+from workers.checkpoint_folders import EVALUATION_DUE
 from workers.config import RunConfig
 from workers.engines.not_resumable import NotResumable
 from workers.engines.stop import Stop
@@ -23,10 +24,6 @@ from workers.models.save import put_in_place
 from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
 from workers.tasks import Task
 from workers.tasks.protocols import WaitingTask
-
-EVALUATION_DUE = "evaluation-due"
-"""An empty file in a checkpoint whose evaluation was cut short: a run that resumes from it does that evaluation
-first."""
 
 
 class Stopped(Exception):
@@ -94,6 +91,11 @@ class Context:
     def is_evaluation_due(self) -> bool:
         """Return whether the checkpoint to resume from was saved without its step's evaluation, which was cut short."""
         return self.resume is not None and (self.resume / EVALUATION_DUE).exists()
+
+    @property
+    def owes_evaluation(self) -> bool:
+        """Return whether an evaluation was cut short, so that the next checkpoint notes that it is due."""
+        return self._evaluation_due
 
     def evaluate(
         self,

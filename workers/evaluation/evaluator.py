@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from workers.analysis.keys import CAPTURED
 from workers.config import EvaluationConfig
 from workers.evaluation.kl import TokenKl, kl_per_token
 from workers.evaluation.likelihood import Likelihood, candidates_of, likelihoods
 from workers.evaluation.summary import Answer, summarise
 from workers.models import Loaded, PromptFormat
-from workers.models.decoder import Completion, Decoder
+from workers.models.decoder import Completion, evaluating_decoder
 from workers.records import Response
 from workers.tasks import Task, score_safely
 
 
 class EvaluationDecoder(Protocol):
     """Answers prompts of token ids with the weights to evaluate."""
+
+    @property
+    def is_captured(self) -> bool:
+        """Return whether captured steps write the responses (`workers.models.decoder.gpu.decoder`)."""
 
     def greedy(self, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> list[Completion]:
         """Return the likeliest response, token by token, to each prompt."""
@@ -107,8 +113,10 @@ class Evaluator:
         the likelihood. If it is None, after `drop_base`, neither is measured.
         """
         with nullcontext() if model is None else _undisturbed(model):
-            answers = self._judge(model, self._completions(decoder or Decoder(model, self._tokenizer)))
-        return Evaluation(summarise(answers), [self._response(answer, step) for answer in answers], answers)
+            answering: EvaluationDecoder = decoder or evaluating_decoder(model, self._tokenizer)
+            answers = self._judge(model, self._completions(answering))
+        values = summarise(answers) | ({CAPTURED: 1.0} if _rounds_by_steps(answering, model) else {})
+        return Evaluation(values, [self._response(answer, step) for answer in answers], answers)
 
     def _completions(self, decoder: EvaluationDecoder) -> list[tuple[int, int, Completion]]:
         """(example, sample, completion): the greedy ones first, then each round of samples over all prompts."""
@@ -154,6 +162,11 @@ class Evaluator:
         )
 
 
+def _rounds_by_steps(decoder: EvaluationDecoder, model: nn.Module | None) -> bool:
+    """Return whether responses may differ from those of other decoders, by the rounding of captured steps."""
+    return decoder.is_captured and model is not None and next(model.parameters()).dtype != torch.float32
+
+
 def frozen_copy(model: nn.Module) -> nn.Module:
     """Return a copy of a model in evaluation mode and without gradients."""
     return copy.deepcopy(model).requires_grad_(False).eval()
@@ -164,9 +177,17 @@ def _undisturbed(model: nn.Module) -> Iterator[None]:
     """Evaluation mode, no gradients. Mode and random streams are put back: evaluating more often changes no run."""
     was_training = model.training
     device = next(model.parameters()).device
-    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad(), _attention(device):
         model.eval()
         try:
             yield
         finally:
             model.train(was_training)
+
+
+def _attention(device: torch.device) -> AbstractContextManager[None]:
+    """Leave cuDNN's attention out on a GPU: it plans a kernel for each new number of rows and tokens, which takes
+    longer than an evaluation."""
+    if device.type != "cuda":
+        return nullcontext()
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])

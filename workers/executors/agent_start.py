@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from workers.attempt import write_json
 from workers.executors.base import Spec
 
 PROJECT = Path(__file__).resolve().parents[2]
-PASSED_VARIABLES = ("PATH", "HOME", "LANG", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES")
+PASSED_VARIABLES = ("PATH", "HOME", "LANG", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE")
 START_SECONDS = 30.0
 
 
@@ -34,11 +34,13 @@ def write_spec(spec: Spec, beat_seconds: float, niceness: int = 0) -> None:
     write_json(spec.directory / "spec.json", job, sync=True)
 
 
-def start_agent(directory: Path, cores: int, devices: Sequence[str] | None) -> tuple[int | None, str]:
+def start_agent(
+    directory: Path, cores: int, devices: Sequence[str], service: Mapping[str, str]
+) -> tuple[int | None, str]:
     """Start an agent. Return (exit code, last output) once it has claimed the attempt or failed to.
 
     The code is None if no answer came: the agent may still be about to begin. `devices` are the GPUs that the job may
-    see; None leaves that to the machine.
+    see. `service`: the variables of the service by which it shares one, if it does.
     """
     argv = [sys.executable, "-m", "workers.agent", str(directory), "--detach"]
     log = directory / "log.txt"
@@ -48,7 +50,7 @@ def start_agent(directory: Path, cores: int, devices: Sequence[str] | None) -> t
             completed = subprocess.run(
                 argv,
                 cwd=directory,
-                env=environment(cores, devices),
+                env={**environment(cores, devices), **service},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -61,10 +63,9 @@ def start_agent(directory: Path, cores: int, devices: Sequence[str] | None) -> t
         return None, str(error)
 
 
-def environment(cores: int, devices: Sequence[str] | None) -> dict[str, str]:
+def environment(cores: int, devices: Sequence[str]) -> dict[str, str]:
     """Return the whole environment of a job. It has one thread per core: spinning threads would use other runs'
     cores."""
     env = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
     env |= {"PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": str(cores), "OMP_WAIT_POLICY": "PASSIVE"}
-    env |= {"TOKENIZERS_PARALLELISM": "false"}
-    return env if devices is None else env | {"CUDA_VISIBLE_DEVICES": ",".join(devices)}
+    return env | {"TOKENIZERS_PARALLELISM": "false", "CUDA_VISIBLE_DEVICES": ",".join(devices)}

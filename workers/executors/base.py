@@ -66,7 +66,14 @@ class Spec:
     nodes: int = 1
     """Nodes of the job. Cores, GPUs and memory are those of each. The command runs on one of them."""
     cores: int = 1
-    gpus: int = 0
+    gpus: float = 0
+    """GPUs: a whole number, or the fraction of one that the job shares with others."""
+    gpu_memory_mb: int = 0
+    """Memory of each GPU that the job plans to take, in MB, and no more if it shares the GPU; 0 if that is not
+    known."""
+    runs_concurrently: bool = False
+    """Whether the job's kernels may run beside those of others on the GPU that it shares, and not only in turns: if its
+    program crashes, so may theirs."""
     gpu_type: str = ""
     """Type of GPU as the cluster names it; empty for any."""
     memory_mb: int = 0
@@ -107,6 +114,8 @@ class NodeShape:
     gpu_type: str = ""
     """Type of the GPUs as the cluster names it; empty if it does not."""
     partition: str = ""
+    gpu_shards: int = 0
+    """Shards into which Slurm divides the node's GPUs, all together; 0 if it does not divide them."""
 
 
 class Executor(Protocol):

@@ -23,6 +23,8 @@ FAILURES = (
      "out of memory: the kernel killed it", "it needs more than it requested, see compute.memory_mb"),
     (VERDICT, r"(?m:^)(?>.*?(?:slurmstepd|srun|scancel)).*CANCELLED AT", "it was cancelled", ""),
     (CAUSE, r"running low on memory", "out of memory", "it needs more than it requested, see compute.memory_mb"),
+    (CAUSE, r"CUDA out of memory.* allowed; ", "it exceeded its share of the GPU",
+     "set compute.gpus to a larger fraction, or to 1 for a GPU of its own"),
     (CAUSE, r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA error: out of memory|"
             r"No available memory for the cache blocks|(?m:^)(?>.*?Free memory on device ).* is less than desired",
      "out of memory on the GPU", "fewer concurrent prompts or members need less"),
@@ -41,6 +43,8 @@ FAILURES = (
             r"No CUDA GPUs are available|Found no NVIDIA driver|not compiled with CUDA|"
             r"CUDA driver version is insufficient|no CUDA-capable device", "CUDA was not available",
      "request a GPU with compute.gpus, and check that the node's torch supports its driver"),
+    (CAUSE, r"\bMPS (?:client|server|control daemon)\b|CUDA_ERROR_MPS_", "CUDA's Multi-Process Service failed",
+     'resume it; an admin can set "mps": false in the config of the cluster'),
     (CAUSE, r"CUDA (?:unknown )?error|cudaError|CUBLAS_STATUS|CUDNN_STATUS|Unable to determine the device handle",
      "the GPU failed", "if it happens again on only one node, tell the node's administrator"),
     (CAUSE, r"No space left on device|Disk quota exceeded", "disk full",

@@ -26,7 +26,12 @@ class Ticket:
     number: int
     directory: str
     cores: int
-    gpus: int
+    gpus: float
+    """GPUs: a whole number, or the fraction of one that the job shares with others."""
+    gpu_memory_mb: int = 0
+    """Memory of each of its GPUs that it plans to take; 0 if that is not known."""
+    runs_concurrently: bool = False
+    """Whether it shares its GPU through CUDA's Multi-Process Service."""
     devices: tuple[str, ...] = ()
     tries: int = 0
     owner: Process | None = None
@@ -42,6 +47,16 @@ class Ticket:
     def path(self) -> Path:
         """Return the attempt's directory."""
         return Path(self.directory)
+
+    @property
+    def shares_gpu(self) -> bool:
+        """Return whether the job has a fraction of a GPU."""
+        return 0 < self.gpus < 1
+
+    @property
+    def device_count(self) -> int:
+        """Return the number of GPUs that the job sees."""
+        return 1 if self.shares_gpu else int(self.gpus)
 
 
 class Tickets:

@@ -29,13 +29,21 @@ from dataclasses import replace
 from workers.config import EvaluationConfig, GrpoConfig
 from workers.memory_plan import grpo_parts as parts_of
 from workers.memory_plan.card import CONTEXT_BYTES, SHARE, CardPlan
-from workers.memory_plan.plan import GRAPH_BYTES, ModelSizes, evaluation_bytes
+from workers.memory_plan.plan import GRAPH_BYTES, LOGITS_BYTES, ModelSizes, evaluation_bytes
 
 NCCL_BYTES = 512 * 1024**2
 """Buffers of NCCL's channels in a run with several processes, outside torch's allocator; an assumption."""
+CENTRE_PARTS = 50
+"""A model of at most one such part of its GPU stays there between evaluations: copying it again, and capturing the
+steps that answer, takes longer than an evaluation."""
 FLOAT32 = parts_of.FLOAT32
 STATE = ("master", "frozen", "optimizer", "reference", "workspace")
 """Parts that are held in all phases."""
+
+
+def centre_stays(sizes: ModelSizes, per_gpu_card: int) -> bool:
+    """Return whether a model is so small beside its GPU that its copy for evaluations stays there between them."""
+    return CENTRE_PARTS * sizes.weight_bytes <= per_gpu_card
 
 
 def gb_text(size: int) -> str:
@@ -63,7 +71,7 @@ def plan_grpo(
         **_evaluation(sizes, grpo, evaluation, prompt_tokens),
         "workspace": GRAPH_BYTES + (NCCL_BYTES if world > 1 else 0),
     }
-    phases, usable = _phases(sizes, grpo, world, parts), max(0, int(SHARE * per_gpu_card) - CONTEXT_BYTES)
+    phases, usable = _phases(sizes, grpo, world, per_gpu_card, parts), max(0, int(SHARE * per_gpu_card) - CONTEXT_BYTES)
     plan = CardPlan(card=per_gpu_card, usable=usable, parts=parts, phases=phases, processes=world)
     return plan if plan.needed <= usable else replace(plan, reason=f"it {describe_need(plan)}")
 
@@ -74,12 +82,16 @@ def describe_need(plan: CardPlan) -> str:
     return f"needs {needed} GB; this card has {card} GB, of which {usable} GB can be used"
 
 
-def _phases(sizes: ModelSizes, grpo: GrpoConfig, world: int, parts: Mapping[str, int]) -> dict[str, int]:
+def _phases(
+    sizes: ModelSizes, grpo: GrpoConfig, world: int, per_gpu_card: int, parts: Mapping[str, int]
+) -> dict[str, int]:
     """Return the peak of each phase."""
     state = sum(parts[name] for name in STATE)
     # DistributedDataParallel holds its buckets, which the gradients are views of, all the time.
     has_buckets = world > 1 and grpo.sharding == "none"
     held = state + (parts["gradients"] if has_buckets else 0)
+    # What an evaluation of a small model leaves on the card.
+    staying = parts["centre"] + parts["evaluation"] - LOGITS_BYTES if centre_stays(sizes, per_gpu_card) else 0
     awake = 0 if grpo.vllm is not None and grpo.vllm.sleep else parts["vllm"]
     # The first micro batch has no gradients before its backward pass, which frees its casts and activations.
     forward = parts["casts"] + parts["activations"] + parts["head"]
@@ -88,10 +100,10 @@ def _phases(sizes: ModelSizes, grpo: GrpoConfig, world: int, parts: Mapping[str,
     # The embedding has a gradient of its own before it is added to that of a tied head.
     embedding = FLOAT32 * sizes.table_numbers if sizes.is_tied and grpo.lora is None else 0
     return {
-        "generation": held + parts["vllm"] + parts["generating"] + parts["cache"] + parts["sampling"],
-        "update": state + awake + parts["gathered"] + max(forward, parts["gradients"] + embedding),
+        "generation": held + staying + parts["vllm"] + parts["generating"] + parts["cache"] + parts["sampling"],
+        "update": state + staying + awake + parts["gathered"] + max(forward, parts["gradients"] + embedding),
         "evaluation": held + awake + parts["centre"] + parts["evaluation"],
-        "checkpoint": held + awake + parts["saving"],
+        "checkpoint": held + staying + awake + parts["saving"],
     }
 
 
@@ -158,12 +170,11 @@ def _evaluation(
 ) -> dict[str, int]:
     """Return the parts of an evaluation, and of a checkpoint: it merges an adapter as an evaluation does, and gathers
     shards one matrix at a time."""
-    weights, is_lora, is_whole = sizes.weight_bytes, grpo.lora is not None, grpo.sharding == "none"
-    # A whole float32 model is evaluated itself. The reference of the KL is TRL's if there is one that is whole.
-    is_copied = is_lora or not is_whole or sizes.number_bytes < FLOAT32
+    weights, is_lora = sizes.weight_bytes, grpo.lora is not None
+    # The reference of the KL is TRL's if there is one that is whole.
     has_reference = grpo.beta > 0 and not is_lora and grpo.sharding != "fsdp"
     matrix = FLOAT32 * sizes.table_numbers if grpo.sharding == "fsdp" else 0
-    centre = weights * (is_copied + (not has_reference))
+    centre = weights * (1 + (not has_reference))
     return {
         "centre": centre,
         "evaluation": evaluation_bytes(

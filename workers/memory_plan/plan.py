@@ -21,9 +21,13 @@ ROWS, READ_ROWS = 2048, 2048
 """Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read together."""
 LOGITS_BYTES = 2 * 1024**3
 """Bytes of an evaluation: the logits of two models and their float32 blocks, as the evaluator bounds them."""
-EVALUATED_ROWS, EVALUATED_TOKENS, EVALUATED_BYTES = 512, 8192, 3 * 1024**3
-"""Responses that an evaluation writes together, tokens that it reads together, and its keys and values, as the decoder
-bounds them."""
+EVALUATED_ROWS, EVALUATED_READ_ROWS = 128, 512
+"""Rows of every step of an evaluation by captured steps: of one that answers, and of one that reads. They are the same
+for all runs, since a product of matrices rounds by its rows."""
+EVALUATED_BYTES = 3 * 1024**3
+"""Keys and values of an evaluation's responses, which bounds how many are written together."""
+EAGER_ROWS, EAGER_TOKENS = 512, 8192
+"""Responses that an evaluation without captured steps writes together, and tokens that it reads together."""
 GRAIN = 8
 
 
@@ -172,13 +176,27 @@ def plan_memory(
 def evaluation_bytes(
     model: ModelSizes, evaluation: EvaluationConfig, *, longest_prompt: int, max_new_tokens: int
 ) -> int:
-    """Return the most bytes that the evaluator takes in addition to its reference, for prompts of so many tokens."""
+    """Return the most bytes that the evaluator takes in addition to its reference, for prompts of so many tokens.
+
+    It is that of captured steps, or of the decoder without them for models that have none, whichever takes more.
+    """
     answers = evaluation.prompts * max(1, evaluation.samples)
-    columns = longest_prompt + (evaluation.max_new_tokens or max_new_tokens)
-    rows = max(1, min(EVALUATED_ROWS, answers, EVALUATED_BYTES // (columns * model.token_bytes)))
-    read = min(EVALUATED_TOKENS, rows * longest_prompt) * model.activation_bytes
+    columns = -(-(longest_prompt + (evaluation.max_new_tokens or max_new_tokens)) // 16) * 16
+    a_response = columns * model.token_bytes
+    rows = max(1, min(EAGER_ROWS, answers, EVALUATED_BYTES // a_response))
+    read = min(EAGER_TOKENS, rows * longest_prompt) * model.activation_bytes
     # A logit, and the float32 numbers that a sample is drawn by.
-    return LOGITS_BYTES + rows * (columns * model.token_bytes + 16 * model.vocabulary) + read
+    drawing = 16 * model.vocabulary
+    eager = rows * (a_response + drawing) + read
+    slots = evaluated_responses(answers, a_response) + 2
+    captured = slots * a_response + EVALUATED_ROWS * drawing + EVALUATED_READ_ROWS * model.activation_bytes
+    return LOGITS_BYTES + max(eager, captured + GRAPH_BYTES)
+
+
+def evaluated_responses(answers: int, response_bytes: int) -> int:
+    """Return how many of so many responses an evaluation by captured steps writes together, each of so many bytes of
+    keys and values."""
+    return max(1, min(EVALUATED_ROWS, answers, EVALUATED_BYTES // response_bytes))
 
 
 def _plan(

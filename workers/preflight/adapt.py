@@ -113,7 +113,7 @@ def adapt(
     type. `needs`: those of the preset with this model; without them, memory is not considered. A config that already
     fits is returned without changes. Raise CannotAdapt.
     """
-    if not config.compute.gpus:
+    if not config.compute.devices:
         return config, []
     if not gpus:
         raise CannotAdapt(NO_GPUS)
@@ -121,13 +121,15 @@ def adapt(
     fewer_nodes, fewer_gpus = _gpu_counts(config, nodes, gpus)
     changes += _changes(("compute.nodes", config.compute.nodes, fewer_nodes, FEWER_NODES))
     why = FEWER_GPUS_ES if config.es else FEWER_GPUS_GRPO
-    changes += _changes(("compute.gpus", config.compute.gpus, fewer_gpus, why))
+    if not config.compute.shares_gpu:
+        changes += _changes(("compute.gpus", config.compute.gpus, fewer_gpus, why))
     if config.grpo is not None:
         changes += _grpo_changes(config, config.grpo, fewer_nodes, fewer_gpus)
     if config.es is not None and config.es.engines > fewer_nodes * fewer_gpus:
         changes += _changes(("es.engines", config.es.engines, 0, ENGINES))
     if needs is not None and needs.gpu_memory_gb and card_gb is not None:
-        changes += _memory_changes(_apply(config, changes), needs, card_gb)
+        share = config.compute.gpu_share or 1
+        changes += _memory_changes(_apply(config, changes), needs, share * card_gb)
     return _apply(config, changes), changes
 
 
@@ -164,8 +166,9 @@ def _compute_changes(config: RunConfig, cores: int | None, has_gpu_type: bool) -
 
 def _gpu_counts(config: RunConfig, nodes: int, gpus: int) -> tuple[int, int]:
     """Return nodes and GPUs of each: the most with which GRPO can keep its batch. One process always can."""
-    most_nodes, most_gpus = min(config.compute.nodes, nodes), min(config.compute.gpus, gpus)
-    if config.grpo is None or (most_nodes, most_gpus) == (config.compute.nodes, config.compute.gpus):
+    compute = config.compute
+    most_nodes, most_gpus = min(compute.nodes, nodes), min(compute.devices, gpus)
+    if config.grpo is None or (most_nodes, most_gpus) == (compute.nodes, compute.devices):
         return most_nodes, most_gpus
     if "steps_per_generation" in config.grpo.extra:
         raise CannotAdapt(FIXED_GENERATION)
@@ -207,7 +210,7 @@ def _memory_changes(config: RunConfig, needs: PresetNeeds, card_gb: float) -> It
     elif config.es is not None and config.es.backend == "native":
         needed = ES_BYTES * needs.parameters_billions
         if needed > SHARE * card_gb:
-            raise CannotAdapt(ES_TOO_LARGE, needed=f"{needed:.0f}", card=f"{card_gb:g}")
+            raise CannotAdapt(ES_TOO_LARGE, needed=f"{needed:.0f}", card=f"{card_gb:.3g}")
         fewer = int(config.es.rows * card_gb / needs.gpu_memory_gb) // ROW_STEP * ROW_STEP
         rows = max(fewer, ROW_STEP) if config.es.rows > ROW_STEP else config.es.rows
         yield from _changes(("es.rows", config.es.rows, rows, FEWER_ROWS))
@@ -224,4 +227,4 @@ def _grpo_memory_changes(config: RunConfig, grpo: GrpoConfig, billions: float, c
         yield Change("grpo.lora", None, encode(BaseLoraConfig()), LORA)
         yield from _changes(("grpo.sharding", grpo.sharding, "none", WHOLE_ADAPTER))
     if (needed := (WEIGHT_BYTES + CENTRE_BYTES) * billions) > usable:
-        raise CannotAdapt(LORA_TOO_LARGE, needed=f"{needed:.0f}", card=f"{card_gb:g}")
+        raise CannotAdapt(LORA_TOO_LARGE, needed=f"{needed:.0f}", card=f"{card_gb:.3g}")

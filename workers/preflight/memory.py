@@ -34,9 +34,16 @@ MAX_SIZE = 10**7
 
 def share_cards(config: RunConfig) -> tuple[int, int]:
     """Return the engines of a run with GPUs, and how many of them share each GPU, over all nodes."""
-    gpus = max(config.compute.all_gpus, 1)
+    gpus = max(config.compute.nodes * config.compute.devices, 1)
     engines = config.es_section().engines or gpus
     return engines, -(-engines // gpus)
+
+
+def usable_bytes(config: RunConfig, card: int) -> int:
+    """Return the bytes of a card of `card` bytes for which the run is planned: its fraction. With auto they are all, so
+    that it computes as it would alone."""
+    share = config.compute.gpu_share
+    return card if share is None else int(share * card)
 
 
 def prompts_of(es: EsConfig) -> int:
@@ -52,8 +59,8 @@ def plan_card(model: ModelSizes, config: RunConfig, gb: float) -> CardPlan:
         model, config.evaluation, longest_prompt=PROMPT_TOKENS, max_new_tokens=es.max_new_tokens
     )  # fmt: skip
     each = plan_run(
-        model, es, prompts=prompts_of(es), longest_prompt=PROMPT_TOKENS, card=card // on_card, engines=engines,
-        evaluation=evaluation,
+        model, es, prompts=prompts_of(es), longest_prompt=PROMPT_TOKENS, card=usable_bytes(config, card) // on_card,
+        engines=engines, evaluation=evaluation,
     )  # fmt: skip
     parts = {part: on_card * size for part, size in each.parts.items()}
     plan = replace(each, card=card, usable=on_card * each.usable, parts=parts, engines=on_card)
@@ -63,7 +70,7 @@ def plan_card(model: ModelSizes, config: RunConfig, gb: float) -> CardPlan:
 def plan_vllm_card(model: ModelSizes, config: RunConfig, gb: float) -> CardPlan:
     """Return the plan of a run of es.backend vllm for a card of `gb` · 10⁹ bytes."""
     es, evaluation = config.es_section(), config.evaluation
-    groups = max(1, config.compute.nodes * (config.compute.gpus // es.vllm.tensor_parallel))
+    groups = max(1, config.compute.nodes * (config.compute.devices // es.vllm.tensor_parallel))
     answered = es.rows or max(prompts_of(es), evaluation.prompts * max(1, evaluation.samples))
     tokens = PROMPT_TOKENS + max(es.max_new_tokens, evaluation.max_new_tokens)
     sizes = vllm_memory.Sizes(model.weight_bytes, 4 * model.parameters, model.token_bytes, model.vocabulary)
@@ -77,13 +84,14 @@ def plan_grpo_card(model: ModelSizes, config: RunConfig, gb: float) -> CardPlan:
     """Return the plan of a run of method grpo for a card of `gb` · 10⁹ bytes, each process on one, over all nodes."""
     grpo, evaluation = grpo_section(config), config.evaluation
     world, card = config.processes, int(gb * GB)
-    plan = plan_grpo(model, grpo, evaluation, world=world, per_gpu_card=card, prompt_tokens=PROMPT_TOKENS)
-    if plan.fits:
-        return plan
-    remedies = find_remedies(
-        model, grpo, evaluation, world=world, per_gpu_card=card, prompt_tokens=PROMPT_TOKENS
-    )  # fmt: skip
-    return with_remedies(plan, remedies)
+    own = usable_bytes(config, card)
+    plan = plan_grpo(model, grpo, evaluation, world=world, per_gpu_card=own, prompt_tokens=PROMPT_TOKENS)
+    if not plan.fits:
+        remedies = find_remedies(
+            model, grpo, evaluation, world=world, per_gpu_card=own, prompt_tokens=PROMPT_TOKENS
+        )  # fmt: skip
+        plan = with_remedies(plan, remedies)
+    return replace(plan, card=card)
 
 
 PLANNERS: Mapping[str, Callable[[ModelSizes, RunConfig, float], CardPlan]] = {

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from workers.checkpoint_folders import is_address, root_of
 from workers.config import ConfigError, RunConfig
-from workers.config.resources import BUILT_IN_MODELS, HUB_NAME, RUN_REFERENCE, locate
+from workers.config.resources import BUILT_IN_MODELS, HUB_NAME, RUN_CHECKPOINT, RUN_REFERENCE, locate
 from workers.preflight.model_files import (
     NATIVE_MODEL_TYPES,
     ModelUnreadable,
@@ -61,6 +62,9 @@ def model_folder(config: RunConfig, environment: Mapping[str, str] = os.environ)
 def _absent_model(name: str, environment: Mapping[str, str]) -> Need:
     if name in BUILT_IN_MODELS:
         return Need("Model", OK, f"The first run makes the {name} model, once.")
+    address = Path(environment.get(RUN_CHECKPOINT, "") if RUN_REFERENCE.fullmatch(name) else name)
+    if is_address(address) and root_of(address).is_dir():
+        return Need("Model", OK, f"{name} was deleted: the run rebuilds it from the replay log of its own run.")
     if RUN_REFERENCE.fullmatch(name):
         return Need("Model", UNKNOWN, f"Only the site of the run can find {name}.", "Give the checkpoint's folder.")
     if name.startswith(("/", ".")) or not HUB_NAME.fullmatch(name):

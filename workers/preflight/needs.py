@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workers.config import ConfigError, RunConfig
 from workers.config.resources import is_started_by_site, locate, resources
+from workers.config.run import ComputeConfig
 from workers.preflight.connections import adapter_server_need, scorer_need
 from workers.preflight.grpo_needs import grpo_needs
 from workers.preflight.loggers import logger_needs
@@ -53,14 +54,15 @@ def _node_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterator[N
 
 def _gpu_needs(config: RunConfig, gpus: int | None) -> Iterator[Need]:
     compute = config.compute
-    required = max(compute.gpus, int(config.model.device == "cuda"))
+    required = max(compute.devices, int(config.model.device == "cuda"))
     if not required:
         return
     nodes = f" on each of {compute.nodes} nodes" if compute.nodes > 1 else ""
     if gpus is None:
         yield Need("GPUs", UNKNOWN, f"The run needs {_count(required, 'GPU')}{nodes}, on another machine.")
     elif gpus >= required:
-        yield Need("GPUs", OK, f"This machine has {_count(gpus, 'GPU')}; the run needs {required}{nodes}.")
+        amount = describe_share(compute) or f"{required}{nodes}"
+        yield Need("GPUs", OK, f"This machine has {_count(gpus, 'GPU')}; the run needs {amount}.")
     else:
         yield Need(
             "GPUs",
@@ -68,6 +70,13 @@ def _gpu_needs(config: RunConfig, gpus: int | None) -> Iterator[Need]:
             f"The run needs {_count(required, 'GPU')}{nodes}, and this machine has {gpus}.",
             "Set compute.gpus to 0, or run it on a machine with GPUs; to check a config for one, give its --card.",
         )
+
+
+def describe_share(compute: ComputeConfig) -> str:
+    """Return the share of a GPU that a run requests, in words; an empty text for whole GPUs or none."""
+    if not compute.shares_gpu:
+        return ""
+    return "a part of one" if compute.gpu_share is None else f"{compute.gpu_share:g} of one"
 
 
 def _package_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterator[Need]:
@@ -79,7 +88,7 @@ def _package_needs(config: RunConfig, environment: Mapping[str, str]) -> Iterato
         return
     if config.es.backend == "vllm":
         yield _vllm_need(environment)
-    if config.es.backend == "native" and config.compute.gpus and config.model.device != "cpu":
+    if config.es.backend == "native" and config.compute.devices and config.model.device != "cpu":
         if find_spec("triton") is not None:
             yield Need("Triton", OK, "Triton is installed: members answer by captured steps.")
         else:

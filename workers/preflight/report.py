@@ -11,13 +11,13 @@ from typing import Any
 
 from workers.config import RunConfig
 from workers.config.methods import METHODS
-from workers.memory_plan import CardPlan
+from workers.memory_plan import CardPlan, share_of_card
 from workers.preflight.disk import DiskPlan, plan_disk
 from workers.preflight.memory import CARDS_GB, PLANNERS, PROMPT_TOKENS, planner_name, prompts_of, read_sizes
 from workers.preflight.model_files import NATIVE_MODEL_TYPES, ModelFiles, ModelUnreadable, read_model_files
 from workers.preflight.model_needs import model_folder
 from workers.preflight.need import MISSING, UNKNOWN, Need
-from workers.preflight.needs import check_needs
+from workers.preflight.needs import check_needs, describe_share
 
 NO_HOURS = "no estimate here: a site estimates the hours from earlier runs."
 NO_PLAN = "planned for runs of es and grpo only; watch the machine's curves in a short run."
@@ -38,6 +38,8 @@ class Report:
     free: int | None
     needs: Sequence[Need]
     assumption: str = ""
+    gpu_share: float | None = 1
+    """Fraction of each card that the run requests; None for auto, which takes what its plan needs."""
 
     @property
     def problems(self) -> list[str]:
@@ -45,7 +47,7 @@ class Report:
         problems = [f"{need.name}: {need.sentence}" for need in self.needs if need.state == MISSING]
         if self.cards and not any(card.fits for card in self.cards):
             sizes = ", ".join(f"{card.card_gb:g}" for card in self.cards)
-            problems.append(f"GPU memory: the run fits no card of {sizes} GB.")
+            problems.append(f"GPU memory: the run fits no card of {sizes} GB.{self._share_remedy()}")
         if self.disk is not None and self.free is not None and self.disk.total > self.free:
             problems.append(
                 f"Disk: the checkpoints take {_size(self.disk.total)}, and {_size(self.free)} are free. Raise the "
@@ -57,7 +59,7 @@ class Report:
         """Return the report as JSON data; sizes of cards in GB of 10⁹ bytes, of disk in bytes."""
         cards = [
             {"card_gb": c.card_gb, "fits": c.fits, "engines": c.engines, "needed_gb": c.needed_gb,
-             "usable_gb": c.usable_gb, "reason": c.reason, **_phases_json(c)}
+             "usable_gb": c.usable_gb, "gpu_share": self._share_of(c), "reason": c.reason, **_phases_json(c)}
             for c in self.cards
         ]  # fmt: skip
         return {
@@ -80,6 +82,15 @@ class Report:
         }
         return "\n\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items())
 
+    def _share_of(self, card: CardPlan) -> float:
+        return share_of_card(card) if self.gpu_share is None else self.gpu_share
+
+    def _share_remedy(self) -> str:
+        """Return what changes if the run fits no card because it requests a fraction, as a sentence after a space."""
+        if self.gpu_share in (None, 1):
+            return ""
+        return f" compute.gpus gives it {self.gpu_share:g} of one: raise it, or set it to auto or 1."
+
     def _verdict(self) -> str:
         unknown = sum(need.state == UNKNOWN for need in self.needs)
         return f"nothing is missing{f'; {unknown} of the needs cannot be checked here' if unknown else ''}."
@@ -92,6 +103,7 @@ class Report:
         for card in self.cards:
             need = f"needs {card.needed_gb:6.1f} of {card.usable_gb:.1f} GB"
             shared = f", {card.engines} engines share it" if card.engines > 1 else ""
+            shared += f", the run takes {self._share_of(card):g} of it" if self.gpu_share is None else ""
             phases = ", ".join(f"{phase} {size:.1f}" for phase, size in card.phases_gb.items())
             more = f"; {phases or card.summary}" if phases or card.summary else ""
             yield f"{card.card_gb:5.4g} GB  {'fits     ' if card.fits else 'too small'}  {need}{shared}{more}"
@@ -103,9 +115,10 @@ class Report:
             yield self.no_disk
         else:
             each, count = self.disk.checkpoint, self.disk.checkpoints
+            most, left = _size(self.disk.total), _size(self.disk.left)
             parts = ", ".join(f"{name} {_size(value)}" for name, value in asdict(each).items() if value)
-            yield f"{count} checkpoint{'s' if count != 1 else ''} of {_size(each.total)} ({parts})"
-            yield f"{_size(self.disk.total)} in total; records and responses come on top"
+            yield f"{count} checkpoint{'s' if count != 1 else ''}; the newest takes {_size(each.total)} ({parts})"
+            yield f"at most {most} at once, {left} after the end; records come on top"
         if self.free is not None:
             yield f"{_size(self.free)} are free here"
 
@@ -139,7 +152,7 @@ def make_report(
     no_disk = "" if disk else unreadable if config.is_training else _no_disk(config)
     return Report(
         planned, no_cards, disk, no_disk, _free_bytes(out), needs,
-        assumption=_assumption(config) if planned else "",
+        assumption=_assumption(config) if planned else "", gpu_share=config.compute.gpu_share,
     )  # fmt: skip
 
 
@@ -156,7 +169,7 @@ def _plan_cards(
     name = planner_name(config)
     if not config.is_training:
         return [], NO_PLAN
-    if not config.compute.gpus or config.model.device == "cpu":
+    if not config.compute.devices or config.model.device == "cpu":
         return [], "the run uses no GPU (compute.gpus is 0, or model.device is cpu)."
     if name not in PLANNERS:
         return [], f"with es.backend {name}, memory is not planned before the run."
@@ -175,8 +188,11 @@ def _plan_cards(
 
 def _assumption(config: RunConfig) -> str:
     tokens, es, compute = f"assumed: prompts of up to {PROMPT_TOKENS} tokens", config.es, config.compute
+    if share := describe_share(compute):
+        tokens = f"the run has {share} GPU; {tokens}"
     if es is None:
-        gpus = f"{compute.nodes} nodes with {compute.gpus} GPUs each" if compute.nodes > 1 else f"{compute.gpus} GPUs"
+        gpus = f"{compute.devices} GPUs"
+        gpus = f"{compute.nodes} nodes with {gpus} each" if compute.nodes > 1 else gpus
         return tokens + (f"; one of {config.processes} processes on {gpus}" if config.processes > 1 else "")
     prompts = f"{prompts_of(es)} prompts in an iteration{'' if es.prompts else ', because es.prompts is 0'}"
     return f"{tokens}, {prompts}"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from workers.attempt import write_json
+from workers.checkpoint_folders import ATTEMPT
 from workers.config import ConfigError, Problem
-from workers.engines.es.replay_history import ATTEMPT
 from workers.engines.stop import Stop
 from workers.records import BadLine, Metric, RecordWriter, Status, unpack
 

@@ -19,7 +19,7 @@ from workers.config.audit import AuditConfig
 from workers.engines.es.noise import normals
 from workers.engines.stop import Stop
 from workers.models import PromptFormat
-from workers.models.decoder import Decoder
+from workers.models.decoder import evaluating_decoder
 from workers.records import Attack, RecordWriter, Status
 from workers.reward_audit.attacks import BEST_OF_K, MEMBER, MODEL
 from workers.reward_audit.audit_run import AuditSession, Report
@@ -64,7 +64,7 @@ class Adversary:
     def __init__(self, config: RunConfig, settings: AuditConfig, session: AuditSession, report: Report) -> None:
         self._session = session
         self._loaded = models.load(config.model, report)
-        self._decoder = Decoder(self._loaded.model, self._loaded.tokenizer)
+        self._decoder = evaluating_decoder(self._loaded.model, self._loaded.tokenizer)
         self._max_new_tokens = settings.max_new_tokens
         prompts = PromptFormat(self._loaded.tokenizer, config.task.prompt_style, config.task.prefill)
         self._prompts = [prompts.ids(prompt.example.messages) for prompt in session.prompts]

@@ -49,12 +49,12 @@ def accelerate_yaml(config: RunConfig) -> str:
     compute, sharding = config.compute, config.grpo.sharding
     settings: dict[str, Any] = {
         "compute_environment": "LOCAL_MACHINE",
-        "distributed_type": DISTRIBUTED_TYPES[sharding] if compute.gpus or sharding != "none" else "MULTI_CPU",
+        "distributed_type": DISTRIBUTED_TYPES[sharding] if compute.devices or sharding != "none" else "MULTI_CPU",
         "num_machines": compute.nodes,
         "num_processes": config.processes,
         "machine_rank": 0,
         "mixed_precision": mixed_precision(config),
-        "use_cpu": not compute.gpus,
+        "use_cpu": not compute.devices,
         "main_training_function": "main",
         "rdzv_backend": "static",
         "same_network": True,
@@ -80,7 +80,7 @@ def variables(config: RunConfig) -> dict[str, str]:
 
 def mixed_precision(config: RunConfig) -> str:
     """Return accelerate's name of the precision of forward and backward passes."""
-    on_gpu = config.compute.gpus and config.model.device != "cpu"
+    on_gpu = config.compute.devices and config.model.device != "cpu"
     chosen = {"auto": "bf16", "bfloat16": "bf16", "float16": "fp16", "float32": "no"}[config.model.dtype]
     return chosen if on_gpu else "no"
 

@@ -69,5 +69,5 @@ def _interfaces(config: RunConfig) -> dict[str, str]:
 
 def threads_of(config: RunConfig) -> int:
     """Return the torch threads of each process: the cores of a node, shared equally."""
-    on_node = config.grpo.processes_on(config.compute.gpus) if config.grpo else 1
+    on_node = config.grpo.processes_on(config.compute.devices) if config.grpo else 1
     return max(1, config.compute.cores // on_node)

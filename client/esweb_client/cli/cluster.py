@@ -49,7 +49,9 @@ def _row(item: dict[str, Any]) -> list[str]:
     nodes = []
     for shape in item["nodes"]:
         gpus = f", {shape['gpus']} {shape['gpu_type'] or 'GPU'}" if shape["gpus"] else ""
-        nodes.append(f"{shape['count']} × {shape['cores']} cores{gpus}")
+        # A site of an older version sends no shards.
+        shards = f" in {count} shards" if (count := shape.get("gpu_shards")) else ""
+        nodes.append(f"{shape['count']} × {shape['cores']} cores{gpus}{shards}")
     return [item["name"], item["kind"], state, "; ".join(nodes)]
 
 

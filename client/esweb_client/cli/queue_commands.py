@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from esweb_client.cli.account import account
 from esweb_client.cli.output import plain, print_json, print_table
 from esweb_client.cli.server import Server
 
-COLUMNS = ("run", "state", "cluster", "person", "since", "place", "name", "why")
+COLUMNS = ("run", "state", "cluster", "person", "since", "place", "takes", "name", "why")
 
 
 def add_queue(command: argparse.ArgumentParser) -> None:
@@ -36,12 +37,18 @@ def queue(options: argparse.Namespace) -> int:
         reason = ". ".join(filter(None, (entry["reason"], entry["explained"])))
         state = "held" if entry["held"] else entry["state"]
         since = entry["since"][:16].replace("T", " ")
-        rows.append(
-            [entry["run"], state, entry["cluster"], entry["person"], since, entry["position"], entry["name"], reason]
-        )
+        row = (entry["run"], state, entry["cluster"], entry["person"], since, entry["position"], _takes(entry))
+        rows.append([*row, entry["name"], reason])
     print_table(COLUMNS, rows)
     print(f"{data['going']} going, {data['waiting']} waiting")
     return 0
+
+
+def _takes(entry: dict[str, Any]) -> str:
+    """Return the GPUs of all nodes, or the share of one, such as `0.07 GPU`; the cores of a run without GPUs."""
+    gpus, cores = entry["total_gpus"], entry["total_cores"]
+    number, unit = (gpus, "GPU") if gpus else (cores, "core")
+    return f"{number:g} {unit}{'s' if number > 1 else ''}"
 
 
 def move(options: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ from esweb.supervisor.listening_socket import HealthPoller, address_of, listen
 from esweb.supervisor.stopgap import answering
 from esweb.supervisor.tree import BUSY_LOOK_SECONDS
 from runs.accounts import sign_in_links
+from runs.clusters import describe_gpus
 from runs.launching.reconcile import interrupt
 from runs.management.quick_command import QuickCommand
 
@@ -76,12 +77,15 @@ class Command(QuickCommand):
         part = collectstatic_part(settings.DATA_DIR, MANAGE_PY)
         prepare.prepare(StaticCollection(static_folder(settings.DATA_DIR), part))
         link = sign_in_links.link_for(prepare.first_user())
+        gpus = describe_gpus()
         prepare.release_database()
         for part in parts_of_esweb(settings.DATA_DIR, listener, MANAGE_PY, self.stopgap):
             tree.start_part(part)
         self.await_web(tree, listener)
         address = address_of(listener)
         self.print_line("esweb", f"ready at {address}/")
+        for line in gpus:
+            self.print_line("esweb", line)
         if prepare.password_file().exists():
             # Consoles are logged and shared on screens, so the password itself is never printed.
             self.print_line("esweb", f"the password of {prepare.ADMIN} is in {prepare.password_file()}")

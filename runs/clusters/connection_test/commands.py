@@ -16,7 +16,8 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from runs.clusters.connection_test.steps import KEYS_OF, REACHED_BY, STEPS, StepFailed, StepPending, Trial
+from runs.clusters.connection_test.steps import KEYS_OF, REACHED_BY, STEPS
+from runs.clusters.connection_test.trial import StepFailed, StepPending, Trial
 from runs.clusters.executors import executor_for, submit_host_of
 from runs.enqueue import on_commit
 from runs.models import Cluster, ClusterTest
@@ -126,7 +127,9 @@ def _fail(trial: Trial, test: ClusterTest, name: str, reason: str) -> None:
         test.cluster.note_silence()
     if "submit" in done or name == "submit":
         try:
-            trial.executor.cancel(trial.key, 0.0)
+            for job in (trial, trial.second_job()):
+                if job.directory.exists():
+                    trial.executor.cancel(job.key, 0.0)
         except Unreachable as error:
             test.steps[-1]["said"] += f". Its job may still exist: {error}"
     _end(trial, test)

@@ -23,6 +23,7 @@ TITLES = {
     "ran": gettext_lazy("Run the job"),
     "records": gettext_lazy("Read its records back"),
     "environment": gettext_lazy("Check Python and torch"),
+    "gpu": gettext_lazy("Train on a GPU"),
     "orphans": gettext_lazy("Look for orphaned jobs"),
 }
 

@@ -4,6 +4,7 @@ under it documents the key."""
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, get_args
@@ -21,8 +22,9 @@ from runs.clusters.settings.rules import (
 from runs.models import Cluster
 from workers.config.fields import hints
 from workers.executors import ray, slurm
-from workers.executors.site_rules import AbsolutePath, Rule, is_count, is_list
+from workers.executors.site_rules import AbsolutePath, Flag, Rule, is_count, is_list
 
+GPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9/-]{0,127}", re.ASCII)
 Folders = Annotated[tuple[str, ...], folder_errors]
 ServerFolders = Annotated[tuple[str, ...], server_folder_errors]
 
@@ -62,15 +64,26 @@ class ClusterSite:
     and `total_gpus` of all nodes, such as `{"nodes": 4, "total_gpus": 16}`; by default, nothing is limited."""
 
 
+def _is_gpu(name: Any) -> bool:
+    """Return whether the value may name a GPU of this machine."""
+    if isinstance(name, str):
+        return GPU_NAME.fullmatch(name) is not None
+    return isinstance(name, int) and not isinstance(name, bool) and name >= 0
+
+
 @dataclass(frozen=True)
 class _Machine:
     cores: Annotated[int | None, Rule("a whole number from 1", is_count(1))] = None
     """Cores for runs; by default those of `ESWEB_LOCAL_SLOTS`."""
     gpus: Annotated[
-        tuple[str, ...],
-        Rule('a list of device names such as ["0", "1"]', is_list(lambda device: isinstance(device, str))),
-    ] = ()
-    """Names of the GPUs for runs, such as `["0", "1"]`; by default none."""
+        tuple[str | int, ...] | None,
+        Rule('a list of GPUs by index or UUID, as nvidia-smi -L lists them, such as ["0", "1"]', is_list(_is_gpu)),
+    ] = None
+    """GPUs for runs, by index or UUID, as `nvidia-smi -L` lists them, such as `["0", "1"]`; `[]` for none; by default
+    all that the NVIDIA driver shows."""
+    mps: Flag = True
+    """Whether ES runs that share a GPU compute on it at the same time, by CUDA's Multi-Process Service, if this machine
+    has it; with false, they take turns."""
 
 
 @dataclass(frozen=True)

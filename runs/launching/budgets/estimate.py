@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, Sum
 
 from runs.kinds import LAUNCHED
+from runs.launching.budgets.hours import planned_share
 from runs.models import Run
 from workers.config import RunConfig
 from workers.config.methods import method_of
@@ -35,7 +36,10 @@ DEFAULTS = {"compute": asdict(ComputeConfig())}
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated seconds after the start: median and range of past runs, and the number of these runs."""
+    """Estimated seconds after the start: median and range of past runs, and the number of these runs.
+
+    `gpu_share` is the largest share of a GPU that was planned for one of them; None if none was.
+    """
 
     median: float
     low: float
@@ -43,16 +47,19 @@ class Estimate:
     runs: int
     of_preset: int
     is_scaled: bool
+    gpu_share: float | None = None
 
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run that succeeded: settings that determine its cost per step, its steps, the seconds of all attempts."""
+    """A run that succeeded: settings that determine its cost per step, its steps, the seconds of all attempts, and the
+    share of a GPU that was planned for the last one."""
 
     preset: str
     size: list[Any]
     steps: int
     seconds: float
+    gpu_share: float | None = None
 
 
 class Estimator:
@@ -77,7 +84,10 @@ class Estimator:
         seconds = [past.seconds * steps / past.steps for past in alike]
         of_preset = sum(bool(preset) and past.preset == preset for past in alike)
         is_scaled = any(past.steps != steps for past in alike)
-        return Estimate(statistics.median(seconds), min(seconds), max(seconds), len(alike), of_preset, is_scaled)
+        share = max((past.gpu_share for past in alike if past.gpu_share is not None), default=None)
+        return Estimate(
+            statistics.median(seconds), min(seconds), max(seconds), len(alike), of_preset, is_scaled, share
+        )  # fmt: skip
 
     def _past(self, config: RunConfig) -> list[PastRun]:
         lookup = (config.model.path, config.compute.cluster, config.method)
@@ -91,8 +101,8 @@ def _past(person: User, model: str, cluster: str, method: str) -> list[PastRun]:
     alike = {"config__model__path": model, "config__compute__cluster": cluster}
     runs = Run.objects.visible_to(person).filter(state=State.SUCCEEDED, method=method, **alike, **LAUNCHED.filters)
     timed = runs.annotate(took=Sum(F("attempts__ended_at") - F("attempts__started_at"))).order_by("-pk")
-    rows = timed.values_list("preset", "config", "took")[:MAX_PAST_RUNS]
-    return [PastRun(p, _size(c), _steps(c), took.total_seconds()) for p, c, took in rows if took]
+    rows = timed.annotate(share=planned_share()).values_list("preset", "config", "took", "share")[:MAX_PAST_RUNS]
+    return [PastRun(p, _size(c), _steps(c), took.total_seconds(), share) for p, c, took, share in rows if took]
 
 
 def _size(config: Mapping[str, Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, FloatField, Q, QuerySet, Sum, Value
+from django.db.models import Case, Count, F, FloatField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Now
@@ -15,6 +15,7 @@ from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Now
 from runs.models import Attempt, Run
 from runs.tables import number
 from workers.config import RunConfig
+from workers.config.run import AUTO
 
 HOUR = 3600.0
 BY = {
@@ -31,7 +32,8 @@ MAX_SHARES = 500
 class Hours:
     """GPU hours and CPU hours. A run with GPUs costs only GPU hours; a run without GPUs costs hours of its cores.
 
-    The GPUs and cores of all nodes count.
+    The GPUs and cores of all nodes count. A run that shares a GPU costs its share of the hours, and one with `auto` a
+    whole GPU until its share is planned.
     """
 
     gpu: float = 0.0
@@ -49,11 +51,16 @@ def format_hours(hours: float) -> str:
     return f"{hours:.4f}" if hours >= 0.0001 else "< 0.0001"
 
 
-def hours_of(config: RunConfig, seconds: float) -> Hours:
-    """Return the hours that a run with this config costs in `seconds` seconds."""
+def hours_of(config: RunConfig, seconds: float, share: float | None = None) -> Hours:
+    """Return the hours that a run with this config costs in `seconds` seconds.
+
+    `share` is the share of a GPU that is planned for a run with auto; None if it is not known.
+    """
     compute = config.compute
     hours = seconds / HOUR
-    return Hours(gpu=hours * compute.all_gpus) if compute.gpus else Hours(cpu=hours * compute.all_cores)
+    if compute.gpu_share is None and share is not None:
+        return Hours(gpu=hours * compute.nodes * share)
+    return Hours(gpu=hours * compute.all_gpus) if compute.devices else Hours(cpu=hours * compute.all_cores)
 
 
 def spent_hours(attempts: QuerySet[Attempt], since: datetime | None = None) -> Hours:
@@ -61,7 +68,7 @@ def spent_hours(attempts: QuerySet[Attempt], since: datetime | None = None) -> H
 
     Time in queues costs nothing, and neither do imported runs.
     """
-    return Hours(**attempts_with_seconds(attempts, since).aggregate(**sums("run__", F("took"))))
+    return Hours(**attempts_with_seconds(attempts, since).aggregate(**sums("run__", F("took"), F("gpu_share"))))
 
 
 def attempts_with_seconds(attempts: QuerySet[Attempt], since: datetime | None = None) -> QuerySet[Attempt]:
@@ -78,7 +85,9 @@ def attempts_with_seconds(attempts: QuerySet[Attempt], since: datetime | None = 
 
 def estimated_hours(runs: QuerySet[Run]) -> tuple[Hours, int]:
     """Return the estimated hours of these runs together, and the number of runs without an estimate."""
-    sums_by_kind = runs.aggregate(**sums("", F("estimated_seconds")), unknown=Count("pk", Q(estimated_seconds=None)))
+    unknown_runs = Count("pk", Q(estimated_seconds=None))
+    planned = runs.annotate(share=planned_share())
+    sums_by_kind = planned.aggregate(**sums("", F("estimated_seconds"), F("share")), unknown=unknown_runs)
     unknown = sums_by_kind.pop("unknown")
     return Hours(**sums_by_kind), unknown
 
@@ -88,10 +97,18 @@ def total(hours: Iterable[Hours]) -> Hours:
     return sum(hours, Hours())
 
 
-def sums(path: str, seconds: Combinable) -> dict[str, Any]:
-    """Return the aggregates `gpu` and `cpu`, in hours, of `seconds` of runs; `path` is the lookup prefix of the run."""
+def planned_share() -> Subquery:
+    """Return the share of a GPU that was planned for the newest attempt of a run, as an annotation."""
+    return Subquery(Attempt.objects.filter(run=OuterRef("pk")).order_by("-n").values("gpu_share")[:1])
+
+
+def sums(path: str, seconds: Combinable, share: Combinable) -> dict[str, Any]:
+    """Return the aggregates `gpu` and `cpu`, in hours, of `seconds` of runs; `path` is the lookup prefix of the run.
+
+    `share` is the share of a GPU that was planned for a run with `auto`, None before it is.
+    """
     nodes = _resource(path, "nodes", 1)
-    gpus, cores = _resource(path, "gpus", 0) * nodes, _resource(path, "cores", 1) * nodes
+    gpus, cores = _gpus(path, share) * nodes, _resource(path, "cores", 1) * nodes
     nothing = Value(0.0)
     return {
         "gpu": Coalesce(Sum(_hours(seconds, gpus)), nothing, output_field=FloatField()),
@@ -106,6 +123,14 @@ def _hours(seconds: Combinable, resource: Combinable) -> CombinedExpression:
 def _resource(path: str, name: str, default: int) -> Combinable:
     text = KeyTextTransform(name, KeyTextTransform("compute", F(f"{path}config")))
     return Coalesce(Cast(text, FloatField()), Value(float(default)), output_field=FloatField())
+
+
+def _gpus(path: str, share: Combinable) -> Case:
+    is_auto = Q(**{f"{path}config__compute__gpus": AUTO})
+    # Only numbers are cast: a CASE evaluates no other branch.
+    return Case(
+        When(is_auto, then=Coalesce(share, Value(1.0))), default=_resource(path, "gpus", 0), output_field=FloatField()
+    )
 
 
 def _without_gpu(path: str) -> Q:
@@ -127,7 +152,9 @@ class Share:
 def shares(runs: QuerySet[Run], by: str, since: datetime | None = None) -> list[Share]:
     """Return the hours of runs grouped by `by` (a key of BY), most expensive first, 500 groups at most. One query."""
     attempts = attempts_with_seconds(Attempt.objects.filter(run__in=runs), since).order_by()
-    groups = attempts.values(*BY[by]).annotate(**sums("run__", F("took")), runs=Count("run", distinct=True))
+    groups = attempts.values(*BY[by]).annotate(
+        **sums("run__", F("took"), F("gpu_share")), runs=Count("run", distinct=True)
+    )
     return [
         Share(row[BY[by][0]], row[BY[by][1]] or "", Hours(row["gpu"], row["cpu"]), row["runs"])
         for row in groups.order_by("-gpu", "-cpu", BY[by][1])[:MAX_SHARES]

@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Now
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from runs.launching.budgets.hours import Hours, hours_of, spent_hours, sums
+from runs.launching.budgets.hours import Hours, hours_of, planned_share, spent_hours, sums
 from runs.models import Attempt, Experiment, Limit, Run
 from runs.models.job import OPEN
 from workers.config import ConfigError, Problem, RunConfig
@@ -24,10 +24,19 @@ LIMIT_PATH = "limit"
 
 @dataclass(frozen=True)
 class Demand:
-    """A run to launch, and its estimated seconds, or None without an estimate."""
+    """A run to launch, and its estimated seconds, or None without an estimate.
+
+    `share` is the share of a GPU that such runs had, for a run with auto; None if that is not known.
+    """
 
     config: RunConfig
     seconds: float | None
+    share: float | None = None
+
+    @property
+    def hours(self) -> Hours:
+        """Return the estimated hours; none without an estimate."""
+        return hours_of(self.config, self.seconds or 0.0, self.share)
 
 
 @dataclass(frozen=True)
@@ -64,8 +73,10 @@ def check_resume_limits(person: User, experiment: Experiment | None, runs: Seque
     took = Coalesce(Sum(Cast(have, FloatField())), Value(0.0), output_field=FloatField())
     left = Greatest(F("estimated_seconds") - took, Value(0.0), output_field=FloatField())
     rows = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by()
-    seconds = dict(rows.annotate(left=Case(When(estimated_seconds__isnull=False, then=left))).values_list("pk", "left"))
-    check_limits(person, experiment, [Demand(run.run_config, seconds[run.pk]) for run in runs])
+    known = Case(When(estimated_seconds__isnull=False, then=left))
+    values = rows.annotate(left=known, share=planned_share()).values_list("pk", "left", "share")
+    estimates = {pk: (seconds, share) for pk, seconds, share in values}
+    check_limits(person, experiment, [Demand(run.run_config, *estimates[run.pk]) for run in runs])
 
 
 def limits_on(person: User, experiment: Experiment | None) -> QuerySet[Limit]:
@@ -94,25 +105,21 @@ def promised_hours(runs: QuerySet[Run]) -> Hours:
     took = Extract(Coalesce(F("attempts__ended_at"), Now()) - F("attempts__started_at"), "epoch")
     have = Coalesce(Sum(Cast(took, FloatField())), Value(0.0), output_field=FloatField())
     left = Greatest(F("estimated_seconds") - have, Value(0.0), output_field=FloatField())
-    open_runs = runs.filter(state__in=OPEN, estimated_seconds__isnull=False).annotate(left=left)
-    return Hours(**open_runs.aggregate(**sums("", F("left"))))
+    open_runs = runs.filter(state__in=OPEN, estimated_seconds__isnull=False)
+    planned = open_runs.annotate(left=left, share=planned_share())
+    return Hours(**planned.aggregate(**sums("", F("left"), F("share"))))
 
 
 def _refusal(use: Use, demands: Sequence[Demand]) -> str:
     """Return why these runs may not be launched; an empty text if they may."""
     kind = use.limit.kind
-    counted = [demand for demand in demands if (demand.config.compute.gpus > 0) == (kind == Limit.Kind.GPU)]
-    requested = sum(_hours(demand, kind) for demand in counted if demand.seconds is not None)
+    counted = [demand for demand in demands if (demand.config.compute.devices > 0) == (kind == Limit.Kind.GPU)]
+    requested = sum(getattr(demand.hours, kind) for demand in counted)
     unknown = sum(demand.seconds is None for demand in counted)
     # A run without an estimate may start as long as any hours are left.
     if not counted or (use.left > 0 and requested <= use.left):
         return ""
     return " ".join([_describe_limit(use.limit), _describe_use(use, requested, unknown)])
-
-
-def _hours(demand: Demand, kind: str) -> float:
-    hours: float = getattr(hours_of(demand.config, demand.seconds or 0.0), kind)
-    return hours
 
 
 def _describe_limit(limit: Limit) -> str:

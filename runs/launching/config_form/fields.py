@@ -16,8 +16,8 @@ from runs.kinds import KIND_ESSENTIAL
 from runs.launching.config_form.section_lists import without_defaults
 from runs.launching.request import value_at
 from runs.models import Run
-from workers.config import Bounds, ConfigError, ConfigField, Problem, RunConfig, config_fields
-from workers.config.fields import Shape
+from workers.config import ConfigError, ConfigField, Problem, RunConfig, config_fields
+from workers.config.fields import Bounds, Divisible, Limits, Shape
 from workers.config.methods import METHODS, TRAINING_METHODS
 from workers.config.shallow_json import loads
 from workers.config.tasks import TASKS
@@ -85,8 +85,15 @@ SYNONYMS = {
 """Field -> other words by which the form's search finds it."""
 TRAINING_ONLY = ("evaluation.every",)
 """Settings that only methods with a training read, in sections that others read too."""
-SUGGESTED = ("compute.cluster", "compute.partition", "compute.gpu_type")
-"""Settings with values that the clusters suggest: their configs and their nodes."""
+LEFT_OPEN = {
+    "compute.gpus": _(
+        "If empty: a GPU, or a part of one, for a large model if the cluster has one; else none. The bar at the bottom "
+        "says which."
+    ),
+}
+"""Settings that a launch decides if they are empty -> how. A preset that does not state them leaves them empty."""
+SUGGESTED = ("compute.cluster", "compute.partition", "compute.gpus", "compute.gpu_type")
+"""Settings with values that the form suggests: mostly those of the clusters, from their configs and their nodes."""
 MAX_SEEDS = 20
 
 
@@ -138,9 +145,10 @@ def parse_value(setting: ConfigField, value: Any) -> Any:
     if not text:
         return None
     try:
-        return loads(text) if setting.kind in (tuple, dict) else setting.kind(text)
+        value = loads(text) if setting.kind in (tuple, dict) else setting.kind(text)
     except ValueError:
         return text
+    return setting.bounds.plain(value) if isinstance(setting.bounds, Divisible) else value
 
 
 def format_value(setting: ConfigField, value: Any) -> Any:
@@ -162,7 +170,9 @@ def hint(setting: ConfigField) -> str:
         sentences.append(describe_bounds(setting.bounds))
     if setting.kind in (tuple, dict):
         sentences.append(gettext("As JSON."))
-    if not setting.required and setting.kind is not bool and setting.default not in ("", None):
+    if setting.path in LEFT_OPEN:
+        sentences.append(gettext(LEFT_OPEN[setting.path]))
+    elif not setting.required and setting.kind is not bool and setting.default not in ("", None):
         sentences.append(gettext("Default: %(value)s.") % {"value": format_value(setting, setting.default)})
     return " ".join(sentences)
 
@@ -173,10 +183,17 @@ def help_of(setting: ConfigField) -> str:
     return gettext(words) if words else ""
 
 
-def describe_bounds(bounds: Bounds | Shape) -> str:
+def describe_bounds(bounds: Limits) -> str:
     """Return a sentence that describes the valid values."""
     if isinstance(bounds, Shape):
         return f"{capfirst(gettext(bounds.words))}."
+    if isinstance(bounds, Divisible):
+        text = gettext("A whole number from 0 to %(most)s, a fraction such as 0.25, or %(word)s.")
+        return text % {"most": bounds.at_most, "word": bounds.word}
+    return _describe_range(bounds)
+
+
+def _describe_range(bounds: Bounds) -> str:
     least = bounds.above if bounds.at_least is None else bounds.at_least
     params = {"least": _format_limit(least), "most": _format_limit(bounds.at_most)}
     if bounds.at_most is None:
@@ -204,7 +221,7 @@ def widget(setting: ConfigField) -> forms.Widget:
         return forms.CheckboxInput()
     if setting.kind in (tuple, dict):
         return forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
-    mode = {int: "numeric", float: "decimal"}.get(setting.kind)
+    mode = None if isinstance(setting.bounds, Divisible) else {int: "numeric", float: "decimal"}.get(setting.kind)
     return forms.TextInput(attrs={"inputmode": mode} if mode else {"spellcheck": "false"})
 
 
@@ -272,12 +289,13 @@ def _has_setting(method: str, field: str) -> bool:
 
 
 def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a config's JSON to the initial values of the form fields; missing settings take their defaults."""
+    """Convert a config's JSON to the initial values of the form fields; missing settings take their defaults, and those
+    of LEFT_OPEN stay empty."""
     out: dict[str, Any] = {}
     task = value_at(config, "task.name") or SETTINGS["task.name"].default
     for field, setting in SETTINGS.items():
         value = value_at(config, setting.path) if setting.tag in ("", task) else None
-        selected = setting.default if value is None else value
+        selected = setting.default if value is None and field not in LEFT_OPEN else value
         out[field] = None if selected is None else format_value(setting, selected)
     return out | {path: value_at(config, path) is not None for path in OPTIONAL}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ from runs.launching.run_names import copy_name, default_run_name
 from runs.models import Cluster, Run
 from workers.config import ConfigError, Problem, RunConfig, presets
 from workers.config.methods import METHODS
+from workers.config.run import AUTO
 
 NAME_LENGTH = 180
 
@@ -96,10 +97,13 @@ class LaunchForm(forms.Form):
         *,
         initial: dict[str, Any] | None = None,
         cloned: Run | None = None,
+        decode: Callable[[Mapping[str, Any]], RunConfig] = RunConfig.from_json,
     ) -> None:
-        """cloned: the run whose clones this form launches, if any."""
+        """cloned: the run whose clones this form launches, if any. decode: makes a config of JSON in which settings of
+        LEFT_OPEN may be missing, or raises ConfigError."""
         super().__init__(data, initial=initial, prefix=None)
         self.cloned = cloned
+        self._decode = decode
         if cloned:
             message = gettext("If empty: %(name)s, or the preset and the settings if you change any.")
             self.fields["name"].help_text = message % {"name": copy_name(cloned.name)}
@@ -113,13 +117,14 @@ class LaunchForm(forms.Form):
 
     @property
     def suggestions(self) -> dict[str, list[str]]:
-        """Return field -> suggested values, from the clusters in the database."""
+        """Return field -> suggested values, mostly from the clusters in the database."""
         clusters = list(Cluster.objects.order_by("name"))
         partitions = dict.fromkeys(name for cluster in clusters for name in partitions_of(cluster))
         gpu_types = gpu_types_of(shape for cluster in clusters for shape in usable_shapes(cluster))
         return {
             "compute.cluster": [cluster.name for cluster in clusters],
             "compute.partition": list(partitions),
+            "compute.gpus": ["0", "1", AUTO],
             "compute.gpu_type": gpu_types,
         }
 
@@ -162,7 +167,7 @@ class LaunchForm(forms.Form):
         problems: dict[Problem, None] = {}
         for seed in self._seeds(data.get("seeds", ""), problems):
             try:
-                self.configs.append(RunConfig.from_json({**config, "seed": seed}))
+                self.configs.append(self._decode({**config, "seed": seed}))
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
         self.add_problems(problems)
@@ -179,6 +184,10 @@ class LaunchForm(forms.Form):
             path = "evaluate.prior_tasks" if path.startswith("evaluate.prior_tasks.") else path
             has_field = path in self.fields
             self.add_error(path if has_field else None, problem.message if has_field else str(problem))
+
+    def leaves_open(self, path: str) -> bool:
+        """Return whether a cleaned form leaves this setting empty."""
+        return self.cleaned_data.get(path) is None
 
     def names(self, parent: str = "") -> list[str]:
         """Return a name for each run: as typed, with the seed if there are several, or else the default name.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from runs.http import ApiRequest, needs, router
 from runs.launching.create import check_allowed
 from runs.launching.gpu_memory import plan
+from runs.launching.gpu_memory.default_gpus import GpuDefaults
 from runs.launching.gpu_memory.schemas import GpuMemoryOut, RunToPlan
 from runs.launching.request import over_preset
-from workers.config import RunConfig
 
 EXAMPLE = {"preset": "es-tiny", "config": {"es": {"noise": "low_rank"}, "compute": {"gpus": 1}}}
 
@@ -28,7 +28,7 @@ def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
     models whose config.json this site cannot read have a `reason` and no cards. For a GRPO run that does not fit,
     `remedies` are changes with which it does.
     """
-    config = RunConfig.from_json(over_preset(new.preset, new.config))
+    config = GpuDefaults(request.auth.person).decode(over_preset(new.preset, new.config))
     check_allowed(config, request.auth.person)
     [planned] = plan.plan_gpu_memory([config], request.auth.person)
     return GpuMemoryOut.from_memory(planned)

@@ -61,7 +61,9 @@ def _folders(config: RunConfig, person: User, cluster: Cluster) -> Iterator[tupl
     elif RUN_REFERENCE.fullmatch(name):
         saved = checkpoint_of(config, person)
         if saved is not None and not saved.is_remote:
-            yield saved.folder, saved.folder
+            # The checkpoints of a run have equal sizes: one that is there stands for one that is to be rebuilt.
+            folders = sorted(saved.folder.parent.glob("step-*")) if saved.is_deleted else [saved.folder]
+            yield from ((folder, folder) for folder in folders)
     elif NAME.fullmatch(name):
         allowed = [Path(folder) for folder in data_folders(cluster)]
         if cluster.is_remote and allowed:

@@ -5,7 +5,7 @@ A trainer plans in the same way, for the card and the prompts that it finds (`wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -15,7 +15,7 @@ from runs.launching.create import cluster_of
 from runs.launching.gpu_memory.labels import PARTS, PHASES, describe_remedy
 from runs.launching.gpu_memory.model_config import ModelConfigMissing, read_model
 from workers.config import RunConfig
-from workers.memory_plan import CardPlan, ModelSizes
+from workers.memory_plan import CardPlan, ModelSizes, share_of_card
 from workers.preflight import CARDS_GB, PLANNERS, ModelFiles
 from workers.preflight.memory import PROMPT_TOKENS, grpo_section, planner_name, prompts_of, read_sizes
 
@@ -28,12 +28,14 @@ class GpuMemory:
     """A plan for each of CARDS_GB, or the `reason` why there is none, in the language of the page.
 
     `planner`: the name in PLANNERS of the one that made them. `processes` of a run of method grpo are on `nodes`.
-    `on_gpus`: whether the run trains on GPUs. `prompts`: those of an iteration, or those that grpo generates for
-    together; `prompts_assumed` if the config leaves them to the task.
+    `on_gpus`: whether the run trains on GPUs. `gpu_share`: the share of each that it requests, None for auto.
+    `prompts`: those of an iteration, or those that grpo generates for together; `prompts_assumed` if the config leaves
+    them to the task.
     """
 
     reason: str = ""
     on_gpus: bool = True
+    gpu_share: float | None = 1
     planner: str = ""
     cards: tuple[CardPlan, ...] = ()
     processes: int = 1
@@ -41,6 +43,12 @@ class GpuMemory:
     prompts: int = 0
     prompts_assumed: bool = False
     prompt_tokens: int = PROMPT_TOKENS
+
+    @property
+    def rows(self) -> list[tuple[CardPlan, float | None]]:
+        """Return each card with the share of it that a run with auto takes; None for other runs, and if it does not
+        fit."""
+        return [(card, share_of_card(card) if self.gpu_share is None and card.fits else None) for card in self.cards]
 
     @property
     def parts(self) -> Rows:
@@ -86,6 +94,12 @@ def plan_gpu_memory(configs: Iterable[RunConfig], person: User, models: Models |
     return [_plan(config, models) for config in configs]
 
 
+def plan_on_card(config: RunConfig, models: Models, gb: float) -> CardPlan | str:
+    """Return the memory that a run would take on a GPU of `gb` · 10⁹ bytes, or the reason why that is not known."""
+    planned = _plan(config, models, (gb,))
+    return planned.cards[0] if planned.cards else planned.reason
+
+
 def largest_plan(plans: Iterable[GpuMemory]) -> GpuMemory | None:
     """Return the plan that needs most: the most cards are too small, then the most bytes. None without plans."""
     return max(plans, key=lambda plan: plan.demand, default=None)
@@ -112,7 +126,7 @@ class Models:
         return model
 
 
-def _plan(config: RunConfig, models: Models) -> GpuMemory:
+def _plan(config: RunConfig, models: Models, sizes_gb: Sequence[float] = CARDS_GB) -> GpuMemory:
     if (reason := _inapplicable(config)) is not None:
         return GpuMemory(reason, on_gpus=False)
     name = planner_name(config)
@@ -123,23 +137,26 @@ def _plan(config: RunConfig, models: Models) -> GpuMemory:
         sizes = _sizes(models.read(config), config)
     except ModelConfigMissing as missing:
         return GpuMemory(str(missing))
-    cards = tuple(PLANNERS[name](sizes, config, gb) for gb in CARDS_GB)
-    es, nodes = config.es, config.compute.nodes
+    cards = tuple(PLANNERS[name](sizes, config, gb) for gb in sizes_gb)
+    es, nodes, share = config.es, config.compute.nodes, config.compute.gpu_share
     if es is not None:
         return GpuMemory(
-            planner=name, cards=cards, nodes=nodes, prompts=prompts_of(es), prompts_assumed=not es.prompts
+            gpu_share=share, planner=name, cards=cards, nodes=nodes, prompts=prompts_of(es),
+            prompts_assumed=not es.prompts,
         )  # fmt: skip
     grpo = grpo_section(config)
     batch = grpo.per_device_train_batch_size * grpo.gradient_accumulation_steps * config.processes
     prompts = batch // grpo.num_generations
-    return GpuMemory(planner=name, cards=cards, processes=config.processes, nodes=nodes, prompts=prompts)
+    return GpuMemory(
+        gpu_share=share, planner=name, cards=cards, processes=config.processes, nodes=nodes, prompts=prompts
+    )  # fmt: skip
 
 
 def _inapplicable(config: RunConfig) -> str | None:
     """Return why no memory of a GPU is planned for the run, or None."""
     if not config.is_training:
         return gettext("GPU memory is planned for runs that train only.")
-    if config.compute.gpus == 0 or config.model.device == "cpu":
+    if config.compute.devices == 0 or config.model.device == "cpu":
         return gettext("The run uses no GPU; memory is planned for GPUs only.")
     return None
 

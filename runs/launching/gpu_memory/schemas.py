@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from runs.http import Input, Output, Word, is_unstorable
 from runs.launching.gpu_memory.labels import describe_reason, describe_remedy
 from runs.launching.gpu_memory.plan import GpuMemory
-from workers.memory_plan import CardPlan, Remedy
+from workers.memory_plan import CardPlan, Remedy, share_of_card
 
 
 class RunToPlan(Input):
@@ -54,12 +54,18 @@ class CardOut(Output):
 class CardPlanOut(CardOut):
     """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` is why, and the plan
     is the smallest. Per engine, `members` answer in one batch, and `rows` answers are generated concurrently, equally
-    many with each of `weight_sets`. All GB are those of the card."""
+    many with each of `weight_sets`. All GB are those of the card. `auto_share` is the share of it that
+    `compute.gpus: auto` takes."""
 
+    auto_share: float
     members: int
     weight_sets: int
     rows: int
     parts_gb: PartsOut
+
+    @staticmethod
+    def resolve_auto_share(card: CardPlan) -> float:
+        return share_of_card(card)
 
 
 class VllmCardOut(CardOut):
@@ -118,7 +124,8 @@ class RemedyOut(Output):
 
 class GrpoCardOut(Output):
     """The plan of a process of a GRPO run on a card of `card_gb`, one of `processes`. If the run does not fit, `reason`
-    is why, and `remedies` are the changes with which it does; none if the model is too large for the card."""
+    is why, and `remedies` are the changes with which it does; none if the model is too large for the card. `auto_share`
+    is the share of the card that `compute.gpus: auto` takes."""
 
     card_gb: int
     processes: int
@@ -126,9 +133,14 @@ class GrpoCardOut(Output):
     reason: str
     needed_gb: float
     usable_gb: float
+    auto_share: float
     parts_gb: GrpoPartsOut
     phases_gb: PhasesOut
     remedies: list[RemedyOut]
+
+    @staticmethod
+    def resolve_auto_share(card: CardPlan) -> float:
+        return share_of_card(card)
 
     @staticmethod
     def resolve_reason(card: CardPlan) -> str:
@@ -137,10 +149,13 @@ class GrpoCardOut(Output):
 
 class GpuMemoryOut(Output):
     """Plans for cards of several sizes, or the `reason` why there are none: `cards` with es.backend native,
-    `vllm_cards` with vllm, `grpo_cards` with method grpo. `prompt_tokens`, of the longest prompt, are assumed.
-    `prompts`, of an iteration, are assumed only if `prompts_assumed`; with grpo, they are those of one batch."""
+    `vllm_cards` with vllm, `grpo_cards` with method grpo. `gpu_share` is the share of each GPU that the run requests,
+    null for auto; one that requests a fraction may use that part of each card. `prompt_tokens`, of the longest prompt,
+    are assumed. `prompts`, of an iteration, are assumed only if `prompts_assumed`; with grpo, they are those of one
+    batch."""
 
     reason: str
+    gpu_share: float | None
     prompt_tokens: int
     prompts: int
     prompts_assumed: bool

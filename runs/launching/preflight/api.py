@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from runs.http import ApiRequest, needs, router
 from runs.launching.create import check_config
+from runs.launching.gpu_memory import GpuDefaults
 from runs.launching.gpu_memory.schemas import RunToPlan
 from runs.launching.preflight.check import check_launch
 from runs.launching.preflight.schemas import PreflightOut
 from runs.launching.request import over_preset
-from workers.config import RunConfig
 
 EXAMPLE = {"preset": "es-tiny", "config": {"es": {"iterations": 200, "checkpoint_every": 50}}}
 
@@ -27,6 +27,6 @@ def check_preflight(request: ApiRequest, new: RunToPlan) -> PreflightOut:
 
     Whether programs and GPUs are on the nodes is checked there, by `python -m workers.check`.
     """
-    config = RunConfig.from_json(over_preset(new.preset, new.config))
+    config = GpuDefaults(request.auth.person).decode(over_preset(new.preset, new.config))
     check_config(config, request.auth.person)
     return PreflightOut.from_preflight(check_launch([config], request.auth.person, new.preset))

@@ -74,5 +74,6 @@ def _hours(configs: Sequence[RunConfig], person: User, preset: str) -> LaunchHou
     estimates = [(config, estimator.estimate(config, preset)) for config in configs]
     with_estimate = [(config, estimate) for config, estimate in estimates if estimate is not None]
     longest = max((estimate for _, estimate in with_estimate), key=lambda e: e.median, default=None)
-    cost = total(hours_of(config, estimate.median) for config, estimate in with_estimate) if with_estimate else None
+    hours = [hours_of(config, estimate.median, estimate.gpu_share) for config, estimate in with_estimate]
+    cost = total(hours) if hours else None
     return LaunchHours(longest, cost, len(configs) - len(with_estimate))

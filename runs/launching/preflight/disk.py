@@ -29,7 +29,8 @@ PARTS = {
 
 @dataclass(frozen=True)
 class LaunchDisk:
-    """The checkpoints of all runs of a launch. `largest`: the run whose checkpoints take most, None without any.
+    """The checkpoints of all runs of a launch: `total` bytes at most at once, `left` after the end. `largest`: the run
+    whose checkpoints take most, None without any.
 
     `reason`: why the bytes of one or more runs are unknown. `free`: free bytes on the disk of the runs, None if it is
     not the disk of this machine.
@@ -37,6 +38,7 @@ class LaunchDisk:
 
     largest: DiskPlan | None = None
     total: int = 0
+    left: int = 0
     free: int | None = None
     reason: str = ""
 
@@ -47,7 +49,7 @@ class LaunchDisk:
 
     @property
     def parts(self) -> list[tuple[str, int]]:
-        """Return (part in words, bytes) of one checkpoint of the largest run, without empty parts."""
+        """Return (part in words, bytes) of the newest checkpoint of the largest run, without empty parts."""
         sizes = asdict(self.largest.checkpoint) if self.largest else {}
         return [(gettext(words), sizes[part]) for part, words in PARTS.items() if sizes.get(part)]
 
@@ -73,8 +75,8 @@ def plan_launch_disk(configs: Sequence[RunConfig], models: Models) -> LaunchDisk
             plans.append(plan)
     largest = max(plans, key=lambda plan: plan.total, default=None)
     is_here = not any(cluster_of(config).is_remote for config in _one_per_cluster(configs))
-    total = sum(plan.total for plan in plans)
-    return LaunchDisk(largest, total, _free_bytes() if is_here else None, reasons[0] if reasons else "")
+    total, left = sum(plan.total for plan in plans), sum(plan.left for plan in plans)
+    return LaunchDisk(largest, total, left, _free_bytes() if is_here else None, reasons[0] if reasons else "")
 
 
 def _one_per_cluster(configs: Iterable[RunConfig]) -> Iterable[RunConfig]:

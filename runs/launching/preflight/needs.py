@@ -38,7 +38,7 @@ def check_launch_needs(configs: Sequence[RunConfig], person: User, models: Model
     needs = [LaunchNeed(gettext("Rights"), "ok", rights)]
     for config in _one_per_model(configs):
         needs += _model_needs(config, cluster_of(config), models)
-    if any(config.compute.gpus and not config.is_training for config in configs):
+    if any(config.compute.devices and not config.is_training for config in configs):
         message = gettext("GPU memory is planned for runs that train only.")
         needs.append(LaunchNeed(gettext("GPU memory"), "unknown", message))
     for kind, name in dict.fromkeys(use for config in configs for use in _named_services(config)):

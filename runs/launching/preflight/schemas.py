@@ -25,12 +25,14 @@ class CheckpointOut(Output):
 
 
 class DiskOut(Output):
-    """Bytes of the run's `checkpoints`; `free_bytes` on their disk is null if it is not on this machine. If the sizes
-    are unknown, `reason` is why."""
+    """Bytes of the run's `checkpoints`: `checkpoint_bytes` of the newest, by `parts`; `total_bytes` of all runs at most
+    at once, and `left_bytes` after the end. `free_bytes` on their disk is null if it is not on this machine. If the
+    sizes are unknown, `reason` is why."""
 
     checkpoints: int
     checkpoint_bytes: int
     total_bytes: int = Field(validation_alias="total")
+    left_bytes: int = Field(validation_alias="left")
     free_bytes: int | None = Field(validation_alias="free")
     fits: bool
     parts: CheckpointOut | None

@@ -9,7 +9,8 @@ from django.utils.translation import gettext_noop as _
 
 from runs.launching.config_form import LaunchForm, initial_from
 from runs.launching.create import cluster_of
-from runs.launching.presets.hardware import ClusterGpus, find_gpus
+from runs.launching.gpu_memory.hardware import ClusterGpus, describe_lack, find_gpus
+from runs.models import Cluster
 from workers.config import ConfigError, Preset, PresetNeeds, Problem, RunConfig, presets
 from workers.preflight.adapt import CannotAdapt, Change, adapt
 
@@ -37,14 +38,14 @@ def find_adaptation(config: RunConfig, preset: Preset | None) -> Adaptation | No
     Raise ConfigError for an unknown cluster.
     """
     cluster = cluster_of(config)
-    available = find_gpus(config.compute, cluster) if config.compute.gpus else None
-    if available is None:
+    available = find_gpus(config.compute, cluster) if config.compute.devices else None
+    if available is None or (config.compute.shares_gpu and available.gpus):
         return None
     needs = preset.needs if preset is not None and _has_model_of(config, preset) else None
     if not available.gpus and (needs is None or not needs.gpus):
         # The model may train without GPUs; that the cluster has none is a problem of compute.gpus.
         return None
-    sentence = _describe_shortage(config, needs, available, cluster.name)
+    sentence = _describe_shortage(config, needs, available, cluster)
     try:
         adapted, changes = adapt(
             config, gpus=available.gpus, card_gb=available.card_gb, nodes=available.nodes, cores=available.cores,
@@ -97,18 +98,21 @@ def _has_model_of(config: RunConfig, preset: Preset) -> bool:
     return bool(config.model.path == preset.config.get("model", {}).get("path"))
 
 
-def _describe_shortage(config: RunConfig, needs: PresetNeeds | None, available: ClusterGpus, cluster_name: str) -> str:
+def _describe_shortage(config: RunConfig, needs: PresetNeeds | None, available: ClusterGpus, cluster: Cluster) -> str:
     """Return a sentence about what the config needs and what the cluster has."""
     compute = config.compute
-    params: dict[str, object] = {"gpus": compute.gpus, "cluster": cluster_name, "most": available.gpus}
+    params: dict[str, object] = {"gpus": compute.devices, "cluster": cluster.name, "most": available.gpus}
     if not available.gpus:
-        message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has none for this run.")
+        params["why"] = describe_lack(cluster)
+        message = gettext(
+            "GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has none for this run%(why)s."
+        )
     elif compute.nodes > available.nodes:
         params |= {"nodes": compute.nodes, "most": available.nodes}
         message = gettext("Nodes: the config needs %(nodes)s with GPUs, and cluster %(cluster)s has %(most)s.")
     elif needs is not None and needs.gpu_memory_gb and available.card_gb is not None:
         return _describe_memory_shortage(config, needs, available, params)
-    elif compute.gpus > available.gpus:
+    elif compute.devices > available.gpus:
         message = gettext("GPUs per node: the config needs %(gpus)s, and cluster %(cluster)s has %(most)s.")
     else:
         message = gettext(OTHER_SHORTAGE)
@@ -120,14 +124,14 @@ def _describe_memory_shortage(
 ) -> str:
     """Return a sentence about the number of GPUs and their memory, which must be known."""
     compute, preset_gpus = config.compute, needs.gpus * needs.nodes
-    params |= {"needed": f"{needs.gpu_memory_gb:g}", "card": f"{available.card_gb:g}"}
-    if compute.gpus > available.gpus or (available.card_gb or 0) < needs.gpu_memory_gb:
+    params |= {"needed": f"{needs.gpu_memory_gb:g}", "card": f"{available.card_gb:.3g}"}
+    if compute.devices > available.gpus or (available.card_gb or 0) < needs.gpu_memory_gb:
         message = gettext(
             "GPUs per node: the config needs %(gpus)s of %(needed)s GB, and cluster %(cluster)s has %(most)s of "
             "%(card)s GB."
         )
-    elif config.grpo is not None and compute.gpus * compute.nodes < preset_gpus:
-        params |= {"all": preset_gpus, "own": compute.gpus * compute.nodes}
+    elif config.grpo is not None and compute.devices * compute.nodes < preset_gpus:
+        params |= {"all": preset_gpus, "own": compute.devices * compute.nodes}
         message = gettext(
             "GPUs of the run: the preset has %(all)s of %(needed)s GB, and the config has %(own)s of %(card)s GB."
         )

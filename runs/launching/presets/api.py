@@ -7,10 +7,11 @@ from typing import TypeAlias
 from ninja import P, PathEx
 
 from runs.http import ApiRequest, needs, router
+from runs.launching.gpu_memory import GpuDefaults
 from runs.launching.presets.adaptation import adapt_to_cluster
 from runs.launching.presets.schemas import AdaptedPresetOut, ConfigChangeOut, PresetToAdapt
 from runs.launching.request import merged
-from workers.config import RunConfig, preset
+from workers.config import preset
 
 PresetPath: TypeAlias = PathEx[str, P(max_length=250, example="es-tiny")]
 EXAMPLE = {"config": {"compute": {"cluster": "local"}}}
@@ -32,7 +33,7 @@ def adapt_preset(request: ApiRequest, name: PresetPath, new: PresetToAdapt) -> A
     published results says so.
     """
     selected = preset(name)
-    config = RunConfig.from_json(merged(selected.config, new.config))
+    config = GpuDefaults(request.auth.person).decode(merged(selected.config, new.config))
     adapted, changes = adapt_to_cluster(config, selected)
     rows = [ConfigChangeOut.from_row(change) for change in changes]
     return AdaptedPresetOut(preset=selected.name, config=adapted.to_json(), changes=rows)

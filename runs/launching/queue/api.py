@@ -30,7 +30,8 @@ class EntryOut(Schema):
 
     `reason` is the cluster's reason or ours, and `explained` is what it means. `held`: a user holds the attempt.
     `position` is its position in the queue of this machine, null on other clusters. `gpus` and `cores` are those of
-    each of its `nodes`; `total_gpus` and `total_cores` those of all.
+    each of its `nodes`; `total_gpus` and `total_cores` those of all. The GPUs of a run that shares one are its share of
+    it; 1 with `auto` until the share is planned. `gpu_memory_mb` is what it may take of that GPU, 0 without a limit.
     """
 
     run: str
@@ -48,9 +49,10 @@ class EntryOut(Schema):
     held: bool
     position: int | None
     nodes: int
-    gpus: int
+    gpus: int | float
+    gpu_memory_mb: int
     cores: int
-    total_gpus: int
+    total_gpus: int | float
     total_cores: int
 
     @classmethod
@@ -62,8 +64,8 @@ class EntryOut(Schema):
             person=run.created_by.get_username(), attempt=attempt.key, cluster=str(attempt.cluster),
             state=attempt.state, is_going=entry.is_going, since=entry.since, reason=attempt.reason,
             explained=entry.explained, held=entry.is_held, position=entry.position, nodes=resources.nodes,
-            gpus=resources.gpus, cores=resources.cores, total_gpus=resources.all_gpus,
-            total_cores=resources.all_cores,
+            gpus=resources.node_gpus, gpu_memory_mb=resources.gpu_memory_mb, cores=resources.cores,
+            total_gpus=resources.all_gpus, total_cores=resources.all_cores,
         )  # fmt: skip
 
 

@@ -58,8 +58,8 @@ class Entry:
 
     @property
     def resources(self) -> Resources:
-        """Return the nodes that the run requests, with their GPUs and cores."""
-        return resources_of(self.run.config)
+        """Return the nodes that the run requests, with their GPUs and cores, and the planned share of one."""
+        return resources_of(self.run.config, self.attempt)
 
 
 def queued_attempts(runs: QuerySet[Run], cluster: str = "") -> QuerySet[Attempt]:

@@ -32,12 +32,14 @@ TAR = {"responses": {200: {"content": {"application/x-tar": {"schema": {"type": 
     summary="List checkpoints",
 )
 def list_checkpoints(request: ApiRequest, uid: Uid) -> CheckpointsOut:
-    """List the checkpoints that can be downloaded, and those that are being rebuilt."""
+    """List the checkpoints that can be downloaded, those that are being rebuilt, and those that the run has deleted."""
     run = get_run(request.auth, uid)
+    refusal = rebuild_refusal(run)
     saved = {step: _saved(run, checkpoint) for step, checkpoint in checkpoints.by_step(run).items()}
     rebuilt = {r.step: _rebuilt(run, r) for r in run.rebuilds.select_related("run")}
-    items = [item for _, item in sorted({**rebuilt, **saved}.items(), reverse=True)]
-    return CheckpointsOut(items=items, last_step=run.reached_step(), only_saved=rebuild_refusal(run))
+    deleted = _deleted(run, can_be_rebuilt=not refusal and checkpoints.is_replayed(run))
+    items = [item for _, item in sorted({**deleted, **rebuilt, **saved}.items(), reverse=True)]
+    return CheckpointsOut(items=items, last_step=run.reached_step(), only_saved=refusal)
 
 
 @router.post(
@@ -93,6 +95,7 @@ def _saved(run: Run, saved: SavedCheckpoint) -> CheckpointOut:
     return CheckpointOut(
         step=saved.step,
         rebuilt=False,
+        availability="on_disk",
         state=State.SUCCEEDED.value,
         progress=1.0,
         reason="",
@@ -104,7 +107,27 @@ def _saved(run: Run, saved: SavedCheckpoint) -> CheckpointOut:
 
 def _rebuilt(run: Run, rebuild: Rebuild) -> CheckpointOut:
     download = _address(run, rebuild.step) if is_ready(rebuild) else None
-    return CheckpointOut.from_row(rebuild, rebuilt=True, download=download)
+    availability = "on_disk" if download else "rebuildable"
+    return CheckpointOut.from_row(rebuild, rebuilt=True, availability=availability, download=download)
+
+
+def _deleted(run: Run, *, can_be_rebuilt: bool) -> dict[int, CheckpointOut]:
+    """Return step -> a checkpoint that the run has recorded, for all of them. A run elsewhere has its own there."""
+    rows = () if run.kind.is_reported else run.checkpoint_set.order_by("attempt__n", "epoch", "seq")
+    return {
+        row.step: CheckpointOut(
+            step=row.step,
+            rebuilt=False,
+            availability="rebuildable" if can_be_rebuilt else "gone",
+            state=State.SUCCEEDED.value,
+            progress=1.0,
+            reason="",
+            bytes=row.bytes,
+            sha256=row.sha256,
+            download=None,
+        )
+        for row in rows
+    }
 
 
 def _address(run: Run, step: int) -> str:

@@ -19,6 +19,7 @@ from runs.launching.create import cluster_of
 from runs.launching.resources import check_resources
 from runs.models import Rebuild, Run
 from runs.models.experiment import UID_LETTERS
+from workers.checkpoint_folders import REBUILT
 from workers.config import ConfigError
 from workers.config.methods import method_of
 from workers.executors.base import Unreachable
@@ -89,7 +90,11 @@ def checkpoint_at(run: Run, step: int) -> Path | None:
     if (saved := checkpoints.at_step(run, step)) is not None and not saved.is_remote:
         return saved.folder
     rebuilt = run.rebuilds.filter(step=step).first()
-    return rebuilt.folder if rebuilt is not None and is_ready(rebuilt) else None
+    if rebuilt is not None and is_ready(rebuilt):
+        return rebuilt.folder
+    # A run that reads a deleted checkpoint rebuilds it itself.
+    folder = run.root / REBUILT / f"step-{step:06d}"
+    return folder if folder.is_dir() else None
 
 
 def delete_rebuild(rebuild: Rebuild) -> None:

@@ -44,6 +44,8 @@ class Entry:
     cluster: str = ""
     """Cluster that has the checkpoint on its own disk, from which it is copied over SSH; empty if there is none."""
     rebuild: Rebuild | None = None
+    can_be_rebuilt: bool = False
+    """It was deleted, and the run's replay log rebuilds it."""
 
 
 @require_GET
@@ -108,12 +110,16 @@ def _entries(run: Run) -> list[Entry]:
     Requested rebuilds come first, then saved checkpoints; each group is sorted by step, the last one first.
     """
     here = checkpoints.by_step(run)
+    can_be_rebuilt = not rebuild_refusal(run) and checkpoints.is_replayed(run)
     entries: dict[int, Entry] = {}
     for row in run.checkpoint_set.select_related("attempt__cluster").order_by("attempt__n", "epoch", "seq"):
         where = row.path if run.kind.is_reported else f"{row.attempt.key}/{row.path}"
         cluster = row.attempt.cluster
         remote_cluster = cluster.name if cluster is not None and cluster.is_remote else ""
-        entries[row.step] = Entry(row.step, where, row.bytes, row.sha256, row.step in here, remote_cluster)
+        is_here = row.step in here
+        entries[row.step] = Entry(
+            row.step, where, row.bytes, row.sha256, is_here, remote_cluster, None, can_be_rebuilt and not is_here
+        )
     for step, saved in here.items():
         entries.setdefault(
             step, Entry(step, f"{saved.folder.parent.parent.name}/checkpoints/{saved.folder.name}", None, "", True)

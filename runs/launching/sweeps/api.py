@@ -21,7 +21,7 @@ from runs.http import (
     require_experiment_and_sweep,
     router,
 )
-from runs.launching.budgets import hours_of, total
+from runs.launching.budgets import total
 from runs.launching.budgets.schemas import HoursOut
 from runs.launching.create import estimate_demands
 from runs.launching.request import get_own_experiment, merged
@@ -100,7 +100,7 @@ def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
         None if new.experiment is None else get_own_experiment(request.auth, new.experiment, new.experiment_name)
     )
     demands = estimate_demands(request.auth.person, experiment, [planned.config for planned in runs], new.preset)
-    estimated = [hours_of(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
+    estimated = [demand.hours for demand in demands if demand.seconds is not None]
     first = [PlannedOut.from_row(run, config=run.config.to_json()) for run in runs[:MAX_PREVIEW]]
     return SweepPlanOut(
         runs=len(runs), estimated=HoursOut.from_row(total(estimated)), unknown=len(runs) - len(estimated), first=first

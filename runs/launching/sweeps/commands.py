@@ -19,6 +19,7 @@ from runs.enqueue import on_commit
 from runs.launching.budgets import Demand
 from runs.launching.commands import cancel_runs, resume_run
 from runs.launching.create import check_config, check_names, estimate_demands, held_by_sweep, new_run
+from runs.launching.gpu_memory import GpuDefaults, Gpus
 from runs.launching.resume import check_undo
 from runs.launching.run_names import default_sweep_name, sweep_run_name
 from runs.launching.sweeps.plan import Cell, PlannedRun, extend_cells, identity, plan_runs
@@ -49,7 +50,7 @@ class NewSweep:
 def plan_sweep(new: NewSweep, person: User) -> list[PlannedRun]:
     """Return the runs that the sweep would have. Raise ConfigError with everything that is wrong with any of them."""
     check_names(new.name, new.preset)
-    runs = plan_runs(new.base, new.grid, new.cells, new.seeds)
+    runs = plan_runs(new.base, new.grid, new.cells, new.seeds, GpuDefaults(person).decode)
     _check_concurrent_runs(new.at_once)
     _check_configs(runs, person)
     return runs
@@ -85,9 +86,11 @@ def extend_sweep(
         locked.grid, locked.cells = extend_cells(locked.grid, locked.cells, grid or {}, cells)
         locked.seeds = list(dict.fromkeys([*locked.seeds, *seeds]))
         existing = {identity(cell or {}, seed) for cell, seed in locked.runs.values_list("cell", "seed")}
+        # Further runs have the GPUs of those that exist, also of a sweep that an older version launched.
+        gpus = GpuDefaults(person, settled=_settled_gpus(locked))
         new = [
             planned_run
-            for planned_run in plan_runs(locked.base, locked.grid, locked.cells, locked.seeds)
+            for planned_run in plan_runs(locked.base, locked.grid, locked.cells, locked.seeds, gpus.decode)
             if planned_run.identity not in existing
         ]
         _check_configs(new, person)
@@ -251,6 +254,15 @@ def _create_runs(sweep: Sweep, person: User, runs: Sequence[PlannedRun]) -> list
         for a in attempts
     )
     return created
+
+
+def _settled_gpus(sweep: Sweep) -> dict[tuple[str, str], Gpus]:
+    """Return model.path and cluster -> GPUs of the runs that a sweep has, where all of them have the same."""
+    gpus_by_place: dict[tuple[str, str], set[Gpus]] = {}
+    keys = ("config__model__path", "config__compute__cluster", "config__compute__gpus")
+    for model, cluster, gpus in sweep.runs.values_list(*keys):
+        gpus_by_place.setdefault((model, cluster), set()).add(gpus)
+    return {place: gpus.pop() for place, gpus in gpus_by_place.items() if len(gpus) == 1}
 
 
 def _default_name(new: NewSweep, first: PlannedRun) -> str:

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ KEYS = tuple(
 )
 """Keys that a sweep may vary."""
 Cell = dict[str, Any]
+Decode = Callable[[Mapping[str, Any]], RunConfig]
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,15 @@ def cells_of(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell]) -> list[
 
 
 def plan_runs(
-    base: Mapping[str, Any], grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]
+    base: Mapping[str, Any],
+    grid: Mapping[str, Sequence[Any]],
+    listed: Sequence[Cell],
+    seeds: Sequence[int],
+    decode: Decode = RunConfig.from_json,
 ) -> list[PlannedRun]:
     """Return every run once: all cells of the first seed come before those of the next, so that each cell starts early.
 
-    Raise ConfigError with every problem of every cell.
+    `decode` makes a run's config of its JSON. Raise ConfigError with every problem of every cell.
     """
     if problems := list(_complaints(grid, listed, seeds)):
         raise ConfigError(problems)
@@ -63,7 +68,7 @@ def plan_runs(
     wrong: dict[Problem, None] = {}
     for seed, cell in itertools.product(seeds, cells_of(grid, listed)):
         try:
-            planned_run = _plan_run(base, cell, seed)
+            planned_run = _plan_run(base, cell, seed, decode)
             runs_by_identity.setdefault(planned_run.identity, planned_run)
         except ConfigError as error:
             wrong |= dict.fromkeys(error.problems)
@@ -139,8 +144,8 @@ def _list_choices(choices: Iterable[str]) -> str:
     return f"are {listed}" if "." in listed else listed
 
 
-def _plan_run(base: Mapping[str, Any], cell: Cell, seed: int) -> PlannedRun:
-    config = RunConfig.from_json({**_apply_cell(base, cell), "seed": seed})
+def _plan_run(base: Mapping[str, Any], cell: Cell, seed: int, decode: Decode) -> PlannedRun:
+    config = decode({**_apply_cell(base, cell), "seed": seed})
     whole = config.to_json()
     return PlannedRun({key: value_at(whole, key) for key in cell}, seed, config)
 

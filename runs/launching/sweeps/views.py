@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import may_change
 from runs.http import FILES, SignedIn, require_choice, table_response
-from runs.launching.budgets import Hours, hours_of, total
+from runs.launching.budgets import Hours, total
 from runs.launching.config_form import LaunchForm
 from runs.launching.create import estimate_demands
 from runs.launching.resume import CannotResume
@@ -85,11 +85,11 @@ def plan(person: User, experiment: Experiment, form: LaunchForm, sweep_form: Swe
     except ConfigError as error:
         form.add_problems(sweep_form.add_problems(error.problems))
         return None
-    estimated = [(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
+    estimated = [(demand.hours, demand.seconds) for demand in demands if demand.seconds is not None]
     return SweepPlan(
         runs=runs,
         at_once=new.at_once,
-        estimated=total(hours_of(config, seconds) for config, seconds in estimated),
+        estimated=total(hours for hours, _ in estimated),
         seconds=sum(seconds for _, seconds in estimated) / min(new.at_once, max(len(runs), 1)),
         unknown=len(runs) - len(estimated),
     )

@@ -20,7 +20,7 @@ from workers.config.methods import TRAINING_METHODS
 
 SYSTEM = "system/"
 MACHINE, GPUS = "system", "gpus"
-DETAILS = ("kl/", "reward/", "accuracy/", "likelihood/", "response/", "sample/", "evaluate/")
+DETAILS = ("kl/", "reward/", "accuracy/", "likelihood/", "response/", "sample/", "evaluate/", "evaluation/")
 PARTS = ("cost/", "safety/", "lambda")
 PASS_KEYS = ("pass@", "pass^", "entropy")
 """Beginnings of the keys that evaluations without training record of their own task's samples."""

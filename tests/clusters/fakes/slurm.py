@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.clusters.fakes import agent
-from tests.clusters.slurm.config import CORES, GPU_TYPES, GPUS, MEMORY_MB, NODES
+from tests.clusters.slurm.config import CORES, GPU_SHARDS, GPU_TYPES, GPUS, MEMORY_MB, NODES
 from workers.executors.base import Unreachable
 from workers.executors.shell import LocalShell, Reply
 from workers.executors.slurm.job import SCRIPT
@@ -189,8 +189,9 @@ class FakeSlurm:
             return "Invalid partition name specified"
         if options.get("--account", "") not in ACCOUNTS:
             return "Invalid account or account/partition combination specified"
-        gpus = int(options.get("--gres", "gpu:0").rpartition(":")[2])
-        is_too_large = gpus > GPUS or int(options["--cpus-per-task"]) > CORES or int(options["--nodes"]) > NODES
+        name, *_, number = options.get("--gres", "gpu:0").split(":")
+        most = GPUS if name == "gpu" else max(GPU_SHARDS.values())
+        is_too_large = int(number) > most or int(options["--cpus-per-task"]) > CORES or int(options["--nodes"]) > NODES
         return "Requested node configuration is not available" if is_too_large and "--begin" not in options else ""
 
     def _lacks_room(self, options: dict[str, str]) -> bool:
@@ -247,7 +248,8 @@ class FakeSlurm:
         if options["--format"] == "%R":
             return Reply(0, "".join(f"{name}\n" for name in PARTITIONS), "")
         assert "--Node" in options and options["--format"] == "%R|%c|%m|%G"
-        sizes = [f"{CORES}|{MEMORY_MB}|gpu:{name}:{GPUS}" for name in GPU_TYPES]
+        shards = {name: f",shard:{name}:{number}" for name, number in GPU_SHARDS.items()}
+        sizes = [f"{CORES}|{MEMORY_MB}|gpu:{name}:{GPUS}{shards.get(name, '')}" for name in GPU_TYPES]
         return Reply(0, "".join(f"{name}|{size}\n" for size in sizes for name in PARTITIONS), "")
 
 

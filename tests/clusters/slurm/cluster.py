@@ -45,7 +45,8 @@ def missing(accounting: bool = False) -> str:
 
 
 class SlurmCluster:
-    """A cluster of three nodes, n1 to n3, with four cores and two fake GPUs each. All its files are under `root`."""
+    """A cluster of three nodes, n1 to n3, with four cores and two fake GPUs each, which Slurm divides into shards
+    on n1 and n2. All its files are under `root`."""
 
     def __init__(self, root: Path, accounting: bool = False) -> None:
         self.root, self.accounting = root, accounting

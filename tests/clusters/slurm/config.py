@@ -14,6 +14,8 @@ MAX_JOBS = 2000
 REFUSED_ACCOUNT, REFUSAL = "spent", "Project spent has no hours left, try again in the next quarter"
 GPU_TYPES = ("a100", "a100", "h100")
 """Type of the GPUs of each node."""
+GPU_SHARDS = {"a100": 8}
+"""Type of GPU -> shards of all GPUs of a node with that type. The others are not divided."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int)
             f"NodeName=DEFAULT CPUs={CORES} Boards=1 SocketsPerBoard=1 CoresPerSocket={CORES} ThreadsPerCore=1 "
             f"RealMemory={MEMORY_MB} State=UNKNOWN",
             *(
-                f"NodeName=n{i} {node} Port={port} Gres=gpu:{GPU_TYPES[i - 1]}:{GPUS}"
+                f"NodeName=n{i} {node} Port={port} Gres={_resources(GPU_TYPES[i - 1])}"
                 for i, port in enumerate(ports.nodes, 1)
             ),
             f"PartitionName=DEFAULT Nodes=n[1-{NODES}] MaxTime=INFINITE DefaultTime=60 State=UP",
@@ -63,8 +65,16 @@ def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int)
 def gres_conf(root: Path) -> str:
     """Return gres.conf: Slurm needs device files, so these are copies of /dev/null."""
     return "".join(
-        f"NodeName=n{n} Name=gpu Type={name} File={root}/gpu[0-{GPUS - 1}]\n" for n, name in enumerate(GPU_TYPES, 1)
+        f"NodeName=n{n} Name=gpu Type={name} File={root}/gpu[0-{GPUS - 1}]\n"
+        + (f"NodeName=n{n} Name=shard Count={GPU_SHARDS[name]}\n" if name in GPU_SHARDS else "")
+        for n, name in enumerate(GPU_TYPES, 1)
     )
+
+
+def _resources(gpu_type: str) -> str:
+    """Return the Gres of a node. Slurm gives the shards the type of their GPUs."""
+    shards = f",shard:{GPU_SHARDS[gpu_type]}" if gpu_type in GPU_SHARDS else ""
+    return f"gpu:{gpu_type}:{GPUS}{shards}"
 
 
 def job_submit_lua() -> str:
@@ -130,7 +140,7 @@ def _identity_lines(root: Path, ports: Ports, host: str) -> list[str]:
         "TaskPlugin=task/none",
         "SwitchType=switch/none",
         "MpiDefault=none",
-        "GresTypes=gpu",
+        "GresTypes=gpu,shard",
         f"RebootProgram={shutil.which('true')}",
     ]
 

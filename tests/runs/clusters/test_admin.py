@@ -42,7 +42,7 @@ def test_invalid_config_lists_every_problem_and_is_not_saved(admin_client, local
     page = answer.content.decode()
     assert answer.status_code == 200
     assert "must be absolute and without .." in page
-    assert "is not a known key; the keys are cores, gpus, waits, task_paths" in page
+    assert "is not a known key; the keys are cores, gpus, mps, waits, task_paths" in page
     assert Cluster.objects.get(pk=local.pk).config == {}
 
 
@@ -52,8 +52,11 @@ def test_invalid_config_lists_every_problem_and_is_not_saved(admin_client, local
         ([], "must be an object such as"),
         ({"cores": 0}, "cores must be a whole number from 1, not 0"),
         ({"cores": True}, "cores must be a whole number"),
-        ({"gpus": "0"}, "gpus must be a list of device names"),
-        ({"gpus": [0]}, "gpus must be a list of device names"),
+        ({"gpus": "0"}, "gpus must be a list of GPUs by index or UUID, as nvidia-smi -L lists them"),
+        ({"gpus": [-1]}, "gpus must be a list of GPUs"),
+        ({"gpus": [True]}, "gpus must be a list of GPUs"),
+        ({"gpus": ["0,1"]}, "gpus must be a list of GPUs"),
+        ({"gpus": 1}, "gpus must be a list of GPUs"),
         ({"waits": 3}, "waits must be an object of seconds; the names are grace, beat"),
         ({"waits": {"grce": 3}}, "'grce' is not a known name; the names are grace"),
         ({"waits": {"grace": "3"}}, "grace must be a number of seconds, not '3'"),

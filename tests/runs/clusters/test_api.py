@@ -116,7 +116,8 @@ def test_api_tests_a_cluster_and_reports_each_step(root: User, local: Cluster, s
     ended = run_test(root, "local")
     assert (ended["state"], {step["state"] for step in ended["steps"]}) == ("passed", {"done"}), ended
     messages = {step["name"]: step["message"] for step in ended["steps"]}
-    assert list(messages) == ["reach", "nodes", "submit", "ran", "records", "environment"]
+    assert list(messages) == ["reach", "nodes", "submit", "ran", "records", "environment", "gpu"]
+    assert messages["gpu"] == "no GPUs: this machine has no NVIDIA driver"
     assert messages["environment"].startswith("CPython")
     assert calls(root, "read").get("/api/v1/clusters/local").json()["answered_at"] is not None
 
@@ -157,7 +158,7 @@ def test_api_lets_only_admins_with_scope_admin_test_a_cluster(ada: User, root: U
 def test_command_tests_a_cluster_and_fails_where_the_test_does(local: Cluster, site: None) -> None:
     assert "local\tlocal\tnot checked yet\n" in cluster_command("list")
     steps = [line.split("\t")[:2] for line in cluster_command("test", "local").splitlines()]
-    assert steps == [["done", name] for name in ("reach", "nodes", "submit", "ran", "records", "environment")]
+    assert steps == [["done", name] for name in ("reach", "nodes", "submit", "ran", "records", "environment", "gpu")]
     assert "local\tlocal\treplied 20" in cluster_command("list")
     Cluster.objects.update(config={"python": "/opt/none"})
     with pytest.raises(CommandError, match="The test of local failed at step ran"):

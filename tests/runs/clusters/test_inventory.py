@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -92,7 +93,7 @@ def test_reply_that_cannot_be_stored_changes_nothing(
         def node_shapes(self) -> list[NodeShape]:
             return shapes
 
-    monkeypatch.setitem(clusters.EXECUTORS, "ray", lambda cluster: Talkative(cluster.config["queue"], cores=1))
+    monkeypatch.setitem(clusters.EXECUTORS, "ray", lambda cluster: Talkative(Path(cluster.config["queue"]), cores=1))
     rays = make_cluster("rays", "ray", *RAYS, age=timedelta(hours=1), config={"queue": "nowhere"})
     with pytest.raises(ValueError, match=message):
         refresh_inventory(rays)
@@ -115,6 +116,9 @@ def test_row_of_another_version_is_read() -> None:
 
 def test_nodes_are_described() -> None:
     assert describe_shapes([NodeShape(3, 4, 4000, 2, "a100")]) == "3 nodes with 4 cores and 2 GPUs (a100)"
+    assert describe_shapes([NodeShape(1, 4, 0, 2, "a100", gpu_shards=8)]) == (
+        "1 node with 4 cores and 2 GPUs (a100, 4 shards each)"
+    )
     assert describe_shapes([NodeShape(1, 1, gpus=1), NodeShape(2, 8, partition="cpu")]) == (
         "1 node with 1 core and 1 GPU; cpu: 2 nodes with 8 cores"
     )
@@ -143,8 +147,11 @@ def test_api_lists_the_nodes_that_runs_may_use(ada: User) -> None:
     far = make_cluster("far", "slurm", *FAR, config={"partition": "gpu"})
     seen = calls(ada, "read").get("/api/v1/clusters/far").json()
     assert seen["nodes"] == [
-        {"count": 2, "cores": 64, "memory_mb": 512_000, "gpus": 8, "gpu_type": "h100", "partition": "gpu"}
-    ]
+        {
+            "count": 2, "cores": 64, "memory_mb": 512_000, "gpus": 8, "gpu_type": "h100", "gpu_shards": 0,
+            "partition": "gpu",
+        }
+    ]  # fmt: skip
     assert seen["nodes_at"] is not None and seen["config"] is None
     Cluster.objects.filter(pk=far.pk).update(config={})
     assert len(calls(ada, "read").get("/api/v1/clusters/far").json()["nodes"]) == 3

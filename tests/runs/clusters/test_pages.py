@@ -77,7 +77,7 @@ def test_edit_page_has_the_fields_that_the_kind_uses(root_client: Client, kind: 
     names = set(re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', form))
     assert names - {"csrfmiddlewaretoken"} == fields
     assert '{ "limits": { "cores": 2 } }' in form
-    assert ("cores, gpus, waits" in form) == (kind == "local")
+    assert ("cores, gpus, mps, waits" in form) == (kind == "local")
     assert ("Settings</label>" in form) == (kind == "local")
 
 

@@ -74,6 +74,8 @@ def operations_of_run(attempt):
         ("post", f"/api/v1/runs/{uid}/resume", {}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/checkpoints", None, READ),
         ("post", f"/api/v1/runs/{uid}/checkpoints/0", {}, LAUNCH),
+        ("get", f"/api/v1/runs/{uid}/storage", None, READ),
+        ("post", f"/api/v1/runs/{uid}/storage/free", {"parts": []}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/checkpoints/7/download", None, READ),
         ("post", f"/api/v1/attempts/{attempt.key}/records", "", INGEST),
         ("post", f"/api/v1/attempts/{attempt.key}/heartbeat", {}, INGEST),
@@ -85,7 +87,7 @@ def operations_of_run(attempt):
     ]
 
 
-LET_IN_AND_REFUSED = {"resume": 409, "download": 404, "heartbeat": 409, "end": 409}
+LET_IN_AND_REFUSED = {"resume": 409, "free": 409, "download": 404, "heartbeat": 409, "end": 409}
 """Statuses for a caller with the right, because there is nothing to resume or download, and no external run."""
 
 
@@ -147,6 +149,8 @@ def test_token_cannot_reach_rows_hidden_from_its_user(attempt, cy):
         ("post", f"/api/v1/runs/{uid}/resume", {}),
         ("get", f"/api/v1/runs/{uid}/checkpoints", None),
         ("post", f"/api/v1/runs/{uid}/checkpoints/0", {}),
+        ("get", f"/api/v1/runs/{uid}/storage", None),
+        ("post", f"/api/v1/runs/{uid}/storage/free", {"parts": []}),
         ("get", f"/api/v1/runs/{uid}/checkpoints/0/download", None),
         ("post", f"/api/v1/attempts/{attempt.key}/records", ""),
         ("post", f"/api/v1/attempts/{attempt.key}/heartbeat", {}),
@@ -213,7 +217,7 @@ def test_the_description_names_every_operation_and_loads_nothing_from_elsewhere(
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     operations = [op for path in described["paths"].values() for op in path.values()]
-    assert len(operations) == 123
+    assert len(operations) == 125
     assert all(op["summary"] and op["description"] and op["security"] for op in operations)
     page = Client().get("/api/v1/docs")
     assert page.status_code == 200 and b'src="http' not in page.content

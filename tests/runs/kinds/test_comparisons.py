@@ -55,6 +55,7 @@ EXCEPTIONS = {
     ("esweb/demo/results.py", "run.run_config.evaluate"): SECTION,
     ("runs/launching/credentials.py", "config.es"): BACK_END,
     ("runs/launching/credentials.py", "config.scorer"): SCORER_SECRET,
+    ("runs/launching/gpu_memory/default_gpus.py", "config.es"): BACK_END,
     ("runs/launching/gpu_memory/plan.py", "config.es"): BACK_END,
     ("runs/launching/preflight/needs.py", "c.es"): BACK_END,
     ("runs/launching/preflight/needs.py", "config.es"): BACK_END,

@@ -49,6 +49,15 @@ def test_gpu_memory_is_planned_for_each_card_and_nothing_is_made(script: Client)
     assert not Run.objects.exists() and not Experiment.objects.exists()
 
 
+def test_gpu_memory_states_the_share_of_each_card(script: Client) -> None:
+    plans = [post(script, config={"method": "es", **CONFIG, "compute": {"gpus": gpus}}).json() for gpus in (1, "auto")]
+    assert [plan["gpu_share"] for plan in plans] == [1, None]
+    assert [card["auto_share"] for card in plans[1]["cards"]] == [1.0] * 4
+    assert plans[0]["cards"] == plans[1]["cards"]
+    quarter = post(script, config={"method": "es", **CONFIG, "compute": {"gpus": 0.25}}).json()
+    assert quarter["gpu_share"] == 0.25 and quarter["cards"][3]["usable_gb"] < 36
+
+
 def test_gpu_memory_lays_the_config_over_a_preset(script: Client) -> None:
     plan = post(script, preset="es-micro", config={"model": {"path": "qwen"}, "compute": {"gpus": 1}}).json()
 

@@ -23,6 +23,22 @@ def test_queue_counts_the_gpus_of_all_nodes(ada: User, experiment: Experiment) -
     }  # fmt: skip
 
 
+def test_queue_states_the_share_of_a_gpu(ada: User, experiment: Experiment) -> None:
+    run = waiting(experiment)
+    script, names = calls(ada, "read"), ("gpus", "total_gpus", "gpu_memory_mb")
+    for gpus, planned, expected in (
+        ("auto", {}, [1, 1, 0]),
+        ("auto", {"gpu_share": 0.07, "gpu_memory_mb": 9600}, [0.07, 0.07, 9600]),
+        ("auto", {"gpu_share": 1, "gpu_memory_mb": 100_000}, [1, 1, 100_000]),
+        (0.25, {"gpu_share": 0.25, "gpu_memory_mb": 0}, [0.25, 0.25, 0]),
+    ):
+        run.config["compute"] |= {"gpus": gpus}
+        run.save()
+        run.attempts.update(**planned)
+        (job,) = script.get("/api/v1/queue").json()["items"]
+        assert [job[name] for name in names] == expected
+
+
 def test_the_queue_is_read_and_changed(ada: User, bo: User, experiment: Experiment) -> None:
     Cluster.objects.create(name="far", kind="slurm")
     run = waiting(experiment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from runs import launching
-from runs.clusters import check_capacity
+from runs.clusters import check_capacity, check_fits, divides_gpus
+from runs.launching.gpu_memory.shares import JobGpu, plan_job_gpu
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Run
 from tests.cases import each_case
@@ -22,6 +24,7 @@ from tests.runs.launching.impossible_launches import IMPOSSIBLE, Impossible
 from tests.runs.launching.test_config_form import sent
 from tests.runs.local_cluster import attempt_of, run_of
 from workers.config import ConfigError, RunConfig, preset
+from workers.config.run import ComputeConfig
 from workers.executors.base import NodeShape
 from workers.executors.slurm import Site
 from workers.executors.slurm.inventory import parse_nodes
@@ -128,6 +131,40 @@ def test_type_of_gpu_in_the_clusters_config_applies_to_runs_without_one() -> Non
     far.config = {"gpu_type": "b200"}
     message = refusals(far, gpus=1)["compute.gpu_type"]
     assert message == "must be one of a100, t4 on cluster far, not empty: its config sets 'b200' then"
+
+
+def test_fraction_of_a_gpu_needs_shards_on_slurm() -> None:
+    shapes = (NodeShape(3, 8, 0, 4, "t4", "main"), NodeShape(1, 8, 0, 2, "a100", "main", 8))
+    far = make_cluster("far", "slurm", *shapes)
+    assert refusals(far, gpus=0.25) == refusals(far, gpus="auto") == refusals(far, gpus=0.25, gpu_type="a100") == {}
+    assert refusals(far, gpus=0.25, gpu_type="t4") == {
+        "compute.gpus": "must be a whole number, not 0.25: no node of cluster far divides its GPUs of type t4 into "
+        "shards (gres/shard in slurm.conf), by which runs share a GPU; those of type a100 are divided"
+    }
+    # auto takes a whole GPU there.
+    typed = ComputeConfig(cluster="far", gpus="auto", gpu_type="t4")
+    assert refusals(far, gpus="auto", gpu_type="t4") == {} and not divides_gpus(far, typed)
+    assert divides_gpus(far, replace(typed, gpu_type="")) and divides_gpus(make_cluster("rays", "ray"), typed)
+    assert not divides_gpus(make_cluster("unread", "slurm"), typed)
+    none = make_cluster("cpus", "slurm", NodeShape(2, 4))
+    assert refusals(none, gpus=0.25).keys() == refusals(none, gpus="auto").keys() == {"compute.gpus"}
+
+
+def test_auto_takes_a_whole_gpu_where_slurm_divides_none(ada: User) -> None:
+    far = make_cluster("far", "slurm", NodeShape(1, 8, 0, 4, "h100", "main"))
+    planned = plan_job_gpu(RunConfig.from_json(config_with(cluster="far", gpus="auto")), ada, far)
+    assert planned == JobGpu(1, reason="Slurm does not divide the GPUs of far into shards")
+
+
+def test_fraction_of_a_gpu_counts_against_limits() -> None:
+    far = make_cluster("far", "ray", NodeShape(2, 8, 0, 4), config={"limits": {"gpus": 0, "total_gpus": 0}})
+    for gpus in (0.25, "auto"):
+        config = RunConfig.from_json(config_with(cluster="far", gpus=gpus))
+        with pytest.raises(ConfigError, match=rf"must be at most 0 on cluster far, not {gpus}") as error:
+            check_fits(config, far)
+        assert [problem.path for problem in error.value.problems] == ["compute.gpus"] * 2
+    one = make_cluster("one", "ray", config={"limits": {"gpus": 1, "total_gpus": 1}})
+    check_fits(RunConfig.from_json(config_with(cluster="one", gpus="auto")), one)
 
 
 def test_old_inventory_is_named_with_its_time() -> None:

@@ -64,6 +64,25 @@ def test_panel_has_a_row_for_each_card(check: Check) -> None:
     assert rows["141 GB"][1] == "118.5 GB" and rows["141 GB"][4] == "400 (2 × 200)"
 
 
+def test_panel_states_the_share_that_auto_takes(check: Check) -> None:
+    auto = ON_GPU | {"compute.gpus": "auto"}
+    panel = check(**auto | {"model.path": "small", "es.prompts": "20", "es.max_new_tokens": "64"})
+    rows = cells(panel)
+
+    assert "With auto, the run takes the share of a GPU that its plan needs." in panel
+    assert rows["24 GB"][3] == "whole" and 0.1 < float(rows["141 GB"][3]) <= 0.5
+    assert cells(check(**auto))["24 GB"][3] == "–"
+
+
+def test_panel_plans_a_fraction_for_its_part_of_the_memory(check: Check) -> None:
+    panel = check(**ON_GPU | {"compute.gpus": "0.25", "model.path": "small"})
+    rows = cells(panel)
+
+    assert "The run has 0.25 of its GPU, and is planned for that part of its memory." in panel
+    assert "raise compute.gpus, or set it to auto or 1" in panel
+    assert rows["24 GB"][0] == "✗no" and rows["141 GB"][0] == "✓yes" and float(rows["141 GB"][2].split()[0]) < 36
+
+
 def test_panel_has_a_row_for_each_part(check: Check) -> None:
     rows = cells(check(**ON_GPU))
 

@@ -14,6 +14,7 @@ from tests.cases import each_case
 from tests.runs.local_cluster import attempt_of, run_of
 from workers.config import ConfigError, RunConfig, preset
 from workers.executors.states import State
+from workers.gpus import Card
 
 
 def test_a_run_comes_with_its_first_attempt(experiment: Experiment, ada: User, local: Cluster, runs_dir: Path) -> None:
@@ -78,4 +79,4 @@ def test_timeouts_come_from_the_cluster_config(local: Cluster, settings: Setting
     local.config = {"waits": {"gone": 7}, "cores": 3, "gpus": [0]}
     assert clusters.timeouts_of(local).gone == 7
     executor = clusters.executor_for(local)
-    assert (executor.cores, executor.gpus) == (3, ("0",))  # type: ignore[attr-defined]
+    assert (executor.cores, executor.gpus) == (3, (Card("0"),))  # type: ignore[attr-defined]

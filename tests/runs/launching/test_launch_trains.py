@@ -56,9 +56,9 @@ def test_rebuild_equals_the_saved_checkpoint_bit_for_bit(
 
 
 def _short() -> dict[str, Any]:
-    """Return the config of three small iterations, each with a checkpoint."""
+    """Return the config of three small iterations, each with a checkpoint that stays."""
     micro = preset("es-micro").config
-    es = {**micro["es"], "iterations": 3, "population": 2, "checkpoint_every": 1}
+    es = {**micro["es"], "iterations": 3, "population": 2, "checkpoint_every": 1, "keep": "all"}
     return {**micro, "es": es, "evaluation": {"every": 0, "prompts": 2}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.cases import each_case
 from tests.runs.api_client import calls
 from tests.runs.full_runs import evaluation, make_run, record
 from tests.runs.importing.test_documents import evaluation as evaluation_file
+from workers.analysis.keys import CAPTURED, PREFERS_RIGHT
 from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
@@ -83,6 +85,19 @@ def test_training_series_have_no_provenance() -> None:
     assert [metrics.provenance({}, key, "evaluator") for key in ("train/kl", "es/dead", "lambda")] == [None] * 3
 
 
+def test_evaluation_by_captured_steps_in_16_bits_says_so(experiment: Experiment, native: Run) -> None:
+    captured = make_run(experiment, seed=2)
+    record(captured, [replace(e, values=e.values | {CAPTURED: 1.0}) for e in (evaluation(0, -40), evaluation(5, -9))])
+    assert words(captured, "reward/mean") == "greedy, captured steps" and words(native, "reward/mean") == "greedy"
+    assert words(captured, "kl") == words(native, "kl") + ", captured steps"
+    assert words(captured, PREFERS_RIGHT) == words(native, PREFERS_RIGHT), "no response is read"
+    origins = metrics.origins_of([captured, native])
+    rounded = metrics.provenance(captured.config, "reward/mean", origins[captured.pk])
+    assert rounded is not None
+    assert rounded.text == "origin=evaluator; estimator=mean; decoding=greedy; rounding=captured"
+    assert metrics.provenance(captured.config, CAPTURED, origins[captured.pk]) is None
+
+
 def test_run_page_shows_the_provenance_of_its_series(ada_client: Client, native: Run, imported: Run) -> None:
     record(native, [Metric(6, {"response/tokens_mean": 3.0}, {})])
     page, page_of_imported = (
@@ -107,7 +122,7 @@ def test_charts_of_runs_measured_alike_give_no_warning(ada_client: Client, nativ
 def test_api_gives_the_provenance_of_each_curve(ada: User, imported: Run) -> None:
     query = {"run": imported.uid, "key": ["kl", "reward/mean"]}
     curves = calls(ada, "read").get("/api/v1/series", query).json()["curves"]
-    sampled = {"decoding": "sampled", "temperature": 0.7, "samples": 20, "origin": "import"}
+    sampled = {"decoding": "sampled", "temperature": 0.7, "samples": 20, "origin": "import", "rounding": None}
     assert {curve["key"]: curve["measured"] for curve in curves} == {
         "kl": {"estimator": "k3", **sampled}, "reward/mean": {"estimator": "mean", **sampled}
     }  # fmt: skip

@@ -43,6 +43,17 @@ def test_page_names_node_code_gpu_and_packages(ada_client, run):
     assert "did not run the code" not in text
 
 
+def test_share_of_a_gpu_is_stated(ada_client, run):
+    run.config["compute"] |= {"gpus": "auto"}
+    run.save()
+    report_environment(run.newest_attempt())
+    assert "Ran on node7, 1 × NVIDIA H100" in past(ada_client, run)
+    run.attempts.update(gpu_share=0.07, gpu_memory_mb=9600)
+    text = past(ada_client, run)
+    assert "Ran on node7, 0.07 of 1 × NVIDIA H100" in text
+    assert "The run has 0.07 of a GPU, which other runs may share: at most 10.1 GB of its memory." in text
+
+
 def test_node_without_gpu_is_described(ada_client, run):
     report_environment(run.newest_attempt(), gpus=[], driver="", cuda="")
     text = past(ada_client, run)

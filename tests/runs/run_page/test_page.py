@@ -164,6 +164,18 @@ def test_machine_usage_is_plotted_along_time(ada_client, recorded):
     assert "step 5 of 60" in text
 
 
+def test_section_of_the_machine_states_the_share_of_a_gpu(ada_client, recorded):
+    record(recorded, [Metric(5, {"system/cpu_cores": 1.0, "system/gpu0/busy": 0.5})])
+    sharing = "The run has 0.07 of a GPU, which other runs may share. Charts of the GPU count all programs on it."
+    assert "of a GPU" not in page(ada_client, recorded, "run-curves")
+    recorded.config["compute"] |= {"gpus": "auto"}
+    recorded.save()
+    assert "part of a GPU (auto)" in page(ada_client, recorded)
+    recorded.attempts.update(gpu_share=0.07)
+    assert sharing in page(ada_client, recorded, "run-curves")
+    assert "0.07 of a GPU" in page(ada_client, recorded)
+
+
 def test_page_of_metrics_without_times_offers_the_step_as_axis(ada_client, run):
     ingest(run.newest_attempt(), 2, [Line(0, NOON * 1e9, Metric(1, {"reward/mean": 1.0}))])
     for route in ("run", "run-curves"):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cases import each_case
 from workers.config import Bounds, ConfigError, ConfigField, RunConfig, config_fields
+from workers.config.fields import Divisible
 
 NUMBERS = [knob for knob in config_fields(RunConfig) if knob.kind in (int, float)]
 
@@ -39,9 +40,12 @@ def test_every_number_has_a_lower_and_an_upper_bound() -> None:
     unbounded = [
         knob.path
         for knob in NUMBERS
-        if not isinstance(knob.bounds, Bounds)
-        or knob.bounds.at_most is None
-        or (knob.bounds.at_least is None and knob.bounds.above is None)
+        if not isinstance(knob.bounds, Divisible)
+        and (
+            not isinstance(knob.bounds, Bounds)
+            or knob.bounds.at_most is None
+            or (knob.bounds.at_least is None and knob.bounds.above is None)
+        )
     ]
     assert unbounded == []
 
@@ -59,7 +63,7 @@ def test_number_beyond_its_bounds_is_refused_with_its_path(knob: ConfigField, va
 
 @each_case("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
 def test_number_at_its_upper_bound_is_accepted(knob: ConfigField) -> None:
-    assert isinstance(knob.bounds, Bounds) and knob.bounds.at_most is not None
+    assert isinstance(knob.bounds, Bounds | Divisible) and knob.bounds.at_most is not None
     try:
         RunConfig.from_json(config_with(knob, knob.kind(knob.bounds.at_most)))
     except ConfigError as error:

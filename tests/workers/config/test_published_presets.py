@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from tests.cases import each_case
-from workers.config import RunConfig, current_name, preset, presets
+from workers.config import PresetNeeds, RunConfig, current_name, preset, presets
 from workers.config.presets import FORMER_NAMES
 
 PUBLISHED = [name for name, known in presets().items() if known.needs.gpus]
+SMALL = [name for name, known in presets().items() if known.needs.parameters_billions and not known.needs.gpus]
+"""Presets of a real model that runs on one GPU, and without."""
 ES = {"es.population": 30, "es.sigma": 1e-3, "es.alpha": 5e-4, "es.noise": "full", "es.shaping": "z_score"}
 GRPO = {
     "grpo.num_generations": 30, "grpo.per_device_train_batch_size": 1, "grpo.gradient_accumulation_steps": 15,
@@ -105,6 +107,14 @@ def test_former_name_gives_the_current_preset(former: str) -> None:
     assert preset(former).name == current_name(former) == former.replace("-paper", "-conciseness-paper")
 
 
-@each_case("name", [name for name in presets() if name not in PUBLISHED])
+@each_case("name", [name for name in presets() if name not in (*PUBLISHED, *SMALL)])
 def test_other_presets_need_only_this_machine(name: str) -> None:
     assert (preset(name).needs.files, RunConfig.from_json(preset(name).config).compute.gpus) == ((), 0)
+
+
+@each_case("name", SMALL)
+def test_preset_of_a_small_real_model_leaves_its_gpus_to_the_launch(name: str) -> None:
+    selected = preset(name)
+    assert "compute" not in selected.config
+    assert [file.path for file in selected.needs.files] == [selected.config["model"]["path"]]
+    assert presets()[selected.tiny_name].needs == PresetNeeds()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import pytest
 import torch
 
+from tests.cases import each_case
+from workers.analysis.keys import CAPTURED
 from workers.config import EvaluationConfig, TaskConfig
 from workers.evaluation import Evaluator
 from workers.models import Loaded, chat_text
+from workers.models.decoder import Decoder
 from workers.tasks import Example, RewardFailed, Score, make
 
 PLAN = EvaluationConfig(prompts=6, samples=2)
@@ -72,6 +76,23 @@ def test_evaluation_is_independent_of_step_and_random_state(micro: Loaded, train
 
     assert first.values == second.values
     assert [r.text for r in first.responses] == [r.text for r in second.responses]
+
+
+class CapturedLike(Decoder):
+    """The decoder of a CPU in the place of captured steps."""
+
+    is_captured = True
+
+
+@each_case(("dtype", "values"), [(torch.bfloat16, {CAPTURED: 1.0}), (torch.float32, {})], ids=str)
+def test_evaluation_by_captured_steps_is_marked_where_it_rounds(
+    micro: Loaded, dtype: torch.dtype, values: dict[str, float]
+) -> None:
+    loaded = dataclasses.replace(micro, model=copy.deepcopy(micro.model).to(dtype), dtype=dtype)
+    evaluator = Evaluator(loaded, make(TaskConfig()), EvaluationConfig(prompts=1, samples=0), 2)
+    for decoder in (CapturedLike(loaded.model, loaded.tokenizer), None):
+        marked = evaluator.run(loaded.model, 0, decoder).values
+        assert {CAPTURED: marked[CAPTURED]} == values if decoder and values else CAPTURED not in marked
 
 
 def test_evaluation_leaves_training_state_unchanged(micro: Loaded, trained: torch.nn.Module) -> None:

@@ -62,6 +62,19 @@ def test_known_error_is_reported_with_advice() -> None:
     assert explain_message("ValueError: too few prompts") == "ValueError: too few prompts"
 
 
+def test_exceeded_share_of_gpu_is_not_a_full_one() -> None:
+    full = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 139.80 GiB. {}Of the"
+    assert explain_message(full.format("7.25 GiB allowed; ")).startswith(
+        "it exceeded its share of the GPU: set compute"
+    )
+    assert explain_message(full.format("")).startswith("out of memory on the GPU: ")
+
+
+def test_failed_service_for_sharing_is_named() -> None:
+    lost = "RuntimeError: CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server"
+    assert explain_message(lost).startswith("CUDA's Multi-Process Service failed: resume it")
+
+
 def test_warning_in_log_is_no_reason(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("UserWarning: CUDA is not available\nNo module named triton, which is optional: going on without\n")

@@ -15,9 +15,10 @@ import pytest
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import ENV, RUNS_LONG, STAYS_SECONDS, agent, finish
 from workers.attempt import Process, owner
-from workers.executors import local, tickets
+from workers.executors import tickets
 from workers.executors.base import Spec, Unreachable
-from workers.executors.local import Local
+from workers.executors.local import Local, job_lifecycle
+from workers.executors.local import executor as local
 from workers.executors.states import State
 from workers.executors.tickets import Ticket, Tickets
 
@@ -46,7 +47,7 @@ def _dies_at(monkeypatch: pytest.MonkeyPatch, target: object, name: str, *, afte
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
     ("target", "name"),
-    [(local, "write_spec"), (Tickets, "put"), (local, "start_agent"), (local, "owner"), (Tickets, "open")],
+    [(local, "write_spec"), (Tickets, "put"), (job_lifecycle, "start_agent"), (local, "owner"), (Tickets, "open")],
     ids=["write spec", "put ticket", "start agent", "look for claim", "read line"],
 )
 def test_repeated_submit_after_crash_runs_job_once(
@@ -63,7 +64,9 @@ def test_repeated_submit_after_crash_runs_job_once(
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("target", "name"), [(Tickets, "end"), (tickets, "write_json"), (local, "_ending")], ids=["end", "write", "ending"]
+    ("target", "name"),
+    [(Tickets, "end"), (tickets, "write_json"), (local, "ending_of")],
+    ids=["end", "write", "ending"],
 )
 def test_half_recorded_end_is_recorded_by_next_poll(
     machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, target: object, name: str, after: bool
@@ -83,7 +86,7 @@ def test_half_recorded_end_is_recorded_by_next_poll(
 
 def test_unrecorded_start_is_adopted(machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = job("a", COUNTS_AND_STAYS)
-    _dies_at(monkeypatch, local, "start_agent", after=True)
+    _dies_at(monkeypatch, job_lifecycle, "start_agent", after=True)
     with pytest.raises(Killed):
         machine.submit(spec)
     first = owner(spec.directory)
@@ -138,14 +141,14 @@ def test_an_agent_that_was_killed_is_lost(machine: Local, job: Job) -> None:
 def test_job_cut_off_by_machine_restart_is_interrupted(
     machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec, kill = job("a", RUNS_LONG), local._kill
+    spec, kill = job("a", RUNS_LONG), local.kill
 
     def kill_and_wait(ticket: Ticket) -> None:
         kill(ticket)
         wait_until((spec.directory / "exit.json").exists, "the exit record of the job")
 
     # The agent keeps running, and may report its program's death before the next poll.
-    monkeypatch.setattr(local, "_kill", kill_and_wait)
+    monkeypatch.setattr(local, "kill", kill_and_wait)
     machine.submit(spec)
     # The heartbeat names the program to kill.
     wait_until((spec.directory / "heartbeat.json").exists, "the first heartbeat of the agent")
@@ -163,7 +166,7 @@ def test_job_cut_off_by_machine_restart_is_interrupted(
 def test_agent_that_cannot_start_is_retried_then_failed(
     machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "START_TRIES", 3)
+    monkeypatch.setattr(job_lifecycle, "START_TRIES", 3)
     spec = job("a", COUNTS)
     spec.directory.mkdir(parents=True)
     (spec.directory / "claim").write_text("a file where the claim should be")

@@ -9,9 +9,8 @@ import pytest
 
 from tests.small_disks import needs_small_disk, small_disk
 from tests.waiting import wait_until
-from workers.executors import local
 from workers.executors.base import Spec
-from workers.executors.local import Local
+from workers.executors.local import Local, job_lifecycle
 from workers.executors.states import State
 
 FILLS_THE_DISK = """
@@ -29,7 +28,7 @@ UNTIL_RELEASED = "import pathlib, time\nwhile not pathlib.Path('go').exists(): t
 def test_job_on_full_disk_waits_for_room(
     machine: Local, job: Callable[..., Spec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "START_TRIES", 3)
+    monkeypatch.setattr(job_lifecycle, "START_TRIES", 3)
     (tmp_path / "attempts").mkdir()
     with small_disk(tmp_path / "attempts", 1) as disk:
         first, second = job("first", UNTIL_RELEASED, cores=2), job("second", "open('ran', 'x')")
@@ -41,7 +40,7 @@ def test_job_on_full_disk_waits_for_room(
             lambda: (seen := machine.poll(["second"])["second"]) and "disk full" in seen.reason and seen,
             "the second job to say why it does not start",
         )
-        for _ in range(local.START_TRIES):
+        for _ in range(job_lifecycle.START_TRIES):
             seen = machine.poll(["second"])["second"]
         assert seen is not None
         assert (seen.state, seen.reason.startswith(f"disk full: {second.directory}")) == (State.QUEUED, True), seen

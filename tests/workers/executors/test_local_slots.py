@@ -13,6 +13,7 @@ from tests.workers.attempts import RUNS_LONG
 from workers.executors.base import Rejected, Spec
 from workers.executors.local import Local
 from workers.executors.states import State
+from workers.gpus import Card
 
 Job = Callable[..., Spec]
 UNTIL_RELEASED = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
@@ -49,7 +50,6 @@ def test_wide_job_at_head_of_queue_is_not_overtaken(machine: Local, job: Job) ->
     ("needs", "reason"),
     [
         ({"cores": 3}, "requests 3 cores; this machine offers runs 2"),
-        ({"gpus": 1}, "requests 1 GPUs; this machine offers runs 0"),
         ({"nodes": 2}, "requests 2 nodes; this machine is one"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_waiting_job_fails_when_the_machine_is_made_smaller(machine: Local, jo
 
 
 def test_each_gpu_runs_one_job(tmp_path: Path, job: Job) -> None:
-    machine = Local(tmp_path / "queue", cores=4, gpus=("0", "1"), beat_seconds=0.02)
+    machine = Local(tmp_path / "queue", cores=4, gpus=(Card("0", 0), Card("1", 1)), beat_seconds=0.02)
     code = "import os; print('sees', repr(os.environ['CUDA_VISIBLE_DEVICES']), flush=True)\n" + UNTIL_RELEASED
     jobs = [job("a", code, gpus=1), job("b", code, gpus=1), job("cpu", code), job("c", code, gpus=1)]
     for spec in jobs:

@@ -113,6 +113,7 @@ def test_type_of_gpu_is_sent_in_the_spelling_of_the_nodes(
             {"gpus": 4, "gpu_type": "h100"},
             "1 core and 4 H100 GPUs: Ray has no node that large now; its largest has 8 cores and 2 H100 GPUs",
         ),
+        ({"gpus": 0.25, "gpu_type": "h100"}, "1 core and 0.25 of one H100 GPU, or to start"),
         (
             {"memory_mb": 9000},
             "1 core and 9000 MB: Ray has no node that large now; its largest has 8 cores, 4 A100 GPUs and 4096 MB",

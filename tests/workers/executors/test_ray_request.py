@@ -32,6 +32,11 @@ def test_request_has_resources_of_run(tmp_path: Path) -> None:
     assert "CUDA_VISIBLE_DEVICES" not in body["entrypoint"]
 
 
+def test_share_of_a_gpu_is_requested_as_a_fraction(tmp_path: Path) -> None:
+    body = request(Site(ADDRESS), spec(tmp_path, gpus=0.25))
+    assert body["entrypoint_num_gpus"] == 0.25 and "CUDA_VISIBLE_DEVICES" not in body["entrypoint"]
+
+
 def test_request_omits_defaults_and_hides_gpus(tmp_path: Path) -> None:
     body = request(Site(ADDRESS), spec(tmp_path))
     assert not body.keys() & {"entrypoint_num_gpus", "entrypoint_memory", "entrypoint_resources"}

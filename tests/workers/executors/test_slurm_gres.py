@@ -11,7 +11,7 @@ from tests.cases import each_case
 from workers.config import ConfigError, RunConfig, preset
 from workers.executors.base import NodeShape, Spec
 from workers.executors.slurm import Site
-from workers.executors.slurm.inventory import parse_gpus, parse_nodes
+from workers.executors.slurm.inventory import count_shards, parse_gpus, parse_nodes, parse_shards
 from workers.executors.slurm.job import sbatch_argv
 
 CASES = Path(__file__).parents[3].parent / "shared/data/cases-3/gres-digit/expected.json"
@@ -33,6 +33,41 @@ CASES = Path(__file__).parents[3].parent / "shared/data/cases-3/gres-digit/expec
 )  # fmt: skip
 def test_count_is_the_last_field(resources: str, gpus: dict[str, int]) -> None:
     assert parse_gpus(resources) == gpus
+
+
+@each_case(
+    ("resources", "shards"),
+    [
+        ("gpu:a100:2,shard:a100:8", {"a100": 8}), ("gpu:2,shard:8", {"": 8}), ("gpu:a100:2", {"a100": 0}),
+        ("gpu:a100:2(S:0),shard:a100:8(S:0),mps:200", {"a100": 8}), ("shard:8", {}), ("(null)", {}),
+        # Slurm gives shards the type of their GPUs; without one they are those of all GPUs.
+        ("gpu:1080:2,gpu:a6000:6,shard:32", {"1080": 8, "a6000": 24}),
+        ("gpu:1080:2,gpu:a6000:2,shard:a6000:6", {"1080": 0, "a6000": 6}),
+    ],
+)  # fmt: skip
+def test_shards_belong_to_their_gpus(resources: str, shards: dict[str, int]) -> None:
+    assert parse_shards(resources) == shards
+
+
+def test_number_of_shards_is_at_least_the_share_of_one_gpu() -> None:
+    nodes = [
+        NodeShape(1, 8, 0, 2, "a100", "gpu", 8),
+        NodeShape(1, 8, 0, 1, "h100", "big", 30),
+        NodeShape(1, 8, 0, 4, "t4", "old", 3),
+    ]
+    assert [count_shards(nodes, share, "a100") for share in (0.01, 0.25, 0.251, 0.5, 0.999)] == [1, 1, 2, 2, 4]
+    assert [count_shards(nodes, share, "H100") for share in (0.1, 0.101)] == [3, 4]
+    # A job that may run on both gets enough on each.
+    assert (count_shards(nodes, 0.25), count_shards(nodes, 0.25, partition="gpu,old")) == (8, 1)
+    # Three shards are none for one of four GPUs.
+    assert count_shards(nodes, 0.25, "t4") == count_shards(nodes, 0.25, partition="old") == 0
+
+
+def test_share_of_a_gpu_is_requested_as_shards(tmp_path: Path) -> None:
+    spec = Spec("k", tmp_path, ("true",), gpus=0.5)
+    assert "--gres=shard:4" in sbatch_argv(Site(), spec, 4)
+    assert "--gres=shard:a100:4" in sbatch_argv(Site(gpu_type="a100"), spec, 4)
+    assert "--gres=gpu:2" in sbatch_argv(Site(), Spec("k", tmp_path, ("true",), gpus=2.0))
 
 
 def test_public_cases_are_read() -> None:

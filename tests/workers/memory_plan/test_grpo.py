@@ -17,7 +17,7 @@ from workers.memory_plan import CardPlan, ModelSizes, evaluation_bytes, plan_grp
 from workers.memory_plan.card import CONTEXT_BYTES
 from workers.memory_plan.grpo import NCCL_BYTES, STATE, describe_need, gb_text
 from workers.memory_plan.grpo_parts import adapter_numbers, layer_activation_bytes
-from workers.memory_plan.plan import GRAPH_BYTES
+from workers.memory_plan.plan import GRAPH_BYTES, LOGITS_BYTES
 
 SMALL = ModelSizes(
     layers=2, hidden=8, inner=16, heads=2, kv_heads=1, head_dim=4, vocabulary=32, is_tied=True, number_bytes=2
@@ -48,6 +48,11 @@ def state_of(plan: CardPlan) -> int:
     return sum(plan.parts[name] for name in STATE)
 
 
+def staying(plan: CardPlan) -> int:
+    """Return the bytes of a small model's evaluations that are held in all phases."""
+    return plan.parts["centre"] + plan.parts["evaluation"] - LOGITS_BYTES
+
+
 def test_parts_of_full_training_are_those_computed_by_hand() -> None:
     parts = plan().parts
 
@@ -73,19 +78,20 @@ def test_parts_of_full_training_are_those_computed_by_hand() -> None:
 def test_phases_are_sums_of_parts() -> None:
     memory = plan()
     parts, phases, state = memory.parts, memory.phases, 12 * P + GRAPH_BYTES
+    held = state + staying(memory)
 
-    assert phases["generation"] == state + parts["generating"] + parts["cache"] + parts["sampling"]
+    assert phases["generation"] == held + parts["generating"] + parts["cache"] + parts["sampling"]
     # Three accumulation steps: from the second one on, the gradients are there in the forward pass.
-    assert phases["update"] == state + parts["gradients"] + parts["casts"] + parts["activations"] + parts["head"]
+    assert phases["update"] == held + parts["gradients"] + parts["casts"] + parts["activations"] + parts["head"]
     assert phases["evaluation"] == state + parts["centre"] + parts["evaluation"]
-    assert phases["checkpoint"] == state
+    assert phases["checkpoint"] == held
     assert memory.needed == max(phases.values())
     assert memory.usable == int(0.92 * 141e9) - CONTEXT_BYTES
 
 
 def test_single_micro_batch_has_activations_before_gradients() -> None:
     memory = plan(grpo=replace(GRPO, gradient_accumulation_steps=1))
-    parts, state = memory.parts, 12 * P + GRAPH_BYTES
+    parts, state = memory.parts, 12 * P + GRAPH_BYTES + staying(memory)
     untied = plan_usual(QWEN2_7B, GrpoConfig(gradient_checkpointing=True))
     tied = plan_usual(QWEN2_1_5B, GrpoConfig(gradient_checkpointing=True, per_device_train_batch_size=1))
 
@@ -141,11 +147,20 @@ def test_reference_of_the_training_serves_evaluations_too() -> None:
     assert parts["reference"] == 2 * P and parts["centre"] == 2 * P
 
 
-def test_float32_model_is_evaluated_itself() -> None:
+def test_float32_model_is_evaluated_in_a_copy() -> None:
     parts = plan(replace(SMALL, number_bytes=4)).parts
 
-    assert parts["casts"] == parts["generating"] == 0 and parts["centre"] == 4 * P
-    assert plan(replace(SMALL, number_bytes=4), replace(GRPO, beta=0.1)).parts["centre"] == 0
+    assert parts["casts"] == parts["generating"] == 0 and parts["centre"] == 2 * 4 * P
+    assert plan(replace(SMALL, number_bytes=4), replace(GRPO, beta=0.1)).parts["centre"] == 4 * P
+
+
+def test_evaluations_of_a_large_model_leave_nothing_on_the_card() -> None:
+    weights = 2 * sizes_of(QWEN2_1_5B).parameters
+    small, large = (plan_usual(QWEN2_1_5B, GrpoConfig(), gb=gb * weights / 1e9) for gb in (50, 49.9))
+
+    assert small.phases["checkpoint"] - large.phases["checkpoint"] == staying(small) > weights
+    assert small.phases["generation"] - large.phases["generation"] == staying(small)
+    assert small.phases["evaluation"] == large.phases["evaluation"]
 
 
 def test_optimizer_is_that_of_extra() -> None:
@@ -227,10 +242,12 @@ def test_adapter_never_needs_more_than_full_training(
 
 @given(MODELS, SETTINGS, st.integers(2, 16), st.integers(1, 4096))
 def test_longer_completions_never_need_less(sizes: ModelSizes, grpo: GrpoConfig, world: int, more: int) -> None:
-    longer = plan(sizes, replace(grpo, max_completion_length=grpo.max_completion_length + more), world).phases
-    phases = plan(sizes, grpo, world).phases
+    # On a card on which no evaluation leaves anything: the evaluator writes fewer responses together, in whole rows,
+    # when they are longer.
+    gb = sizes.weight_bytes / 1e9
+    longer = plan(sizes, replace(grpo, max_completion_length=grpo.max_completion_length + more), world, gb).phases
+    phases = plan(sizes, grpo, world, gb).phases
 
-    # The evaluator writes fewer responses together, in whole rows, when they are longer.
     assert longer["generation"] >= phases["generation"] and longer["update"] >= phases["update"]
     assert longer["checkpoint"] == phases["checkpoint"]
 

@@ -166,7 +166,18 @@ def test_evaluation_bytes_include_cache_and_logits() -> None:
     assert few < most < 3 * 2**30 + 2**31 + 3 * 10**9, "keys and values are bounded"
 
 
+def test_evaluation_has_room_for_its_fixed_steps() -> None:
+    """A single answer takes as many rows as many do; answers beyond these wait."""
+    sizes, one = sizes_of(QWEN2_1_5B), EvaluationConfig(prompts=1, samples=0)
+    rows = plan_module.EVALUATED_ROWS * 16 * sizes.vocabulary + plan_module.EVALUATED_READ_ROWS * sizes.activation_bytes
+    needed = evaluation_bytes(sizes, one, longest_prompt=100, max_new_tokens=28)
+    assert needed == 2**31 + plan_module.GRAPH_BYTES + rows + 3 * 128 * sizes.token_bytes
+    assert plan_module.evaluated_responses(1000, 10) == plan_module.EVALUATED_ROWS
+    assert plan_module.evaluated_responses(1000, plan_module.EVALUATED_BYTES // 7) == 7
+    assert plan_module.evaluated_responses(1000, 2 * plan_module.EVALUATED_BYTES) == 1
+
+
 def test_evaluation_is_bounded_as_the_decoder_bounds_it() -> None:
     assert plan_module.EVALUATED_BYTES == decoder.CACHE_BYTES_CUDA
-    assert loop.READ_TOKENS["cuda"] == plan_module.EVALUATED_TOKENS
-    assert inspect.signature(decoder.Decoder).parameters["rows"].default == plan_module.EVALUATED_ROWS
+    assert loop.READ_TOKENS["cuda"] == plan_module.EAGER_TOKENS
+    assert inspect.signature(decoder.Decoder).parameters["rows"].default == plan_module.EAGER_ROWS

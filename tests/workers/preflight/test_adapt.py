@@ -144,5 +144,13 @@ def test_explicit_steps_per_generation_are_refused() -> None:
     assert refused.value.template == FIXED_GENERATION
 
 
+def test_share_of_a_gpu_stays_and_counts_as_so_much_memory() -> None:
+    config, needs = config_of("es-conciseness-paper", compute={"gpus": 0.5}), preset("es-conciseness-paper").needs
+    adapted, changes = adapt(config, gpus=8, card_gb=10**6, needs=needs)
+    assert adapted.compute.gpus == 0.5 and "compute.gpus" not in [change.path for change in changes]
+    with pytest.raises(CannotAdapt):
+        adapt(config, gpus=8, card_gb=80, needs=needs)
+
+
 def test_run_without_gpus_stays_unchanged() -> None:
     assert changed_paths("es-tiny", gpus=0) == []

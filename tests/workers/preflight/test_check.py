@@ -41,13 +41,30 @@ def test_report_has_a_section_each(run_json: Path, capsys: pytest.CaptureFixture
     assert [line for line in text.splitlines() if line and not line.startswith(" ")] == [
         "Memory of each GPU", "Disk", "Hours", "Needs", "Result",
     ]  # fmt: skip
-    assert "141 GB  fits" in text and "10 checkpoints of 45.7 GB" in text
+    assert "141 GB  fits" in text and "10 checkpoints; the newest takes 45.7 GB" in text
     assert "no estimate here: a site estimates the hours from earlier runs." in text
 
 
 def test_card_that_is_too_small_is_a_problem(run_json: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(run_json), "--card", "24"]) == 1
     assert "GPU memory: the run fits no card of 24 GB." in capsys.readouterr().out
+
+
+def test_share_of_a_card_is_stated(tmp_path: Path, run_json: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = json.loads(run_json.read_text())["model"]["path"]
+    write(tmp_path, {"model": {"path": path}, "compute": {"gpus": 0.25}})
+    assert main([str(run_json), "--card", "141"]) == 1
+    text = capsys.readouterr().out
+    assert "the run has 0.25 of one GPU; assumed: " in text
+    assert "compute.gpus gives it 0.25 of one: raise it, or set it to auto or 1." in text
+    for gpus, share in (("auto", 0.02), (0.5, 0.5), (1, 1)):
+        write(tmp_path, {"model": {"path": path}, "compute": {"gpus": gpus}})
+        main([str(run_json), "--card", "99999", "--json"])
+        [card] = json.loads(capsys.readouterr().out)["memory"]["cards"]
+        assert card["gpu_share"] == share
+    write(tmp_path, {"model": {"path": path}, "compute": {"gpus": "auto"}})
+    main([str(run_json), "--card", "141"])
+    assert "the run takes 1 of it" in capsys.readouterr().out
 
 
 def test_disk_that_is_too_full_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str], run_json: Path) -> None:

@@ -54,11 +54,13 @@ def changed(base: dict[str, Any], section: str, **values: Any) -> dict[str, Any]
     [
         ES,
         changed(ES, "model", dtype="bfloat16"),
+        changed(changed(ES, "model", dtype="bfloat16"), "es", keep="all"),
         changed(ES, "es", lora={"rank": 8, "layers": "1"}),
-        GRPO,
+        changed(GRPO, "model", dtype="bfloat16"),
         changed(GRPO, "grpo", lora={"rank": 4}),
+        changed(GRPO, "grpo", keep="all"),
     ],
-    ids=["es-float32", "es-bfloat16", "es-lora", "grpo", "grpo-lora"],
+    ids=["es-float32", "es-bfloat16", "es-all", "es-lora", "grpo-bfloat16", "grpo-lora", "grpo-all"],
 )
 def test_planned_checkpoints_are_those_of_a_run(micro: Any, tmp_path: Path, data: dict[str, Any]) -> None:
     """`micro` makes the model, whose files are read before the run."""
@@ -69,9 +71,12 @@ def test_planned_checkpoints_are_those_of_a_run(micro: Any, tmp_path: Path, data
     assert train_here(tmp_path / "run.json", tmp_path / "out")[0] == 0
 
     saved = [size_of(step) for step in sorted((tmp_path / "out" / "checkpoints").iterdir())]
-    assert plan is not None and plan.checkpoints == len(saved) == 2
-    assert plan.checkpoint.total == pytest.approx(saved[-1], rel=0.02)
-    assert plan.total == pytest.approx(sum(saved), rel=0.02)
+    assert plan is not None and plan.checkpoints == 2
+    assert len(saved) == (1 if plan.earlier is None else 2)
+    assert plan.last.total == pytest.approx(saved[-1], rel=0.02)
+    assert plan.left == pytest.approx(sum(saved), rel=0.02)
+    is_all = "all" in (config.es and config.es.keep, config.grpo and config.grpo.keep)
+    assert plan.total == (plan.left if is_all else plan.checkpoint.total + plan.last.total)
 
 
 def size_of(folder: Path) -> int:

@@ -52,6 +52,22 @@ def test_engines_that_share_a_card_need_more_of_it() -> None:
     assert "at most" in shared.reason
 
 
+def test_fraction_is_planned_for_its_part_of_the_card_and_auto_for_all_of_it() -> None:
+    sizes = read_sizes(QWEN2_TINY, config_of({"gpus": 1}))
+    whole, auto, quarter = (plan_card(sizes, config_of({"gpus": gpus}), 80) for gpus in (1, "auto", 0.25))
+
+    assert auto == whole and quarter.card == whole.card
+    assert quarter.usable == plan_card(sizes, config_of({"gpus": 1}), 20).usable
+    assert share_cards(config_of({"gpus": 0.25})) == share_cards(config_of({"gpus": "auto"})) == (1, 1)
+
+
+def test_grpo_is_planned_for_its_part_of_the_card() -> None:
+    config = RunConfig.from_json({"method": "grpo", "grpo": {}, "compute": {"gpus": 0.1}})
+    plan = plan_grpo_card(read_sizes(QWEN2_TINY, config), config, 80)
+
+    assert plan.card_gb == 80 and plan.usable_gb < 8
+
+
 @pytest.mark.parametrize(("gb", "fits"), [(20, False), (80, True), (141, True)])
 def test_vllm_is_planned_with_its_own_arithmetic(gb: float, fits: bool) -> None:
     config = config_of({"gpus": 1}, backend="vllm")

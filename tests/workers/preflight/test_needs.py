@@ -54,6 +54,14 @@ def test_gpus_must_be_here_unless_the_run_will_be_elsewhere(gpus: int | None, st
     assert ("compute.gpus" in need.remedy) == (state == "missing")
 
 
+@pytest.mark.parametrize(("gpus", "amount"), [(0.25, "0.25 of one"), ("auto", "a part of one"), (1, "1")])
+def test_share_of_a_gpu_needs_one_gpu(gpus: object, amount: str) -> None:
+    need = needs_of({"compute": {"gpus": gpus}}, 2)["GPUs"]
+
+    assert (need.state, need.sentence) == ("ok", f"This machine has 2 GPUs; the run needs {amount}.")
+    assert needs_of({"compute": {"gpus": gpus}}, 0)["GPUs"].state == "missing"
+
+
 def test_several_nodes_need_a_job_of_a_cluster() -> None:
     data = {"compute": {"nodes": 2}}
     assert needs_of(data)["Nodes"].state == "unknown"

@@ -24,6 +24,11 @@ SIZES: dict[str, dict[str, Any]] = {
         "intermediate_size": 11008, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32001,
         "tie_word_embeddings": False,
     },
+    "HuggingFaceTB/SmolLM2-135M-Instruct": {
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 30, "hidden_size": 576,
+        "intermediate_size": 1536, "num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49152,
+        "tie_word_embeddings": True,
+    },
 }  # fmt: skip
 """Settings of the models as the hub has them, without their weights."""
 MISSING_HERE = {"Data", "Scorer", "Triton", "TRL", "Training packages", "DeepSpeed"}
@@ -51,3 +56,11 @@ def test_published_preset_fits_its_hardware(name: str, tmp_path: Path) -> None:
     missing = {need.name for need in report.needs if need.state == "missing"}
     assert "Data" in missing and missing <= MISSING_HERE
     assert all(problem.split(":")[0] in MISSING_HERE for problem in report.problems)
+
+
+@pytest.mark.parametrize("name", ["es-smollm2", "grpo-smollm2"])
+def test_preset_of_a_small_real_model_fits_one_usual_card(name: str, tmp_path: Path) -> None:
+    config = RunConfig.from_json({**preset(name).config, "compute": {"gpus": 1}})
+    cache_settings(tmp_path, config.model.path)
+    report = make_report(config, cards=[24], gpus=1, environment={"HF_HOME": str(tmp_path)})
+    assert [(card.card_gb, card.reason) for card in report.cards] == [(24, "")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,7 +24,7 @@ from workers.engines.es.trainable import TrainableWeights
 from workers.engines.es.weights_hash import hash_tensors
 from workers.evaluation import EvaluationDecoder
 from workers.models import Loaded
-from workers.models.decoder import Completion, Decoder, Prompt
+from workers.models.decoder import Completion, Decoder, Prompt, evaluating_decoder
 
 
 class PopulationBackEnd(Protocol):
@@ -66,7 +67,7 @@ class RunWeights(Protocol):
 
     @property
     def decoder(self) -> EvaluationDecoder | None:
-        """Return what answers evaluations in place of the model, if anything."""
+        """Return what answers evaluations, if it is not the evaluator's choice."""
 
     @property
     def checkpoint_model(self) -> Any:
@@ -114,10 +115,10 @@ class DecoderBackEnd:
         """Return the model, which holds the weights of a checkpoint."""
         return self.trained.model
 
-    @property
-    def decoder(self) -> EvaluationDecoder | None:
-        """Return what answers evaluations in place of the model: nothing does here."""
-        return None
+    @cached_property
+    def decoder(self) -> EvaluationDecoder:
+        """Return what answers evaluations with the model's weights, as in any other run."""
+        return evaluating_decoder(self.model, self._decoder.tokenizer)
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         if len(seeds) == 1:

@@ -7,6 +7,7 @@ concurrently, each with a copy of the weights, and share every step too: its pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 from workers.config import EsConfig
 from workers.engines.es.backend import DecoderBackEnd
@@ -17,6 +18,7 @@ from workers.memory_plan.plan import READ_ROWS
 from workers.models import Loaded
 from workers.models.decoder import Completion, Prompt, Shape
 from workers.models.decoder.gpu import (
+    CapturedDecoder,
     CapturedStep,
     ContinuousBatch,
     JoinedWeights,
@@ -73,6 +75,12 @@ class CapturedBackEnd(DecoderBackEnd):
         part = -(-len(queue) // self.plan.weight_sets)
         queues = [queue[first : first + part] for first in range(0, len(queue), part)]
         return next(_in_order(self._answers(queues, lambda _, copy: self._write_centre(copy)), 1, len(ids)))[0]
+
+    @cached_property
+    def decoder(self) -> CapturedDecoder:
+        """Return what answers evaluations: steps of their own, on the weights of the first copy if it is the model."""
+        first, parameters = self._weights.first_copy(), dict(self.model.named_parameters())
+        return CapturedDecoder(self.model, self._decoder.tokenizer, first if first.holds(parameters) else None)
 
     def restore_centre(self) -> None:
         """Write cast(master) into the model, behind what steps may still read there."""

@@ -6,6 +6,7 @@ device nor the version of torch matters. If the run itself saved that step, the 
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Literal, cast
 import torch
 
 from workers import models
+from workers.checkpoint_folders import hold, is_address, lacks_master, rebuilt_address, root_of
 from workers.config import LoraConfig, ModelConfig
 from workers.engines.context import step_of, write_checkpoint
 from workers.engines.es.anchor import pull_to_anchor
@@ -73,7 +75,7 @@ def refuse_gap(trail: Trail, *, has_checkpoint: bool) -> None:
 
 def load_base(trail: Trail, moved_to: Path | None, device: Device) -> Loaded:
     """Load the base model, in the precision in which the run read it."""
-    path = moved_to or trail.base_path
+    path = moved_to or _own_base(trail.base_path, device)
     if not path.is_dir():
         raise CannotReplay(f"the base model is missing: {path} is not a folder; give its current folder with --base")
     if (sha256 := weights_sha256(path)) != trail.origin.base_sha256:
@@ -83,6 +85,36 @@ def load_base(trail: Trail, moved_to: Path | None, device: Device) -> Loaded:
         )
     dtype = cast("Literal['float32', 'bfloat16', 'float16']", trail.origin.dtype)
     return models.load(ModelConfig(path=str(path), dtype=dtype, device=device))
+
+
+def _own_base(path: Path, device: Device) -> Path:
+    """Return the base model's folder. If it is a checkpoint of another ES run that was deleted, it is rebuilt."""
+    return provide(path, device=device) if is_address(path) and not path.is_dir() else path
+
+
+def provide(checkpoint: Path, *, device: Device = "auto", progress: Progress = lambda done, total: None) -> Path:
+    """Return a folder with the checkpoint of this address, in which an ES run can resume: itself, or rebuilt at
+    `rebuilt_address` if it was deleted, or saved without float32 weights. It is held until this process ends.
+
+    Raise CannotReplay and OSError.
+    """
+    hold(checkpoint)
+    if checkpoint.is_dir() and not lacks_master(checkpoint):
+        return checkpoint
+    final = rebuilt_address(checkpoint)
+    final.parent.mkdir(exist_ok=True)
+    hold(final)
+    if final.is_dir():
+        return final
+    # Another process may rebuild the same one.
+    with tempfile.TemporaryDirectory(prefix=".rebuilding-", dir=final.parent) as scratch:
+        rebuild(root_of(final), step_of(final), Path(scratch) / final.name, device=device, progress=progress)
+        try:
+            (Path(scratch) / final.name).rename(final)
+        except OSError:
+            if not final.is_dir():
+                raise
+    return final
 
 
 def load_trainable(loaded: Loaded, trail: Trail) -> TrainableWeights:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from workers.checkpoint_folders import hold, lacks_master
 from workers.engines.context import step_of
 from workers.engines.es.replay_history import Trail
 from workers.engines.es.state import State
@@ -19,7 +20,8 @@ def nearest(attempts: Sequence[Path], trail: Trail) -> tuple[Path, int] | None:
     """Return the latest whole checkpoint on the trail, and how many of the trail's updates it holds; None if there is
     none.
 
-    It counts if its lineage is on the trail and its weights have the sha256 that the run recorded.
+    It counts if its lineage is on the trail, its weights have the sha256 that the run recorded, and it holds them in
+    float32. It is held until this process ends.
     """
     update_counts = {trail.begin: 0} | {w.update.lineage: n for n, w in enumerate(trail.written, start=1)}
     last = trail.written[-1].update.step if trail.written else 0
@@ -27,8 +29,11 @@ def nearest(attempts: Sequence[Path], trail: Trail) -> tuple[Path, int] | None:
     named = (f for attempt in attempts for f in attempt.glob("checkpoints/step-*") if f.name[5:].isdigit())
     folders = [folder for folder in named if step_of(folder) <= last]
     for folder in sorted(folders, key=step_of, reverse=True):
+        hold(folder)
         lineage = _lineage(folder)
-        if lineage in update_counts and weights_sha256(folder) == recorded.get(folder):
+        if lineage not in update_counts or lacks_master(folder):
+            continue
+        if weights_sha256(folder) == recorded.get(folder):
             return folder, update_counts[lineage]
     return None
 

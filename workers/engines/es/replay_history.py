@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.checkpoint_folders import ATTEMPT
 from workers.config.es_noise import NOISES
 from workers.engines.constraint import parse_multiplier
 from workers.engines.es.lineage import NoiseKind, Origin, next_lineage
 from workers.engines.es.replay_log import FILE, VERSION, Start, Update
-
-ATTEMPT = re.compile(r"(.+)-a(\d+)")
 
 
 class CannotReplay(ValueError):

@@ -13,6 +13,7 @@ from workers.engines.es.fitness import Fitness, average
 from workers.engines.es.phases import PHASES
 from workers.engines.es.shaping import TOLERANCE
 from workers.engines.es.state import State
+from workers.memory_plan.limit import gpu_share
 from workers.models.decoder import Completion
 from workers.records import Engines, Member, Population
 
@@ -93,7 +94,8 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     state.multiplier = done.constraint_update.multiplier
     state.tokens += sum(len(c.tokens) for c in completions)
     state.samples += len(completions)
-    state.gpu_seconds += done.seconds * context.loaded.gpus * context.config.compute.nodes
+    compute = context.config.compute
+    state.gpu_seconds += done.seconds * context.loaded.gpus * gpu_share(compute) * compute.nodes
 
 
 def report(context: Context, state: State, done: Iteration, engines: RemoteGroup) -> None:

@@ -31,6 +31,7 @@ from workers.models.decoder import Decoder, unknown_reason
 from workers.models.logits_check import LastLogits, LogitsDiffer, check_once
 from workers.models.save import weights_sha256
 
+ENGINE_SECTIONS = ("method", "seed", "es", "model", "compute")
 DIFFERS = (
     "is native, and in a comparison of its first layers with the model's class in transformers {reason}. Set it to "
     "transformers, which decodes one member after another"
@@ -119,7 +120,7 @@ def initial_rows(context: Context, weights: TrainableWeights, es: EsConfig, stat
         return es.population * count_prompts(context, es)
     perturbation = Perturbation.from_config(es, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, weights, perturbation, es).fitting()
-    device, gpus = context.loaded.device.type, context.config.compute.gpus
+    device, gpus = context.loaded.device.type, context.config.compute.devices
     return choose_rows(es, count_prompts(context, es), fitting, device, gpus)
 
 
@@ -138,8 +139,9 @@ def _plan_gpu(context: Context, rows: int) -> CardPlan:
     """Return the memory of each engine. Raise ConfigError if it does not fit."""
     es, (engines, places) = context.config.es_section(), _count_engines(context)
     return plan_on_card(
-        context.loaded, es, prompts=count_prompts(context, es), longest_prompt=longest_prompt(context),
-        engines=engines, sharing=-(-engines // places), rows=rows, evaluation=context.config.evaluation,
+        context.loaded, es, context.config.compute, prompts=count_prompts(context, es),
+        longest_prompt=longest_prompt(context), engines=engines, sharing=-(-engines // places), rows=rows,
+        evaluation=context.config.evaluation,
     )  # fmt: skip
 
 
@@ -164,7 +166,7 @@ def count_gpus(context: Context) -> int:
     if context.loaded.device.type != "cuda":
         return 0
     visible = torch.cuda.device_count()
-    return min(visible, context.config.compute.gpus or visible)
+    return min(visible, context.config.compute.devices or visible)
 
 
 def count_prompts(context: Context, es: EsConfig) -> int:
@@ -196,7 +198,7 @@ def count_threads(context: Context, engines: int) -> int:
 
 def training_config(context: Context) -> dict[str, Any]:
     """Return the parts of the config that an engine needs, with the model's folder and device on this machine."""
-    config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
+    config = {key: value for key, value in context.config.to_json().items() if key in ENGINE_SECTIONS}
     config["model"] |= {"path": str(context.loaded.path.resolve()), "device": context.loaded.device.type}
     return config
 

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from workers.checkpoint_folders import ES_STATE
 from workers.engines.constraint import parse_multiplier
 from workers.engines.es.lineage import Origin
 from workers.engines.es.noise import VERSION
 from workers.engines.not_resumable import NotResumable
 from workers.tasks.safety import Multiplier
 
-FILE = "es-state.json"
+FILE = ES_STATE
 
 
 @dataclass

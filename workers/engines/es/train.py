@@ -46,6 +46,7 @@ from workers.engines.es.member_kl import KlPenalty
 from workers.engines.es.perturbation import directions
 from workers.engines.es.replay_log import ReplayLog
 from workers.engines.es.report import Answers, Iteration, advance, report
+from workers.engines.es.retention import Retention
 from workers.engines.es.scoring import Scoring
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.start import start
@@ -82,7 +83,8 @@ def train(context: Context) -> None:
     noise = NoiseKind(es.noise, es.rank)
     weights, state, group, penalty = start(context)
     with ReplayLog(context.directory, noise) as replay_log, closing(group) as engines:
-        training = _Training(context, es, weights, state, replay_log, engines, penalty)
+        retention = Retention(context.directory, es, state)
+        training = _Training(context, es, weights, state, replay_log, engines, penalty, retention)
         try:
             training.begin()
             training.run()
@@ -111,6 +113,7 @@ class _Training:
     replay_log: ReplayLog
     engines: RemoteGroup
     penalty: KlPenalty | None
+    retention: Retention
 
     def begin(self) -> None:
         """Record the start of the training, and do the evaluation that is due there."""
@@ -172,14 +175,24 @@ class _Training:
             self.context.alert("warning", message, self.state.step)
 
     def save(self) -> None:
-        """Save a checkpoint of the state. The log is on disk before it."""
+        """Save a checkpoint of the state, and delete older ones that the log rebuilds. The log is on disk before it."""
 
         def more(folder: Path) -> None:
-            self.weights.save(folder)
+            if not self._is_end:
+                self.weights.save(folder)
             self.state.save(folder)
 
         self.replay_log.flush()
         self.engines.checkpoint = self.context.checkpoint(self.state.step, self.weights.checkpoint_model, more)
+        self.retention.add(self.state)
+        self.retention.delete_older(self.engines.checkpoint)
+
+    @property
+    def _is_end(self) -> bool:
+        """Return whether nothing is left to do that needs the float32 master, which the log then rebuilds. An adapter
+        is saved in any case."""
+        is_complete = self.state.step == self.es.iterations and not self.context.owes_evaluation
+        return is_complete and self.es.lora is None and self.retention.can_rebuild
 
     def _saves_after(self, step: int) -> bool:
         every = self.es.checkpoint_every

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from workers.checkpoint_folders import MASTER
 from workers.config import LoraConfig
 from workers.engines.es.lora import find_targets, first_tensors, noise_unit, save_peft, tensor_names
 from workers.engines.es.noise import outer_sum
@@ -99,7 +100,7 @@ def make_trainable(
 class WholeModel:
     """Every parameter of the model; a tied one once."""
 
-    MASTER = "master/model.safetensors"
+    MASTER = MASTER
     """A folder of its own, apart from the weights, so that the checkpoint's weights match its other files."""
 
     def __init__(self, loaded: Loaded) -> None:

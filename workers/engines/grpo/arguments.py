@@ -15,7 +15,7 @@ from workers.config import ConfigError, GrpoConfig, Problem, RunConfig
 from workers.models import Loaded
 
 NOT_PASSED = (
-    "lora", "extra", "save_steps", "sharding", "processes_per_node", "gradient_checkpointing", "vllm",
+    "lora", "extra", "save_steps", "keep", "sharding", "processes_per_node", "gradient_checkpointing", "vllm",
     "completions_every",
 )  # fmt: skip
 VLLM_EXTRA = ("use_vllm", "vllm_mode", "vllm_gpu_memory_utilization", "vllm_tensor_parallel_size")

@@ -17,6 +17,7 @@ from workers.engines.grpo.process_group import ProcessGroup
 from workers.engines.grpo.rewards import Rewards
 from workers.engines.grpo.streams import Streams
 from workers.engines.stop import Interrupted
+from workers.memory_plan.limit import gpu_share
 from workers.records import Population
 
 
@@ -114,7 +115,7 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         progress, context = self._progress, self._context
         progress.tokens, progress.samples = self._rewards.tokens, self._rewards.samples
         progress.reward = self._rewards.mean
-        progress.gpu_seconds += seconds * context.loaded.gpus
+        progress.gpu_seconds += seconds * context.loaded.gpus * gpu_share(context.config.compute)
         groups, constraint_update = self._rewards.take_groups()
         progress.multiplier = constraint_update.multiplier
         if groups:

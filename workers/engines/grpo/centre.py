@@ -1,6 +1,7 @@
 """The trained weights as a plain model, in whatever form the trainer holds them, and the reference of the KL.
 
-A GPU holds each only while it is needed: the training state of a model is eight times its 16-bit weights.
+A GPU holds each only while it is needed: the training state of a model is eight times its 16-bit weights. Those of a
+model that is small beside its GPU stay there, with the steps that were captured on them (`centre_stays`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch.distributed.tensor import DTensor
 from workers.engines.grpo.process_group import ProcessGroup
 from workers.evaluation import Evaluator
 from workers.models import Loaded
+from workers.models.decoder import Decoder, evaluating_decoder
 
 HOST = torch.device("cpu")
 
@@ -28,7 +30,7 @@ class Centre:
     It is the trained model itself if that is plain; otherwise a working copy of the base model, into which the weights
     are copied, adapters added. The trained weights are never changed: merging an adapter and unmerging it again would
     round them. Outside of evaluations there is no working copy, and the evaluator's reference of the KL is in the
-    machine's memory, unless the training needs it too (`reference_is_shared`).
+    machine's memory, unless the training needs it too (`reference_is_shared`), or `stays` leaves both on the device.
 
     With several processes, all call the methods, and the first one gets the model.
     """
@@ -41,8 +43,14 @@ class Centre:
         *,
         needs_copy: bool,
         reference_is_shared: bool = False,
+        stays: bool = False,
     ) -> None:
         self._device, self._evaluator, self._processes = loaded.device, evaluator, processes
+        self._tokenizer, self._stays = loaded.tokenizer, stays
+        self._copy: nn.Module | None = None
+        self._decoder: Decoder | None = None
+        self.dtype = loaded.dtype
+        """Precision of the weights that `evaluated` provides."""
         self._needs_copy, self._is_shared = needs_copy, reference_is_shared
 
     @contextmanager
@@ -55,18 +63,28 @@ class Centre:
         model: nn.Module | None = None
         try:
             if self._needs_copy:
-                model = self._evaluator.base_copy(self._device) if is_first else None
+                model = (self._copy or self._evaluator.base_copy(self._device)) if is_first else None
                 _copy_weights(trained, model)
                 yield model
             else:
                 yield trained if is_first else None
         finally:
+            if self._stays:
+                self._copy = model
+            else:
+                self._decoder = None
             del model
             self.release()
 
+    def decoder(self, model: nn.Module | None) -> Decoder | None:
+        """Return what answers evaluations with a model that `evaluated` provides."""
+        if model is not None and (self._decoder is None or self._decoder.model is not model):
+            self._decoder = evaluating_decoder(model, self._tokenizer)
+        return None if model is None else self._decoder
+
     def release(self) -> None:
-        """Move the reference of the KL to the machine's memory, unless the training needs it on the device."""
-        if not self._is_shared:
+        """Move the reference of the KL to the machine's memory, unless the device has it between evaluations."""
+        if not (self._is_shared or self._stays):
             self._evaluator.to(HOST)
 
     def master(self, trained: nn.Module) -> nn.Module | None:

@@ -1,7 +1,10 @@
 """Save and restore what a GRPO run needs besides its weights to resume: TRL's own trainer state, and its progress.
 
-The files are in the checkpoint's Hugging Face folder under the names that Trainer gives them, so that its
-`resume_from_checkpoint` reads them. With LoRA the folder holds merged weights; adapter and state are in `adapter/`.
+The checkpoint's Hugging Face folder holds the weights in the model's precision, merged with LoRA, whose adapter is in
+`adapter/`. The files are in `trainer/` under the names that Trainer gives them, so that its `resume_from_checkpoint`
+reads them, with the float32 weights, if those of the model have another precision. That folder alone is deleted once a
+newer checkpoint is in place (grpo.keep last). Earlier versions wrote the files into the checkpoint's folder, or into
+`adapter/`, and float32 weights as those of the model.
 
 TRL holds in memory alone the completions that several steps share and its count of passes over them. Both are saved
 here: a resume amid such steps would otherwise draw new completions, and pair later ones with other prompts.
@@ -20,11 +23,14 @@ from accelerate.utils import gather_object
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from workers.attempt import RUN_CONFIG, read_json
+from workers.checkpoint_folders import TRAINER, delete_unread
 from workers.engines.constraint import parse_multiplier
 from workers.engines.grpo.distribution import DistributedTrainer
 from workers.engines.not_resumable import NotResumable
 from workers.tasks.safety import Multiplier
 
+ADAPTER = "adapter"
 COMPLETIONS = "generation/completions.safetensors"
 STATE = "trainer_state.json"
 PROGRESS = "progress.json"
@@ -43,23 +49,34 @@ class Progress:
 
 
 def state_folder(checkpoint: Path, *, lora: bool) -> Path:
-    """Return the folder that holds a checkpoint's trainer state: `adapter/` with LoRA, else the checkpoint itself."""
-    return checkpoint / "adapter" if lora else checkpoint
+    """Return the folder that holds a checkpoint's trainer state, as this or an earlier version wrote it."""
+    if (folder := checkpoint / TRAINER).is_dir():
+        return folder
+    return checkpoint / ADAPTER if lora else checkpoint
 
 
-def write_state(trainer: DistributedTrainer, progress: Progress, checkpoint: Path, *, lora: bool) -> None:
-    """Add optimiser, schedule, random streams and step to a checkpoint that already holds the weights. All processes
-    call it with the same folder."""
-    folder = state_folder(checkpoint, lora=lora)
+def delete_states(checkpoints: Sequence[Path]) -> None:
+    """Delete the trainer state of checkpoints that none resumes from now; weights, and an adapter, stay. Raise
+    OSError."""
+    for checkpoint in checkpoints:
+        delete_unread(checkpoint, TRAINER)
+
+
+def write_state(
+    trainer: DistributedTrainer, progress: Progress, checkpoint: Path, master: nn.Module | None = None
+) -> None:
+    """Add optimiser, schedule, random streams, step and, if there is one, the master to a checkpoint that already holds
+    the model's weights, and an empty folder `trainer`. All processes call it with the same folder."""
+    folder = checkpoint / TRAINER
     is_first = trainer.accelerator.is_main_process
-    if lora and is_first:
-        trainer.accelerator.unwrap_model(trainer.model).save_pretrained(folder)
+    if master is not None:
+        master.save_pretrained(folder)  # type: ignore[operator]
     trainer.save_state(folder)
     batches = _completions_in_use(trainer)
     by_process = [batches] if trainer.args.world_size == 1 else gather_object([batches])
     if not is_first:
         return
-    _write_completions(by_process, checkpoint / COMPLETIONS)
+    _write_completions(by_process, folder / COMPLETIONS)
     (folder / PROGRESS).write_text(json.dumps(asdict(progress)), encoding="utf-8")
     trainer.state.save_to_json(str(folder / STATE))
 
@@ -71,10 +88,7 @@ def read_progress(checkpoint: Path, gpus: int, *, lora: bool) -> Progress:
     """
     folder = state_folder(checkpoint, lora=lora)
     if not (folder / STATE).is_file():
-        raise NotResumable(
-            f"{checkpoint} has no {STATE}, so it was not saved by a GRPO run of this kind; "
-            "to start a new run from its weights, give it as model.path"
-        )
+        raise NotResumable(f"{_missing_state(checkpoint)}; to start a new run from its weights, give it as model.path")
     data = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
     if "seconds" in data:
         data["gpu_seconds"] = data.pop("seconds") * gpus
@@ -92,10 +106,11 @@ def restore_generation(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool
     trainer._step = step * trainer.args.gradient_accumulation_steps
     if not _in_use(trainer):
         return True
-    if not (checkpoint / COMPLETIONS).is_file():
+    file = (folder if folder.name == TRAINER else checkpoint) / COMPLETIONS
+    if not file.is_file():
         return False
     saved: list[dict[str, list[Tensor]]] = [{} for _ in range(trainer.args.steps_per_generation)]
-    for name, tensor in sorted(load_file(checkpoint / COMPLETIONS).items(), key=lambda item: _address(item[0])):
+    for name, tensor in sorted(load_file(file).items(), key=lambda item: _address(item[0])):
         _, number, key = _address(name)
         saved[number].setdefault(key, []).append(tensor)
     part = (trainer.args.process_index, trainer.args.world_size)
@@ -105,6 +120,17 @@ def restore_generation(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool
         for batch in saved
     ]
     return True
+
+
+def _missing_state(checkpoint: Path) -> str:
+    """Return the sentence without its end about a checkpoint from which no GRPO run resumes."""
+    config = read_json(checkpoint.parent.parent / RUN_CONFIG) or {}
+    if config.get("method") != "grpo":
+        return f"{checkpoint} has no {STATE}, so it was not saved by a GRPO run of this kind"
+    return (
+        f"{checkpoint} holds weights only: it lacks the optimiser's state, the schedule and the random streams, which "
+        "stay with the newest checkpoint of a run that has not made its last step (grpo.keep last)"
+    )
 
 
 def _in_use(trainer: trl.GRPOTrainer) -> bool:

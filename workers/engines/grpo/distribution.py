@@ -15,6 +15,8 @@ from transformers.trainer import SCHEDULER_NAME
 from trl.models import prepare_fsdp
 from trl.trainer.utils import add_fused_lm_head
 
+from workers.checkpoint_folders import TRAINER
+
 
 class DistributedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
     """TRL's trainer. `reference` is the frozen base model, in the precision of the base, for the KL term.
@@ -78,7 +80,16 @@ class DistributedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         """Load the weights of a checkpoint, unless they are split: then the model had them before it was split."""
         if not self.is_fsdp_enabled:
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            super()._load_from_checkpoint(str(trained_weights(Path(resume_from_checkpoint))), model)
+
+
+def trained_weights(state: Path) -> Path:
+    """Return the folder of the weights or the adapter that a training continues, from that of the trainer's state: the
+    same, or, if those of the checkpoint are exactly these, the checkpoint's."""
+    if state.name != TRAINER or any(state.glob("*.safetensors")):
+        return state
+    adapter = state.with_name("adapter")
+    return adapter if adapter.is_dir() else state.parent
 
 
 def exact_policy(policy: MixedPrecisionPolicy) -> MixedPrecisionPolicy:

@@ -22,13 +22,15 @@ from workers.engines.grpo.callback import RecordsCallback
 from workers.engines.grpo.centre import Centre
 from workers.engines.grpo.checkpoint import Progress, read_progress, restore_generation, state_folder
 from workers.engines.grpo.completions import CompletionRecorder
+from workers.engines.grpo.distribution import trained_weights
 from workers.engines.grpo.exactness import inexact_reasons, resume_message
 from workers.engines.grpo.process_group import PeerFailed, ProcessGroup, leave_processes
 from workers.engines.grpo.rewards import Rewards
-from workers.engines.grpo.saving import save_checkpoint
+from workers.engines.grpo.saving import Saver
 from workers.engines.grpo.trainer import Trainer
 from workers.engines.stop import Interrupted
-from workers.models import PromptFormat
+from workers.memory_plan import ModelSizes, centre_stays
+from workers.models import Loaded, PromptFormat
 from workers.preflight.vllm_interpreter import VLLM_VARIABLES
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
@@ -64,7 +66,7 @@ def train(context: Context) -> None:
         progress,
         processes,
         evaluate=lambda step: _evaluate(context, processes, centre, trainer, callback, step),
-        save=lambda step: save_checkpoint(context, processes, centre, trainer, progress, step, lora=lora is not None),
+        save=Saver(context, processes, centre, trainer, progress).save,
     )
     trainer.add_callback(callback)
     if context.resume is None:
@@ -112,8 +114,25 @@ def _reference(context: Context, args: trl.GRPOConfig, lora: BaseLoraConfig | No
 
 def _centre(context: Context, processes: ProcessGroup, lora: BaseLoraConfig | None, *, is_shared: bool) -> Centre:
     loaded, sharding = context.loaded, section(context.config).sharding
-    needs_copy = lora is not None or loaded.dtype != torch.float32 or sharding != "none"
-    return Centre(loaded, context.evaluator, processes, needs_copy=needs_copy, reference_is_shared=is_shared)
+    is_other = lora is not None or loaded.dtype != torch.float32 or sharding != "none"
+    return Centre(
+        loaded,
+        context.evaluator,
+        processes,
+        # Captured steps join the tensors of their model, which no trainer expects of its own.
+        needs_copy=is_other or loaded.device.type == "cuda",
+        reference_is_shared=is_shared,
+        stays=_centre_stays(loaded, context.config.compute.gpu_share or 1.0),
+    )
+
+
+def _centre_stays(loaded: Loaded, share: float) -> bool:
+    """Return whether the model for evaluations stays on this share of the GPU, as the memory plan assumes."""
+    if loaded.device.type != "cuda":
+        return False
+    sizes = ModelSizes.from_config(loaded.model.config.to_dict(), loaded.dtype.itemsize)
+    card = int(torch.cuda.get_device_properties(loaded.device).total_memory)
+    return centre_stays(sizes, int(share * card))
 
 
 def _trainer(
@@ -155,7 +174,8 @@ def _trained_model(context: Context, lora: BaseLoraConfig | None) -> Any:
     # Updates of a usual learning rate are too small for 16 bits: the master is float32, autocast does the rest.
     model = model.float().requires_grad_(True)
     if context.resume is not None and section(context.config).sharding == "fsdp":
-        saved = AutoModelForCausalLM.from_pretrained(context.resume, dtype=torch.float32, use_safetensors=True)
+        weights = trained_weights(state_folder(context.resume, lora=False))
+        saved = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32, use_safetensors=True)
         model.load_state_dict(saved.state_dict())
     return model
 
@@ -170,8 +190,9 @@ def _evaluate(
 ) -> None:
     """Evaluate the weights in the first process, while the others wait. Raise Interrupted in all."""
     with centre.evaluated(trainer.model) as model:
+        decoder = centre.decoder(model)
         try:
-            processes.run_in_first(lambda: context.evaluate(step, model, callback.axes()) and None)
+            processes.run_in_first(lambda: context.evaluate(step, model, callback.axes(), decoder) and None)
         except PeerFailed as error:
             if issubclass(error.kind, Interrupted):
                 raise Interrupted from error

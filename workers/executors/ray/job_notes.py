@@ -17,7 +17,7 @@ class Note:
 
     directory: str
     cores: int
-    gpus: int
+    gpus: float
     nodes: int = 1
     memory_mb: int = 0
     gpu_type: str = ""

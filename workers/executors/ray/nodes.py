@@ -37,10 +37,11 @@ class Size:
         return self.gpu_type.casefold() == gpu_type.casefold()
 
     def describe(self) -> str:
-        """Return a text such as "8 cores and 2 H100 GPUs"."""
+        """Return a text such as "8 cores and 2 H100 GPUs", or "1 core and 0.25 of one H100 GPU"."""
         parts = [_count(self.cores, "core")]
         if self.gpus:
-            parts.append(_count(self.gpus, f"{self.gpu_type} GPU".lstrip()))
+            name = f"{self.gpu_type} GPU".lstrip()
+            parts.append(f"{self.gpus:g} of one {name}" if self.gpus < 1 else _count(self.gpus, name))
         if self.memory_mb:
             parts.append(f"{self.memory_mb:.0f} MB")
         return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]

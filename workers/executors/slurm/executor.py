@@ -25,7 +25,7 @@ from workers.executors.base import (
 )
 from workers.executors.cancel_requests import CancelRequests
 from workers.executors.shell import Late, LocalShell, Reply
-from workers.executors.slurm.inventory import SINFO, parse_nodes
+from workers.executors.slurm.inventory import SINFO, count_shards, parse_nodes
 from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, array_argv, array_name, naming_commands, sbatch_argv
 from workers.executors.slurm.refusals import Meaning, Refusal, read_refusal
 from workers.executors.slurm.replies import SACCT_FORMAT, SQUEUE_FORMAT, Row, latest_rows, rows
@@ -41,6 +41,10 @@ WAITING = "--state=PENDING"
 """Option of scancel: only waiting jobs."""
 ARRAYS = "arrays"
 """Folder with the links of arrays, in the same parent as the folders of all runs."""
+NO_SHARDS = (
+    "the nodes that the run may use have no shards of GPUs (gres shard of Slurm), so runs cannot share one: set "
+    "compute.gpus to a whole number"
+)
 ACCOUNTING_START = "now-30days"
 """Start of the period for which the accounting is queried about jobs that the controller has forgotten."""
 
@@ -74,7 +78,7 @@ class Slurm:
     def submit(self, spec: Spec) -> str:
         """Submit the job and return Slurm's number. Raise Rejected, Postponed, Ambiguous or Unreachable."""
         site, (cluster_specs,) = self._prepare([spec])
-        return self._submit(sbatch_argv(site, cluster_specs), spec.key)
+        return self._submit(sbatch_argv(site, cluster_specs, self._shards(spec)), spec.key)
 
     def submit_together(self, specs: Sequence[Spec]) -> dict[str, str]:
         """Submit jobs with equal requests by one sbatch. Return key -> Slurm's number; a missing key is not submitted.
@@ -82,11 +86,12 @@ class Slurm:
         Raise Rejected, Postponed, Ambiguous or Unreachable.
         """
         site, cluster_specs = self._prepare(specs)
-        self._reject_unsatisfiable(sbatch_argv(site, cluster_specs[0]))
+        shards = self._shards(specs[0])
+        self._reject_unsatisfiable(sbatch_argv(site, cluster_specs[0], shards))
         name = array_name(specs[0].key)
         folder = specs[0].directory.parents[1] / ARRAYS / name
         self.host.link(folder, [spec.directory for spec in specs])
-        number = self._submit(array_argv(site, cluster_specs, name, self.host.cluster_path(folder)), name)
+        number = self._submit(array_argv(site, cluster_specs, name, self.host.cluster_path(folder), shards), name)
         try:
             return self._name_tasks(number, name, [spec.key for spec in specs])
         except Unreachable as error:
@@ -144,6 +149,21 @@ class Slurm:
         except DiskFull as error:
             raise Postponed(f"a disk is full, or a quota used up: {error}", Obstacle.CLUSTER) from error
         return site, [replace(spec, directory=Path(self.host.cluster_path(spec.directory))) for spec in specs]
+
+    def _shards(self, spec: Spec) -> int:
+        """Return the shards that a job with a share of a GPU requests; 0 for any other job. Raise Rejected, or NotBegun
+        if Slurm does not list its nodes."""
+        if spec.gpus == int(spec.gpus):
+            return 0
+        try:
+            shapes = self.node_shapes()
+        except Unreachable as error:
+            raise NotBegun(str(error)) from error
+        site = self.site
+        shards = count_shards(shapes, spec.gpus, spec.gpu_type or site.gpu_type, spec.partition or site.partition)
+        if not shards:
+            raise Rejected(NO_SHARDS)
+        return shards
 
     def _reject_unsatisfiable(self, argv: Sequence[str]) -> None:
         """Test a submit first: Slurm lets any job wait that begins later. Raise Rejected, Postponed or Unreachable."""

@@ -36,19 +36,22 @@ SPARE_SECONDS = 120
 limit."""
 
 
-def sbatch_argv(site: Site, spec: Spec) -> list[str]:
-    """Return the whole command. No requeue: what follows an end is decided in one place, which is not Slurm."""
+def sbatch_argv(site: Site, spec: Spec, shards: int = 0) -> list[str]:
+    """Return the whole command. No requeue: what follows an end is decided in one place, which is not Slurm.
+
+    `shards`: those that a job requests in place of GPUs; 0 for one with whole GPUs, or none.
+    """
     begins = [f"--job-name={spec.key}", f"--chdir={spec.directory}", f"--output={_literal(spec.directory)}/{LOG}"]
-    return [*_command(site, spec, begins), str(spec.directory)]
+    return [*_command(site, spec, begins, shards), str(spec.directory)]
 
 
-def array_argv(site: Site, specs: Sequence[Spec], name: str, folder: PurePath) -> list[str]:
+def array_argv(site: Site, specs: Sequence[Spec], name: str, folder: PurePath, shards: int = 0) -> list[str]:
     """Return the command for jobs with equal requests, one task each. None begins under this name.
 
     `folder` holds the links to their directories, by number.
     """
     begins = [f"--job-name={name}", f"--array=0-{len(specs) - 1}", f"--begin={NEVER}", f"--chdir={folder}"]
-    return _command(site, specs[0], [*begins, f"--output={_literal(folder)}/%a/{LOG}"])
+    return _command(site, specs[0], [*begins, f"--output={_literal(folder)}/%a/{LOG}"], shards)
 
 
 def naming_commands(number: str, keys: Sequence[str]) -> str:
@@ -66,7 +69,7 @@ def _literal(path: PurePath) -> str:
     return str(path).replace("%", "%%")
 
 
-def _command(site: Site, spec: Spec, begins: Sequence[str]) -> list[str]:
+def _command(site: Site, spec: Spec, begins: Sequence[str], shards: int) -> list[str]:
     return [
         "sbatch",
         "--parsable",
@@ -79,7 +82,7 @@ def _command(site: Site, spec: Spec, begins: Sequence[str]) -> list[str]:
         # Nothing of the submitting process reaches the job.
         "--export=NIL",
         f"--signal=B:USR1@{math.ceil(spec.grace_seconds)}",
-        *_resource_options(site, spec),
+        *_resource_options(site, spec, shards),
         *_placement_options(site, spec),
         str(spec.directory / SCRIPT_FILE),
         *site.modules,
@@ -88,13 +91,14 @@ def _command(site: Site, spec: Spec, begins: Sequence[str]) -> list[str]:
     ]
 
 
-def _resource_options(site: Site, spec: Spec) -> list[str]:
+def _resource_options(site: Site, spec: Spec, shards: int) -> list[str]:
     needs = [f"--nodes={spec.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={spec.cores}"]
     if spec.nodes > 1:
         # The job goes on without a node that fails, unless it is the one of the training process.
         needs.append("--no-kill")
     if spec.gpus:
-        needs.append("--gres=" + ":".join(filter(None, ("gpu", spec.gpu_type or site.gpu_type, str(spec.gpus)))))
+        name, amount = ("shard", shards) if shards else ("gpu", int(spec.gpus))
+        needs.append("--gres=" + ":".join(filter(None, (name, spec.gpu_type or site.gpu_type, str(amount)))))
     if spec.memory_mb:
         needs.append(f"--mem={spec.memory_mb}M")
     if spec.time_limit_seconds:

@@ -4,7 +4,14 @@ It knows Qwen2, Qwen3, Llama, Mistral, Gemma 2 and the text models of Gemma 3; `
 know a model.
 """
 
-from workers.models.decoder.decoder import Completion, Decoder, Prompt, decode_texts
+from workers.models.decoder.decoder import (
+    Completion,
+    Decoder,
+    Prompt,
+    decode_texts,
+    evaluating_decoder,
+    has_captured_steps,
+)
 from workers.models.decoder.loop import Measure, unmeasured
 from workers.models.decoder.population import LowRank, Stacked
 from workers.models.decoder.shape import Map, Shape, UnknownShape, read_shape, shape_of, unknown_reason
@@ -23,6 +30,8 @@ __all__ = [
     "UnknownShape",
     "Weights",
     "decode_texts",
+    "evaluating_decoder",
+    "has_captured_steps",
     "read_shape",
     "shape_of",
     "unknown_reason",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import torch
@@ -45,6 +46,9 @@ class Decoder:
     then None, as it is if `by_transformers` asks for that. `measure` is called with prefill and decode around the work
     of each batch; with decode alone if transformers does both in one call.
     """
+
+    is_captured = False
+    """Whether captured steps write the responses."""
 
     def __init__(
         self,
@@ -141,6 +145,23 @@ class Decoder:
     def completions(self, answers: Sequence[list[int]]) -> list[Completion]:
         """Return the answers of these tokens and their texts."""
         return decode_texts(self.tokenizer, set(self.ends.tolist()), answers)
+
+
+def has_captured_steps(model: Any) -> bool:
+    """Return whether captured steps can answer with a model: on a GPU with Triton, if the decoder knows its shape."""
+    # Triton comes with torch for GPUs, and with no other.
+    is_possible = model.device.type == "cuda" and find_spec("triton") is not None
+    return is_possible and _known_shape(model) is not None
+
+
+def evaluating_decoder(model: Any, tokenizer: Any) -> Decoder:
+    """Return what answers evaluations and probes with this model, whoever trains it: by captured steps where it can."""
+    if not has_captured_steps(model):
+        return Decoder(model, tokenizer)
+    # Needs Triton.
+    from workers.models.decoder.gpu.decoder import CapturedDecoder
+
+    return CapturedDecoder(model, tokenizer)
 
 
 def decode_texts(tokenizer: Any, ends: Set[int], answers: Sequence[list[int]]) -> list[Completion]:

@@ -40,16 +40,26 @@ def greedy(logits: Tensor, places: Tensor, number: int) -> Tensor:
     return logits.argmax(dim=-1)
 
 
+def draws(count: int, max_new_tokens: int, seed: int, device: torch.device) -> Tensor:
+    """Return uniform numbers [responses, tokens], from the seed and the response's position alone, on any device."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(count, max_new_tokens, generator=generator).to(device)
+
+
+def draw_tokens(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
+    """Return the token of softmax(logits / temperature) [R, vocabulary] that each number of `uniform` [R] falls on."""
+    cumulative = (logits.float() / temperature).softmax(dim=-1).cumsum(dim=-1)
+    point = uniform.unsqueeze(-1) * cumulative[..., -1:]
+    return torch.searchsorted(cumulative, point, right=True).squeeze(-1).clamp_(max=logits.shape[-1] - 1)
+
+
 def sampler(count: int, max_new_tokens: int, temperature: float, seed: int, device: torch.device) -> Choose:
     """Return a sampler from softmax(logits / temperature). A response's samples depend on the seed and its position
     alone."""
-    generator = torch.Generator().manual_seed(seed)
-    uniform = torch.rand(count, max_new_tokens, generator=generator).to(device)
+    uniform = draws(count, max_new_tokens, seed, device)
 
     def choose(logits: Tensor, places: Tensor, number: int) -> Tensor:
-        cumulative = (logits.float() / temperature).softmax(dim=-1).cumsum(dim=-1)
-        draw = uniform[places, number].unsqueeze(-1) * cumulative[..., -1:]
-        return torch.searchsorted(cumulative, draw, right=True).squeeze(-1).clamp_(max=logits.shape[-1] - 1)
+        return draw_tokens(logits, uniform[places, number], temperature)
 
     return choose
 

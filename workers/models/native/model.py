@@ -6,9 +6,13 @@ transformers to the bit, and transformers loads the folders that this model save
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -19,6 +23,8 @@ from transformers import AutoConfig, GenerationConfig
 from workers.models.decoder.shape import read_shape, unknown_reason
 from workers.models.native.layers import Body
 from workers.models.native.rotary import RotaryEmbedding
+
+VALIDATORS, ACTIVATIONS = "transformers.utils.type_validators", "transformers.activations"
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ def load_native(folder: Path, dtype: torch.dtype) -> NativeModel | None:
     Such a checkpoint has another architecture, or tensors that are quantised or named in another way. Raise
     ValueError for a type of model that transformers does not know either.
     """
+    _import_validators()
     config = AutoConfig.from_pretrained(folder)
     if unknown_reason(config) is not None:
         return None
@@ -111,3 +118,20 @@ def _generation_config(folder: Path, config: Any) -> GenerationConfig:
     if (folder / "generation_config.json").is_file():
         return GenerationConfig.from_pretrained(folder)
     return GenerationConfig.from_model_config(config)
+
+
+def _import_validators() -> None:
+    """Import the validators of transformers' configs without the activation functions whose names they compare.
+
+    Those import the kernels' hub, accelerate, torch's compiler and its sharding: 3 to 6 s of a core for names that
+    `unknown_reason` compares anyway. Where transformers sees no torch, its validators do without them, too.
+    """
+    if ACTIVATIONS in sys.modules or VALIDATORS in sys.modules or find_spec(VALIDATORS) is None:
+        return
+    without_names = ModuleType(ACTIVATIONS)
+    without_names.ACT2FN = {}  # type: ignore[attr-defined]
+    sys.modules[ACTIVATIONS] = without_names
+    try:
+        import_module(VALIDATORS)
+    finally:
+        del sys.modules[ACTIVATIONS]

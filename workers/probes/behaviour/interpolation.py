@@ -59,6 +59,8 @@ def interpolation(
     with WeightFiles(first.folder) as start, WeightFiles(second.folder) as end:
         model.check_shapes(start)
         model.check_shapes(end)
+        start.hold(model.loaded.device)
+        end.hold(model.loaded.device)
         for t in positions:
             check()
             if progress:

@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from torch import Tensor
 
 from workers.analysis.pass_at_k import estimate, ks, pass_at_k
 from workers.config.evaluate import EvaluateConfig
-from workers.engines.es.noise import normals
 from workers.evaluation import Answer
 from workers.probes.behaviour.paired import draw_changes, mean_change
 from workers.probes.behaviour.prompted_model import (
@@ -25,7 +23,6 @@ from workers.probes.behaviour.prompted_model import (
     Check,
     Progress,
     PromptedModel,
-    Values,
     rewards,
 )
 from workers.probes.behaviour.seeds import direction_seeds
@@ -54,6 +51,7 @@ def perturbation(
     RuntimeError if the weights could not be restored to the bit.
     """
     with WeightFiles(subject.tuned) as files, model.restored(files):
+        files.hold(model.loaded.device)
         plain = model.greedy()
         is_correct = correctness(plain, EvaluateConfig())
         parameters = model.groups(groups)
@@ -67,7 +65,7 @@ def perturbation(
             perturbed = []
             for draw_seed in seeds:
                 check()
-                model.write(_perturbed(files, parameters[group], sigma, draw_seed, model))
+                model.write_perturbed(files, parameters[group], sigma, draw_seed)
                 perturbed.append(model.greedy())
             differences = np.stack([rewards(answers) - rewards(plain) for answers in perturbed])
             by_draw += draw_changes(differences, sigma, group, seed)
@@ -83,20 +81,6 @@ def perturbation(
     for measure, values in measured.items():
         if values:
             yield Probe(subject.step, NAME, measure, str(subject), tuple(values))
-
-
-def _perturbed(files: WeightFiles, names: Sequence[str], sigma: float, seed: int, model: PromptedModel) -> Values:
-    """Return θ + σε by name, in float32, with noise in the named tensors alone."""
-    noisy, device = frozenset(names), model.loaded.device
-
-    def value(name: str) -> Tensor:
-        master = files.tensor(name).to(device)
-        if name not in noisy:
-            return master
-        noise = normals([seed], name, master.numel(), device)[0]
-        return master + sigma * noise.view(master.shape)
-
-    return value
 
 
 def _pass_values(answers: Sequence[Sequence[Answer]], is_correct: Rule, arm: str) -> list[ProbeValue]:

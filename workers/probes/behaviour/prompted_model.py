@@ -4,7 +4,7 @@ another."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +19,12 @@ from workers import models
 from workers.analysis.tensor_names import group_of, is_in_layers
 from workers.config import RunConfig
 from workers.config.evaluate import DEFAULT_TOKENS
+from workers.engines.es.noise import make_noise
+from workers.engines.es.perturbation import Perturbation
 from workers.evaluation import Answer
 from workers.evaluation.kl import TokenKl
 from workers.models import Loaded, PromptFormat
-from workers.models.decoder import Completion, Decoder
+from workers.models.decoder import Completion, evaluating_decoder
 from workers.probes.weights import WeightFiles, WeightsDiffer
 from workers.tasks import Example, Task, score_safely
 
@@ -55,7 +57,7 @@ class PromptedModel:
         self._prompts = [self.format.ids(example.messages) for example in self.examples]
         self._max_new_tokens = config.evaluation.max_new_tokens or max_new_tokens
         self._seed = config.evaluation.seed
-        self._decoder = Decoder(loaded.model, loaded.tokenizer)
+        self._decoder = evaluating_decoder(loaded.model, loaded.tokenizer)
 
     @classmethod
     def open(
@@ -86,14 +88,27 @@ class PromptedModel:
 
     def write(self, value: Values) -> None:
         """Write the value of each parameter into the model, cast once to the model's precision."""
+        self._write_some(value, self.parameters)
+
+    def _write_some(self, value: Values, names: Iterable[str]) -> None:
         with torch.no_grad():
-            for name, parameter in self.parameters.items():
-                parameter.copy_(value(name))
+            for name in names:
+                self.parameters[name].copy_(value(name))
 
     def write_files(self, files: WeightFiles) -> None:
         """Write the weights of a folder into the model. Raise WeightsDiffer if they are not those of this model."""
         self.check_shapes(files)
         self.write(files.tensor)
+
+    def write_perturbed(self, files: WeightFiles, names: Sequence[str], sigma: float, seed: int) -> None:
+        """Write θ + σε for the weights θ of a folder, each value cast once, with noise in the named tensors alone."""
+        noisy, device = frozenset(names), self.loaded.device
+        self._write_some(files.tensor, [name for name in self.parameters if name not in noisy])
+        perturbation = Perturbation(make_noise("full"), sigma, dict.fromkeys(names, 1.0))
+        # Float32 weights are in memory together only where they are anyway.
+        with torch.no_grad():
+            for some in [names] if files.is_held else [[name] for name in names]:
+                perturbation.write_member(seed, {name: files.tensor(name).to(device) for name in some}, self.parameters)
 
     def check_shapes(self, files: WeightFiles) -> None:
         """Raise WeightsDiffer if a parameter of the model is missing in a folder, or has another shape there."""

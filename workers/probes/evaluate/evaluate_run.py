@@ -15,6 +15,7 @@ from workers.engines.es.replay_history import CannotReplay
 from workers.engines.stop import Stop
 from workers.evaluation import Evaluation, Evaluator, frozen_copy
 from workers.models import PromptFormat
+from workers.models.decoder import Decoder, evaluating_decoder
 from workers.probes.evaluate.measures import correctness, measure
 from workers.probes.evaluate.subjects import Report, Subject, open_subject
 from workers.probes.progress import Wait, completed_steps, waiting
@@ -64,8 +65,10 @@ class _TaskEvaluations:
 
     def __init__(self, config: RunConfig, settings: EvaluateConfig, subject: Subject, wait: Wait) -> None:
         self._settings, self._has_reference = settings, subject.has_reference
+        self._decoder: Decoder | None = None
         self._parts: dict[str, tuple[Task, Evaluator]] = {}
         reference = replace(subject.reference, model=frozen_copy(subject.reference.model))
+        self._tokenizer = reference.tokenizer
         prefixes = {"": config.task} | {f"prior/{task.name}/": task for task in settings.prior_tasks}
         for prefix, task_config in prefixes.items():
             task = tasks.make(task_config)
@@ -81,15 +84,18 @@ class _TaskEvaluations:
         values: dict[str, float] = {}
         responses: list[Response] = []
         began = time.perf_counter()
+        if self._decoder is None or self._decoder.model is not model:
+            self._decoder = None
+            self._decoder = evaluating_decoder(model, self._tokenizer)
         for prefix, (task, evaluator) in self._parts.items():
-            evaluation = self._run(task, evaluator, model, step)
+            evaluation = self._run(task, evaluator, model, step, self._decoder)
             values |= {f"{prefix}{name}": value for name, value in evaluation.values.items()}
             names = (task.name,) if prefix else ()
             responses += [replace(r, categories=(*r.categories, *names)) for r in evaluation.responses]
         return values | {"time/evaluation_seconds": time.perf_counter() - began}, responses
 
-    def _run(self, task: Task, evaluator: Evaluator, model: Any, step: int) -> Evaluation:
-        evaluation = evaluator.run(model, step)
+    def _run(self, task: Task, evaluator: Evaluator, model: Any, step: int, decoder: Decoder) -> Evaluation:
+        evaluation = evaluator.run(model, step, decoder)
         try:
             is_correct = correctness(evaluation.answers, self._settings)
         except ValueError as error:

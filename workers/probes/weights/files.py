@@ -5,6 +5,7 @@ Only the tensor, or the slice of one, that is read is in memory, so that checkpo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from workers.engines.es.trainable import WholeModel
+from workers.checkpoint_folders import MASTER, TRAINER
 
 TIED_HEAD = "lm_head.weight"
+HELD_PARTS = 10
+"""Weights of at most one such part of a GPU may be held there in float32 while they are written again and again."""
 
 
 class WeightsDiffer(ValueError):
@@ -27,19 +30,21 @@ class WeightsDiffer(ValueError):
 class WeightFiles:
     """The weights of a folder. Raise WeightsDiffer if it has none.
 
-    An ES run in 16 bits saves a float32 master next to the weights; it is read where there is one, because the weights
+    A run in 16 bits may save a float32 master next to the weights; it is read where there is one, because the weights
     in 16 bits lack small changes.
     """
 
     def __init__(self, folder: Path) -> None:
-        master = folder / WholeModel.MASTER
-        paths = [master] if master.exists() else sorted(folder.glob("*.safetensors"))
+        masters = (folder / MASTER).parent, folder / TRAINER
+        files = (sorted(place.glob("*.safetensors")) for place in (*masters, folder))
+        paths = next(filter(None, files), [])
         if not paths:
             raise WeightsDiffer(f"{folder} has no safetensors file")
         self.folder = folder
         self._stack = ExitStack()
         self._files: dict[str, Any] = {}
         self._rounding: torch.dtype | None = None
+        self._held: dict[str, Tensor] = {}
         for path in paths:
             opened: Any = self._stack.enter_context(safe_open(path, framework="pt"))
             self._files |= dict.fromkeys(opened.keys(), opened)
@@ -50,6 +55,7 @@ class WeightFiles:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._held = {}
         self._stack.close()
 
     @property
@@ -58,8 +64,24 @@ class WeightFiles:
         return {name: tuple(self._files[name].get_slice(name).get_shape()) for name in sorted(self._files)}
 
     def tensor(self, name: str) -> Tensor:
-        """Return a copy of a tensor in float32."""
-        return self._read(self._files[name].get_tensor(name))
+        """Return a tensor in float32: a copy, or what `hold` holds, which nobody may change."""
+        held = self._held.get(name)
+        return self._read(self._files[name].get_tensor(name)) if held is None else held
+
+    def hold(self, device: torch.device) -> None:
+        """Copy all tensors to a GPU, to be read from there alone, if they take at most one of its HELD_PARTS.
+
+        Otherwise, and on a CPU, tensors are read from the files as before.
+        """
+        if device.type == "cuda":
+            size = 4 * sum(math.prod(shape) for shape in self.shapes.values())
+            if HELD_PARTS * size <= torch.cuda.get_device_properties(device).total_memory:
+                self._held = {name: self.tensor(name).to(device) for name in self._files}
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether a GPU holds all tensors."""
+        return bool(self._held)
 
     def rows(self, name: str, first: int, last: int) -> Tensor:
         """Return a copy of tensor[first:last] in float32; nothing else of it is read."""

@@ -8,11 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from workers import models
+from workers.checkpoint_folders import ATTEMPT, hold
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.probe import ProbeConfig
-from workers.engines.es.rebuild import rebuild
+from workers.engines.es.rebuild import Device, rebuild
 from workers.engines.es.replay_checkpoints import nearest
-from workers.engines.es.replay_history import ATTEMPT, CannotReplay, Trail, attempts_of, history_of
+from workers.engines.es.replay_history import CannotReplay, Trail, attempts_of, history_of
 from workers.engines.es.replay_log import FILE
 from workers.models.save import weights_sha256
 from workers.probes.trainings import base_model, saved_checkpoints, step_in_name, training_config
@@ -38,7 +39,7 @@ def open_subjects(
     else:
         fixed = steps or [None for _ in settings.runs]
         named = zip(settings.runs, fixed, strict=True)
-        subjects = [_open(run, step, base, scratch, report) for run, step in named]
+        subjects = [_open(run, step, base, scratch, config.model.device, report) for run, step in named]
         if len({str(subject) for subject in subjects}) < len(subjects):
             raise ConfigError([Problem(RUNS, "names the same step of a run twice, or two folders of one name")])
     _check_shapes(subjects)
@@ -53,21 +54,27 @@ def _name_of(tuned: Path) -> str:
     return attempt.parent.name if ATTEMPT.fullmatch(attempt.name) else attempt.name
 
 
-def _open(name: str, step: int | None, base: Path | None, scratch: Path, report: Report) -> Subject:
+def _open(name: str, step: int | None, base: Path | None, scratch: Path, device: Device, report: Report) -> Subject:
     match = WITH_STEP.fullmatch(name)
     root = Path(match[1] if match else name)
     step = int(match[2]) if match else step
     try:
         attempts = attempts_of(root)
         if any((attempt / FILE).exists() for attempt in attempts):
-            return _replayed(root, attempts, step, base, scratch, report)
+            return _replayed(root, attempts, step, base, scratch, device, report)
     except CannotReplay as error:
         raise ConfigError([Problem(RUNS, f"{root.name}: {error}")]) from error
     return _saved(root, attempts, step, base, report)
 
 
 def _replayed(
-    root: Path, attempts: Sequence[Path], step: int | None, base: Path | None, scratch: Path, report: Report
+    root: Path,
+    attempts: Sequence[Path],
+    step: int | None,
+    base: Path | None,
+    scratch: Path,
+    device: Device,
+    report: Report,
 ) -> Subject:
     """Return a step of an ES run: its checkpoint, or else the weights that its replay log leads to."""
     history = history_of(attempts)
@@ -83,7 +90,7 @@ def _replayed(
     elif not (tuned := scratch / f"{root.name}@{last}").exists():
         scratch.mkdir(exist_ok=True)
         report(f"rebuilding step {last} of {root.name}", None)
-        rebuild(root, last, tuned, base=_same_base(trail, base), device="cpu")
+        rebuild(root, last, tuned, base=_same_base(trail, base), device=device)
     config = training_config(attempts, RUNS)
     saved = {step: folder for step, folder in saved_checkpoints(attempts).items() if step <= last}
     return Subject(root.name, last, tuned, base or trail.base_path, "es", attempts, config, saved, trail)
@@ -103,7 +110,9 @@ def _saved(root: Path, attempts: Sequence[Path], step: int | None, base: Path | 
     if not saved:
         raise ConfigError([Problem(RUNS, f"{root.name} has saved no checkpoint, and only ES runs can be rebuilt")])
     step = max(saved) if step is None else step
-    if step not in saved:
+    if step in saved:
+        hold(saved[step])
+    else:
         choices = ", ".join(map(str, saved))
         raise ConfigError([Problem(RUNS, f"{root.name} has no checkpoint of step {step}; it has {choices}")])
     base = base or models.resolve(base_model(attempts, config, "probe.base"), report)

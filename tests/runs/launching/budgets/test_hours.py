@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("db", "local")
 
 
 def make_ended_run(
-    experiment: Experiment, hours: float, gpus: int = 0, cores: int = 1, ended: datetime = NOON, nodes: int = 1
+    experiment: Experiment, hours: float, gpus: float | str = 0, cores: int = 1, ended: datetime = NOON, nodes: int = 1
 ) -> Run:
     """Create a run that has taken this many hours of wall-clock time until then."""
     run = make_run(experiment, "es-micro", Run.objects.count(), "succeeded")
@@ -47,6 +47,25 @@ def test_hours_of_all_nodes_count(experiment: Experiment) -> None:
     without_gpus = make_ended_run(experiment, 1.0, nodes=3, cores=2)
     assert hours_of(without_gpus.run_config, 3600.0) == Hours(cpu=6.0)
     assert all_hours() == [Hours(gpu=8.0, cpu=6.0)]
+
+
+def test_share_of_a_gpu_costs_that_share_of_the_hours(experiment: Experiment) -> None:
+    quarter = make_ended_run(experiment, 2.0, gpus=0.25, cores=4)
+    assert (hours_of(quarter.run_config, 3600.0), all_hours()) == (Hours(gpu=0.25), [Hours(gpu=0.5)])
+    auto = make_ended_run(experiment, 2.0, gpus="auto", cores=4)
+    # Not planned yet: as much as a whole GPU.
+    assert (hours_of(auto.run_config, 3600.0), spent_hours(auto.attempts.all())) == (Hours(gpu=1.0), Hours(gpu=2.0))
+    auto.attempts.update(gpu_share=0.07)
+    assert spent_hours(auto.attempts.all()).gpu == pytest.approx(0.14)
+    Run.objects.filter(pk=auto.pk).update(estimated_seconds=3600)
+    assert estimated_hours(Run.objects.filter(pk=auto.pk)) == (Hours(gpu=0.07), 0)
+    [share] = shares(Run.objects.all(), "person")
+    assert (share.hours.gpu, share.hours.cpu, share.runs) == (pytest.approx(0.64), 0.0, 2)
+
+
+def test_whole_gpus_cost_their_number_whatever_was_planned(experiment: Experiment) -> None:
+    make_ended_run(experiment, 1.0, gpus=4).attempts.update(gpu_share=1.0)
+    assert all_hours() == [Hours(gpu=4.0)]
 
 
 def test_run_of_an_earlier_version_costs_one_node(experiment: Experiment) -> None:

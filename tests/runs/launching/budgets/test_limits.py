@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
@@ -80,6 +81,24 @@ def test_hours_of_gpus_limit_no_run_without_one(ada: User, experiment: Experimen
     config = {**preset("es-micro").config, "compute": {"gpus": 1}}
     with pytest.raises(ConfigError, match="runs without an estimate"):
         launching.create_run(experiment=experiment, person=ada, config=RunConfig.from_json(config))
+
+
+def test_share_of_past_runs_counts_for_a_run_with_auto(ada: User, experiment: Experiment) -> None:
+    Cluster.objects.filter(name="local").update(config={"gpus": ["0"]})
+    config = RunConfig.from_json({**preset("es-micro").config, "compute": {"gpus": "auto"}})
+    past = make_ended_run(experiment, 2.0, gpus="auto")
+    Run.objects.filter(pk=past.pk).update(config=config.to_json())
+    limit = set_limit(kind="gpu", period="all", hours=3.0, person=ada)
+    launch = partial(launching.create_run, experiment=experiment, person=ada, config=config)
+    # What took two hours of a whole GPU may do so once more only if it had a share.
+    with pytest.raises(ConfigError, match=r"Used: 2; reserved for unfinished runs: 0; this launch: 2\."):
+        launch()
+    past.attempts.update(gpu_share=0.25)
+    run = launch()
+    # Its own share is not planned yet.
+    assert (use_of(limit).used, use_of(limit).promised) == (0.5, 2.0)
+    run.attempts.update(gpu_share=0.5)
+    assert use_of(limit).promised == 1.0
 
 
 def test_monthly_limit_starts_again_each_month(ada: User, experiment: Experiment) -> None:

@@ -79,8 +79,10 @@ def test_panel_counts_the_checkpoints_of_all_seeds(check: Check) -> None:
     typed = {"model.path": "qwen", "model.dtype": "bfloat16", "es.iterations": "10", "es.checkpoint_every": "5"}
     one, three = check(**typed)["Disk"], check(seeds="0-2", **typed)["Disk"]
 
-    assert "2 checkpoints of 42.6 GB (weights 14.2 GB, float32 master 28.4 GB, tokenizer and settings" in one
-    assert "All runs: 85.1 GB." in one and "All runs: 255.3 GB." in three
+    newest = "the newest of 42.6 GB (weights 14.2 GB, float32 master 28.4 GB, tokenizer and settings"
+    assert f"2 checkpoints, {newest}" in one
+    assert "All runs: at most 56.7 GB at once, 14.2 GB after the end." in one
+    assert "All runs: at most 170.2 GB at once, 42.6 GB after the end." in three
 
 
 def test_panel_warns_if_the_disk_is_too_small(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +113,15 @@ def test_panel_multiplies_hours_by_gpus(check: Check, experiment: Experiment) ->
     run.save()
 
     assert "All runs: about 2 GPU-hours." in check(seeds="0, 1", **{"compute.gpus": "1"})["Hours"]
+
+
+def test_panel_multiplies_hours_by_the_share_of_past_runs(check: Check, experiment: Experiment) -> None:
+    run = took(experiment, 3600)
+    run.config["compute"] |= {"gpus": "auto"}
+    run.save()
+    run.attempts.update(gpu_share=0.25)
+
+    assert "All runs: about 0.500 GPU-hours." in check(seeds="0, 1", **{"compute.gpus": "auto"})["Hours"]
 
 
 def test_panel_does_not_vouch_for_the_disk_of_a_built_in_model_that_is_not_made_yet(

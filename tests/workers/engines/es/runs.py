@@ -16,7 +16,10 @@ from workers.models import Loaded
 from workers.records import Metric, RecordWriter, next_epoch, read, records_path
 from workers.tasks import Example, Score
 
-SMALL = {"iterations": 3, "population": 6, "sigma": 0.05, "alpha": 0.05, "prompts": 4, "max_new_tokens": 10}
+SMALL = {
+    "iterations": 3, "population": 6, "sigma": 0.05, "alpha": 0.05, "prompts": 4, "max_new_tokens": 10, "keep": "all",
+}  # fmt: skip
+"""All checkpoints stay, so that tests can compare them."""
 
 
 class Conciseness:
@@ -59,11 +62,12 @@ def run(
     stop: Stop | None = None,
     resume: Path | None = None,
     nodes: int = 1,
+    gpus: Any = 0,
     **es_options: Any,
 ) -> Any:
     """Train in `directory`, resuming from its latest checkpoint. Return the model."""
     plan = {"every": 2, "prompts": 2, "samples": 1, "responses": False}
-    sections = {"es": SMALL | es_options, "evaluation": plan, "compute": {"nodes": nodes}}
+    sections = {"es": SMALL | es_options, "evaluation": plan, "compute": {"nodes": nodes, "gpus": gpus}}
     config = RunConfig.from_json({"method": "es", "seed": 3, **sections})
     task = task or tasks.make(config.task)
     loaded = own_copy(micro)

@@ -85,6 +85,7 @@ def test_members_and_centre_answer_as_on_a_cpu(
         assert captured.answer(SEEDS[1:], prompts) == expected[1:]
         assert captured.answer_centre(prompts) == cpu.answer_centre(prompts)
         assert captured.weights_hash() == before == cpu.weights_hash()
+        assert captured.decoder.greedy(prompts, TOKENS) == cpu.decoder.greedy(prompts, TOKENS)
 
 
 def test_updates_give_the_weights_of_a_cpu_and_answers_follow_them(micro: Loaded, kernel_device: torch.device) -> None:
@@ -97,6 +98,7 @@ def test_updates_give_the_weights_of_a_cpu_and_answers_follow_them(micro: Loaded
         assert captured.weights_hash() == cpu.weights_hash()
         after = cpu.answer_centre(prompts)
         assert captured.answer_centre(prompts) == after != before
+        assert captured.decoder.greedy(prompts, TOKENS) == after, "an evaluation sees the update"
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())

@@ -70,3 +70,36 @@ def test_run_on_a_cpu_records_no_planned_memory(micro: Loaded, tmp_path: Path) -
     run(micro, tmp_path, iterations=1)
 
     assert not [metric for metric in records_of(tmp_path, Metric) if KEY in metric.values]
+
+
+def plan_of(folder: Path) -> str:
+    """Return the alert with the plan of the run in this folder."""
+    [alert] = [each for each in records_of(folder, Alert) if "GPU memory" in each.message]
+    return alert.message
+
+
+def test_auto_is_planned_as_whole_gpu(micro: Loaded, tmp_path: Path, card: pytest.MonkeyPatch) -> None:
+    """A run that shares its GPU has the same rows as one that is alone, and so the same bits."""
+    card.setenv("ESWEB_GPU_MEMORY_MB", "9000")
+    for name, gpus in (("auto", "auto"), ("whole", 1), ("half", 0.5)):
+        run(micro, tmp_path / name, iterations=1, gpus=gpus)
+    assert plan_of(tmp_path / "auto") == plan_of(tmp_path / "whole")
+    assert " of 12 GB (" in plan_of(tmp_path / "half")
+
+
+def test_auto_that_exceeds_its_planned_share_is_refused(
+    micro: Loaded, tmp_path: Path, card: pytest.MonkeyPatch
+) -> None:
+    card.setenv("ESWEB_GPU_MEMORY_MB", "2000")
+    with pytest.raises(
+        ConfigError, match=r"compute.gpus: is auto, which gives the run 2.1 GB .* Set it to 0\.\d+ or more"
+    ):
+        run(micro, tmp_path, gpus="auto")
+
+
+@pytest.mark.usefixtures("card")
+def test_fraction_that_is_too_small_for_plan_is_refused(micro: Loaded, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"compute.gpus: is 0.05, which gives the run 1.2 GB .* Set it to 0\.\d+ or more"
+    ):
+        run(micro, tmp_path, gpus=0.05)

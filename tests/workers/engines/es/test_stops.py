@@ -11,7 +11,8 @@ import pytest
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import StopsAfter, records_of, run
 from tests.workers.engines.gpu_time import check_gpu_seconds
-from workers.engines.context import EVALUATION_DUE, Stopped, is_complete, latest_checkpoint, step_of
+from workers.checkpoint_folders import EVALUATION_DUE
+from workers.engines.context import Stopped, is_complete, latest_checkpoint, step_of
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.not_resumable import NotResumable
 from workers.engines.stop import Stop

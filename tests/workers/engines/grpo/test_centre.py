@@ -33,10 +33,10 @@ def adapted(loaded: Loaded) -> peft.PeftModel:
     return model
 
 
-def centre_of(loaded: Loaded, *, needs_copy: bool) -> Centre:
+def centre_of(loaded: Loaded, *, needs_copy: bool, stays: bool = False) -> Centre:
     """Return the centre of a training of this model."""
     evaluator = Evaluator(loaded, tasks.make(TaskConfig()), EvaluationConfig(prompts=2), 8)
-    return Centre(loaded, evaluator, ProcessGroup(), needs_copy=needs_copy)
+    return Centre(loaded, evaluator, ProcessGroup(), needs_copy=needs_copy, stays=stays)
 
 
 def test_a_plain_float32_model_is_its_own_centre(micro: Loaded) -> None:
@@ -81,3 +81,20 @@ def test_16_bit_base_is_evaluated_in_16_bits(micro: Loaded) -> None:
         assert {p.dtype for p in master.parameters()} == {torch.float32}
         pairs = zip(evaluated.parameters(), master.parameters(), strict=True)
         assert all(torch.equal(p, q.to(torch.bfloat16)) for p, q in pairs)
+
+
+def test_copy_and_decoder_that_stay_follow_the_training(micro: Loaded) -> None:
+    trained, copies = copy.deepcopy(micro.model), []
+    for stays in (False, True):
+        centre = centre_of(micro, needs_copy=True, stays=stays)
+        for shift in (0.0, 0.5):
+            with torch.no_grad():
+                trained.get_parameter("model.norm.weight").add_(shift)
+            with centre.evaluated(trained) as model:
+                assert model is not None
+                copies.append((model, centre.decoder(model)))
+                assert all(map(torch.equal, model.parameters(), trained.parameters()))
+                assert centre.decoder(model) is copies[-1][1] and copies[-1][1].model is model
+    (first, own), (second, other), third, fourth = copies
+    assert first is not second and own is not other and third == fourth
+    assert centre_of(micro, needs_copy=True).decoder(None) is None

@@ -36,6 +36,7 @@ GRPO: dict[str, Any] = {
     "max_completion_length": 16,
     "beta": 0.02,
     "save_steps": 4,
+    "keep": "all",
     # Eight steps share completions, so that a checkpoint amid them holds those that are still in use.
     "num_iterations": 8,
     "completions_every": 1,
@@ -183,7 +184,9 @@ def test_a_request_to_stop_saves_one_checkpoint_of_all_processes(of_two: Path) -
     assert last.phase == "saving"
     assert "the checkpoint is saved" in last.message
     saved = max((of_two / "checkpoints").iterdir())
-    assert {"rng_state_0.pth", "rng_state_1.pth", "optimizer.pt"} <= {file.name for file in saved.iterdir()}
+    assert {"rng_state_0.pth", "rng_state_1.pth", "optimizer.pt"} <= {
+        file.name for file in (saved / "trainer").iterdir()
+    }
 
 
 def test_a_restart_continues_bit_for_bit_and_ends_if_a_process_is_lost(

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tests.workers.engines.es.runs import Conciseness, StopsAfter, records_of
 from tests.workers.engines.gpu_time import check_gpu_seconds
-from workers.config import RunConfig
+from workers.checkpoint_folders import EVALUATION_DUE, TRAINER
+from workers.config import ModelConfig, RunConfig
 from workers.engines import grpo
-from workers.engines.context import EVALUATION_DUE, Context, Stopped, latest_checkpoint, step_of
-from workers.engines.grpo.checkpoint import PROGRESS, read_progress
+from workers.engines.context import Context, Stopped, latest_checkpoint, step_of
+from workers.engines.grpo.checkpoint import PROGRESS, STATE, read_progress
 from workers.engines.grpo.exactness import resume_message
+from workers.engines.not_resumable import NotResumable
 from workers.engines.stop import Interrupted, Stop
 from workers.evaluation import Evaluator
-from workers.models import Loaded
+from workers.models import Loaded, load
 from workers.models.save import weights_sha256
 from workers.records import Alert, Metric, RecordWriter, next_epoch
 
@@ -34,6 +37,7 @@ SMALL = {
     "per_device_train_batch_size": 8,
     "max_completion_length": 8,
     "save_steps": 0,
+    "keep": "all",
 }
 AN_EVALUATION = 2 * 2
 PLANS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
@@ -146,8 +150,8 @@ def test_checkpoint_that_holds_seconds_counts_them_with_the_gpus_of_now(straight
     folder = tmp_path / "step-000005"
     folder.mkdir()
     saved = straight / "checkpoints/step-000005"
-    (folder / "trainer_state.json").write_bytes((saved / "trainer_state.json").read_bytes())
-    old = json.loads((saved / PROGRESS).read_text())
+    (folder / STATE).write_bytes((saved / TRAINER / STATE).read_bytes())
+    old = json.loads((saved / TRAINER / PROGRESS).read_text())
     del old["gpu_seconds"]
     (folder / PROGRESS).write_text(json.dumps(old | {"seconds": 1.5}))
     assert read_progress(folder, 4, lora=False).gpu_seconds == 6.0
@@ -157,3 +161,31 @@ def test_inexact_resume_names_its_reasons() -> None:
     assert resume_message(7, ["the sea is rough", "it rains"]) == (
         "resumes from step 7, but not bit for bit: the sea is rough; it rains."
     )
+
+
+def test_state_stays_with_newest_checkpoint_until_last_step(tmp_path: Path) -> None:
+    half = load(ModelConfig(path="micro", device="cpu", dtype="bfloat16"), needs_transformers=True)
+    for name in ("kept", "last"):
+        task = StopsAfter(AN_EVALUATION + 2 * 8 + 1)
+        with pytest.raises(Stopped, match="after step 3 of 5"):
+            run(half, tmp_path / name, task, task.stop, save_steps=1, keep="all" if name == "kept" else name)
+    folders = [tmp_path / "last/checkpoints" / f"step-{step:06d}" for step in (2, 3, 5)]
+    assert [(folder / TRAINER).exists() for folder in folders] == [False, True, False]
+    assert {tensor.dtype for tensor in weights_of(folders[1]).values()} == {torch.bfloat16}
+    with pytest.raises(NotResumable, match=r"step-000002 holds weights only: it lacks the optimiser's state, .* a new"):
+        (tmp_path / "last" / "run.json").write_text('{"method": "grpo"}')
+        read_progress(folders[0], 1, lora=False)
+
+    run(half, tmp_path / "last", save_steps=1, keep="last")
+    run(half, tmp_path / "kept", save_steps=1)
+
+    assert [(folder / TRAINER).exists() for folder in folders] == [False, False, False]
+    master = weights_of(tmp_path / "kept/checkpoints/step-000005" / TRAINER)
+    trained = weights_of(folders[2])
+    assert all(torch.equal(trained[name], master[name]) for name in trained.keys() | master.keys())
+    assert {tensor.dtype for tensor in trained.values()} == {torch.float32}
+
+
+def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+    tensors: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
+    return tensors

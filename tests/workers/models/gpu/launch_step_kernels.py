@@ -33,11 +33,13 @@ def launch_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> Non
     matrices, vectors = ({name for name, p in parameters.items() if p.ndim == n} for n in (2, 1))
     table = torch.empty(64, width // 2, dtype=dtype)
     tables = {layer.rotary: (table, table) for layer in shape.layers}
-    terms, sizes = MemberTerms(weights, shape, 3, rank, matrices, vectors), Sizes(16, 16, slots_for(16, 3), 64, 24)
+    terms = MemberTerms(weights, shape, 3, rank, matrices, vectors)
+    sizes = Sizes(16, 16, slots_for(16, 3), 64, 24, samples=True)
     two = JoinedWeights(dict(parameters), shape, copies=2)
     for these, members in ((weights, None), (weights, terms), (two, None)):
         step = Step(shape, these, members, tables, torch.tensor([1, 2]), sizes)
         step.answer(16)
+        step.sample(16, 0.5)
         step.logits(16)
         step.read(16)
         # As in a cache of more numbers than 32 bits count.

@@ -88,6 +88,23 @@ def test_restoring_checks_every_bit(micro: Loaded, tmp_path: Path) -> None:
         change_in_place()
 
 
+def test_perturbed_weights_are_the_same_from_files_and_from_held_tensors(micro: Loaded, tmp_path: Path) -> None:
+    folder = with_noise(micro, tmp_path / "a", 0.1)
+    model, digests = prompted(folder), []
+    names = model.groups(["mlp"])["mlp"]
+    with WeightFiles(folder) as files:
+        for held in ({}, {name: files.tensor(name) for name in files.shapes}):
+            # A CPU holds none by itself.
+            files.hold(model.loaded.device)
+            assert not files.is_held
+            files._held = held
+            model.write_perturbed(files, names, 0.1, 7)
+            digests.append(model.weights_digest())
+            changed = {n for n, p in model.parameters.items() if not torch.equal(p, files.tensor(n))}
+            assert changed == set(names)
+    assert digests[0] == digests[1]
+
+
 def test_groups_of_a_tied_model(micro: Loaded) -> None:
     groups = prompted(micro.path).groups(["all", "embedding", "head", "norm", "attention", "mlp"])
 

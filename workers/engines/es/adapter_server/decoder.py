@@ -14,6 +14,8 @@ Respond = Callable[[Sequence[Sequence[int]], Sampling], list[list[int]]]
 class ServerDecoder:
     """Writes responses of the centre on the server. Texts are made of tokens by the decoder of this process."""
 
+    is_captured = False
+
     def __init__(self, decoder: Decoder, respond: Respond) -> None:
         self._decoder = decoder
         self._respond = respond

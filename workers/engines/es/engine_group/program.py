@@ -74,6 +74,7 @@ def _serve(connection: Connection, inbox: Inbox) -> NoReturn:
 def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, str]:
     """Return a back end with the weights of the checkpoint or the base model, and their lineage. Raise ConfigError."""
     models.keep_freed_memory()
+    models.limit_gpu_memory(config.model, config.compute, processes=max(1, config.es_section().engines))
     torch.set_num_threads(start["threads"])
     loaded, es = models.load(config.model, needs_transformers=config.needs_transformers), config.es_section()
     weights = make_trainable(loaded, es.lora, config.seed, anchored=es.anchor_decay > 0)

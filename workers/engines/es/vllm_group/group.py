@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workers.engine_nodes.mps import MpsDaemon
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group import BatchAnswers, EngineSetup, EngineStarter, RemoteGroup
 from workers.engines.es.engine_group.commands import Iteration
 from workers.engines.es.engine_group.wire import Decoding, Saving
+from workers.gpus.mps import MpsDaemon
 from workers.models.decoder import Completion, decode_texts
 
 REQUEST_SECONDS = 3600.0
@@ -26,6 +26,8 @@ class VllmGroup(RemoteGroup):
     They start one after another on each GPU, because vLLM measures free memory as it starts, and after the very first
     one, which compiles for all. `mps` ends with them.
     """
+
+    is_captured = False
 
     def __init__(
         self,

@@ -13,7 +13,6 @@ from torch import Tensor
 from workers.config import ConfigError, EsConfig, Problem
 from workers.engine_nodes.job_nodes import start_nodes
 from workers.engine_nodes.links import EngineCommand
-from workers.engine_nodes.mps import MpsDaemon
 from workers.engine_nodes.processes import name_gpus
 from workers.engines.context import Context
 from workers.engines.es.batches import BatchPlan
@@ -32,6 +31,7 @@ from workers.engines.es.state import State
 from workers.engines.es.vllm.setup import ENVIRONMENT, VllmSetup
 from workers.engines.es.vllm_group.engine_weights import EngineWeights
 from workers.engines.es.vllm_group.group import VllmGroup
+from workers.gpus.mps import MpsDaemon
 from workers.memory_plan import CardPlan, ModelSizes
 from workers.memory_plan.vllm import NO_KL, Sizes, plan_memory
 from workers.models.decoder.decoder import end_tokens

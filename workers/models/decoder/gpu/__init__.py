@@ -2,12 +2,14 @@
 
 from workers.models.decoder.gpu.batch import Answer, ContinuousBatch, Query, common_beginning, slots_for
 from workers.models.decoder.gpu.captured import CapturedStep
+from workers.models.decoder.gpu.decoder import CapturedDecoder
 from workers.models.decoder.gpu.last_logits import last_logits
 from workers.models.decoder.gpu.step import Sizes, Step, rotary_tables
 from workers.models.decoder.gpu.weights import JoinedWeights, MemberTerms
 
 __all__ = [
     "Answer",
+    "CapturedDecoder",
     "CapturedStep",
     "ContinuousBatch",
     "JoinedWeights",

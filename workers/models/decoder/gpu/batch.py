@@ -1,7 +1,8 @@
 """Continuous batching: responses to a fixed queue of prompts, in slots that are refilled as responses end.
 
 The rows that share a step follow from the queue and from the responses, never from the clock, so that a queue answered
-again on an equal card gives equal responses. A step of another size may round differently.
+again on an equal card gives equal responses. A step of another size may round differently; where all steps have one
+size, a response depends on its own prompt alone.
 
 A step may hold rows of several copies of the weights, as many of each, so that every copy is read at the full speed of
 the memory. A copy that has answered all of its queue is written again and takes the next.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from workers.models.decoder.gpu.captured import CapturedStep, size_for
 from workers.models.decoder.gpu.step import ENDED, LIMIT, MEMBER, NUMBER, POSITION, SLOT, TOKEN
@@ -49,6 +51,14 @@ class Query:
     limit: int
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """Draws responses instead of the likeliest ones: `uniform` [responses, tokens] numbers, by the index of each."""
+
+    temperature: float
+    uniform: Tensor
+
+
 @dataclass
 class _Copy:
     """A copy of the weights, the queries that wait for it, with their places, and the answers that it writes now."""
@@ -61,21 +71,23 @@ class _Copy:
 class ContinuousBatch:
     """Answers queues with one captured step. The last slots hold what the prompts of each member begin with.
 
-    Slots of the step's cache: one for each row, one for rows without an answer, and one for each member. `measure` is
-    called with prefill and decode around what is queued of each.
+    At most `responses` are written together, as many as the step has rows if it is 0. Slots of the step's cache: one
+    for each of them, one for rows without a response, and one for each member. `measure` is called with prefill and
+    decode around what is queued of each.
     """
 
-    def __init__(self, captured: CapturedStep, members: int, measure: Measure = unmeasured) -> None:
+    def __init__(self, captured: CapturedStep, members: int, measure: Measure = unmeasured, responses: int = 0) -> None:
         self._measure = measure
         self._captured, self._step = captured, captured.step
-        self._rows, self._copies = captured.step.sizes.rows, captured.step.weights.copies
+        sizes, self._copies = captured.step.sizes, captured.step.weights.copies
         self._members = members
-        self._unused = self._rows
+        self._responses = responses or sizes.rows
+        self._unused = self._responses
         self._device = captured.step.cache.device
-        if captured.step.sizes.slots < slots_for(self._rows, members):
-            raise ValueError(f"{self._rows} rows of {members} members need {slots_for(self._rows, members)} slots")
-        if members < self._copies or self._rows % self._copies:
-            raise ValueError(f"{self._rows} rows of {members} members do not make {self._copies} equal parts")
+        if sizes.slots < (needed := slots_for(self._responses, members)):
+            raise ValueError(f"{self._responses} rows of {members} members need {needed} slots")
+        if members < self._copies or self._responses % self._copies:
+            raise ValueError(f"{self._responses} rows of {members} members do not make {self._copies} equal parts")
 
     @contextmanager
     def in_stream(self) -> Iterator[None]:
@@ -95,7 +107,11 @@ class ContinuousBatch:
         return self._step.weights
 
     def answers(
-        self, queues: Sequence[Sequence[Query]], beginning: int = 0, write: Callable[[int, int], None] | None = None
+        self,
+        queues: Sequence[Sequence[Query]],
+        beginning: int = 0,
+        write: Callable[[int, int], None] | None = None,
+        sampling: Sampling | None = None,
     ) -> Iterator[list[Answer]]:
         """Yield answers as they end. All prompts have their first `beginning` tokens in common.
 
@@ -105,7 +121,7 @@ class ContinuousBatch:
         """
         self._check([query for queue in queues for query in queue], beginning)
         numbered = _numbered(queues)
-        copies, free = [_Copy(number, deque()) for number in range(self._copies)], list(range(self._rows))
+        copies, free = [_Copy(number, deque()) for number in range(self._copies)], list(range(self._responses))
         places: dict[int, int] = {}
         state, ended = np.zeros((7, 0), dtype=np.int32), list[Answer]()
         while True:
@@ -116,8 +132,8 @@ class ContinuousBatch:
                         if write is not None:
                             write(number, copy.number)
                         self._read_beginnings(copy, beginning)
-                    state = np.concatenate([state, self._begin(copy, free, places, beginning)], axis=1)
-                size = self._start(state) if state.shape[1] else 0
+                    state = np.concatenate([state, self._begin(copy, free, places, beginning, sampling)], axis=1)
+                size = self._start(state, sampling) if state.shape[1] else 0
             # The GPU works meanwhile.
             yield ended
             if not size:
@@ -146,15 +162,20 @@ class ContinuousBatch:
                 longest = sizes.columns - query.limit + 1
                 raise ValueError(f"a prompt may have at most {longest} tokens, not {len(query.ids)}")
 
-    def _begin(self, copy: _Copy, free: list[int], places: dict[int, int], beginning: int) -> State:
+    def _begin(
+        self, copy: _Copy, free: list[int], places: dict[int, int], beginning: int, sampling: Sampling | None
+    ) -> State:
         """Read the prompts that the copy has rows for. Return the state of their rows."""
-        count = min(len(copy.waiting), self._rows // self._copies - copy.running)
+        count = min(len(copy.waiting), self._responses // self._copies - copy.running)
         new = [copy.waiting.popleft() for _ in range(count)]
         slots, free[:count] = free[:count], []
         places.update(zip(slots, (index for index, _ in new), strict=True))
         queries = [query for _, query in new]
         copy.running += count
         self._read(copy, queries, slots, beginning)
+        if sampling is not None and slots:
+            numbers = torch.tensor([slots, [index for index, _ in new]]).to(self._device)
+            self._step.draws[numbers[0], : sampling.uniform.shape[1]] = sampling.uniform[numbers[1]]
         state = np.zeros((7, count), dtype=np.int32)
         state[TOKEN] = [query.ids[-1] for query in queries]
         state[POSITION] = [len(query.ids) - 1 for query in queries]
@@ -162,7 +183,7 @@ class ContinuousBatch:
         state[LIMIT] = [query.limit for query in queries]
         return state
 
-    def _start(self, state: State) -> int:
+    def _start(self, state: State, sampling: Sampling | None) -> int:
         """Queue the next steps for these rows, as many of each copy. Return the size of a step."""
         numbers = self._copies_of(state)
         counts = np.bincount(numbers, minlength=self._copies)
@@ -178,7 +199,10 @@ class ContinuousBatch:
         self._step.state[:, :size].copy_(torch.from_numpy(padded))
         with self._measure("decode"):
             for _ in range(STEPS_A_LOOK):
-                self._captured.answer(size)
+                if sampling is None:
+                    self._captured.answer(size)
+                else:
+                    self._captured.sample(size, sampling.temperature)
         return size
 
     def _copies_of(self, state: State) -> npt.NDArray[np.int32]:
@@ -206,12 +230,12 @@ class ContinuousBatch:
         firsts: dict[int, Query] = {}
         for _, query in copy.waiting if beginning else ():
             firsts.setdefault(copy.number + query.member, query)
-        self._read_tokens(copy, [(q, self._rows + 1 + member, 0, beginning) for member, q in sorted(firsts.items())])
+        self._read_tokens(copy, [(q, self._unused + 1 + member, 0, beginning) for member, q in sorted(firsts.items())])
 
     def _read(self, copy: _Copy, queries: Sequence[Query], slots: Sequence[int], beginning: int) -> None:
         """Read prompts into slots, each but for its last token."""
         if beginning and queries:
-            sources = [self._rows + 1 + copy.number + query.member for query in queries]
+            sources = [self._unused + 1 + copy.number + query.member for query in queries]
             numbers = torch.tensor([sources, list(slots)], dtype=torch.int32).to(self._device)
             self._step.copy_beginnings(numbers[0], numbers[1], beginning)
         paired = zip(queries, slots, strict=True)

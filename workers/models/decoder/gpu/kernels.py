@@ -308,7 +308,7 @@ def advance(
     tl.store(ended + row, over.to(tl.int32), mask=writes)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["slot_count", "count"])
 def copy_beginnings(
     cache, from_slots, to_slots, slot_count, columns, count,
     kv_heads: tl.constexpr, head_dim: tl.constexpr, block: tl.constexpr,

@@ -18,6 +18,7 @@ from torch import Tensor
 from workers.models.decoder.forward import Rotary
 from workers.models.decoder.gpu import kernels
 from workers.models.decoder.gpu.weights import JoinedWeights, MemberTerms, Term
+from workers.models.decoder.loop import draw_tokens
 from workers.models.decoder.shape import Layer, Map, Shape
 
 TOKEN, POSITION, SLOT, MEMBER, NUMBER, LIMIT, ENDED = range(7)
@@ -32,13 +33,17 @@ TILE = 64
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of the buffers: rows of a step that answers and of one that reads, slots of the cache, tokens a slot."""
+    """Sizes of the buffers: rows of a step that answers and of one that reads, slots of the cache, tokens a slot.
+
+    `samples` makes room for the numbers that samples are drawn by.
+    """
 
     rows: int
     read_rows: int
     slots: int
     columns: int
     max_new: int
+    samples: bool = False
 
 
 class Step:
@@ -81,6 +86,9 @@ class Step:
         self._out_dots = torch.empty(most, parts, dtype=floats, device=device)
         self._values = torch.empty(sizes.rows, SPANS, dtype=floats, device=device)
         self._places = torch.empty(sizes.rows, SPANS, dtype=torch.int32, device=device)
+        self.draws = torch.zeros(sizes.slots if sizes.samples else 0, sizes.max_new, dtype=floats, device=device)
+        """The uniform number that each token of a slot's response is drawn by, [slots, max_new]."""
+        self._choices = torch.zeros(2, sizes.rows if sizes.samples else 0, dtype=torch.int32, device=device)
 
     def read(self, rows: int, copy: int = 0) -> None:
         """Read the first `rows` tokens of `read_state`, whose members have this copy of the weights."""
@@ -88,12 +96,25 @@ class Step:
 
     def answer(self, rows: int) -> None:
         """Read the first `rows` tokens of `state`, and write the likeliest next ones."""
-        state = self.state
         self._pick_likeliest(rows, stored=False)
+        self._advance(rows, self._values, self._places, SPANS)
+
+    def sample(self, rows: int, temperature: float) -> None:
+        """Read the first `rows` tokens of `state`, and write next ones drawn at this temperature by `draws`."""
+        state, (chosen, equal) = self.state, self._choices
+        logits = self.logits(rows)
+        # A row that has ended may have counted all its numbers.
+        number = state[NUMBER, :rows].clamp(max=self.sizes.max_new - 1)
+        chosen[:rows] = draw_tokens(logits, self.draws[state[SLOT, :rows], number], temperature)
+        self._advance(rows, equal.view(torch.float32), chosen, 1)
+
+    def _advance(self, rows: int, values: Tensor, places: Tensor, spans: int) -> None:
+        """Write the token at the place of the largest of `spans` values [rows, spans], and go on to the next."""
+        state = self.state
         kernels.advance[(triton.cdiv(rows, ROWS_A_PROGRAM),)](
-            self._values, self._places, self._ends, self.answers, state[TOKEN], state[POSITION], state[SLOT],
-            state[NUMBER], state[LIMIT], state[ENDED], rows, self.sizes.max_new,
-            spans=SPANS, end_count=len(self._ends), block=ROWS_A_PROGRAM,
+            values, places, self._ends, self.answers, state[TOKEN], state[POSITION], state[SLOT], state[NUMBER],
+            state[LIMIT], state[ENDED], rows, self.sizes.max_new,
+            spans=spans, end_count=len(self._ends), block=ROWS_A_PROGRAM,
         )  # fmt: skip
 
     def logits(self, rows: int) -> Tensor:

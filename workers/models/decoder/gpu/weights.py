@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,14 +34,29 @@ class JoinedWeights:
         for name in parameters.keys() - self.tensors.keys():
             self._take(parameters, [name], [len(parameters[name])])
 
-    def of_copy(self, copy: int) -> dict[str, Tensor]:
+    def of_copy(self, number: int) -> dict[str, Tensor]:
         """Return the parameters of one copy, to be written."""
-        return {name: tensor[copy] for name, tensor in self.tensors.items()}
+        return {name: tensor[number] for name, tensor in self.tensors.items()}
 
-    def repeat_first(self, copy: int) -> None:
+    def holds(self, parameters: Mapping[str, Tensor]) -> bool:
+        """Return whether the first copy is these parameters themselves, at the addresses that they have now."""
+        return self.tensors.keys() == parameters.keys() and all(
+            parameter.data_ptr() == self.tensors[name][0].data_ptr() for name, parameter in parameters.items()
+        )
+
+    def first_copy(self) -> JoinedWeights:
+        """Return the first copy alone, at the same addresses."""
+        first = copy.copy(self)
+        first.copies = 1
+        first.tensors = {name: tensor[:1] for name, tensor in self.tensors.items()}
+        first.matrices = {over: matrix[:1] for over, matrix in self.matrices.items()}
+        first.biases = {over: bias[:1] for over, bias in self.biases.items()}
+        return first
+
+    def repeat_first(self, number: int) -> None:
         """Write the values of the first copy into another one."""
         for tensor in self.tensors.values():
-            tensor[copy].copy_(tensor[0])
+            tensor[number].copy_(tensor[0])
 
     def stride(self, tensor: Tensor) -> int:
         """Return the elements from one copy to the next; 0 where all members read the only copy."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runs.launching.presets.hardware import ClusterGpus, card_gb, find_gpus
+from runs.launching.gpu_memory.hardware import ClusterGpus, card_gb, find_gpus
 from runs.models import Cluster
 from tests.cases import each_case
 from tests.runs.clusters.stored_inventories import make_cluster, make_clusters

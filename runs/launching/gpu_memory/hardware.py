@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runs.clusters import inventory_of, usable_shapes
+from runs.clusters import cards_of, inventory_of, offer_of, usable_shapes
 from runs.models import Cluster
 from workers.config.run import ComputeConfig
 from workers.executors.base import NodeShape
@@ -50,7 +50,20 @@ def find_gpus(compute: ComputeConfig, cluster: Cluster) -> ClusterGpus | None:
     if not pool:
         return ClusterGpus(0, 0, max((shape.cores for shape in shapes), default=0), has_gpu_type=has_gpu_type)
     best = max(pool, key=lambda shape: _preference(shape, compute))
-    return ClusterGpus(best.gpus, _count(best, pool), best.cores, card_gb(best.gpu_type), has_gpu_type)
+    memory_gb = _smallest_card_gb(cluster) or card_gb(best.gpu_type)
+    return ClusterGpus(best.gpus, _count(best, pool), best.cores, memory_gb, has_gpu_type)
+
+
+def _smallest_card_gb(cluster: Cluster) -> float | None:
+    """Return the memory of the smallest GPU of this machine in GB, or None if its driver does not report it."""
+    known = [card.memory_mb for card in cards_of(cluster) if card.memory_mb]
+    return min(known) * 2**20 / 1e9 if known else None
+
+
+def describe_lack(cluster: Cluster) -> str:
+    """Return why a cluster has no GPU for a run, with what helps, in brackets; empty if its nodes alone decide that."""
+    offer = offer_of(cluster)
+    return f" ({offer.reason})" if offer.reason and not offer.cards else ""
 
 
 def card_gb(gpu_type: str) -> float | None:
@@ -68,7 +81,7 @@ def _is_in_partition(shape: NodeShape, compute: ComputeConfig, cluster: Cluster)
 
 def _preference(shape: NodeShape, compute: ComputeConfig) -> tuple[int, float]:
     """Return the usable GPUs of these nodes, and then their memory."""
-    usable = min(shape.count, compute.nodes) * min(shape.gpus, compute.gpus)
+    usable = min(shape.count, compute.nodes) * min(shape.gpus, compute.devices)
     return usable, card_gb(shape.gpu_type) or 0.0
 
 
