@@ -331,10 +331,10 @@ def _load_context(config: RunConfig, records: RecordWriter, stop: Stop, resume: 
 
         join_processes(lambda: models.resolve(config.model.path, say))
     if resume is not None:
-        resume = resume.parent.resolve() / resume.name
+        typed, resume = resume, resume.parent.resolve() / resume.name
         if not resume.is_dir() and not _is_replayed(config, resume):
             raise NotResumable(
-                f"--resume {resume}: the folder does not exist; leave it out to resume from the latest in --out"
+                f"--resume {typed}: the folder does not exist; leave it out to resume from the latest in --out"
             )
     resume = resume or latest_checkpoint(records.directory.resolve())
     if resume is not None and is_complete(resume, config.steps):

@@ -90,7 +90,7 @@ def size_of(folder: Path) -> int:
 
 def _can_resume(run: Run, saved: SavedCheckpoint) -> bool:
     """Return whether a run resumes from the checkpoint: one of GRPO may hold weights alone."""
-    return saved.is_remote or run.method != "grpo" or has_trainer_state(saved.folder)
+    return saved.is_remote or method_of(run.method).is_replayed or has_trainer_state(saved.folder)
 
 
 def _last_deleted(run: Run) -> SavedCheckpoint | None:

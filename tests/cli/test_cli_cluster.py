@@ -43,7 +43,7 @@ def test_each_step_of_a_test_is_printed(run_cli: RunCli, local: Cluster, tmp_pat
         code, out, _ = run_cli("cluster", "test", "local", "--every", "0.1")
     assert code == 0, out
     lines = out.splitlines()
-    steps = ["reach", "nodes", "submit", "ran", "records", "environment"]
+    steps = ["reach", "nodes", "submit", "ran", "records", "environment", "gpu"]
     assert [line.split()[:2] for line in lines[:-1]] == [["done", step] for step in steps]
     assert lines[-1] == "local  passed"
 

@@ -16,6 +16,7 @@ from workers.config.presets import FORMER_NAMES
 MAX_BYTES = 2**20
 MIN_VALUES = 3000
 PRESETS = "/api/v1/presets"
+CHECKPOINTS = re.compile(r"/api/v1/runs/\w+/checkpoints")
 TEXT = re.compile(
     r"\|/api/v1/presets\|content\|\d+\|why|\|/api/v1/runs/\w+/checkpoints(/\d+/download\|content\|detail|\|content\|only_saved)"
 )
@@ -35,6 +36,10 @@ def test_upgraded_site_gives_same_answers(release: Path, tmp_path: Path) -> None
     names = {preset["name"] for preset in old_presets["content"]}
     presets = new_answers[PRESETS]
     presets["content"] = [preset for preset in presets["content"] if preset["name"] in names]
+    for path in filter(CHECKPOINTS.fullmatch, old_answers):
+        # A later release also lists checkpoints whose files are no longer there.
+        items = new_answers[path]["content"]["items"]
+        new_answers[path]["content"]["items"] = [item for item in items if item.get("availability") != "gone"]
     assert count_values(old_answers) > MIN_VALUES
     differences = find_differences(old_answers, new_answers)
     assert [path for path in differences if not TEXT.fullmatch(path)] == []

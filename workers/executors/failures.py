@@ -23,7 +23,7 @@ FAILURES = (
      "out of memory: the kernel killed it", "it needs more than it requested, see compute.memory_mb"),
     (VERDICT, r"(?m:^)(?>.*?(?:slurmstepd|srun|scancel)).*CANCELLED AT", "it was cancelled", ""),
     (CAUSE, r"running low on memory", "out of memory", "it needs more than it requested, see compute.memory_mb"),
-    (CAUSE, r"CUDA out of memory.* allowed; ", "it exceeded its share of the GPU",
+    (CAUSE, r"(?m:^)(?>.*?CUDA out of memory).* allowed; ", "it exceeded its share of the GPU",
      "set compute.gpus to a larger fraction, or to 1 for a GPU of its own"),
     (CAUSE, r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA error: out of memory|"
             r"No available memory for the cache blocks|(?m:^)(?>.*?Free memory on device ).* is less than desired",

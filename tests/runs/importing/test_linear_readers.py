@@ -20,7 +20,7 @@ from runs.importing.readers import evaluations, log_lines, log_responses, trl_di
 from runs.importing.records import ImportReport
 from runs.importing.text import MAX_BLANK_LINES, lines
 from tests.cases import each_case
-from tests.processor_time import assert_linear, seconds_of
+from tests.processor_time import MAX_CALLS, assert_linear, seconds_of
 from tests.runs.importing.hostile_files import BINARY, HEADS, JSON_UNITS, TEXT_UNITS, hostile_files, read_all, repeated
 
 SIZE = 3_000
@@ -35,8 +35,12 @@ def growth(work: Callable[[int], object], size: int, seconds_per_byte: float = M
     """Return how many times longer the work takes at twice the size, at best; 0 for work that takes little time."""
     if seconds_of(lambda: work(size)) < seconds_per_byte * size:
         return 0.0
-    pairs = [(seconds_of(lambda: work(size)), seconds_of(lambda: work(2 * size))) for _ in range(3)]
-    return min(double for _, double in pairs) / min(single for single, _ in pairs)
+    once = twice = float("inf")
+    for _ in range(MAX_CALLS):
+        once, twice = min(once, seconds_of(lambda: work(size))), min(twice, seconds_of(lambda: work(2 * size)))
+        if twice <= MAX_GROWTH * once:
+            break
+    return twice / once
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
