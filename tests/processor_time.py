@@ -18,8 +18,6 @@ MAX_GROWTH = 2.6
 MIN_SECONDS = 0.005
 """Processor time from which on the growth is measured: less is too inexact, and harmless."""
 MAX_CALLS = 24
-REFERENCE_ADDITIONS, REFERENCE_SECONDS = 1_000_000, 0.035
-"""A loop of so many additions, and its processor time on a machine on which costs in seconds are promised."""
 
 Input = TypeVar("Input")
 
@@ -40,18 +38,6 @@ def seconds_of(work: Callable[[], object]) -> float:
         started_at = time.thread_time()
         work()
         return time.thread_time() - started_at
-
-
-def machine_factor() -> float:
-    """Return how many times slower than the promised one this machine is at present, at least 1."""
-
-    def add() -> int:
-        total = 0
-        for number in range(REFERENCE_ADDITIONS):
-            total += number
-        return total
-
-    return max(1.0, min(seconds_of(add) for _ in range(3)) / REFERENCE_SECONDS)
 
 
 def assert_linear(read: Callable[[Input], object], make: Callable[[int], Input], length: int) -> None:

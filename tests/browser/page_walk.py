@@ -50,12 +50,16 @@ class Tab:
         page.set_default_timeout(PATIENCE_MS)
         page.add_init_script(OBSERVE)
         page.set_viewport_size({"width": width, "height": 900})
-        session = page.context.new_cdp_session(page)
-        session.send("Network.enable")
-        session.send("Network.setCacheDisabled", {"cacheDisabled": speed == "fast"})
-        session.send("Network.emulateNetworkConditions", SPEEDS[speed])
+        self._session = page.context.new_cdp_session(page)
+        self._session.send("Network.enable")
+        self._session.send("Network.setCacheDisabled", {"cacheDisabled": speed == "fast"})
+        self.limit(SPEEDS[speed])
         page.on("console", self._record)
         page.on("pageerror", lambda error: self.messages.append(str(error)))
+
+    def limit(self, speed: dict[str, float]) -> None:
+        """Give the connection this speed from the next request on."""
+        self._session.send("Network.emulateNetworkConditions", speed)
 
     def _record(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith(ABORTED_REQUEST_PREFIXES):

@@ -17,7 +17,7 @@ from tests.clusters.ray.head import CPUS, GPUS
 from tests.clusters.scripted_ray import ScriptedRay, ray_status
 from tests.clusters.scripted_slurm import launch_run, wait_until_ended, wait_until_started
 from tests.runs.local_cluster import attempt_of, tick_until
-from tests.workers.attempts import STAYS_SECONDS
+from tests.workers.attempts import AWAITS_SIGNAL, HAS_STARTED
 from workers.executors.states import State
 
 SHOWS_ENV = "import os; open('env', 'w').write(repr(dict(os.environ))); print('bye'); raise SystemExit(3)"
@@ -27,8 +27,8 @@ def stop(number, frame):
     signal.signal(number, signal.SIG_IGN)
     sys.exit(75)
 signal.signal(signal.SIGTERM, stop)
-open('started', 'a').write('x')
-time.sleep({STAYS_SECONDS})
+{HAS_STARTED}
+{AWAITS_SIGNAL}
 """
 """A program that saves when it is signalled to stop. Ray signals every process of a job, besides its agent."""
 

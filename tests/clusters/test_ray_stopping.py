@@ -16,12 +16,12 @@ from tests.clusters.scripted_ray import ScriptedRay, make_ray_cluster, ray_statu
 from tests.clusters.scripted_slurm import BUSY, launch_run, set_timeouts, wait_until_started
 from tests.runs.local_cluster import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.attempts import IGNORES_TERM, read
+from tests.workers.attempts import AWAITS_SIGNAL, HAS_STARTED, IGNORES_TERM, read
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.states import State
 
 pytestmark = pytest.mark.soak
-SAVES_SLOWLY = """
+SAVES_SLOWLY = f"""
 import signal, sys, time
 def stop(number, frame):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -29,8 +29,8 @@ def stop(number, frame):
     open('checkpoint', 'w').write('saved')
     sys.exit(75)
 signal.signal(signal.SIGTERM, stop)
-open('started', 'a').write('x')
-time.sleep(1200)
+{HAS_STARTED}
+{AWAITS_SIGNAL}
 """
 """A program that takes longer to stop than Ray's own grace."""
 

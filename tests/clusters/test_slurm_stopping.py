@@ -28,14 +28,15 @@ from tests.clusters.scripted_slurm import (
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.local_cluster import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read
+from tests.workers.attempts import AWAITS_SIGNAL, CHECKPOINTS, HAS_STARTED, IGNORES_TERM, read
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
 
 pytestmark = pytest.mark.soak
 
-SAVES = """
+SAVES = (
+    """
 import json, os, signal, sys, time
 def stop(number, frame):
     signal.signal(number, signal.SIG_IGN)
@@ -45,9 +46,9 @@ def stop(number, frame):
     open('records.0.jsonl', 'a').write(json.dumps({'seq': 0, 't': time.time(), **said}) + chr(10))
     sys.exit(75)
 signal.signal(signal.SIGTERM, stop)
-open('started', 'a').write('x')
-time.sleep(1200)
 """
+    + f"{HAS_STARTED}\n{AWAITS_SIGNAL}"
+)
 """A program that saves a checkpoint of step 5 when it is signalled to stop, as a training does.
 
 It gets two signals: one of its agent, and one of a Slurm that signals every process of a job.

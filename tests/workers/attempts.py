@@ -15,6 +15,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 STAYS_SECONDS = 2 * PATIENCE_SECONDS
 """Seconds that a program lives which must not end on its own while a test waits for something else."""
 ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "LANG": "C.UTF-8"}
+HAS_STARTED = "with open('started', 'a') as file: file.write('x')"
+"""How a program that handles signals reports its start. A file that is closed only as garbage would swallow the
+SystemExit of a handler that runs meanwhile."""
+AWAITS_SIGNAL = f"for _ in range({int(20 * STAYS_SECONDS)}): time.sleep(0.05)"
+"""How such a program waits. A signal that arrives just before a sleep begins is handled when that sleep has ended."""
 RUNS_LONG = f"import time; open('started', 'a').write('x'); time.sleep({STAYS_SECONDS})"
 IGNORES_TERM = f"import signal; signal.signal(15, signal.SIG_IGN); {RUNS_LONG}"
 CHECKPOINTS = f"""
@@ -24,8 +29,8 @@ def stop(number, frame):
     sys.exit(75)
 signal.signal(signal.SIGTERM, stop)
 signal.signal(signal.SIGUSR1, stop)
-open('started', 'a').write('x')
-time.sleep({STAYS_SECONDS})
+{HAS_STARTED}
+{AWAITS_SIGNAL}
 """
 
 

@@ -10,6 +10,7 @@ and SIGINT are passed on to it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import subprocess
 import sys
@@ -34,12 +35,12 @@ def serve(site: str, token_file: Path, offer: Offer, argv: Sequence[str]) -> int
     try:
         if _wait_until_up(server, offer.address + offer.health_path):
             with register_service(site, token_file, offer):
-                server.wait()
+                _wait_until_ended(server)
     finally:
         # If the site refuses, nobody would ever find the server.
         if server.poll() is None:
             server.terminate()
-    code = server.wait()
+    code = _wait_until_ended(server)
     return code if code >= 0 else 128 - code
 
 
@@ -50,6 +51,16 @@ def _wait_until_up(server: subprocess.Popen[bytes], address: str) -> bool:
             return True
         time.sleep(LOOK_SECONDS)
     return False
+
+
+def _wait_until_ended(server: subprocess.Popen[bytes]) -> int:
+    """Return the server's exit code.
+
+    A signal that arrives just before a wait begins is passed on when that wait has ended, so no wait is long.
+    """
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return server.wait(LOOK_SECONDS)
 
 
 def _is_up(address: str) -> bool:

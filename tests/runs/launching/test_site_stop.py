@@ -20,7 +20,7 @@ from tests.runs.launching.sweeps.test_commands import sweep_of
 from tests.runs.launching.test_launch_resumes import save_checkpoint
 from tests.runs.local_cluster import QUICK, Small, attempt_of, quicken, run_of, tick_cluster, tick_once, tick_until
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, STAYS_SECONDS
+from tests.workers.attempts import AWAITS_SIGNAL, CHECKPOINTS, HAS_STARTED, IGNORES_TERM
 from workers.attempt import owner
 from workers.executors.base import Ambiguous
 from workers.executors.states import State
@@ -28,8 +28,8 @@ from workers.executors.states import State
 ON_TERM = f"""
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit({{code}}))
-open('started', 'a').write('x')
-time.sleep({STAYS_SECONDS})
+{HAS_STARTED}
+{AWAITS_SIGNAL}
 """
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, python, read
+from tests.workers.attempts import AWAITS_SIGNAL, CHECKPOINTS, HAS_STARTED, IGNORES_TERM, RUNS_LONG, python, read
 from workers.attempt import Process, lease, owner
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
@@ -17,7 +17,12 @@ from workers.executors.states import State
 from workers.executors.tickets import Tickets
 
 Job = Callable[..., Spec]
-ON_TERM = "signal.signal(15, lambda *_: sys.exit({code})); open('started', 'a').write('x'); signal.pause()"
+ON_TERM = f"""
+import signal, sys, time
+signal.signal(15, lambda *_: sys.exit({{code}}))
+{HAS_STARTED}
+{AWAITS_SIGNAL}
+"""
 
 
 def _seen(machine: Local, key: str) -> Observation:
@@ -126,7 +131,7 @@ def test_ended_job_is_not_interrupted(machine: Local, job: Job) -> None:
 
 
 def test_done_or_failed_program_is_not_interrupted_by_the_stop(machine: Local, job: Job) -> None:
-    specs = {code: job(f"ends-{code}", f"import signal, sys; {ON_TERM.format(code=code)}") for code in (0, 74)}
+    specs = {code: job(f"ends-{code}", ON_TERM.format(code=code)) for code in (0, 74)}
     for spec in specs.values():
         machine.submit(spec)
     for spec in specs.values():
