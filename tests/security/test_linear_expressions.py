@@ -17,7 +17,7 @@ from runs.compare.run_table import language
 from runs.importing.hyperparameters import MAX_STATED_NAME_LENGTH
 from runs.importing.readers import log_lines
 from tests.cases import each_case
-from tests.processor_time import without_collection
+from tests.processor_time import MAX_CALLS, MAX_GROWTH, MIN_SECONDS, without_collection
 from tests.security.expressions import UNKNOWN_USE, Expression, NotConstant, collect, expressions_of, sources
 from tests.security.worst_inputs import COMMON, Attack, attacks
 from tests.soak_plugin import rounds, seed
@@ -25,10 +25,6 @@ from tests.soak_plugin import rounds, seed
 SHORT, LONG = 2_000, 6_000
 """Characters of a text: all expressions read short ones; what takes long is measured at LONG and at twice LONG."""
 SUSPECT_SECONDS_A_CHARACTER = 2e-7
-MIN_SECONDS = 0.005
-"""Processor time from which on the growth is measured; less is too inexact, and harmless."""
-MAX_GROWTH = 2.6
-"""Of the time of a text of twice the length: 2 if it is linear, 4 if quadratic."""
 MAX_QUARTER_GROWTH = 7.0
 """Of the time of a text of four times the length: 4 if it is linear, 16 if quadratic."""
 MAX_SECONDS = 0.2
@@ -94,11 +90,12 @@ def is_linear(expression: Expression, method: str, attack: Attack) -> bool:
     if not is_suspect(expression, method, attack, SHORT * scale):
         return True
     once = twice = float("inf")
-    for _ in range(4):
+    for _ in range(MAX_CALLS):
         once = min(once, seconds_of(expression, method, attack.text(LONG * scale)))
-        if once > MAX_SECONDS:
+        if once <= MAX_SECONDS:
+            twice = min(twice, seconds_of(expression, method, attack.text(2 * LONG * scale)))
+        if twice > MAX_SECONDS:
             return False
-        twice = min(twice, seconds_of(expression, method, attack.text(2 * LONG * scale)))
         if twice < MIN_SECONDS or twice <= MAX_GROWTH * once:
             return True
     return False
