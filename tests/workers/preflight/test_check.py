@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +100,10 @@ def test_card_must_be_a_size(run_json: Path, size: str, capsys: pytest.CaptureFi
     assert ended.value.code == 2 and "--card" in capsys.readouterr().err
 
 
-def test_command_is_fast(run_json: Path) -> None:
+def test_command_imports_no_large_library(run_json: Path) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", "workers.check", str(run_json), "--card", "141"]
-    began = time.process_time()
     done = subprocess.run(argv, cwd=PROJECT, env=ENV, capture_output=True, text=True, check=False)
-
-    assert done.returncode in (0, 1) and time.process_time() - began < 1
+    assert done.returncode in (0, 1)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not imported & {"torch", "numpy", "transformers", "django"}
 
